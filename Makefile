@@ -36,7 +36,7 @@ LOWEST_TESTS := \
 	tests/probe/cut/test_split.py \
 	tests/probe/training/test_fitting.py \
 	tests/probe/redundancy \
-	tests/figures/kinds/test_scores.py \
+	tests/figures/kinds/test_values.py \
 	tests/scenarios/commands/test_cli.py \
 	tests/scenarios/commands/test_parsing.py \
 	tests/scenarios/data/test_image_features.py \
@@ -59,9 +59,9 @@ zoo: $(VENV)/installed-zoo
 	$(BIN)/python -m tests.laws.zoo
 	$(BIN)/python -m tests.laws.others
 
-# DATA=DIR, a folder with MNIST, adds the comparison of scores.
+# The numbers of docs/speed.md.
 bench: $(VENV)/installed-dev
-	$(BIN)/python -m tests.bench $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m tests.bench
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

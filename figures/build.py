@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,11 +48,16 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     source = _source(run_directory)
     files = _drawn(folder, source) if changed_only else None
     if files is None:
-        tables = Tables.read(run_directory)
-        figures = draw(tables)
+        # matplotlib takes half a second to import: only where something is drawn.
+        from figures.plotting import asked_for
+
+        figures = asked_for((), Tables.read(run_directory), Options())
         # A run stopped while files are replaced must not leave a record of earlier ones.
         discard(folder / RECORD)
-        files = [file for name in KINDS for file in _write(folder, name, figures[name], tables)]
+        for name in set(KINDS) - set(figures):
+            for kind in (*FORMATS, "txt"):
+                discard(folder / f"{name}.{kind}")
+        files = [path.name for path in _write(folder, figures, FORMATS, "")]
         if files:
             _write_text(folder / RECORD, json.dumps({"from": source, "files": files}, indent=1))
     return [folder / file for file in files if not file.endswith(".txt")]
@@ -73,9 +77,8 @@ def build_asked(
     InputError before anything is written: for an unknown kind, format, learner or readout, a table
     that cannot be read, a kind with nothing to draw, and a folder that `build` has drawn into.
     """
-    from figures import style
     from figures.convert import tables_of
-    from figures.plotting import all_asked_for, asked_for
+    from figures.plotting import NothingToDraw, asked_for
 
     folder = folder or run_directory / "figures" / "asked"
     for what, names, known in (("figure", kinds, KINDS), ("format", formats, ON_REQUEST)):
@@ -86,34 +89,24 @@ def build_asked(
         raise InputError(
             f"{folder} holds the figures that a run draws, and removes: choose another --out"
         )
-    tables = tables_of(run_directory)
     # All are drawn before the first is written.
-    named = {name: asked_for(name, tables, options) for name in dict.fromkeys(kinds)}
-    drawn = named or all_asked_for(tables, options)
-    paths = []
-    for name, (figure, caption) in drawn.items():
-        paths += style.save(figure, folder, name, list(dict.fromkeys(formats)), options.font)
-        paths.append(_write_text(folder / f"{name}.txt", caption))
-    return paths
+    drawn = asked_for(list(dict.fromkeys(kinds)), tables_of(run_directory), options)
+    if not drawn:
+        raise NothingToDraw("there is nothing to draw in these tables: run the study first")
+    return _write(folder, drawn, list(dict.fromkeys(formats)), options.font)
 
 
-def draw(tables: Tables, names: Iterable[str] = KINDS) -> dict[str, Figure | None]:
-    """Draw a study's figures of these names; None where there is nothing to draw."""
-    return {name: import_module(f"figures.kinds.{name}").draw(tables) for name in names}
-
-
-def _write(folder: Path, name: str, figure: Figure | None, tables: Tables) -> list[str]:
-    """Write a figure and its caption, or remove earlier ones; return the names of the files."""
-    # matplotlib takes half a second to import: only where something is drawn.
+def _write(
+    folder: Path, figures: Mapping[str, tuple[Figure, str]], formats: Sequence[str], font: str
+) -> list[Path]:
+    """Write figures and their captions; return the paths."""
     from figures import style
 
-    if figure is None:
-        for kind in (*FORMATS, "txt"):
-            discard(folder / f"{name}.{kind}")
-        return []
-    paths = style.save(figure, folder, name)
-    caption = import_module(f"figures.kinds.{name}").caption(tables)
-    return [path.name for path in (*paths, _write_text(folder / f"{name}.txt", caption))]
+    paths = []
+    for name, (figure, caption) in figures.items():
+        paths += style.save(figure, folder, name, formats, font)
+        paths.append(_write_text(folder / f"{name}.txt", caption))
+    return paths
 
 
 def _write_text(path: Path, text: str) -> Path:
@@ -125,14 +118,13 @@ def _write_text(path: Path, text: str) -> Path:
 
 def _source(run_directory: Path) -> dict[str, Any]:
     """Return what the figures are drawn from: the hash of each table, None for a missing one."""
-    names = [field.name for field in fields(Tables)]
-    return {"version": VERSION, **{name: _hash(run_directory / f"{name}.csv") for name in names}}
-
-
-def _hash(path: Path) -> str | None:
-    with suppress(OSError):
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    return None
+    found: dict[str, Any] = {"version": VERSION}
+    for field in fields(Tables):
+        found[field.name] = None
+        with suppress(OSError):
+            table = (run_directory / f"{field.name}.csv").read_bytes()
+            found[field.name] = hashlib.sha256(table).hexdigest()
+    return found
 
 
 def _drawn(folder: Path, source: object) -> list[str] | None:

@@ -1,12 +1,14 @@
 """Cells of a heat map: whole or in halves, hatched or not, with their values."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.text import Text
 
 SHADES = "magma_r"
 """The colors from 0 to the top: perceptually uniform, and told apart by color-blind readers."""
@@ -28,11 +30,8 @@ class Cell:
 
     def parts(self) -> list[tuple[float, float, float]]:
         """Return left end, right end and value of each of its parts."""
-        edges = np.linspace(self.x + _MARGIN, self.x + 1 - _MARGIN, len(self.values) + 1)
-        return [
-            (float(a), float(b), v)
-            for a, b, v in zip(edges[:-1], edges[1:], self.values, strict=True)
-        ]
+        edges = np.linspace(self.x + _MARGIN, self.x + 1 - _MARGIN, len(self.values) + 1).tolist()
+        return [(*ends, v) for ends, v in zip(pairwise(edges), self.values, strict=True)]
 
 
 def draw_cells(axes: Axes, cells: Sequence[Cell], *, top: float, texts: bool) -> PolyCollection:
@@ -43,27 +42,28 @@ def draw_cells(axes: Axes, cells: Sequence[Cell], *, top: float, texts: bool) ->
     parts = [(cell, part) for cell in cells for part in cell.parts()]
     boxes = [_box(left, right, cell.y) for cell, (left, right, _) in parts]
     mesh = PolyCollection(boxes, cmap=SHADES, edgecolor="white", linewidth=0.3)
-    mesh.set_array(np.array([value for _, (_, _, value) in parts]))
+    values = np.array([value for _, (_, _, value) in parts])
+    mesh.set_array(values)
     mesh.set_clim(0, top)
-    to_rgba: Callable[[float], tuple[float, float, float, float]] = matplotlib.colormaps[SHADES]
     axes.add_collection(mesh)
     _hatch(axes, [cell for cell in cells if cell.hatched])
-    for cell, (left, right, value) in parts if texts else ():
-        color = to_rgba(float(np.clip(value / top, 0, 1)))
-        axes.text(
-            (left + right) / 2,
-            cell.y + 0.5,
-            # Rounded to a whole number: of a float, -0.2 would be -0.
-            str(round(value)),
-            color=ink(color),
-            size=digits_size(),
-            ha="center",
-            va="center_baseline",
+    shades = mesh.to_rgba(values)
+    for (cell, (left, right, value)), color in zip(parts, shades, strict=True) if texts else ():
+        # Rounded to a whole number: of a float, -0.2 would be -0.
+        number = write(axes, (left + right) / 2, cell.y + 0.5, str(round(value)), color)
+        number.set_verticalalignment("center_baseline")
+        if cell.hatched:
             # No hatching under a number.
-            bbox={"facecolor": color, "linewidth": 0, "pad": 0.6} if cell.hatched else None,
-            in_layout=False,  # it lies within the panel, which is much to find out
-        )
+            number.set_bbox({"facecolor": color, "linewidth": 0, "pad": 0.6})
     return mesh
+
+
+def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -> Text:
+    """Write a number into the middle of a cell of that color, black or white."""
+    size, ground = digits_size(), ink(color)
+    text = axes.text(x, y, number, color=ground, size=size, ha="center", va="center")
+    text.set_in_layout(False)  # it lies within the panel, which is much to find out
+    return text
 
 
 def digits_size() -> float:

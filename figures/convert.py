@@ -49,6 +49,8 @@ def chosen(tables: Tables, options: Options) -> Tables:
     for name in (*(options.learners or ()), *options.labels):
         if name not in learners:
             raise unknown("learner of these tables", name, learners)
+    if options.learners is None and options.readouts is None:
+        return tables
     if options.learners is not None:
         rank = {name: k for k, name in enumerate((*options.learners, *CONTROLS))}
         for part, rows in parts.items():
@@ -85,9 +87,10 @@ def _made(
     table = list(rows)
     if not table or not all(isinstance(row, Row) for row in table):
         raise _no_source(next((row for row in table if not isinstance(row, Row)), table))
-    stored: dict[str, Any] = {"per_class": None, "total": None, "sampling": ""}
-    names = dict.fromkeys(row.learner for row in table)
-    learners = [LearnerRow(learner=name, kind=name, **stored) for name in names]
+    learners = [
+        LearnerRow(learner=name, kind=name, per_class=None, total=None, sampling="")
+        for name in dict.fromkeys(row.learner for row in table)
+    ]
     return Tables.of(
         table, summary=summarize(table), learners=learners, layers=layers, starts=starts
     )

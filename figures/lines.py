@@ -1,19 +1,13 @@
-"""Lines, markers and error bars of learners, and the legend that names them.
+"""Lines, markers and error bars of learners, and their keys in a legend.
 
 matplotlib's `errorbar` and `plot` draw; `dress` then turns an `Appearance` into their settings.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from textwrap import fill
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import ListedColormap, Normalize
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +26,10 @@ Interval = tuple[float, float]
 Colors = NDArray[np.float64] | Sequence[str]
 """One for each of several things: (N, 4) RGBA in [0, 1], or N names."""
 
-Entry = Appearance | Line2D | Patch
+Key = Line2D | Patch
+"""Key of a legend as matplotlib takes it."""
+
+Entry = Appearance | Key
 """Entry of a legend."""
 
 
@@ -126,103 +123,14 @@ def dodges(count: int, most: float = 0.08, span: float = 0.5) -> list[float]:
     return [step * (k - (count - 1) / 2) for k in range(count)]
 
 
-def handles(entries: Iterable[Entry], *, joined: bool = True) -> list[Line2D | Patch]:
-    """Return the keys of a legend; joined: as in `legend_above`."""
+def handles(entries: Iterable[Entry], *, joined: bool = True) -> list[Key]:
+    """Return the keys of a legend; joined: whether a line runs through the markers."""
     return [
         dress(Line2D([], [], label=each.label), each, joined=joined)
         if isinstance(each, Appearance)
         else each
         for each in entries
     ]
-
-
-def legend_above(
-    figure: Figure, entries: Iterable[Entry], title: str = "", *, joined: bool = True
-) -> None:
-    """Put a legend above all panels, in as few rows as the figure's width allows, filled evenly.
-
-    entries: what it names; an `Appearance` is shown as a marker on a piece of its line, or without
-    `joined` as the marker alone. The figure grows by the legend's height. Titles and
-    names that are too wide for the figure are broken into lines.
-    """
-    keys = handles(entries, joined=joined)
-    length = None if any(key.get_linestyle() != "None" for key in keys) else 1
-    # Of no keys there is the title alone.
-    most, room = max(1, len(keys)), 0.97 * figure.bbox.width
-    title = _filled(figure, title, room, matplotlib.rcParams["legend.title_fontsize"])
-    # The fewest rows first: the width of a legend is known only when it is there.
-    for columns in dict.fromkeys(math.ceil(most / rows) for rows in range(1, most + 1)):
-        legend = figure.legend(
-            handles=keys,
-            ncols=columns,
-            loc="outside upper center",
-            title=title or None,
-            handlelength=length,
-        )
-        size = legend.get_window_extent()
-        if size.width < room:
-            break
-        if columns > 1:
-            legend.remove()
-            continue
-        for text in legend.get_texts():
-            share = (room - size.width) / max(1, text.get_window_extent().width) + 1
-            letters = len(text.get_text())
-            text.set_text(fill(text.get_text(), max(6, int(letters * share))))
-        size = legend.get_window_extent()
-    wide, high = figure.get_size_inches()
-    figure.set_size_inches(wide, high + size.height / figure.dpi)
-
-
-def _filled(figure: Figure, text: str, room: float, size: Any) -> str:
-    """Break a text where it is longer than there is room, in pixels; size: of its letters."""
-    shown = figure.text(0, 0, text, fontsize=size)
-    wide = shown.get_window_extent().width
-    shown.remove()
-    return fill(text, max(8, int(len(text) * room / wide) - 1)) if wide > room else text
-
-
-def color_bar(
-    figure: Figure,
-    grid: Sequence[Axes],
-    image: ScalarMappable,
-    label: str,
-    ticks: Sequence[float],
-    size: tuple[float, float],
-) -> None:
-    """Put a thin color bar above all panels, at most 2.5 inches long.
-
-    image: its colors are explained; ticks: the values marked; size: width and height of all
-    panels together, in inches, by which matplotlib measures the bar.
-    """
-    length = min(size[0], 2.5)
-    label = _filled(figure, label, 0.85 * figure.bbox.width, matplotlib.rcParams["axes.labelsize"])
-    bar = figure.colorbar(
-        image,
-        ax=list(grid),
-        location="top",
-        shrink=length / size[0],
-        aspect=length / 0.08,
-        pad=0.06 / size[1],
-        label=label,
-        ticks=list(ticks),
-        format="%g",
-    )
-    bar.outline.set_visible(False)
-
-
-def color_steps(figure: Figure, grid: Sequence[Axes], colors: Colors, label: str) -> None:
-    """Explain the colors of 1, 2, ... by a color bar at the right of the panels.
-
-    colors: one for each number, as matplotlib takes them.
-    """
-    palette = ListedColormap(colors)
-    count = palette.N
-    # From half a step before the first: so each color stands around its number.
-    scale = ScalarMappable(Normalize(0.5, count + 0.5), palette)
-    bar = figure.colorbar(scale, ax=list(grid), fraction=0.05, pad=0.02, aspect=25, label=label)
-    bar.set_ticks(ticks(1, count))
-    bar.outline.set_visible(False)
 
 
 # What makes filled markers of one size look equally large; open ones look larger by their edge.

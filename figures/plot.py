@@ -22,7 +22,13 @@ class Plot:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in KINDS:
             raise AttributeError(f"there is no figure {name!r}: there are {', '.join(KINDS)}")
-        return bound(Drawing(name), self._source)
+        drawing = Drawing(name)
+
+        def draw(ax: Axes | None = None, **asked: Any) -> Figure | Axes:
+            return drawing(self._source, ax, **asked)
+
+        draw.__name__, draw.__doc__ = name, drawing.__doc__
+        return draw
 
     def write(self, run_directory: Path) -> None:
         """Draw every figure of a run directory whose tables have changed into its folder."""
@@ -33,13 +39,3 @@ class Plot:
 
     def __repr__(self) -> str:
         return f"Plot: {', '.join(f'.{name}()' for name in KINDS)}"
-
-
-def bound(drawing: Drawing, source: object) -> Callable[..., Any]:
-    """Return a drawing of one source, as a method is one of its object."""
-
-    def draw(ax: Axes | None = None, **asked: Any) -> Figure | Axes:
-        return drawing(source, ax, **asked)
-
-    draw.__name__, draw.__doc__ = drawing.kind, drawing.__doc__
-    return draw

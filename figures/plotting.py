@@ -1,12 +1,11 @@
 """Figures from Python: `figures.depth(source)`, and `result.plot.depth()` of an analysis."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from inspect import cleandoc
 from types import ModuleType
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
@@ -16,6 +15,7 @@ from matplotlib.mathtext import MathTextParser
 from figures.convert import chosen, tables_of
 from figures.kinds import KINDS
 from figures.options import Options
+from figures.pages.beside import GivenAxes
 from figures.pages.page import Page
 from figures.tables import Tables, plain
 from probe.errors import InputError
@@ -24,6 +24,22 @@ from probe.metrics.murata import RETRAIN
 
 class NothingToDraw(InputError):
     """The tables hold nothing, or too little, of what a kind of figure draws."""
+
+
+class _Chosen(TypedDict, total=False):
+    learners: Sequence[str] | None
+    labels: Mapping[str, str] | None
+    readouts: Sequence[str] | None
+
+
+class _OfFigure(_Chosen, total=False):
+    width: float | None
+    font_size: float | None
+    font: str
+
+
+class _OfAxes(_Chosen, total=False):
+    panel: int | str | None
 
 
 class Drawing:
@@ -35,30 +51,10 @@ class Drawing:
         self.__doc__ = _doc(kind)
 
     @overload
-    def __call__(
-        self,
-        source: object,
-        ax: None = None,
-        *,
-        learners: Sequence[str] | None = None,
-        labels: Mapping[str, str] | None = None,
-        readouts: Sequence[str] | None = None,
-        width: float | None = None,
-        font_size: float | None = None,
-        font: str = "",
-    ) -> Figure: ...
+    def __call__(self, source: object, ax: None = None, **asked: Unpack[_OfFigure]) -> Figure: ...
 
     @overload
-    def __call__(
-        self,
-        source: object,
-        ax: Axes,
-        *,
-        learners: Sequence[str] | None = None,
-        labels: Mapping[str, str] | None = None,
-        readouts: Sequence[str] | None = None,
-        panel: int | str | None = None,
-    ) -> Axes: ...
+    def __call__(self, source: object, ax: Axes, **asked: Unpack[_OfAxes]) -> Axes: ...
 
     def __call__(self, source: object, ax: Axes | None = None, **asked: Any) -> Figure | Axes:
         """Draw the figure of a source, or one panel of it into given axes.
@@ -70,19 +66,19 @@ class Drawing:
         asked["labels"] = asked.get("labels") or {}
         options = Options(**asked)
         _check_place(options, ax)
-        figure, _ = asked_for(self.kind, source, options, ax)
+        figure, _ = asked_for([self.kind], source, options, ax)[self.kind]
         return figure if ax is None else ax
 
 
 def asked_for(
-    kind: str, source: object, options: Options, ax: Axes | None = None
-) -> tuple[Figure, str]:
-    """Return a figure with options, and its caption.
+    kinds: Sequence[str], source: object, options: Options, ax: Axes | None = None
+) -> dict[str, tuple[Figure, str]]:
+    """Return figures with options, and their captions, by kind.
 
-    source: see `tables_of`; ax: of another figure, into which it is drawn. Raises InputError where
-    there is nothing to draw, and for names that the source does not have.
+    kinds: none = all that have something to draw; source: see `tables_of`; ax: of another figure,
+    into which it is drawn. Raises InputError where there is nothing to draw, and for names that the
+    source does not have.
     """
-    module = _module(kind)
     # By the names that learners have in tables.
     learners = options.learners and [plain(name) for name in options.learners]
     labels = {plain(name): label for name, label in options.labels.items()}
@@ -90,29 +86,33 @@ def asked_for(
     _check_formulas(labels.values())
     tables = tables_of(source)
     drawn = chosen(tables, options)
+    found = {}
+    for kind in kinds or KINDS:
+        try:
+            found[kind] = _drawn(kind, tables, drawn, options, ax)
+        except NothingToDraw:
+            if kinds:
+                raise
+    return found
+
+
+def _drawn(
+    kind: str, tables: Tables, drawn: Tables, options: Options, ax: Axes | None
+) -> tuple[Figure, str]:
+    """Return a figure of the chosen tables, and its caption; raise NothingToDraw."""
+    module = _module(kind)
     # In a sweep, where spare appearances would repeat, there is no figure to agree with.
     every = () if tables.crowded else module.names(tables)
-    page = Page(options=options, every=every, axes=ax, kind=kind)
-    if "summary" in KINDS[kind] and RETRAIN not in (options.readouts or (RETRAIN,)):
+    if "summary" in module.TABLES and RETRAIN not in (options.readouts or (RETRAIN,)):
         raise NothingToDraw(f"figures.{kind} draws the readout {RETRAIN} alone: ask for it, too")
-    figure = module.draw(drawn, page)
+    page = Page(options=options, every=every)
+    if ax is not None:
+        page = GivenAxes(options=options, every=every, axes=ax, kind=kind)
+    with page.style():
+        figure = module.draw(drawn, page)
     if figure is None:
         raise _nothing(kind, drawn)
     return figure, module.caption(drawn, page)
-
-
-def all_asked_for(source: object, options: Options) -> dict[str, tuple[Figure, str]]:
-    """Return every figure with something to draw, and its caption, by kind.
-
-    Raises InputError if there is none.
-    """
-    found, tables = {}, tables_of(source)
-    for kind in KINDS:
-        with suppress(NothingToDraw):
-            found[kind] = asked_for(kind, tables, options)
-    if not found:
-        raise NothingToDraw("there is nothing to draw in these tables: run the study first")
-    return found
 
 
 def _check_place(options: Options, ax: Axes | None) -> None:
@@ -140,16 +140,16 @@ def _check_formulas(labels: Iterable[str]) -> None:
 
 def _nothing(kind: str, tables: Tables) -> NothingToDraw:
     """Return the reason for nothing to draw: a table is missing, or holds too little."""
-    needs = _module(kind).NEEDS
+    needs, drawn = _module(kind).NEEDS, _module(kind).TABLES
+    missing = [name for name in drawn if not getattr(tables, name)]
     if tables.crowded:
         return NothingToDraw(
             f"figures.{kind} has more learners than there are colors and markers to tell them "
             f"apart: name those to draw by learners=[...]"
         )
-    missing = [name for name in KINDS[kind] if not getattr(tables, name)]
     if missing:
         return NothingToDraw(
-            f"figures.{kind} draws {', '.join(KINDS[kind])}, and this source has no "
+            f"figures.{kind} draws {', '.join(drawn)}, and this source has no "
             f"{' and no '.join(missing)}: give the directory of a run with {needs}"
         )
     return NothingToDraw(f"there is nothing to draw in figures.{kind}: it needs {needs}")

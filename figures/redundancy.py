@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from figures import labels, layout, style
-from figures.pages.page import HOUSE
+from figures.pages.page import Page
 from probe.redundancy.table import Redundancy
 
 MOST_ACROSS = 3
@@ -30,22 +30,22 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
     columns = layout.balanced(len(tables), MOST_ACROSS)
     side = {1: 2.5, 2: 2.6, 3: 1.7}[columns]
     methods = dict.fromkeys(table.discretization for table in tables)
-    titles = [f"{labels.folded(table.data)}\n{_count(table, columns)}" for table in tables]
-    figure, grid = HOUSE.panels(titles, MOST_ACROSS, share_y=False, fold=False)
-    figure.set_layout_engine("constrained", hspace=0.06)
+    # The number of non-redundant features is on two lines where panels are narrow.
+    gap = "\n" if columns == MOST_ACROSS else " "
+    titles = [
+        f"{labels.folded(table.data)}\n{len(table.selected)} of {len(table.bins):,} non-redundant"
+        f"{gap}({100 * len(table.selected) / len(table.bins):.1f} %)"
+        for table in tables
+    ]
+    page = Page()
+    grid = page.panels(titles, MOST_ACROSS, share_y=False, fold=False)
+    page.figure.set_layout_engine("constrained", hspace=0.06)
     for axes, table in zip(grid, tables, strict=True):
         image = _heat_map(axes, table)
     label = f"Symmetric uncertainty ({', '.join(methods)})"
     size = (side * columns, side * len(grid) / columns)
-    HOUSE.color_bar(figure, grid, image, label, [0, 0.05, 0.2, 0.5, 1], size)
-    return HOUSE.fit(figure, grid, ("Feature", "Feature"), height=side, width=side)
-
-
-def _count(table: Redundancy, columns: int) -> str:
-    """Return the number of non-redundant features, on two lines where panels are narrow."""
-    D, selected = len(table.bins), len(table.selected)
-    gap = "\n" if columns == MOST_ACROSS else " "
-    return f"{selected} of {D:,} non-redundant{gap}({100 * selected / D:.1f} %)"
+    page.color_bar(grid, image, label, [0, 0.05, 0.2, 0.5, 1], size)
+    return page.fit(grid, ("Feature", "Feature"), height=side, width=side)
 
 
 def _heat_map(axes: Axes, table: Redundancy) -> AxesImage:

@@ -33,6 +33,8 @@ MANY = 8
 LABELS = 8.0
 """Size of titles and labels of axes, in points."""
 
+_HOUSE = Path(__file__).with_name("house.mplstyle")
+
 
 @contextmanager
 def house_style(font_size: float | None = None, font: str = "") -> Iterator[None]:
@@ -42,10 +44,10 @@ def house_style(font_size: float | None = None, font: str = "") -> Iterator[None
     puts the settings back at the end. font_size, font: as in `figures.options.Options`. Raises
     InputError for a font that is not installed.
     """
-    asked = _SETTINGS | _sizes(font_size) | _font(font)
+    scale, asked = (font_size or LABELS) / LABELS, _font(font)
     with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(asked)
+        matplotlib.rc_file(_HOUSE)
+        matplotlib.rcParams.update({name: scale * size for name, size in _SIZES.items()} | asked)
         yield
 
 
@@ -70,15 +72,6 @@ def save(
     return list(paths.values())
 
 
-def _sizes(font_size: float | None) -> dict[Any, Any]:
-    """Return the settings of all sizes of texts, where another size is asked for."""
-    if font_size is None:
-        return {}
-    texts = {name: size for name, size in _SETTINGS.items() if name.endswith("size")}
-    texts = {name: size for name, size in texts.items() if name not in _NO_TEXTS}
-    return {name: size * font_size / LABELS for name, size in texts.items()}
-
-
 def _font(font: str) -> dict[Any, Any]:
     """Return the settings of a font, in which formulas are set as well as can be."""
     if not font:
@@ -101,38 +94,9 @@ _NO_DATE: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}
 _FAMILIES = {"sans-serif": "dejavusans", "serif": "dejavuserif", "monospace": "dejavusans"}
 """The fonts that matplotlib brings along, each with the one of its formulas."""
 
-_NO_TEXTS = ("lines.markersize", "errorbar.capsize")
-
-_SETTINGS: dict[Any, Any] = {
-    "font.size": 7.5,
-    "axes.labelsize": 8,
-    "axes.titlesize": 8,
-    "axes.titley": 1.0,  # else every layout looks for its position anew
-    "figure.labelsize": 8,
-    "legend.fontsize": 7.5,
-    "legend.title_fontsize": 7.5,
-    "xtick.labelsize": 7.5,
-    "ytick.labelsize": 7.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.7,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.axisbelow": True,
-    "axes.formatter.useoffset": False,  # an offset beside an axis is easily overlooked
-    "grid.color": "0.9",
-    "grid.linewidth": 0.6,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-    "lines.linewidth": 1.2,
-    "lines.markersize": 4.6,
-    "errorbar.capsize": 1.8,
-    "figure.constrained_layout.h_pad": 0.05,
-    "hatch.linewidth": 0.5,
-    "legend.frameon": False,
-    "legend.handlelength": 2.7,
-    "legend.columnspacing": 1.2,
-    "figure.dpi": 300,
-    "pdf.fonttype": 42,  # TrueType: publishers refuse what matplotlib embeds by default
-    "svg.hashsalt": "forgetting-probe",  # else the names of an SVG's parts are random
+_SIZES: dict[Any, Any] = {
+    **dict.fromkeys(("axes.labelsize", "axes.titlesize", "figure.labelsize"), LABELS),
+    **dict.fromkeys(("font.size", "legend.fontsize", "legend.title_fontsize"), 7.5),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 7.5),
 }
+"""Sizes of texts, in points."""

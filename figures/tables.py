@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args, get_type_hints
 
 from figures.appearance import distinct
 from probe.errors import InputError
@@ -29,15 +29,6 @@ from probe.tables.table_file import Cells, read_table
 CONTROLS = (OFFLINE, UNTRAINED)
 """Ceiling and floor are measured in their features; they learn nothing task by task."""
 
-_ROWS: dict[str, type[Any]] = {
-    "rows": Row,
-    "summary": SummaryRow,
-    "metrics": MetricRow,
-    "learners": LearnerRow,
-    "times": TimeRow,
-    "layers": LayerRow,
-    "starts": StartRow,
-}
 _OPTIONAL = ("times", "layers", "starts")
 
 
@@ -66,10 +57,10 @@ class Tables:
         if another table is missing, or if one cannot be read.
         """
         found = {}
-        for name, kind in _ROWS.items():
+        for name, rows in get_type_hints(cls).items():
             path = run_directory / f"{name}.csv"
             if path.exists() or name not in _OPTIONAL:
-                found[name] = _plain(read_table(path, kind, _filter(name)))
+                found[name] = _plain(read_table(path, get_args(rows)[0], _filter(name)))
         return cls(**found)
 
     @classmethod
@@ -180,8 +171,7 @@ def _plain(rows: Sequence[Any]) -> list[Any]:
     named = attrgetter(*texts)
 
     def plainly(row: Any) -> Any:
-        cells: dict[str, Any] = {name: plain(getattr(row, name)) for name in texts}
-        return replace(row, **cells)
+        return replace(row, **dict(zip(texts, map(plain, named(row)), strict=True)))
 
     return [plainly(row) if "$" in "".join(named(row)) else row for row in rows]
 

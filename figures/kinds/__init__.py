@@ -2,18 +2,15 @@
 
 A figure's module has
 
-- `draw(tables: Tables, page: Page) -> Figure | None`, decorated with `on_page`: None where there is
-  nothing to draw, and, if its legend tells learners apart, where there are too many of them
-  (`tables.crowded`);
+- `draw(tables: Tables, page: Page) -> Figure | None`: None where there is nothing to draw, and, if
+  its legend tells learners apart, where there are too many of them (`tables.crowded`);
 - `names(tables) -> list[str]`, the learners whose appearances it takes from the page;
 - `caption(tables, page) -> str`, a paragraph for a paper;
 - `NEEDS`, the least that there has to be, for messages;
 - `TABLES`, the fields of `Tables` that it draws, for messages; `learners` among them if its legend
-  tells learners apart;
-- `ORDER`, a number, its place among the figures; without it, it comes last.
+  tells learners apart.
 
-`TABLES` and `ORDER` are read from the source, as matplotlib takes half a second to import: write
-them as plain values. Most figures are made in five steps, with the modules above this folder:
+Most figures are made in five steps, with the modules above this folder:
 
 1. take the data from `tables`, and return None if they are too few;
 2. begin a figure with so many panels: `page.panels`;
@@ -24,31 +21,13 @@ them as plain values. Most figures are made in five steps, with the modules abov
 The page is one of ours or the axes of a user's figure: a figure does not know which.
 """
 
-import ast
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+_FIRST = ("depth", "layers", "time", "bias", "matrix", "curves", "tasks", "sessions", "omegas")
+_LAST = ("costs", "tradeoff", "memory", "sampling", "spider", "scores")
+_OURS = (*_FIRST, *_LAST)
+# By their files, as matplotlib takes half a second to import.
+_FILES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
-def _plain_values(path: Path) -> dict[str, Any]:
-    """Return TABLES and ORDER of a module, from its source."""
-    assignments = (node for node in ast.parse(path.read_text("utf-8")).body)
-    return {
-        target.id: ast.literal_eval(node.value)
-        for node in assignments
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name) and target.id in ("TABLES", "ORDER")
-    }
-
-
-def _found() -> dict[str, tuple[str, ...]]:
-    """Return the tables of each module of this folder, in order."""
-    files = sorted(Path(__file__).parent.glob("[!_]*.py"))
-    values = {path.stem: _plain_values(path) for path in files}
-    order = sorted(values, key=lambda name: values[name].get("ORDER", len(values) + 1))
-    return {name: values[name]["TABLES"] for name in order}
-
-
-KINDS: Mapping[str, tuple[str, ...]] = _found()
-"""Each figure, by the name of its module, with the fields of `Tables` that it draws."""
+KINDS = (*_OURS, *(name for name in _FILES if name not in _OURS))
+"""Each figure, by the name of its module: in this order, one that is not named here at the end."""

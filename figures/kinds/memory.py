@@ -18,11 +18,11 @@ from statistics import median
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines
+from figures import labels, lines
 from figures.appearance import Appearance, strategy_appearances
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables
-from probe.tables.rows import LearnerRow, MetricRow
+from probe.tables.rows import MetricRow
 
 UNITS = {"per_class": "per class", "total": "in total"}
 """Units of a budget, by its column in the table of learners."""
@@ -35,15 +35,13 @@ NEEDS = "a kind of learner with two budgets"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics", "learners")
-ORDER = 12
 
 
 def names(tables: Tables) -> list[str]:
     """Return the kinds that are drawn, each with its strategy where it has several."""
-    return list(_named(_lines(_swept(tables)[1])).values())
+    return list(_named(_swept(tables)[1]).values())
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw A_T against the number of stored samples (Chaudhry 2018, figure 4).
 
@@ -55,69 +53,60 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     T, swept = _swept(tables)
     if not swept:
         return None
-    appearances = _appearances(page, _lines(swept))
+    appearances = _appearances(page, swept)
     titles = [UNITS[unit].capitalize() if len(swept) > 1 else "" for unit in swept]
-    figure, grid = page.panels(titles, most=2)
+    grid = page.panels(titles, most=2)
     for axes, each in zip(grid, swept.values(), strict=True):
-        _plot_sweeps(figure, axes, appearances, each)
+        _plot_sweeps(page, axes, appearances, each)
     rows = _points(swept)
-    page.legend(figure, appearances.values(), labels.over_seeds(rows))
+    page.legend(appearances.values(), labels.over_seeds(rows))
     x_label = " ".join(["Stored samples", *(UNITS[unit] for unit in swept if len(swept) == 1)])
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows))
-    return page.fit(figure, grid, sides, height=2.0)
+    return page.fit(grid, sides, height=2.0)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     T, swept = _swept(tables)
     return labels.caption(
         f"Average accuracy after {labels.counted(T, 'task')}, against the number of stored samples",
-        labels.learners_named([look.label for look in _appearances(page, _lines(swept)).values()]),
+        labels.learners_named([look.label for look in _appearances(page, swept).values()]),
         labels.points_are(_points(swept)),
         labels.measured_on(tables.rows),
     )
 
 
 def _swept(tables: Tables) -> tuple[int, _Swept]:
-    """Return T and the sweeps that are drawn."""
+    """Return T, and by unit the kinds and strategies with two budgets or more: the rows by budget.
+
+    A learner of the kind that stores nothing is there as budget 0. Of learners alike in kind,
+    strategy and budget the first counts.
+    """
     T, accuracy = tables.after_last_task("average_accuracy")
+    known = [row for row in tables.learners if row.learner in accuracy]
+    plain: dict[str, MetricRow] = {}
     # Three samples of each of ten classes are not thirty in all: classes come in over time.
-    found = {unit: sweeps(tables.learners, accuracy, unit) for unit in UNITS}
-    return T, {unit: each for unit, each in found.items() if each}
-
-
-def _lines(swept: _Swept) -> list[_Sweep]:
-    return list(dict.fromkeys(key for each in swept.values() for key in each))
+    budgets = {unit: defaultdict[_Sweep, dict[int, MetricRow]](dict) for unit in UNITS}
+    for row in known:
+        own = {unit: budget for unit in UNITS if (budget := getattr(row, unit)) is not None}
+        for unit, budget in own.items():
+            budgets[unit][row.kind, row.sampling].setdefault(budget, accuracy[row.learner])
+        if not own:
+            plain.setdefault(row.kind, accuracy[row.learner])
+    swept = {
+        unit: {
+            sweep: ({0: plain[sweep[0]]} if sweep[0] in plain else {})
+            | dict(sorted(points.items()))
+            for sweep, points in each.items()
+            if len(points) > 1
+        }
+        for unit, each in budgets.items()
+    }
+    return T, {unit: each for unit, each in swept.items() if each}
 
 
 def _points(swept: _Swept) -> list[MetricRow]:
     return [row for each in swept.values() for points in each.values() for row in points.values()]
-
-
-def sweeps(
-    learners: Sequence[LearnerRow], accuracy: Mapping[str, MetricRow], unit: str
-) -> dict[_Sweep, dict[int, MetricRow]]:
-    """Return kinds and strategies with two budgets or more of that unit: the rows by budget.
-
-    accuracy: the rows to draw, by learner; unit: one of UNITS. A learner of the kind that stores
-    nothing is there as budget 0. Of learners alike in kind, strategy and budget the first counts.
-    """
-    plain: dict[str, MetricRow] = {}
-    budgets: defaultdict[_Sweep, dict[int, MetricRow]] = defaultdict(dict)
-    for row in learners:
-        # A learner has a budget of one unit or none: of the other it is None.
-        budget: int | None = getattr(row, unit)
-        if row.learner not in accuracy:
-            continue
-        if budget is not None:
-            budgets[row.kind, row.sampling].setdefault(budget, accuracy[row.learner])
-        elif row.per_class is None and row.total is None:
-            plain.setdefault(row.kind, accuracy[row.learner])
-    return {
-        (kind, sampling): {0: plain[kind]} | ordered if kind in plain else ordered
-        for (kind, sampling), points in budgets.items()
-        if len(ordered := dict(sorted(points.items()))) > 1
-    }
 
 
 def positions(budgets: Sequence[int]) -> dict[int, float]:
@@ -152,19 +141,19 @@ def named(x: Mapping[int, float]) -> list[str]:
 
 
 def _plot_sweeps(
-    figure: Figure,
+    page: Page,
     axes: Axes,
     appearances: Mapping[_Sweep, Appearance],
     drawn: Mapping[_Sweep, Mapping[int, MetricRow]],
 ) -> None:
-    """Draw a line for each sweep of one unit. drawn: as from `sweeps`."""
+    """Draw a line for each sweep of one unit. drawn: rows by budget."""
     at = positions([budget for points in drawn.values() for budget in points])
     # Lines dodge by a share of the smallest step, so that no point comes near the next budget.
     closest = min(after - before for before, after in pairwise(at.values()))
     for (sweep, points), offset in zip(drawn.items(), lines.dodges(len(drawn)), strict=True):
         x = [at[budget] + closest * offset for budget in points]
         lines.plot_means(axes, appearances[sweep], x, list(points.values()))
-    layout.name_ticks(figure, axes, list(at.values()), named(at))
+    page.name_ticks(axes, list(at.values()), named(at))
     if 0 in at:
         # A break in the axis: where it is logarithmic there is no 0.
         middle, below = (at[0] + sorted(at.values())[1]) / 2, axes.get_xaxis_transform()
@@ -172,24 +161,24 @@ def _plot_sweeps(
         axes.text(middle, 0, "//", transform=below, ha="center", va="center", bbox=ground)
 
 
-def _named(drawn: Sequence[_Sweep]) -> dict[_Sweep, str]:
+def _named(swept: _Swept) -> dict[_Sweep, str]:
     """Return the kind of each line, with its strategy where the kind has several."""
+    drawn = list(dict.fromkeys(key for each in swept.values() for key in each))
     kinds = [kind for kind, _ in drawn]
     return {each: each[0] if kinds.count(each[0]) == 1 else ", ".join(each) for each in drawn}
 
 
-def _appearances(page: Page, drawn: Sequence[_Sweep]) -> dict[_Sweep, Appearance]:
+def _appearances(page: Page, swept: _Swept) -> dict[_Sweep, Appearance]:
     """Return one for each kind and strategy: the kind's own where it has one strategy alone.
 
     Else the legend names both the kind and the strategy.
     """
-    named = _named(drawn)
-    found, of_kinds = page.looks(named.values()), page.looks(kind for kind, _ in drawn)
-    looks = {sweep: found[name] for sweep, name in named.items()}
+    named = _named(swept)
+    looks, of_kinds = page.looks(named.values()), page.looks(kind for kind, _ in named)
+    found = {}
     for (kind, sampling), name in named.items():
-        if name != kind:
-            # A spare appearance has the key as its name in print: it is put in words.
-            strategy = strategy_appearances([sampling])[sampling].label.lower()
-            both = f"{of_kinds[kind].label}, {strategy}"
-            looks[kind, sampling] = replace(found[name], label=both)
-    return looks
+        # A spare appearance has the key as its name in print: it is put in words.
+        strategy = strategy_appearances([sampling])[sampling].label.lower()
+        label = of_kinds[kind].label if name == kind else f"{of_kinds[kind].label}, {strategy}"
+        found[kind, sampling] = replace(looks[name], label=label)
+    return found

@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 
 from figures import labels, layout, lines
 from figures.appearance import Appearance
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
 from probe.metrics.mean_over_seeds import SeedMean
@@ -29,27 +29,23 @@ from probe.tables.summary import Layer, pra_by_step
 MOST_NAMED = 10
 """Most layers that the legend names; of more, a color bar shows the depths."""
 
-Course = Mapping[int, SeedMean]
-"""Measurements downstream of a layer, by the number of tasks learned."""
+Courses = Mapping[Layer, Mapping[int, SeedMean]]
+"""Measurements downstream of each layer, by the number of tasks learned."""
 
 NEEDS = "a layer that was measured after two tasks or more"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("rows",)
-ORDER = 3
 
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""
-    readout = _readout(tables)
-    courses = pra_by_step(tables.rows, readout) if readout else {}
-    return list(dict.fromkeys(layer.learner for layer in _courses(courses)))
+    return list(dict.fromkeys(layer.learner for layer in _measured(tables)[1]))
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
-    readout = _readout(tables)
-    drawn = _courses(pra_by_step(tables.rows, readout))
+    readout, drawn, _ = _measured(tables)
     points = [point for course in drawn.values() for point in course.values()]
     offline = any(row.learner == OFFLINE and row.readout == readout for row in tables.rows)
     bars = len({layer.depth for layer in drawn}) <= MOST_NAMED
@@ -63,7 +59,6 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
     )
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per continual learner and in it a line per layer over 0..T tasks learned.
 
@@ -71,18 +66,15 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     standard deviation over seeds either way; of many layers there are none. Returns None where no
     layer but the output was measured after two tasks or more.
     """
-    readout = _readout(tables)
+    readout, drawn, ends = _measured(tables)
     if not readout:
         return None
-    courses = pra_by_step(tables.rows, readout)
-    ends = {layer: course for layer, course in courses.items() if layer.learner in CONTROLS}
-    drawn = _courses(courses)
     learners = list(dict.fromkeys(layer.learner for layer in drawn))
     looks, named = _looks(list(drawn))
     bars = len(looks) <= MOST_NAMED
     many = len(learners) > MANY
     titles = [page.label(name) for name in learners]
-    figure, grid = page.panels(titles, most=4 if many else 3)
+    grid = page.panels(titles, most=4 if many else 3)
     for axes, learner in zip(grid, learners, strict=True):
         own = {layer: course for layer, course in drawn.items() if layer.learner == learner}
         _plot_learner(axes, looks, own, ends, bars=bars)
@@ -91,12 +83,12 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         entries.append(Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)"))
     points = [point for course in drawn.values() for point in course.values()]
     said = f"{labels.over_seeds(points, bars=bars)}, readout {readout}"
-    page.legend(figure, entries, said)
+    page.legend(entries, said)
     if not named:
         shades = [look.color for look in looks.values()]
-        page.color_steps(figure, grid, shades, "Layer, by depth")
+        page.color_steps(grid, shades, "Layer, by depth")
     sides = ("Tasks learned so far (0: untrained)", "Accuracy on all tasks (%)")
-    return page.fit(figure, grid, sides, height=1.3 if many else 1.6)
+    return page.fit(grid, sides, height=1.3 if many else 1.6)
 
 
 _DASHES = (0, (2, 0.8))
@@ -114,14 +106,21 @@ def _readout(tables: Tables) -> str:
     return "linear" if "linear" in found else next(iter(found), "")
 
 
-def _courses(courses: Mapping[Layer, Course]) -> dict[Layer, Course]:
-    """Return the courses of the continual learners, each from the untrained network on."""
-    return {
-        layer: {**courses.get(layer._replace(learner=UNTRAINED), {}), **course}
+def _measured(tables: Tables) -> tuple[str, Courses, Courses]:
+    """Return the readout, the courses of the continual learners, and those of the controls.
+
+    Those of the learners begin with the untrained network.
+    """
+    readout = _readout(tables)
+    courses = pra_by_step(tables.rows, readout) if readout else {}
+    ends = {layer: course for layer, course in courses.items() if layer.learner in CONTROLS}
+    drawn = {
+        layer: {**ends.get(layer._replace(learner=UNTRAINED), {}), **course}
         for layer, course in courses.items()
         # A point alone says nothing of time.
-        if len(course) > 1 and layer.learner not in CONTROLS
+        if len(course) > 1 and layer not in ends
     }
+    return readout, drawn, ends
 
 
 def _looks(drawn: Sequence[Layer]) -> tuple[dict[int, Appearance], bool]:
@@ -145,12 +144,7 @@ def _looks(drawn: Sequence[Layer]) -> tuple[dict[int, Appearance], bool]:
 
 
 def _plot_learner(
-    axes: Axes,
-    looks: Mapping[int, Appearance],
-    own: Mapping[Layer, Course],
-    ends: Mapping[Layer, Course],
-    *,
-    bars: bool,
+    axes: Axes, looks: Mapping[int, Appearance], own: Courses, ends: Courses, *, bars: bool
 ) -> None:
     """Draw the layers of one learner slightly beside each other, and their ceilings.
 

@@ -1,48 +1,46 @@
-"""A page to draw on: a page of our own in the house style, or the axes of a user's figure.
+"""A page to draw on: a figure in the house style; `pages.beside` has the axes of a user's figure.
 
 A kind of figure asks its page for panels, a legend and a size, and cannot tell the two apart. A
 user's axes have room for one panel, and are drawn in the user's settings of matplotlib.
 """
 
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import wraps
-from itertools import chain, islice
-from typing import Protocol
+from itertools import islice, pairwise
+from textwrap import fill
 
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from matplotlib.transforms import Bbox
 
 from figures import labels, layout, lines, style
 from figures.appearance import Appearance, learner_appearances
 from figures.options import Options
-from figures.pages import beside
 from figures.tables import Tables
-from probe.errors import InputError
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Page:
-    """A page of our own, or the axes of a user's figure.
+    """A figure of our own.
 
     options: as asked for; every: the names in the figure of all learners, by which spare
-    appearances are given; axes: the user's, None = a figure of our own; kind: the figure's name,
-    for messages.
+    appearances are given; axes: those of a user's figure, None on a page of our own; figure: begun
+    by `panels`, `blocks` or `blank`.
     """
 
     options: Options = field(default_factory=Options)
     every: Sequence[str] = ()
     axes: Axes | None = None
-    kind: str = "the figure"
+    figure: Figure = field(init=False, repr=False)
 
     def style(self) -> AbstractContextManager[None]:
-        """Return a context in the house style, or on given axes in the user's settings."""
-        if self.axes is not None:
-            return nullcontext()
+        """Return a context in the settings of matplotlib to draw in: the house style."""
         return style.house_style(self.options.font_size, self.options.font)
 
     @property
@@ -57,7 +55,7 @@ class Page:
 
     def legible(self, columns: int, rows: int) -> bool:
         """Tell whether numbers fit in so many cells of a panel; on our own pages they do."""
-        return self.axes is None or beside.legible(self.axes, columns, rows)
+        return True
 
     def looks(self, names: Iterable[str]) -> dict[str, Appearance]:
         """Return the appearance of each learner, see `learner_appearances`, with its label.
@@ -89,9 +87,17 @@ class Page:
         >>> [Page(options=Options(width=width)).across(4) for width in (None, 7, 3.25, 1)]
         [4, 4, 2, 1]
         """
-        if self.options.width is None and self.options.font_size is None:
-            return most
         return max(1, min(most, round(most * self.wide / style.DOUBLE / self.scale)))
+
+    def blank(self, rows: int, *, wide: bool) -> Figure:
+        """Begin an empty figure for so many rows of panels, one or two columns of a page wide.
+
+        It is too high until `fit` makes it fit, and unknown to pyplot, which would keep it.
+        """
+        width = self.options.width or (style.DOUBLE if wide else style.SINGLE)
+        self.figure = Figure(figsize=(width, 4 * rows + 3), layout="constrained")
+        FigureCanvasAgg(self.figure)
+        return self.figure
 
     def panels(
         self,
@@ -99,19 +105,16 @@ class Page:
         most: int = 1,
         *,
         wide: bool | None = None,
-        share_y: bool = True,
-        fold: bool = True,
-    ) -> tuple[Figure, list[Axes]]:
-        """Return a figure and its panels with these titles, at most so many of them side by side.
+        **options: bool,
+    ) -> list[Axes]:
+        """Begin a figure and return its panels with these titles, at most so many side by side.
 
-        wide: None = if there are several panels; share_y: whether all have the same y axis; fold:
-        whether titles are names, which are broken where they are long. On given axes all panels
-        but the one asked for are drawn out of sight.
+        wide: None = if there are several panels; options: see `blocks`.
         """
         columns = layout.balanced(len(titles), self.across(most))
         wide = len(titles) > 1 if wide is None else wide
-        figure, (grid,) = self.blocks([titles], columns, wide=wide, share_y=share_y, fold=fold)
-        return figure, grid
+        (grid,) = self.blocks([titles], columns, wide=wide, **options)
+        return grid
 
     def blocks(
         self,
@@ -121,75 +124,117 @@ class Page:
         wide: bool,
         share_y: bool = True,
         fold: bool = True,
-    ) -> tuple[Figure, list[list[Axes]]]:
-        """Return a figure and blocks of panels with these titles, see `panels`, `layout.blocks`."""
-        counts, every = [len(each) for each in titles], list(chain(*titles))
-        if self.axes is not None:
-            figure, panels = self._beside(self.axes, every)
-            return figure, [list(islice(panels, count)) for count in counts]
-        width = self.options.width
-        figure, blocks = layout.blocks(counts, columns, wide=wide, share_y=share_y, width=width)
-        for axes, title in zip(chain(*blocks), every, strict=True):
-            if title:
-                axes.set_title(self.folded(title, columns if fold else 0))
-        return figure, blocks
+    ) -> list[list[Axes]]:
+        """Begin a figure and return blocks of panels with these titles, each from a new row on.
+
+        columns: panels side by side; wide: whether the figure is two columns of a page wide;
+        share_y: whether all have the same y axis; fold: whether titles are names, which are broken
+        where they are long. On given axes all panels but the one asked for are drawn out of sight.
+        """
+        rows = [math.ceil(len(block) / columns) for block in titles]
+        figure = self.blank(sum(rows), wide=wide)
+        # Always an array of rows and columns, also of a single panel.
+        left = iter(figure.subplots(sum(rows), columns, sharey=share_y, squeeze=False).flat)
+        found = []
+        for high, block in zip(rows, titles, strict=True):
+            cells = list(islice(left, high * columns))
+            found.append(cells[: len(block)])
+            for axes, title in zip(found[-1], block, strict=True):
+                if title:
+                    axes.set_title(self.folded(title, columns if fold else 0))
+            for unused in cells[len(block) :]:
+                unused.remove()
+        return found
 
     def legend(
-        self,
-        figure: Figure,
-        entries: Iterable[lines.Entry],
-        title: str = "",
-        *,
-        joined: bool = True,
+        self, entries: Iterable[lines.Entry], title: str = "", *, joined: bool = True
     ) -> None:
-        """Put a legend above the panels, see `lines.legend_above`, or below the given axes.
+        """Put a legend above the panels, in as few rows as the figure's width allows.
 
-        title: says what points and bars are; below given axes that is left to the caption.
+        entries: an `Appearance` is shown as a marker on a piece of its line, or without `joined` as
+        the marker alone; title: says what points and bars are; below given axes that is left to the
+        caption. The figure grows by the legend's height. Titles and names that are too wide for the
+        figure are broken into lines.
         """
-        if self.axes is None:
-            lines.legend_above(figure, entries, title, joined=joined)
-        else:
-            beside.legend(self.axes, lines.handles(entries, joined=joined))
+        figure, keys = self.figure, lines.handles(entries, joined=joined)
+        length = None if any(key.get_linestyle() != "None" for key in keys) else 1
+        room = 0.97 * figure.bbox.width
+        title = layout.filled(figure, title, room, "legend.title_fontsize")
+        # The width of a legend is known only when it is there.
+        for columns in layout.columns(len(keys)):
+            legend = figure.legend(
+                handles=keys,
+                ncols=columns,
+                loc="outside upper center",
+                title=title or None,
+                handlelength=length,
+            )
+            wide = legend.get_window_extent().width
+            if wide < room:
+                break
+            if columns > 1:
+                legend.remove()
+                continue
+            for text in legend.get_texts():
+                share = (room - wide) / max(1, text.get_window_extent().width) + 1
+                letters = len(text.get_text())
+                text.set_text(fill(text.get_text(), max(6, int(letters * share))))
+        wide, high = figure.get_size_inches()
+        figure.set_size_inches(wide, high + legend.get_window_extent().height / figure.dpi)
 
-    def legend_right(self, figure: Figure, entries: Sequence[Line2D], title: str) -> None:
+    def legend_right(self, entries: Sequence[lines.Key], title: str) -> None:
         """Put a legend with an entry in each line at the right of the panels.
 
         In a column of a page it would take half of the width: there it goes above them.
         """
-        if self.axes is None and self.wide < style.NARROW:
-            lines.legend_above(figure, entries, title)
-        elif self.axes is None:
-            figure.legend(handles=entries, loc="outside right upper", title=title)
+        if self.wide < style.NARROW:
+            self.legend(entries, title)
         else:
-            beside.legend(self.axes, list(entries), title)
+            self.figure.legend(handles=entries, loc="outside right upper", title=title)
 
     def color_bar(
         self,
-        figure: Figure,
         grid: Sequence[Axes],
         image: ScalarMappable,
         label: str,
         ticks: Sequence[float],
         size: tuple[float, float],
     ) -> None:
-        """Explain the colors of an image, see `lines.color_bar`."""
-        if self.axes is not None:
-            beside.color_bar(self.axes, image, label, ticks)
-        else:
-            # As far as is known here, panels are as wide as a figure whose width was asked for.
-            wide = self.options.width - 0.6 if self.options.width else size[0]
-            lines.color_bar(figure, grid, image, label, ticks, (wide, size[1]))
+        """Explain the colors of an image by a thin color bar above all panels.
 
-    def color_steps(
-        self, figure: Figure, grid: Sequence[Axes], colors: lines.Colors, label: str
-    ) -> None:
-        """Explain the colors of 1, 2, ... by a color bar beside the panels."""
-        shown = list(grid) if self.axes is None else [self.axes]
-        lines.color_steps(figure, shown, colors, label)
+        ticks: the values marked; size: width and height of all panels together, in inches, by which
+        matplotlib measures the bar.
+        """
+        # As far as is known here, panels are as wide as a figure whose width was asked for.
+        wide = self.options.width - 0.6 if self.options.width else size[0]
+        length = min(wide, 2.5)
+        room = 0.85 * self.figure.bbox.width
+        bar = self.figure.colorbar(
+            image,
+            ax=list(grid),
+            location="top",
+            shrink=length / wide,
+            aspect=length / 0.08,
+            pad=0.06 / size[1],
+            label=layout.filled(self.figure, label, room, "axes.labelsize"),
+            ticks=list(ticks),
+            format="%g",
+        )
+        bar.outline.set_visible(False)
+
+    def color_steps(self, grid: Sequence[Axes], colors: lines.Colors, label: str) -> None:
+        """Explain the colors of 1, 2, ... by a color bar at the right of the panels."""
+        palette = ListedColormap(colors)
+        # From half a step before the first: so each color stands around its number.
+        scale = ScalarMappable(Normalize(0.5, palette.N + 0.5), palette)
+        bar = self.figure.colorbar(
+            scale, ax=list(grid), fraction=0.05, pad=0.02, aspect=25, label=label
+        )
+        bar.set_ticks(layout.ticks(1, palette.N))
+        bar.outline.set_visible(False)
 
     def fit(
         self,
-        figure: Figure,
         grid: Sequence[Axes],
         sides: tuple[str, str],
         height: float,
@@ -197,42 +242,59 @@ class Page:
         *,
         square: bool = False,
     ) -> Figure:
-        """Label the axes, size the panels, see `layout.fit`, and return the figure.
+        """Label the axes, give each panel its size, and return the figure.
 
-        square: whether panels are as high as they are wide where the width of the figure was asked
-        for; others have the same height whatever the width. Given axes keep their size.
+        sides: labels of x, below all panels, and of y, beside them; "" = none. height, width: of a
+        panel in inches, of the first one where they differ in size; width 0 = as wide as the figure
+        allows. square: whether panels are as high as they are wide where the width of the figure
+        was asked for; others have the same height whatever the width. Given axes keep their size.
+        The layout is final: nothing moves any more when the figure is saved.
         """
-        fixed = self.options.width is not None
-        if self.axes is not None:
-            beside.label(self.axes, sides)
-        else:
-            layout.fit(figure, grid, sides, height, 0 if fixed else width, square=fixed and square)
+        figure, fixed = self.figure, self.options.width is not None
+        width, square = 0 if fixed else width, fixed and square
+        label_along = (figure.supxlabel, figure.supylabel)
+        shown = [(label_along[k](text), k) for k, text in enumerate(sides) if text]
+        rows, columns = grid[0].get_gridspec().get_geometry()  # type: ignore[union-attr]
+        # Every layout looks for the position of an axis label anew, even of one without a text.
+        for axis in (axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)):
+            if not axis.get_label_text():
+                axis.set_label_coords(0, 0)
+        # Once would do if the texts around the panels did not depend on the size of the figure.
+        for _ in range(8 if square else 4):
+            layout.arrange(figure)
+            box = grid[0].get_position(original=True)
+            now_wide, now_high = figure.get_size_inches()
+            wider = columns * (width - box.width * now_wide) if width else 0.0
+            higher = rows * ((box.width * now_wide if square else height) - box.height * now_high)
+            size = now_wide + wider, now_high + higher
+            # A label that is longer than the figure goes on in another line.
+            folded = [layout.fold(figure, label, size[k], k) for label, k in shown]
+            if max(abs(wider), abs(higher)) < 1e-3 and not any(folded):
+                break
+            figure.set_size_inches(*size)
+        figure.set_layout_engine(None)  # not "none", with which it is drawn twice when it is saved
+        # In the middle of the panels, not of the figure as matplotlib would have them.
+        whole = Bbox.union([panel.get_position() for panel in grid])
+        for label, k in shown:
+            layout.center(figure, label, (whole.min[k] + whole.max[k]) / 2, k)
         return figure
 
-    def _beside(self, axes: Axes, titles: Sequence[str]) -> tuple[Figure, Iterator[Axes]]:
-        """Return the figure of the given axes, and any hidden axes."""
-        figure, chosen = beside.figure_of(axes), self._chosen(titles)
-        unseen = Figure().subplots(1, len(titles), squeeze=False)[0]
-        if titles[chosen]:
-            axes.set_title(titles[chosen])
-        return figure, (axes if k == chosen else other for k, other in enumerate(unseen))
+    def name_ticks(
+        self, axes: Axes, x: Sequence[float], names: Sequence[str], *, upright: bool = False
+    ) -> None:
+        """Write names below the x axis, at x; turn them if they would touch. "" = a tick alone.
 
-    def _chosen(self, titles: Sequence[str]) -> int:
-        """Return the index of the panel that is drawn into given axes."""
-        panel, count = self.options.panel, len(titles)
-        if panel in titles:
-            return titles.index(str(panel))
-        if isinstance(panel, int) and 1 <= panel <= count:
-            return panel - 1
-        if panel is None and count == 1:
-            return 0
-        named = ", ".join(f"{k}: {title}" for k, title in enumerate(titles, start=1) if k <= 20)
-        got = "" if panel is None else f" and none is {panel!r}"
-        raise InputError(
-            f"figures.{self.kind} has {count} panel{'s' * (count > 1)} ({named}){got}, and the "
-            f"axes hold one: name it by panel=1 to {count}, or draw fewer, as by learners=[...] or "
-            f"readouts=[...]"
-        )
+        upright: turn them as many names are turned, however few they are.
+        """
+        axes.set_xticks(list(x), list(names))
+        layout.arrange(self.figure)
+        shown = [label for label in axes.get_xticklabels() if label.get_text()]
+        boxes = [label.get_window_extent() for label in shown]
+        gap = self.figure.dpi / 18  # 4 points
+        if any(left.x1 + gap > right.x0 for left, right in pairwise(boxes)):
+            rotation, va = (90, "center") if upright or len(names) > 16 else (40, "top")
+            for label in shown:
+                label.set(rotation=rotation, rotation_mode="anchor", ha="right", va=va)
 
     def folded(self, title: str, columns: int) -> str:
         """Break a title in lines that fit above one of so many panels side by side.
@@ -247,28 +309,6 @@ class Page:
         if _FORMULA.search(title):
             return title if len(title) < 2 * room else title.replace(", ", ",\n")
         return labels.folded(title, width=max(6, min(room, 22) if columns > 1 else room))
-
-
-HOUSE = Page()
-"""A page of our own, as wide as one column or two, with all learners."""
-
-
-class Draw(Protocol):
-    """Draws a kind of figure, None where there is nothing to draw."""
-
-    def __call__(self, tables: Tables, page: Page = ...) -> Figure | None:
-        """Draw these tables on that page."""
-
-
-def on_page(draw: Callable[[Tables, Page], Figure | None]) -> Draw:
-    """Let a function draw in the settings of its page, by default the house style."""
-
-    @wraps(draw)
-    def drawn(tables: Tables, page: Page = HOUSE) -> Figure | None:
-        with page.style():
-            return draw(tables, page)
-
-    return drawn
 
 
 # A text between two dollar signs, of which none is escaped.

@@ -23,32 +23,21 @@ def sweep(
     train: Examples,
     test: Examples,
     recipe: Recipe,
-    seed: int,
 ) -> dict[str, float]:
-    """Return each feature's accuracy on `test` after retraining what is behind it."""
-    return {
-        feature: accuracy(retrained(model, feature, train, recipe, seed)[0], test)
-        for feature in features
-    }
+    """Return each feature's accuracy on `test` after the layers downstream were retrained."""
+    return {f: _accuracy(_retrained(model, f, train, recipe), test) for f in features}
 
 
-def retrained(
-    model: nn.Sequential, feature: str, data: Examples, recipe: Recipe, seed: int
-) -> tuple[nn.Module, list[float]]:
-    """Return the model M_i behind a stage of a chain of stages, and the loss of every step.
-
-    Computes in the type of the data; the fresh weights are drawn in fp32 all the same.
-    """
-    own = copy.deepcopy(model).float()
+def _retrained(model: nn.Sequential, feature: str, data: Examples, recipe: Recipe) -> nn.Module:
+    """Return the model M_i, retrained downstream of a stage of a chain of stages."""
+    own = copy.deepcopy(model)
     names = [name for name, _ in own.named_children()]
     cut = names.index(feature) + 1
-    fresh(own, stream(seed, "tail", feature), names[:cut])
-    own.to(data.x.dtype)
+    fresh(own, stream(0, "tail", feature), names[:cut])
     prefix, tail = own[:cut].eval(), own[cut:].train()
     optimizer = torch.optim.Adam(tail.parameters(), lr=recipe.learning_rate)
-    draw = stream(seed, "retrain", feature)
+    draw = stream(0, "retrain", feature)
     torch.randint(2**62, (), generator=draw)  # the product seeds dropout with it
-    losses = []
     for _ in range(recipe.epochs):
         for chosen in torch.randperm(len(data), generator=draw).split(recipe.batch_size):
             with torch.no_grad():
@@ -57,20 +46,19 @@ def retrained(
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            losses.append(loss.item())
-    return own, losses
+    return own
 
 
 @torch.no_grad()
-def accuracy(model: nn.Module, test: Examples, batch_size: int = 1000) -> float:
+def _accuracy(model: nn.Module, test: Examples) -> float:
     """Return the share of right answers."""
     model.eval()
     right = torch.zeros((), dtype=torch.int64)
-    for x, y in zip(test.x.split(batch_size), test.y.split(batch_size), strict=True):
+    for x, y in zip(test.x.split(1000), test.y.split(1000), strict=True):
         right += (model(x).argmax(1) == y).sum()
     return int(right) / len(test)
 
 
 def stages(model: nn.Sequential) -> list[str]:
-    """Return the stages behind which something is left to retrain: all but the last."""
+    """Return the stages that have something downstream to retrain: all but the last."""
     return [name for name, _ in model.named_children()][:-1]

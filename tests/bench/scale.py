@@ -1,69 +1,91 @@
-"""Tables of large studies: how soon they are there again from the stored parts.
+"""Tables of a large study from its stored counts, which nobody measured: only the time counts.
 
-Times are those of the clock in a process of its own, once everything is imported; the files lie in
-the system's cache, as they have just been written.
+The files lie in the system's cache, as they have just been written.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from probe.results.run_directory import read_plan
+import numpy as np
+
+from probe.by_layer.jobs import jobs_of, parts_of
+from probe.by_layer.measurement import Measurement, Spent
+from probe.metrics.counts import Counts
+from probe.results.run_directory import describe, read_plan, store_of
 from probe.results.scores import metric_rows
 from probe.results.tables import measured_rows, read_results, summary_rows
 from probe.tables.rows import MetricRow, Row, SummaryRow
 from probe.tables.table_file import write_table
-from tests.bench.made_up import Shape, write_study
-from tests.bench.processes import in_a_process, peak_memory, scratch
-from tests.bench.section import Row as Line, Section
+from probe.training.costs import Cost
+from tests.bench.timing import Rows, scratch
+from tests.scenarios.study.toy import measurement, named_plan
 
-LEARNERS = ("finetune", "er", "ewc", "si", "lwf", "gem", "icarl", "cumulative")
+LEARNERS = ("finetune", "er", "ewc", "si", "lwf", "gem", "icarl", "cumulative", "offline")
+TASKS, PER_TASK, SEEDS = 20, 5, 5
+HEADS = ("single", "multi", "all")
 STEPS = ("reading", "summary.csv", "metrics.csv", "rows.csv")
-SHAPES = {
-    f"20 tasks of 5 classes, {seeds} seeds": Shape(
-        learners=(*LEARNERS, "offline"), tasks=20, per_task=5, seeds=seeds
-    )
-    for seeds in (1, 5)
-}
+_POOL = 40  # tables of counts that the parts take turns with: to draw them takes longest
+_COST = Cost(**dict.fromkeys((field.name for field in fields(Cost)), 10))
 
 
-def section() -> Section:
-    """Measure how long each table takes, and how much memory all of them."""
-    return Section(
-        title="Tables from stored parts, one thread: s on the clock (of the processor)",
-        columns=("", "parts", "rows", *STEPS, "in all, no rows.csv", "RSS"),
-        rows=_rows(),
-    )
+def tables(repeats: int) -> Rows:
+    """Tables of 20 tasks of 5 classes and 5 seeds from stored counts, once: s on the clock."""
+    with scratch() as root:
+        _write_study(root)
+        seconds = _written_tables(root)
+        with (root / "rows.csv").open("rb") as file:
+            count = sum(1 for _ in file) - 1
+    yield ("rows", *STEPS, "no rows.csv")
+    yield (f"{count:,}", *(f"{each:.2f}" for each in (*seconds, sum(seconds[:-1]))))
 
 
-def _rows() -> Iterator[Line]:
-    for name, shape in SHAPES.items():
-        with scratch() as root:
-            parts = write_study(root, shape)
-            found = in_a_process(written_tables, root)
-        rebuilt = [sum(times) for times in zip(*found["steps"][:-1], strict=True)]
-        seconds = (f"{clock:.2f} ({used:.2f})" for clock, used in (*found["steps"], rebuilt))
-        numbers = (f"{parts:,}", f"{found['rows']:,}")
-        yield (name, *numbers, *seconds, f"{found['peak'] / 10**6:.0f} MB"), found
-
-
-def written_tables(folder: str) -> dict[str, object]:
-    """Read the parts of a study and write its tables; time each on the clock and the processor."""
-    root, plan = Path(folder), read_plan(Path(folder))
-    steps = list[tuple[float, float]]()
+def _written_tables(root: Path) -> list[float]:
+    """Read the parts of a study and write its tables; return the seconds of each step."""
+    plan, seconds = read_plan(root), list[float]()
 
     def step(action: Callable[[], Any]) -> Any:
-        start = time.perf_counter(), time.process_time()
+        start = time.perf_counter()
         done = action()
-        steps.append((time.perf_counter() - start[0], time.process_time() - start[1]))
+        seconds.append(time.perf_counter() - start)
         return done
 
     results = step(lambda: list(read_results(plan, root)))
-    summary, metrics, table = (root / f"{name}.csv" for name in ("summary", "metrics", "rows"))
+    summary, metrics, table = (root / name for name in STEPS[1:])
     step(lambda: write_table(summary, SummaryRow, summary_rows(results)))
     step(lambda: write_table(metrics, MetricRow, metric_rows(results, plan.report)))
     step(lambda: write_table(table, Row, measured_rows(plan, results)))
-    with table.open("rb") as file:
-        count = sum(1 for _ in file) - 1
-    return {"steps": steps, "rows": count, "peak": peak_memory()}
+    return seconds
+
+
+def _write_study(root: Path) -> None:
+    """Write every part of a study as its jobs would."""
+    raw = {
+        "name": "made-up",
+        "scenario": {"kind": "split", "data": "digits"},
+        "network": {"name": "cnn3"},
+        "learners": {name: {} for name in LEARNERS},
+        "seeds": SEEDS,
+        "report": {"heads": HEADS},
+    }
+    starts = range(0, TASKS * PER_TASK, PER_TASK)
+    plan = named_plan(raw, tuple((f"task {k}", tuple(range(k, k + PER_TASK))) for k in starts))
+    describe(root, plan)
+    # 100 test examples a class, most of them in few cells.
+    draw, spread = np.random.default_rng(0), np.full(TASKS * PER_TASK, 0.1)
+    tables = [
+        Counts(draw.multinomial(100, draw.dirichlet(spread, TASKS * PER_TASK)))
+        for _ in range(_POOL)
+    ]
+    parts = [(job, part) for job in jobs_of(plan) for part in parts_of(plan, job)]
+    for k, (job, part) in enumerate(parts):
+        store_of(plan, root, job).write(part, _measured(part, tables[7 * k % _POOL]))
+
+
+def _measured(part: str, table: Counts) -> Measurement:
+    is_step = part.startswith("step-")
+    counts = dict.fromkeys(HEADS if is_step else HEADS[:1], (table,))
+    learned = is_step and part != "step-0"
+    return measurement(counts=counts, spent=Spent(cost=_COST, seconds=0.5) if learned else None)

@@ -4,7 +4,7 @@ The map has 23 x 23 units, the made-up images MNIST's size and as many
 classes; all three ways start from the same trained network and see the same images.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -18,8 +18,7 @@ from probe.training.fresh_weights import initialize
 from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
 from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.learners.kemker.som import longest_block
-from tests.bench.section import Row, Section
-from tests.bench.timing import interleaved
+from tests.bench.timing import Rows, interleaved
 from tests.laws.plain_map import ByUnit, Whole
 
 SETTINGS = MapSettings()
@@ -29,32 +28,24 @@ COUNTS = {"ours": 2048, "numpy": 256, "loop over units": 16}
 PHASES = {"base, map alone": None, "base, both layers": None, "later": SETTINGS.threshold}
 
 
-def section(repeats: int) -> Section:
-    """Compare examples per second in each phase."""
-    title = f"Examples per second, median of {repeats}"
-    columns = ("phase", "novel", *COUNTS, "x numpy", "x loop")
-    return Section(title=title, columns=columns, rows=_rows(repeats))
-
-
-def _rows(repeats: int) -> Iterator[Row]:
+def phases(repeats: int) -> Rows:
+    """Examples per second of GeppNet, and times as fast as the others."""
+    yield ("phase", "novel", *COUNTS, "x numpy", "x loop")
     model = _trained()
     # As many as were novel in sessions of MNIST's classes: 8,200 to 11,400 of 20,000 iterations.
     data = _images(max(COUNTS.values()), 1, wrong=0.5)
+    some = {way: data.take(torch.arange(count)) for way, count in COUNTS.items()}
     for phase in PHASES:
-        taken = interleaved(_actions(phase, model, data), repeats)
+        actions: dict[str, Callable[[], object]] = {
+            "ours": partial(_ours, phase, model, some["ours"]),
+            "numpy": partial(_plain, Whole, phase, model, some["numpy"]),
+            "loop over units": partial(_plain, ByUnit, phase, model, some["loop over units"]),
+        }
+        taken = interleaved(actions, repeats)
         speed = {way: COUNTS[way] / seconds for way, seconds in taken.items()}
         ratios = (f"{speed['ours'] / speed[way]:.0f}" for way in ("numpy", "loop over units"))
         speeds = (f"{speed[way]:,.0f}" for way in COUNTS)
-        yield (phase, f"{_ours(phase, model, data) / len(data):.0%}", *speeds, *ratios), speed
-
-
-def _actions(phase: str, model: nn.Module, data: Examples) -> dict[str, Callable[[], object]]:
-    some = {way: data.take(torch.arange(count)) for way, count in COUNTS.items()}
-    return {
-        "ours": partial(_ours, phase, model, some["ours"]),
-        "numpy": partial(_plain, Whole, phase, model, some["numpy"]),
-        "loop over units": partial(_plain, ByUnit, phase, model, some["loop over units"]),
-    }
+        yield (phase, f"{_ours(phase, model, data) / len(data):.0%}", *speeds, *ratios)
 
 
 def _ours(phase: str, model: nn.Module, data: Examples) -> int:

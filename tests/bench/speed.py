@@ -1,29 +1,69 @@
-"""The speed of a sweep against the obvious one: its cost once, and per epoch."""
+"""The speed of a sweep against the obvious one: its cost once, and per epoch.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+The networks are measured on noise of the right size: only the time counts.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from probe.examples import Examples
-from probe.training.loop import Recipe
-from tests.bench import obvious, product
-from tests.bench.section import Row, Section
-from tests.bench.subjects import BATCH, Subject
-from tests.bench.timing import interleaved
+import torch
+from torch import Tensor, nn
 
+from probe.cut.cuts import cut_each
+from probe.examples import Examples
+from probe.retrain import SAMPLE, retrain_each
+from probe.retraining import RetrainSettings
+from probe.seeding import stream
+from probe.training.fresh_weights import initialize
+from probe.training.loop import Recipe
+from probe.values.cache import ValueCache
+from scenarios.networks import build_network
+from tests.bench import obvious
+from tests.bench.timing import Rows, interleaved
+
+BATCH, CLASSES = 64, 10
 EXAMPLES, EPOCHS = 60_000, 5
 EVALUATED = 6  # training examples per test example, as in MNIST
 WAYS = ("obvious", "fp32", "bf16")
 
-
 Run = Callable[[int, int], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A network and the size of its images; n: examples that a timed run trains on."""
+
+    network: str
+    shape: tuple[int, int, int]
+    n: int
+
+    def model(self) -> nn.Sequential:
+        """Return the network with fresh weights and statistics of real batches."""
+        model = build_network(self.network, self.shape, CLASSES)
+        initialize(model, "murata", stream(0))
+        with torch.no_grad():
+            model(self.images(4 * BATCH).x)
+        return model
+
+    def images(self, n: int) -> Examples:
+        """Return n images of noise with random labels."""
+        draw = stream(0, "images")
+        x = torch.rand(n, *self.shape, generator=draw)
+        return Examples(x, torch.randint(CLASSES, (n,), generator=draw))
+
+
+SUBJECTS = (
+    Subject(network="cnn3", shape=(1, 28, 28), n=24 * BATCH),
+    Subject(network="reduced_resnet18", shape=(3, 32, 32), n=8 * BATCH),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
     """Seconds of a sweep: fixed + example * n + step * n * epochs, for n training examples.
 
-    fixed: copying and cutting; example: what is done once (filling the caches, evaluating); step:
+    fixed: copying and cutting; example: steps done once (filling the caches, evaluating); step:
     one example in one epoch, over all features.
     """
 
@@ -31,9 +71,59 @@ class Cost:
     example: float
     step: float
 
-    def total(self, n: int, epochs: int) -> float:
-        """Return what the sweep takes in all, in seconds."""
-        return self.fixed + self.example * n + self.step * n * epochs
+    @property
+    def total(self) -> float:
+        """Seconds of the whole sweep."""
+        return self.fixed + self.example * EXAMPLES + self.step * EXAMPLES * EPOCHS
+
+
+def sweeps(repeats: int) -> Rows:
+    """Seconds at 60,000 examples and 5 epochs, and times as fast as obvious."""
+    yield "network, feature, way", "all-in x", "epoch x", "all-in", "epoch", "once"
+    for subject in SUBJECTS:
+        for title, features in _sweeps(subject):
+            found = _sweep_costs(subject, features, repeats)
+            base = found["obvious"]
+            for way, cost in found.items():
+                yield (
+                    f"{subject.network}, {title}, {way}",
+                    f"{base.total / cost.total:.2f}x",
+                    f"{base.step / cost.step:.2f}x",
+                    f"{cost.total:.1f}",
+                    f"{cost.step * EXAMPLES:.2f}",
+                    f"{cost.fixed + cost.example * EXAMPLES:.2f}",
+                )
+
+
+def _sweeps(subject: Subject) -> list[tuple[str, list[str]]]:
+    """Return the features of each sweep: all, and the last alone."""
+    stages = obvious.stages(subject.model())
+    return [("all features", stages), (stages[-1], stages[-1:])]
+
+
+def _sweep_costs(subject: Subject, features: Sequence[str], repeats: int) -> dict[str, Cost]:
+    """Return the costs of a sweep over `features`: obvious, and the product's in each precision."""
+    model, data = subject.model(), subject.images(2 * subject.n)
+
+    def run(way: str, n: int, epochs: int) -> None:
+        precision = "bf16" if way == "bf16" else "fp32"
+        recipe = Recipe(epochs=epochs, batch_size=BATCH, init="murata", precision=precision)  # type: ignore[arg-type]
+        train, test = (Examples(data.x[:k], data.y[:k]) for k in (n, n // EVALUATED))
+        sweep = obvious.sweep if way == "obvious" else _sweep
+        sweep(model, features, train, test, recipe)
+
+    # A step downstream of the last feature alone is so short that it takes many to be seen.
+    many = 2 if len(features) > 1 else 150
+    more = {way: 2 if way == "obvious" else many for way in WAYS}
+    return _costs({way: partial(run, way) for way in WAYS}, subject.n, more, repeats)
+
+
+def _sweep(
+    model: nn.Module, features: Sequence[str], train: Examples, test: Examples, recipe: Recipe
+) -> dict[str, float]:
+    """Return each feature's accuracy on `test`, as `obvious.sweep` does, by the product."""
+    each = retrain_each(model, features, train, test, CLASSES, RetrainSettings(recipe=recipe))
+    return {one.feature: float((one.predicted == test.y).float().mean()) for one in each}
 
 
 def _costs(
@@ -41,7 +131,7 @@ def _costs(
 ) -> dict[str, Cost]:
     """Time each run (n, epochs) at three sizes, from which its three costs follow.
 
-    more: by how many epochs the longer run of each is longer.
+    more: the additional epochs of the longer run of each.
     """
     sizes = {way: ((n, 1), (n, 1 + more[way]), (2 * n, 1)) for way in runs}
     actions = {
@@ -57,48 +147,41 @@ def _costs(
     return solved
 
 
-def _sweep_costs(subject: Subject, features: Sequence[str], repeats: int) -> dict[str, Cost]:
-    """Return the costs of a sweep over `features`: obvious, and the product's in each precision."""
-    model, data = subject.model(), subject.images(2 * subject.n)
-
-    def run(way: str, n: int, epochs: int) -> None:
-        precision = "bf16" if way == "bf16" else "fp32"
-        recipe = Recipe(epochs=epochs, batch_size=BATCH, init="murata", precision=precision)  # type: ignore[arg-type]
-        train, test = (Examples(data.x[:k], data.y[:k]) for k in (n, n // EVALUATED))
-        sweep = obvious.sweep if way == "obvious" else product.sweep
-        sweep(model, features, train, test, recipe, 0)
-
-    # A step behind the last feature alone is so short that it takes many to be seen.
-    many = 2 if len(features) > 1 else 150
-    more = {way: 2 if way == "obvious" else many for way in WAYS}
-    return _costs({way: partial(run, way) for way in WAYS}, subject.n, more, repeats)
+def filling(repeats: int) -> Rows:
+    """Filling the caches, as a multiple of the bare forward pass in the faster layout."""
+    yield "network, features", "bare, ms", "filling, ms", "multiple"
+    for subject in SUBJECTS:
+        for title, features in _sweeps(subject):
+            fill, bare = _filling(subject, features, repeats)
+            cells = (f"{1000 * bare:.3f}", f"{1000 * fill:.3f}", f"{fill / bare:.2f}x")
+            yield (f"{subject.network}, {title}", *cells)
 
 
-def section(subjects: Sequence[Subject], repeats: int) -> Section:
-    """Compare seconds of an epoch, of what is done once, and of a whole sweep."""
-    return Section(
-        title=f"Seconds at {EXAMPLES:,} examples and {EPOCHS} epochs, and times as fast as obvious",
-        columns=("network, behind, way", "all-in x", "epoch x", "all-in", "epoch", "once"),
-        rows=_rows(subjects, repeats),
+def _filling(subject: Subject, features: Sequence[str], repeats: int) -> tuple[float, float]:
+    """Return seconds for one example, from runs of n and of 3n: steps done once drop out."""
+    n, model = subject.n, subject.model().eval()
+    x = subject.images(3 * n).x
+    last = x.contiguous(memory_format=torch.channels_last)
+    cuts = cut_each(model, features, x[:SAMPLE]).each
+    cache = ValueCache(None, BATCH, torch.device("cpu"))
+    plan = cache.plan(cuts, (3 * n, 0))
+    actions: dict[str, Callable[[], object]] = {}
+    for size in (n, 3 * n):
+        actions |= {
+            f"fill {size}": partial(cache.rows, cuts, plan, x[:size]),
+            f"plain {size}": partial(forward, model, x[:size]),
+            f"last {size}": partial(forward, model, last[:size]),
+        }
+    times = interleaved(actions, repeats)
+    fill, plain, channels_last = (
+        (times[f"{way} {3 * n}"] - times[f"{way} {n}"]) / (2 * n)
+        for way in ("fill", "plain", "last")
     )
+    return fill, min(plain, channels_last)
 
 
-def _rows(subjects: Sequence[Subject], repeats: int) -> Iterator[Row]:
-    for subject in subjects:
-        stages = obvious.stages(subject.model())
-        for title, features in (("all features", stages), (stages[-1], stages[-1:])):
-            found = _sweep_costs(subject, features, repeats)
-            for way, cost in found.items():
-                cells = _cells(cost, found["obvious"])
-                yield (f"{subject.network}, {title}, {way}", *cells), vars(cost)
-
-
-def _cells(cost: Cost, base: Cost) -> list[str]:
-    total, base_total = cost.total(EXAMPLES, EPOCHS), base.total(EXAMPLES, EPOCHS)
-    return [
-        f"{base_total / total:.2f}x",
-        f"{base.step / cost.step:.2f}x",
-        f"{total:.1f}",
-        f"{cost.step * EXAMPLES:.2f}",
-        f"{cost.fixed + cost.example * EXAMPLES:.2f}",
-    ]
+@torch.no_grad()
+def forward(model: nn.Module, x: Tensor) -> None:
+    """Run a model on batches."""
+    for batch in x.split(BATCH):
+        model(batch)

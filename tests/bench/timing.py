@@ -1,17 +1,22 @@
-"""Timing on a machine that others use too: interleaved, medians, and what the machine was.
+"""Timing on a machine that others use too: interleaved, medians, and a description of the machine.
 
-What is measured, unless it is said otherwise, is the processor time of one thread: on an idle
-machine it is the time on the clock, and on a busy one it leaves out the waiting.
+Unless stated otherwise the processor time of one thread is measured: on an idle machine it equals
+the time on the clock, and on a busy one it leaves out the waiting.
 """
 
 import os
 import platform
 import statistics
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+
+Rows = Iterator[Sequence[str]]
+"""The head of a table and its rows, as they are measured; the first cell names the row."""
 
 
 def interleaved(
@@ -30,8 +35,17 @@ def interleaved(
     return {name: statistics.median(taken) for name, taken in times.items()}
 
 
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Give a new folder in `runs`, and not in the system's, which may lie in memory."""
+    runs = Path("runs")
+    runs.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=runs) as folder:
+        yield Path(folder)
+
+
 def machine() -> str:
-    """Return the processor, what it can do for bf16, torch's version and how busy it is."""
+    """Return the processor, its support of bf16, torch's version and the load."""
     text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     lines = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
     facts = {key.strip(): value.strip() for key, value in lines.items()}

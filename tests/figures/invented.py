@@ -44,17 +44,21 @@ def _cells(features, tasks, head, alone):
 
 def metrics(learners, *, tasks=5, seeds=3, head="single", weightings=("W1",), **means):
     """Return the metrics of a study; means: of a metric, by learner, in place of random ones."""
-    rng = np.random.default_rng(0)
-    names = [("diaz_rodriguez", name) for name in CRITERIA]
-    for kind in ("cl_score", "cl_stability"):
-        names += [("diaz_rodriguez", f"{kind}[{weights}]") for weights in weightings]
-    for k in range(1, tasks + 1):
-        names += [("chaudhry", f"average_accuracy[{k}]"), ("chaudhry", f"intransigence[{k}]")]
-    names += [("chaudhry", f"forgetting[{k}]") for k in range(2, tasks + 1)]
-    for what in ("base", "new", "all"):
-        names += [("kemker", f"alpha_{what}[{i}]") for i in range(1, tasks + 1)]
-        names += [("kemker", f"omega_{what}")]
-    names += [("kemker", "model_size_mb")]
+    rng, numbers = np.random.default_rng(0), range(1, tasks + 1)
+    names = {
+        "diaz_rodriguez": [
+            *CRITERIA,
+            *(f"{kind}[{w}]" for kind in ("cl_score", "cl_stability") for w in weightings),
+        ],
+        "chaudhry": [
+            *(f"{name}[{k}]" for name in ("average_accuracy", "intransigence") for k in numbers),
+            *(f"forgetting[{k}]" for k in numbers[1:]),
+        ],
+        "kemker": [
+            *(f"alpha_{of}[{i}]" for of in ("base", "new", "all") for i in numbers),
+            *("omega_base", "omega_new", "omega_all", "model_size_mb"),
+        ],
+    }
     return [
         MetricRow(
             learner=learner,
@@ -66,7 +70,8 @@ def metrics(learners, *, tasks=5, seeds=3, head="single", weightings=("W1",), **
             seeds=seeds,
         )
         for learner in learners
-        for paper, metric in names
+        for paper, metrics in names.items()
+        for metric in metrics
     ]
 
 
@@ -108,42 +113,38 @@ def write(folder, measured, scores=(), found=(), begun=()):
         ("starts", StartRow, begun),
     ):
         # As a study does, without files for tables without rows.
-        if name in ("layers", "starts") and not table:
-            (folder / f"{name}.csv").unlink(missing_ok=True)
-            continue
-        write_table(folder / f"{name}.csv", kind, table)
+        if table or name not in ("layers", "starts"):
+            write_table(folder / f"{name}.csv", kind, table)
     return folder
 
 
 def levels(features=("conv1", "conv2", "output"), *, steps=0, seeds=2, readout="linear"):
     """Return the PRA of the features of the controls: `untrained` at step 0, `offline` at last."""
-    rng = np.random.default_rng(1)
-    return [
-        a_pra(learner, "", seed, step, at, readout, high * float(rng.uniform(0.9, 1)))
-        for learner, step, high in (("untrained", 0, 0.6), ("offline", steps, 0.98))
-        for seed in range(seeds)
-        for at in enumerate(features, start=1)
-    ]
+    runs = [("untrained", ""), ("offline", "")]
+    return _pra(runs, features, {"untrained": [0], "offline": [steps]}, seeds, readout, {})
 
 
 def courses(learners, features, *, steps=5, seeds=2, orders=2, readout="linear", own=None):
     """Return the PRA of each feature after each task; the deepest is the output."""
+    runs = [(learner, str(order)) for learner in learners for order in range(orders)]
+    taken = dict.fromkeys(learners, range(1, steps + 1))
+    return _pra(runs, features, taken, seeds, readout, own or {})
+
+
+def _pra(runs, features, steps, seeds, readout, own):
     rng = np.random.default_rng(2)
     return [
-        a_pra(learner, str(order), seed, step, at, readout, float(rng.uniform(0.5, 0.95)))
-        for learner in learners
+        Row(
+            **{"scenario": "digits", "network": "cnn3", "learner": learner, "order": order},
+            **{"seed": seed, "step": step, "depth": depth, "feature": feature, "measure": "pra"},
+            readout="" if feature == "output" else readout,
+            value=float(rng.uniform(0.5, 0.95)),
+        )
+        for learner, order in runs
         for seed in range(seeds)
-        for order in range(orders)
-        for step in range(1, steps + 1)
-        for at in enumerate((own or {}).get(learner, features), start=1)
+        for step in steps[learner]
+        for depth, feature in enumerate(own.get(learner, features), start=1)
     ]
-
-
-def a_pra(learner, order, seed, step, at, readout, value):
-    """Return the row of one PRA; at: depth and feature, of which the output has no readout."""
-    who = {"scenario": "digits", "network": "cnn3", "learner": learner, "order": order}
-    what = {"measure": "pra", "readout": "" if at[1] == "output" else readout, "value": value}
-    return Row(**who, seed=seed, step=step, depth=at[0], feature=at[1], **what)
 
 
 def layers(learners, features, *, tasks=5, readouts=("retrain",), seeds=3, split=(), own=None):
@@ -184,13 +185,19 @@ def _quantities(depth, place, deepest, tasks, *, whole):
     }
 
 
-def starts(learners, feature, *, readouts=("retrain",), seeds=3, earliest="conv1"):
+def starts(learners, feature, *, readouts=("retrain",), seeds=3):
     """Return starts.csv: every learner's forgetting starts at that feature, "" = nowhere."""
     value = 0.379 if feature and seeds > 1 else math.nan
     ends = {"value": value, "low": value - 0.078, "high": value + 0.078, "seeds": seeds}
-    at = {"feature": feature, "earliest": earliest, "margin": 0.01}
     return [
-        StartRow(learner=learner, readout=readout, **at, **ends)
+        StartRow(
+            learner=learner,
+            readout=readout,
+            feature=feature,
+            earliest="conv1",
+            margin=0.01,
+            **ends,
+        )
         for learner in learners
         for readout in readouts
     ]

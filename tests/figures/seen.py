@@ -1,10 +1,9 @@
 """What is to be seen in a figure, and what makes it unfit for print."""
 
-from itertools import combinations
 from unittest.mock import patch
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
+from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.collections import LineCollection
 from matplotlib.text import Text
 
@@ -61,7 +60,7 @@ def spread(rows, scale=100):
 
 
 def hidden_data(figure):
-    """Say which panels cut off a marker, a line or a bar.
+    """List the panels that cut off a marker, a line or a bar.
 
     In pixels: lines across a panel and polar panels then need no rule of their own.
     """
@@ -69,36 +68,32 @@ def hidden_data(figure):
         figure.draw_without_rendering()
     faults = []
     for number, axes in enumerate(figure.axes, start=1):
-        low, high = axes.bbox.min - 1, axes.bbox.max + 1
-        drawn = [line.get_transform().transform(line.get_xydata()) for line in axes.lines]
-        for found in (c for c in axes.collections if isinstance(c, LineCollection)):
-            drawn += [
-                found.get_transform().transform(bar) for bar in found.get_segments() if len(bar)
-            ]
+        lines = [(line, line.get_xydata()) for line in axes.lines]
+        bars = [c for c in axes.collections if isinstance(c, LineCollection)]
+        lines += [(bar, ends) for bar in bars for ends in bar.get_segments() if len(ends)]
+        drawn = [line.get_transform().transform(ends) for line, ends in lines]
         at = np.concatenate([*drawn, np.empty((0, 2))])
         at = at[np.isfinite(at).all(axis=1)]
-        if ((at < low) | (at > high)).any():
+        if ((at < axes.bbox.min - 1) | (at > axes.bbox.max + 1)).any():
             faults.append(f"panel {number} cuts off data")
     return faults
 
 
 def text_faults(figure):
-    """Say which texts overlap, leave the canvas, cover a panel or are too small."""
+    """List the texts that overlap, leave the canvas, cover a panel or are too small."""
     found = texts(figure)
     boxes = np.array([text.get_window_extent().extents for text in found])
     home = {id(text): axes for axes in figure.axes for text in axes.texts}
-    faults = [f"{t.get_text()!r} is too small" for t in found if t.get_fontsize() < SMALLEST_PRINT]
-    faults += [
-        f"{text.get_text()!r} leaves the canvas"
-        for text, box in zip(found, boxes, strict=True)
-        if (box[:2] < 0).any() or (box[2:] > figure.bbox.size).any()
-    ]
-    faults += [
-        f"{text.get_text()!r} covers a panel"
-        for text, box in zip(found, boxes, strict=True)
-        for axes in figure.axes
-        if home.get(id(text)) is not axes and _meet(box, axes.get_window_extent().extents)
-    ]
+    faults = []
+    for text, box in zip(found, boxes, strict=True):
+        said = repr(text.get_text())
+        if text.get_fontsize() < SMALLEST_PRINT:
+            faults.append(f"{said} is too small")
+        if (box[:2] < 0).any() or (box[2:] > figure.bbox.size).any():
+            faults.append(f"{said} leaves the canvas")
+        others = [axes for axes in figure.axes if home.get(id(text)) is not axes]
+        if any(_meet(box, axes.get_window_extent().extents) for axes in others):
+            faults.append(f"{said} covers a panel")
     for a, b in zip(*np.nonzero(_meet(boxes[:, None], boxes[None])), strict=True):
         if a < b and _ink_meets(figure, found[a], found[b]):
             faults.append(f"{found[a].get_text()!r} overlaps {found[b].get_text()!r}")
@@ -127,12 +122,10 @@ def _ink_meets(figure, *texts):
     """Upright texts that meet as boxes do; a slanted one is judged by its pixels."""
     if all(text.get_rotation() % 90 == 0 for text in texts):
         return True
-    return any((a & b).any() for a, b in combinations([_ink(figure, t) for t in texts], 2))
+    return np.logical_and(*(_ink(figure, text) for text in texts)).any()
 
 
 def _ink(figure, text):
-    assert isinstance(figure.canvas, FigureCanvasAgg)
-    width, height = (int(side) for side in figure.bbox.size)
-    renderer = RendererAgg(width, height, figure.dpi)
+    renderer = RendererAgg(*(int(side) for side in figure.bbox.size), figure.dpi)
     text.draw(renderer)
     return np.asarray(renderer.buffer_rgba())[..., 3] > 0

@@ -43,7 +43,7 @@ def test_a_pdf_has_letters_that_publishers_take_and_no_date(run, tmp_path):
 
 
 def test_figures_on_request_and_those_of_a_run_leave_each_other_alone(run, monkeypatch):
-    monkeypatch.setattr("figures.build.KINDS", {k: KINDS[k] for k in ("bias", "matrix")})
+    monkeypatch.setattr("figures.plotting.KINDS", ("bias", "matrix"))
     build(run)
     before = contents(run / "figures")
     build_asked(run, Options(learners=["ewc"]), ["matrix"], ["png"])
@@ -57,14 +57,13 @@ def test_figures_on_request_and_those_of_a_run_leave_each_other_alone(run, monke
 
 
 def test_without_a_name_all_are_drawn_that_can_be(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("figures.layout.fit", lambda *_, **__: None)
+    monkeypatch.setattr("figures.pages.page.Page.fit", lambda page, figure, *_, **__: figure)
     monkeypatch.setattr("figures.layout.arrange", lambda figure: None)
     monkeypatch.setattr("figures.style.save", lambda figure, folder, name, *_: [folder / name])
-    few = Options(learners=["ewc"])
-    names = [path.stem for path in build_asked(run, few, (), ["png"], tmp_path)][::2]
+    paths = build_asked(run, Options(learners=["ewc"]), (), ["png"], tmp_path)
     # These compare learners, or budgets and strategies.
     missing = {"sessions", "omegas", "costs", "memory", "sampling"}
-    assert names == [name for name in KINDS if name not in missing]
+    assert [path.stem for path in paths[::2]] == [name for name in KINDS if name not in missing]
 
 
 def test_flags_draw_what_they_say(probe, run, tmp_path):

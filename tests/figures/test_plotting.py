@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import matplotlib
 import pandas
 import pytest
-from matplotlib import pyplot
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -29,22 +28,10 @@ def run(tmp_path_factory):
     return papers.run_directory(tmp_path_factory.mktemp("run"))
 
 
-@pytest.fixture
-def axes():
-    """Return axes of a user's figure; polar ones on request."""
-    made = []
-
-    def make(name="", count=1):
-        projection = "polar" if name == "spider" else None
-        figure, grid = pyplot.subplots(
-            count, count, subplot_kw={"projection": projection}, layout="constrained", squeeze=False
-        )
-        made.append(figure)
-        return grid[0, 0]
-
-    yield make
-    for figure in made:
-        pyplot.close(figure)
+def axes(name=""):
+    """Return axes of a user's figure; polar ones for a spider."""
+    projection = "polar" if name == "spider" else None
+    return Figure(layout="constrained").subplots(subplot_kw={"projection": projection})
 
 
 def pixels(figure):
@@ -54,10 +41,9 @@ def pixels(figure):
 
 def looks(figure):
     """Return color and marker of each name in the legend."""
-    (legend,) = figure.legends
-    lines = [line for line in legend.get_lines() if line.get_marker() not in (None, "None", "")]
-    texts = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
-    found = dict(zip(texts, lines, strict=False))
+    lines = figure.legends[0].get_lines()
+    marked = [line for line in lines if line.get_marker() not in (None, "None", "")]
+    found = dict(zip(seen.legend(figure), marked, strict=False))
     return {name: (to_hex(line.get_color()), line.get_marker()) for name, line in found.items()}
 
 
@@ -112,7 +98,7 @@ def test_a_name_with_a_dollar_sign_is_found_under_it():
     rows = [Row(**vars(row) | {"learner": "a$b"}) for row in papers.rows() if row.learner == "ewc"]
     figure = figures.matrix(rows, learners=["a$b"], labels={"a$b": r"$\alpha$"})
     assert seen.titles(figure)[0] == r"$\alpha$"
-    figure, caption = asked_for("matrix", rows, Options())
+    figure, caption = asked_for(["matrix"], rows, Options())["matrix"]
     assert seen.titles(figure)[0] == r"a\$b"
     assert "Learner: a$b." in caption
 
@@ -139,12 +125,11 @@ def test_what_cannot_be_asked_for_is_told_in_one_sentence(asked, said):
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))
-def test_every_kind_is_drawn_into_axes_of_a_users_figure(name, axes):
-    """Where it has several panels it says so, and draws nothing there; else into these alone."""
-    ax, other = axes(name), axes()
+def test_every_kind_is_drawn_into_axes_of_a_users_figure(name):
+    """One of several panels has to be chosen: without a choice nothing is drawn."""
+    ax, draw = axes(name), getattr(figures, name)
     asked = {"learners": ["ewc"]} if name in ("matrix", "curves", "time") else {}
     asked |= {"learners": ["ewc"], "readouts": ["retrain"]} if name == "layers" else {}
-    draw = getattr(figures, name)
     before, settings = len(ax.get_children()), dict(matplotlib.rcParams)
     if name in SEVERAL:
         with pytest.raises(InputError, match=f"figures.{name} has"):
@@ -155,30 +140,31 @@ def test_every_kind_is_drawn_into_axes_of_a_users_figure(name, axes):
     assert dict(matplotlib.rcParams) == settings
     assert len(ax.get_children()) > before
     assert ax.get_legend() is not None or ax.figure.axes[1:]
-    assert not other.lines
     assert seen.text_faults(ax.figure) == []
 
 
-def test_several_panels_are_named_and_one_can_be_chosen(axes):
-    with pytest.raises(InputError, match=r"has 4 panels \(1: Task 1, .*4: Average of tasks so far"):
-        figures.tasks(papers.tables(), axes())
+def test_a_panel_can_be_chosen_by_its_title():
     chosen = figures.tasks(papers.tables(), axes(), panel="Task 2")
     assert chosen.get_title() == "Task 2"
     whole = papers.figure("tasks").axes[1]
     assert [seen.heights(line) for line in chosen.lines] == [seen.heights(x) for x in whole.lines]
-    with pytest.raises(InputError, match="none is 'Task 9'"):
-        figures.tasks(papers.tables(), axes(), panel="Task 9")
 
 
-@pytest.mark.parametrize("asked", [{"width": 3}, {"font_size": 8}, {"font": "serif"}])
-def test_axes_have_the_size_and_the_font_of_their_own_figure(axes, asked):
-    with pytest.raises(InputError, match="are those of your own figure where ax is given"):
-        figures.depth(papers.tables(), axes(), **asked)
-
-
-def test_a_spider_needs_polar_axes(axes):
-    with pytest.raises(InputError, match="polar axes"):
-        figures.spider(papers.tables(), axes())
+@pytest.mark.parametrize(
+    ("name", "asked", "said"),
+    [
+        ("tasks", {}, r"has 4 panels \(1: Task 1, .*4: Average of tasks so far"),
+        ("tasks", {"panel": "Task 9"}, "none is 'Task 9'"),
+        ("spider", {}, "polar axes"),
+        *(
+            ("depth", each, "are those of your own figure where ax is given")
+            for each in ({"width": 3}, {"font_size": 8}, {"font": "serif"})
+        ),
+    ],
+)
+def test_what_does_not_fit_given_axes_is_told(name, asked, said):
+    with pytest.raises(InputError, match=said):
+        getattr(figures, name)(papers.tables(), axes(), **asked)
 
 
 def test_all_kinds_are_there_with_their_help_and_nothing_else_is():
@@ -188,7 +174,6 @@ def test_all_kinds_are_there_with_their_help_and_nothing_else_is():
         assert "ax" in inspect.signature(getattr(figures, name)).parameters
         assert "learners:" in getattr(plot, name).__doc__
         assert f".{name}()" in repr(plot)
-    assert isinstance(plot.depth(), Figure)
     for where in (figures, plot):
         with pytest.raises(AttributeError, match="dept"):
             operator.attrgetter("dept")(where)

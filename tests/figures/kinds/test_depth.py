@@ -5,13 +5,16 @@ import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 
-from figures.kinds import depth
+import figures
+from figures.architectures import architectures
 from figures.tables import Tables
 from probe.tables.summary import summarize
 from tests.figures import invented, papers, seen
 
 FEATURES = ["conv1", "conv2", "output"]
 OWN = {"pathnet": ["layer1", "layer2", "layer3", "output"], "fel": ["hidden", "output"]}
+
+
 LEARNERS = ["finetune", "pathnet", "ewc", "fel", "offline"]
 SUMMARY = summarize(invented.rows(LEARNERS, FEATURES, seeds=3, own=OWN))
 
@@ -21,16 +24,9 @@ def pra(learner, summary=SUMMARY):
 
 
 def of_all_tasks(quantity, learner="ewc"):
-    return [
-        row
-        for row in papers.tables().layers
-        if (row.learner, row.readout, row.quantity, row.place)
-        == (learner, "retrain", quantity, None)
-    ]
-
-
-def labelled(figure):
-    return {line.get_label(): seen.points(line) for line in figure.axes[0].lines}
+    wanted = (learner, "retrain", quantity, None)
+    rows = papers.tables().layers
+    return [row for row in rows if (row.learner, row.readout, row.quantity, row.place) == wanted]
 
 
 def bands(axes):
@@ -38,7 +34,7 @@ def bands(axes):
 
 
 def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each_architecture():
-    figure = depth.draw(Tables(summary=SUMMARY))
+    figure = figures.depth(Tables(summary=SUMMARY))
     assert seen.titles(figure) == ["Finetune, EWC", "PathNet", "FEL"]
     assert [seen.tick_names(axes) for axes in figure.axes] == [FEATURES, *OWN.values()]
     assert figure.axes[1].get_xticks().tolist() == [1, 2, 3, 4]
@@ -62,9 +58,21 @@ def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each
     assert seen.legend(figure) == ["Finetune", "PathNet", "EWC", "FEL", "Offline"]
 
 
+@pytest.mark.parametrize("missing", [set(), {("finetune", "conv1"), ("ewc", "conv2")}])
+def test_learners_share_an_architecture_where_features_agree_even_if_some_are_missing(missing):
+    """One learner may lack a feature of the architecture that another has."""
+    found = architectures([row for row in SUMMARY if (row.learner, row.feature) not in missing])
+    assert [(each.learners, list(each.features.values())) for each in found] == [
+        (["finetune", "ewc"], FEATURES),
+        (["pathnet"], OWN["pathnet"]),
+        (["fel"], OWN["fel"]),
+    ]
+
+
 def test_with_layers_there_are_controls_by_depth_intervals_and_a_ring_where_forgetting_starts():
     figure = papers.figure("depth")
-    drawn = labelled(figure)
+    (axes,) = figure.axes
+    drawn = {line.get_label(): seen.points(line) for line in axes.lines}
     for quantity, label in (("floor", "Floor (untrained)"), ("ceiling", "Ceiling (offline)")):
         expected = [[row.depth, 100 * row.value] for row in of_all_tasks(quantity)]
         assert drawn[label] == pytest.approx(np.array(expected))
@@ -72,17 +80,17 @@ def test_with_layers_there_are_controls_by_depth_intervals_and_a_ring_where_forg
     # The ceiling at the output replaces Offline's line.
     controls = ["Ceiling (offline)", "Floor (untrained)", "Forgetting starts", "Chance"]
     assert sorted(seen.legend(figure)[5:]) == sorted(controls)
-    for learner, line in zip(papers.LEARNERS, figure.axes[0].containers, strict=True):
+    for learner, line in zip(papers.LEARNERS, axes.containers, strict=True):
         rows = of_all_tasks("accuracy", learner)
         assert seen.heights(line) == pytest.approx([100 * row.value for row in rows])
         ends = np.array([[100 * row.low, 100 * row.high] for row in rows])
         assert seen.bars(line) == pytest.approx(ends)
-    rings = [line for line in figure.axes[0].lines if line.get_label() == "Forgetting starts"]
-    at = [seen.points(line)[1] for line in figure.axes[0].containers]
+    rings = [line for line in axes.lines if line.get_label() == "Forgetting starts"]
+    at = [seen.points(line)[1] for line in axes.containers]
     assert [seen.points(ring)[0].tolist() for ring in rings] == [pytest.approx(p) for p in at]
-    assert len(bands(figure.axes[0])) == 2
+    assert len(bands(axes)) == 2
     assert " ".join(seen.note(figure).split()).endswith("95 % interval (of seeds and test set)")
-    said = depth.caption(papers.tables())
+    said = papers.caption("depth", papers.tables())
     for word in ("bars and bands are 95 % intervals", "Ceiling:", "Floor:", "ring", "Chance:"):
         assert word in said
 
@@ -99,11 +107,11 @@ def test_where_an_interval_lacks_all_bars_are_deviations(lost):
     }[lost]
     linear = invented.starts(papers.LEARNERS, "conv2", readouts=("linear",))
     tables = replace(whole, layers=layers, starts=linear)
-    figure = depth.draw(tables)
+    figure = figures.depth(tables)
     for learner, drawn in zip(papers.LEARNERS, figure.axes[0].containers, strict=True):
         assert seen.bars(drawn) == pytest.approx(seen.spread(pra(learner, whole.summary)))
     assert not bands(figure.axes[0])
-    said = depth.caption(tables)
+    said = papers.caption("depth", tables)
     assert "bars are one standard deviation over seeds either way" in said
     assert ("Dashed line: a network trained on all tasks" in said) == (lost in ("table", "readout"))
     for absent in ("interval", "ring"):

@@ -1,8 +1,7 @@
-import numpy as np
 import pytest
 
+import figures
 from figures.appearance import strategy_appearances
-from figures.kinds import sampling
 from figures.tables import Tables
 from tests.figures import invented, seen
 
@@ -30,7 +29,7 @@ def groups(figure):
 
 
 def test_each_point_is_the_tables_in_its_group_and_color():
-    figure = sampling.draw(tables(GRID))
+    figure = figures.sampling(tables(GRID))
     drawn = groups(figure)
     assert len(drawn) == len(GRID)
     for row in tables(GRID).metrics:
@@ -45,8 +44,6 @@ def test_each_point_is_the_tables_in_its_group_and_color():
     assert axes.get_xticks().tolist() == [0, 1, 2]
     assert figure.get_supxlabel() == "Learner, with 10 stored samples per class"
     between = [line.get_xdata()[0] for line in axes.lines if len(line.get_xdata()) == 2]
-    x = np.array([c.lines[0].get_xdata() for c in axes.containers], float)
-    assert abs(x - np.round(x)).max() < 0.4
     assert between == [0.5, 1.5]
     assert seen.legend(figure) == ["Uniform", "Plane distance", "Entropy", "Mean of features"]
 
@@ -56,6 +53,6 @@ def test_strategies_are_compared_at_one_budget_of_one_kind_only():
         *(("ewc", "uniform", 10), ("ewc", "entropy", 10), ("ewc", "entropy", 20)),
         *(("si", "uniform", 10), ("rwalk", "uniform", 50), ("rwalk", "entropy", 50)),
     ]
-    figure = sampling.draw(tables(stored))
+    figure = figures.sampling(tables(stored))
     assert seen.tick_names(figure.axes[0]) == ["EWC, 10 per class", "RWalk, 50 per class"]
     assert sorted(group for group, _ in groups(figure)) == [0, 0, 1, 1]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
+import figures
 from figures.kinds import spider
 from figures.tables import Tables
 from probe.metrics import diaz_rodriguez
@@ -48,7 +49,7 @@ def test_bounds_are_known_by_their_kind_and_by_storing_nothing():
         invented.learner("with-samples", "finetune", per_class=10, sampling="uniform"),
         invented.learner("mine", "ewc"),
     ]
-    names = [row.learner for row in learners]
     for first, lines in ((0, [4, 3, 3]), (1, [3, 2, 2]), (2, [2])):
-        figure = spider.draw(Tables(metrics=invented.metrics(names[first:]), learners=learners))
+        metrics = invented.metrics([row.learner for row in learners[first:]])
+        figure = figures.spider(Tables(metrics=metrics, learners=learners))
         assert [len(axes.lines) for axes in figure.axes] == lines

@@ -15,6 +15,8 @@ from torch.utils._pytree import tree_map
 from probe.cut.replay import NotKept
 from probe.errors import InputError
 from probe.modules import named_state, unwrapped
+from probe.seeding import stream
+from probe.training.fresh_weights import fresh_state
 from tests.laws.zoo.case import Case, same
 from tests.laws.zoo.net import (
     SLOW,
@@ -174,15 +176,23 @@ def unchanged(case: Case) -> None:
 
 def fresh(case: Case) -> None:
     """Reinitializing gives the tail new values, all but those of what is frozen."""
-    before = {name: tensor.clone() for name, tensor in named_state(case.cut.tail).items()}
-    try:
-        case.cut.reinitialize("murata", torch.Generator().manual_seed(0))
+    with _given_back(case.cut.tail):
+        try:
+            case.cut.reinitialize("murata", torch.Generator().manual_seed(0))
+        except InputError:  # a parameter that its module has no rule for
+            return
         _assert_fresh(case)
-    except InputError:  # a parameter that its module has no rule for
-        return
-    finally:  # the next laws want it as it was; a copy of a tail cannot always be had
+
+
+@contextmanager
+def _given_back(tail: nn.Module) -> Iterator[None]:
+    """Give the tail its values back after the block; a copy of a tail cannot always be had."""
+    before = {name: tensor.clone() for name, tensor in named_state(tail).items()}
+    try:
+        yield
+    finally:
         with torch.no_grad():
-            for name, tensor in named_state(case.cut.tail).items():
+            for name, tensor in named_state(tail).items():
                 tensor.copy_(before[name])
 
 
@@ -196,8 +206,21 @@ def _assert_fresh(case: Case) -> None:
         assert old == (name in case.frozen), f"{name} has {'no' if old else 'a'} fresh value"
 
 
+def built(case: Case) -> None:
+    """Reinitializing from a new model gives the tail that model's values, bit for bit."""
+    new = fresh_state(case.net.build, stream(0, "built"))
+    with _given_back(case.cut.tail):
+        case.cut.reinitialize(case.net.build, stream(0, "built"))
+        for name, tensor in case.in_tail().items():
+            # A buffer of another shape is worked out for the size of the inputs.
+            held = name in case.frozen or tensor.shape != new[name].shape
+            value = case.state[name] if held else new[name]
+            assert same([tensor], [value]), f"{name} has not the value of its model"
+
+
 LAWS: dict[str, Law] = {
-    law.__name__: law for law in (identity, rows, gradients, frozen, train, live, fresh, unchanged)
+    law.__name__: law
+    for law in (identity, rows, gradients, frozen, built, train, live, fresh, unchanged)
 }
 
 

@@ -10,8 +10,7 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from tests.laws.others.laws import CLASSES
-from tests.laws.zoo.net import Inputs, Net
+from tests.laws.zoo.net import CLASSES, Inputs, Net
 
 _WORDS, _LENGTH = 60, 10
 _END, _FIRST = 2, 5  # the numbers below it are those of padding and other special words
@@ -40,7 +39,7 @@ def _net(
     """A network of a family, made for a task; hidden: see `Net.shows_not`."""
     build = partial(_made, family, task, {"num_labels": CLASSES, **settings})
     shows_not = frozenset(hidden.split())
-    return Net(build=build, inputs=inputs, features={}, output="logits", shows_not=shows_not)
+    return Net(build=build, inputs=inputs, output="logits", shows_not=shows_not)
 
 
 def _words(n: int, *, mask: bool = True, front: bool = False) -> dict[str, Tensor]:

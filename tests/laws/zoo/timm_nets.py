@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import timm
-import torch
 from timm.layers import GatedMlp
 from timm.models import metaformer, mlp_mixer
 from timm.models.convmixer import ConvMixer
@@ -15,28 +13,14 @@ from timm.models.focalnet import FocalNet
 from timm.models.mvitv2 import MultiScaleVit, MultiScaleVitCfg
 from timm.models.nest import Nest
 from timm.models.pit import PoolingVisionTransformer
-from timm.models.twins import Twins
-from timm.models.volo import VOLO
-from torch import nn
 
-from tests.laws.others.laws import CLASSES
-from tests.laws.zoo.net import Net
-
-
-def _net(build: Callable[..., nn.Module], size: int, hidden: str = "", **smaller: Any) -> Net:
-    """A network of images of `size` pixels a side; hidden: see `Net.shows_not`."""
-    return Net(
-        build=partial(build, num_classes=CLASSES, **smaller),
-        inputs=lambda n: torch.randn(n, 3, size, size),
-        features={},
-        shows_not=frozenset(hidden.split()),
-    )
+from tests.laws.zoo.net import Net, of_pictures
 
 
 def _named(size: int, names: str, **smaller: Any) -> dict[str, Net]:
     """Networks by name, with fewer and narrower blocks than they come with."""
-    create = timm.create_model
-    return {n: _net(partial(create, n, pretrained=False), size, **smaller) for n in names.split()}
+    builds = {name: partial(timm.create_model, name, **smaller) for name in names.split()}
+    return {name: of_pictures(build, size) for name, build in builds.items()}
 
 
 def _sized(size: int, names: str, **smaller: Any) -> dict[str, Net]:
@@ -44,17 +28,14 @@ def _sized(size: int, names: str, **smaller: Any) -> dict[str, Net]:
     return _named(size, names, img_size=size, **smaller)
 
 
-_FOUR, _THREE, _WIDTHS = (1, 1, 1, 1), (1, 1, 2, 1), (16, 32, 48, 64)
+_FOUR, _THREE = (1, 1, 1, 1), (1, 1, 2, 1)
 _WINDOWS: dict[str, Any] = {"embed_dim": 16, "depths": _THREE, "num_heads": (1, 2, 4, 8)}
-_MIXER: dict[str, Any] = {"img_size": 32, "embed_dim": 32, "num_blocks": 3, "mlp_ratio": 4}
 _SMALL: dict[str, Any] = {"embed_dim": 48, "depth": 3, "num_heads": 3}
-_FORMER: dict[str, Any] = {"depths": _FOUR, "dims": _WIDTHS}
+_MIXER = partial(mlp_mixer.MlpMixer, img_size=32, embed_dim=32, num_blocks=3, mlp_ratio=4)
 _RES = partial(mlp_mixer.ResBlock, init_values=1e-4)
-_NEST: dict[str, Any] = {"embed_dims": (16, 16, 32), "depths": (1, 1, 2), "num_heads": (2, 2, 4)}
-_PIT: dict[str, Any] = {"base_dims": (16, 16, 16), "depth": (1, 2, 1), "heads": (1, 2, 4)}
-_TWINS: dict[str, Any] = {"embed_dims": _WIDTHS, "num_heads": (1, 2, 3, 4), "depths": _THREE}
-_VOLO: dict[str, Any] = {"layers": list(_FOUR), "embed_dims": [24, 48, 48, 48]}
-_VOLO |= {"num_heads": [2, 4, 4, 4], "stem_hidden_dim": 8}
+_FORMER = partial(metaformer.MetaFormer, depths=_FOUR, dims=(16, 32, 48, 64))
+_NEST = partial(Nest, embed_dims=(16, 16, 32), depths=(1, 1, 2), num_heads=(2, 2, 4))
+_PIT = partial(PoolingVisionTransformer, base_dims=(16, 16, 16), depth=(1, 2, 1), heads=(1, 2, 4))
 
 TIMM: dict[str, Net] = {
     **_named(
@@ -72,16 +53,7 @@ TIMM: dict[str, Net] = {
     **_named(32, "densenet121", block_config=(2, 2, 2, 2), growth_rate=8),
     **_named(32, "res2next50 skresnext50_32x4d resnetv2_50", layers=_FOUR),
     **_named(32, "dpn48b", k_sec=_FOUR, k_r=32, groups=8),
-    "convmixer": _net(ConvMixer, 32, dim=32, depth=4, patch_size=4),
-    "focalnet": _net(FocalNet, 64, depths=_FOUR, embed_dim=16),
-    "convformer": _net(metaformer.MetaFormer, 64, token_mixers=metaformer.SepConv, **_FORMER),
-    "gmlp": _net(
-        *(mlp_mixer.MlpMixer, 32),
-        block_layer=mlp_mixer.SpatialGatingBlock,
-        mlp_layer=GatedMlp,
-        **_MIXER,
-    ),
-    "resmlp": _net(mlp_mixer.MlpMixer, 32, block_layer=_RES, norm_layer=mlp_mixer.Affine, **_MIXER),
+    **_named(64, "pvt_v2_b0", depths=_FOUR),
     **_sized(32, "beit_base_patch16_224 vit_srelpos_small_patch16_224 flexivit_small", **_SMALL),
     **_sized(32, "deit_tiny_distilled_patch16_224 vit_pe_core_tiny_patch16_384", **_SMALL),
     **_sized(32, "test_vit3 test_vit_relpos"),
@@ -94,13 +66,16 @@ TIMM: dict[str, Net] = {
     **_sized(64, "coat_lite_tiny levit_128s test_coatnet test_maxvit"),
     **_sized(64, "hiera_tiny_224", embed_dim=16, num_heads=1, stages=_THREE),
     **_sized(120, "crossvit_tiny_240"),
-    **_named(64, "pvt_v2_b0", depths=_FOUR),
-    "mvitv2": _net(
-        partial(MultiScaleVit, MultiScaleVitCfg(depths=_FOUR, embed_dim=16)), 64, img_size=64
+    "convmixer": of_pictures(partial(ConvMixer, dim=32, depth=4, patch_size=4), 32),
+    "focalnet": of_pictures(partial(FocalNet, depths=_FOUR, embed_dim=16), 64),
+    "convformer": of_pictures(partial(_FORMER, token_mixers=metaformer.SepConv), 64),
+    "gmlp": of_pictures(
+        partial(_MIXER, block_layer=mlp_mixer.SpatialGatingBlock, mlp_layer=GatedMlp), 32
     ),
-    "nest": _net(Nest, 32, img_size=32, patch_size=2, **_NEST),
-    "pit": _net(PoolingVisionTransformer, 64, img_size=64, **_PIT),
-    "twins_pcpvt": _net(Twins, 64, img_size=64, patch_size=4, sr_ratios=(8, 4, 2, 1), **_TWINS),
-    # What VOLO's auxiliary head reads is only beside these.
-    "volo": _net(VOLO, 64, hidden="cls_token post_network.", img_size=64, **_VOLO),
+    "resmlp": of_pictures(partial(_MIXER, block_layer=_RES, norm_layer=mlp_mixer.Affine), 32),
+    "mvitv2": of_pictures(
+        partial(MultiScaleVit, MultiScaleVitCfg(depths=_FOUR, embed_dim=16), img_size=64), 64
+    ),
+    "nest": of_pictures(partial(_NEST, img_size=32, patch_size=2), 32),
+    "pit": of_pictures(partial(_PIT, img_size=64), 64),
 }

@@ -39,7 +39,8 @@ def _nested() -> nn.Module:
 
 def _hooked() -> nn.Module:
     model = nn.Sequential(nn.Sequential(nn.Linear(6, 5), nn.ReLU()), nn.Linear(5, 3))
-    model[0].register_forward_hook(lambda module, inputs, output: output + 1)
+    for hooked in (model[0], model[0][0]):
+        hooked.register_forward_hook(lambda module, inputs, output: output + 1)
     return model
 
 
@@ -72,8 +73,8 @@ def _skipping() -> nn.Module:
 CHAINS: dict[str, Net] = {
     "mlp": _scenario("mlp", lambda: mlp((1, 4, 4), 3), 1, 4, 4),
     "cnn3": _scenario("cnn3", lambda: cnn3((1, 8, 8), 3), 1, 8, 8),
-    "reduced_resnet18": _scenario(
-        "reduced_resnet18", lambda: reduced_resnet18((3, 32, 32), 3, base=2), 3, 32, 32
+    "reduced_resnet18": _chain(
+        lambda: reduced_resnet18((3, 32, 32), 3, base=2), (3, 32, 32), "stem", "layer2", "output"
     ),
     "nested": _chain(_nested, (6,), "0", "0.0", "0.1", "1.0", "2"),
     "hooked_container": _chain(_hooked, (6,), "0.0", "0", "1"),

@@ -39,11 +39,6 @@ def tied_weights(m: Any, x: Tensor) -> Tensor:
     return m.decode(F.linear(torch.tanh(m.encode(x)), m.encode.weight.t()))
 
 
-@written()
-def a_weight_used_as_data(m: Any, x: Tensor) -> Tensor:
-    return m.c(torch.tanh(m.b(torch.tanh(m.a(x)))) * m.a.weight.norm() + m.a.bias)
-
-
 @written("a b spare", also={"spare": (6, 2)})
 def a_feature_off_the_path(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.a(x))
@@ -66,30 +61,12 @@ def works_in_chunks(m: Any, x: Tensor) -> Tensor:
     return torch.cat([m.c(part) for part in m.mark(h).split(2)])
 
 
-@written({"mark": RIGHT}, refuses={"a": r"a#\d"})
-def works_row_by_row(m: Any, x: Tensor) -> Tensor:
-    return m.c(torch.tanh(m.b(m.mark(torch.stack([m.a(row) for row in x])))))
-
-
 @written(also={"d": (6, 6)})
 def drops_a_layer_behind(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.b(torch.tanh(m.a(x))))
     if not m.training or torch.rand(()) < 0.5:
         h = h + m.d(h)
     return m.c(h)
-
-
-@written(
-    {"mark": SAFE},
-    also={"d": (6, 6)},
-    both_sides=True,
-    live=False,
-)
-def drops_a_layer_before(m: Any, x: Tensor) -> Tensor:
-    h = torch.tanh(m.a(x))
-    if not m.training or torch.rand(()) < 0.5:
-        h = h + m.d(h)
-    return m.c(torch.tanh(m.b(m.mark(h))))
 
 
 @written(ways=SAFE)
@@ -109,11 +86,6 @@ def mixes_rows(m: Any, x: Tensor) -> Tensor:
 def mixes_rows_behind(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.a(x))
     return m.c(torch.tanh(m.b((h @ h.T).softmax(-1) @ h)))
-
-
-@written(ways=SAFE)
-def divides_by_the_batch_size(m: Any, x: Tensor) -> Tensor:
-    return m.c(torch.tanh(m.b(m.a(x) / len(x))))
 
 
 @written("a")
@@ -192,6 +164,14 @@ def noise_behind(m: Any, x: Tensor) -> Tensor:
     return m.c(F.dropout(h, 0.5, training=True))
 
 
+@written("a b", also={"mean": lambda: torch.zeros(6)})
+def buffers_written_before(m: Any, x: Tensor) -> Tensor:
+    h = m.c(torch.tanh(m.b(torch.tanh(m.a(x - m.mean)))))
+    if m.training:
+        m.mean.lerp_(x.mean(0), 0.1)
+    return h
+
+
 @written(also={"count": lambda: torch.zeros(()), "mean": lambda: torch.zeros(6)})
 def buffers_written_behind(m: Any, x: Tensor) -> Tensor:
     h = m.b(torch.tanh(m.a(x)))
@@ -199,14 +179,6 @@ def buffers_written_behind(m: Any, x: Tensor) -> Tensor:
         m.count += 1
         m.mean.lerp_(h.detach().mean(0), 0.1)
     return m.c(torch.tanh(h - m.mean))
-
-
-@written("a b", also={"mean": lambda: torch.zeros(6)})
-def buffers_written_before(m: Any, x: Tensor) -> Tensor:
-    h = m.c(torch.tanh(m.b(torch.tanh(m.a(x - m.mean)))))
-    if m.training:
-        m.mean.lerp_(x.mean(0), 0.1)
-    return h
 
 
 @written(also={"mean": lambda: torch.zeros(6)})
@@ -267,27 +239,6 @@ class Pair(nn.Module):
 def a_feature_of_several_tensors(m: Any, x: Tensor) -> Tensor:
     p, more = m.pair(x=x, scale=2.0)
     return m.c(torch.tanh(m.b(p * more["q"])))
-
-
-def _plus_one(module: nn.Module, inputs: object, output: Tensor) -> Tensor:
-    return output + 1
-
-
-def _hooked() -> nn.Module:
-    layer = nn.Linear(6, 6)
-    layer.register_forward_hook(_plus_one)
-    return layer
-
-
-@written(also={"b": _hooked})
-def hooks_of_its_own(m: Any, x: Tensor) -> Tensor:
-    return m.c(torch.tanh(m.b(torch.tanh(m.a(x)))))
-
-
-@written("a b")
-def repeats_by_a_number(m: Any, x: Tensor) -> Tensor:
-    h = torch.repeat_interleave(m.a(x), 2, 1)[:, ::2]
-    return m.c(torch.tanh(m.b(torch.tanh(h))))
 
 
 @written({"a": (CACHED,), "b": (SLOW,)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -27,43 +26,25 @@ def _chain(*names: str, layers: dict[str, Layer], shape: tuple[int, ...], **more
     return written(features, layers, shape=shape, **more)(run)
 
 
-def _norms(first: Layer, second: Layer | None = None, **more: Any) -> Net:
-    """A norm on each side of the middle layer."""
+def _norms(first: Layer, second: Layer, **more: Any) -> Net:
+    """Put a norm on each side of the middle layer."""
     layers = {"a": lambda: nn.Conv1d(2, 4, 3), "p": first, "b": lambda: nn.Conv1d(4, 4, 3)}
-    layers |= {"q": second or first, "c": lambda: nn.Linear(4, 3)}
+    layers |= {"q": second, "c": lambda: nn.Linear(4, 3)}
     return _chain("a", "p", "b", "q", layers=layers, shape=(2, 9), **more)
 
 
 _BATCH = partial(nn.BatchNorm1d, 4)
-_UNTRACKED = partial(nn.BatchNorm1d, 4, track_running_stats=False)
 _INSTANCE = partial(nn.InstanceNorm1d, 4)
-_LAYER = partial(partial, nn.LayerNorm)
-_BIASES = frozenset({"a.bias", "b.bias"})  # a norm behind them takes them away
 
-batch_norm = _norms(_BATCH)
-batch_norm_not_affine = _norms(partial(_BATCH, affine=False))
-batch_norm_cumulative = _norms(partial(_BATCH, momentum=None))
-batch_norm_untracked_before = _norms(
-    _UNTRACKED,
+batch_norm = _norms(_BATCH, partial(_BATCH, momentum=None))
+batch_norm_untracked = _norms(
+    partial(_BATCH, track_running_stats=False),
     _BATCH,
     features={"a": (CACHED,), "p": SAFE, "b": SAFE, "q": SAFE},
-    shows_not=frozenset({"a.bias"}),
 )
-batch_norm_untracked_behind = _norms(
-    _BATCH,
-    _UNTRACKED,
-    features={"a": (CACHED,), "p": (CACHED,), "b": (CACHED,), "q": SAFE},
-    shows_not=frozenset({"b.bias"}),
-)
-layer_norm = _norms(_LAYER(7), _LAYER(5))
-layer_norm_not_affine = _norms(
-    _LAYER(7, elementwise_affine=False), _LAYER(5, elementwise_affine=False), shows_not=_BIASES
-)
-group_norm = _norms(partial(nn.GroupNorm, 2, 4), partial(nn.GroupNorm, 1, 4))
-instance_norm = _norms(partial(_INSTANCE, affine=True), _INSTANCE, shows_not=_BIASES)
-instance_norm_tracked = _norms(
-    partial(_INSTANCE, track_running_stats=True),
-    partial(_INSTANCE, affine=True, track_running_stats=True),
+layer_and_group_norm = _norms(partial(nn.LayerNorm, 7), partial(nn.GroupNorm, 2, 4))
+instance_norm = _norms(
+    partial(_INSTANCE, track_running_stats=True), partial(_INSTANCE, affine=True)
 )
 convolutions_channels_last = _chain(
     *("a", "p", "b"),
@@ -79,12 +60,15 @@ convolutions_channels_last = _chain(
 )
 
 
-def _parametrized(norm: Callable[[nn.Module], nn.Module]) -> dict[str, Layer]:
-    return {"a": lambda: norm(nn.Linear(6, 6)), "b": lambda: norm(nn.Linear(6, 6)), "c": (6, 3)}
-
-
-weight_norm = _chain("a", "b", layers=_parametrized(parametrizations.weight_norm), shape=(6,))
-spectral_norm = _chain("a", "b", layers=_parametrized(parametrizations.spectral_norm), shape=(6,))
+parametrized = _chain(
+    *("a", "b"),
+    layers={
+        "a": lambda: parametrizations.weight_norm(nn.Linear(6, 6)),
+        "b": lambda: parametrizations.spectral_norm(nn.Linear(6, 6)),
+        "c": (6, 3),
+    },
+    shape=(6,),
+)
 
 
 @written(
@@ -97,12 +81,6 @@ def one_batch_norm_on_both_sides(m: Any, x: Tensor) -> Tensor:
     return m.c(m.norm(m.b(m.mark(m.norm(m.a(x))))))
 
 
-def _depth() -> nn.Module:
-    from torchvision.ops import StochasticDepth
-
-    return StochasticDepth(0.5, "row")
-
-
 @written(
     "a drop_a norm b drop_b",
     also={"drop_a": nn.Dropout, "norm": lambda: nn.BatchNorm1d(6), "drop_b": nn.Dropout},
@@ -111,20 +89,9 @@ def dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
     return m.c(m.drop_b(torch.relu(m.b(m.norm(m.drop_a(m.a(x)))))))
 
 
-@written("a depth_a b depth_b", also={"depth_a": _depth, "depth_b": _depth})
-def stochastic_depth(m: Any, x: Tensor) -> Tensor:
-    h = x + m.depth_a(torch.relu(m.a(x)))
-    return m.c(h + m.depth_b(torch.relu(m.b(h))))
-
-
 @written("drop#1 b", also={"drop": nn.Dropout}, both_sides=True, live=True)
 def one_dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
     return m.c(m.drop(torch.relu(m.b(m.drop(m.a(x))))))
-
-
-@written("b", both_sides=True, live=False)
-def functional_dropout_before(m: Any, x: Tensor) -> Tensor:
-    return m.c(torch.relu(m.b(F.dropout(m.a(x), 0.5, m.training))))
 
 
 @written("b", both_sides=True, live=True)

@@ -15,15 +15,13 @@ from collections import Counter
 import torch
 
 from tests.laws.zoo.drawn import random_net
-from tests.laws.zoo.examine import CRASHED, RETRAINED, WITHOUT_FRESH, Verdict, examine_all
+from tests.laws.zoo.examine import Verdict, examine_all
 from tests.laws.zoo.hostile import HOSTILE
-from tests.laws.zoo.net import CACHED, REFUSED, SLOW, Net
+from tests.laws.zoo.net import Net
 from tests.laws.zoo.specimens import CHAINS
 from tests.laws.zoo.timm_nets import TIMM
 from tests.laws.zoo.torchvision_nets import TORCHVISION
 from tests.laws.zoo.transformers_nets import TRANSFORMERS
-
-WAYS = (CACHED, SLOW, REFUSED, CRASHED, RETRAINED, WITHOUT_FRESH)
 
 
 def main(arguments: list[str]) -> int:
@@ -42,9 +40,10 @@ def main(arguments: list[str]) -> int:
             taken = time.perf_counter() - start
             print(f"{name:44} {counted(found[name])}, {taken:.1f} s", flush=True)
             for verdict in found[name]:
-                for line in (*filter(None, [verdict.reason]), *verdict.broken):
-                    sign = "BROKEN" if line in verdict.broken else verdict.way
-                    print(f"    {sign} at {verdict.feature}: {line}", flush=True)
+                if verdict.reason:
+                    print(f"    {verdict.way} at {verdict.feature}: {verdict.reason}", flush=True)
+                for line in verdict.broken:
+                    print(f"    BROKEN at {verdict.feature}: {line}", flush=True)
     for source in dict.fromkeys(name.partition("/")[0] for name in found):
         own = [v for name in found if name.startswith(f"{source}/") for v in found[name]]
         print(f"{source}: {counted(own)}")
@@ -69,9 +68,8 @@ def every(random: int) -> dict[str, Net]:
 def counted(verdicts: list[Verdict]) -> str:
     """Count the cuts by their way, and those that break a law."""
     ways = Counter(verdict.way for verdict in verdicts)
-    broken = sum(bool(verdict.broken) for verdict in verdicts)
-    each = ", ".join(f"{ways[way]} {way}" for way in WAYS if ways[way])
-    return each + (f", {broken} BREAK A LAW" if broken else "")
+    ways["BREAK A LAW"] = sum(bool(verdict.broken) for verdict in verdicts)
+    return ", ".join(f"{count} {way}" for way, count in ways.items() if count)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from probe.cut.split import Split
-from probe.modules import copied, named_state
+from probe.modules import copied, named_state, unwrapped
 from tests.laws.zoo.net import (
     CACHED,
     SLOW,
@@ -23,7 +23,6 @@ from tests.laws.zoo.net import (
     seed,
     seeded_whole,
     train_mode,
-    unwrapped,
 )
 
 

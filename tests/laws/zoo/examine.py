@@ -115,9 +115,8 @@ def retrain(net: Net, model: nn.Module, features: list[str]) -> Verdict:
     except Exception as error:
         return Verdict("partial_retrain", CRASHED, (where(error),))
     broken = [f"untouched: {name}" for name in _touched(model, before)]
-    if {feature: int(each.table.sum()) for feature, each in counts.items()} != dict.fromkeys(
-        features, len(test)
-    ):
+    counted = {feature: int(each.table.sum()) for feature, each in counts.items()}
+    if counted != dict.fromkeys(features, len(test)):
         broken.append("not every test example is counted at every feature")
     return Verdict("partial_retrain", RETRAINED, tuple(broken))
 

@@ -111,10 +111,6 @@ def _forget(model: nn.Module) -> None:
                 each.training = training
 
 
-def unwrapped(model: nn.Module) -> nn.Module:
-    return model.module if isinstance(model, nn.DataParallel) else model
-
-
 def tensors(value: object) -> list[Tensor]:
     """Return the tensors in tuples, dicts and dataclasses, in order."""
     if is_dataclass(value) and not isinstance(value, type):

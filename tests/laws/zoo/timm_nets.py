@@ -6,13 +6,8 @@ from functools import partial
 from typing import Any
 
 import timm
-from timm.layers import GatedMlp
 from timm.models import metaformer, mlp_mixer
-from timm.models.convmixer import ConvMixer
-from timm.models.focalnet import FocalNet
-from timm.models.mvitv2 import MultiScaleVit, MultiScaleVitCfg
 from timm.models.nest import Nest
-from timm.models.pit import PoolingVisionTransformer
 
 from tests.laws.zoo.net import Net, of_pictures
 
@@ -35,7 +30,6 @@ _MIXER = partial(mlp_mixer.MlpMixer, img_size=32, embed_dim=32, num_blocks=3, ml
 _RES = partial(mlp_mixer.ResBlock, init_values=1e-4)
 _FORMER = partial(metaformer.MetaFormer, depths=_FOUR, dims=(16, 32, 48, 64))
 _NEST = partial(Nest, embed_dims=(16, 16, 32), depths=(1, 1, 2), num_heads=(2, 2, 4))
-_PIT = partial(PoolingVisionTransformer, base_dims=(16, 16, 16), depth=(1, 2, 1), heads=(1, 2, 4))
 
 TIMM: dict[str, Net] = {
     **_named(
@@ -66,16 +60,7 @@ TIMM: dict[str, Net] = {
     **_sized(64, "coat_lite_tiny levit_128s test_coatnet test_maxvit"),
     **_sized(64, "hiera_tiny_224", embed_dim=16, num_heads=1, stages=_THREE),
     **_sized(120, "crossvit_tiny_240"),
-    "convmixer": of_pictures(partial(ConvMixer, dim=32, depth=4, patch_size=4), 32),
-    "focalnet": of_pictures(partial(FocalNet, depths=_FOUR, embed_dim=16), 64),
     "convformer": of_pictures(partial(_FORMER, token_mixers=metaformer.SepConv), 64),
-    "gmlp": of_pictures(
-        partial(_MIXER, block_layer=mlp_mixer.SpatialGatingBlock, mlp_layer=GatedMlp), 32
-    ),
     "resmlp": of_pictures(partial(_MIXER, block_layer=_RES, norm_layer=mlp_mixer.Affine), 32),
-    "mvitv2": of_pictures(
-        partial(MultiScaleVit, MultiScaleVitCfg(depths=_FOUR, embed_dim=16), img_size=64), 64
-    ),
     "nest": of_pictures(partial(_NEST, img_size=32, patch_size=2), 32),
-    "pit": of_pictures(partial(_PIT, img_size=64), 64),
 }

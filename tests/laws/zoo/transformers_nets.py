@@ -16,21 +16,9 @@ _WORDS, _LENGTH = 60, 10
 _END, _FIRST = 2, 5  # smaller numbers are those of padding and other special words
 
 
-class Last(nn.Module):
-    """A classifier of the last word, for families without one."""
-
-    def __init__(self, body: nn.Module, width: int) -> None:
-        super().__init__()
-        self.body, self.head = body, nn.Linear(width, CLASSES)
-
-    def forward(self, input_ids: Tensor) -> Mapping[str, Tensor]:
-        return {"logits": self.head(self.body(input_ids)[0][:, -1])}
-
-
 def _made(family: str, task: str, settings: Mapping[str, Any]) -> nn.Module:
     config = getattr(transformers, f"{family}Config")(**settings)
-    made: nn.Module = getattr(transformers, f"{family}{task}")(config)
-    return made if task != "Model" else Last(made, config.hidden_size)
+    return getattr(transformers, f"{family}{task}")(config)
 
 
 def _net(
@@ -41,13 +29,9 @@ def _net(
     return Net(build=build, inputs=inputs, output="logits", shows_not=frozenset(hidden.split()))
 
 
-def _unmasked(n: int) -> dict[str, Tensor]:
-    return {"input_ids": torch.randint(_FIRST, _WORDS, (n, _LENGTH))}
-
-
 def _words(n: int) -> dict[str, Tensor]:
     """Draw words; every third row is shorter, filled up with padding."""
-    words = _unmasked(n)["input_ids"]
+    words = torch.randint(_FIRST, _WORDS, (n, _LENGTH))
     short = (torch.arange(n) % 3 == 1)[:, None] & (torch.arange(_LENGTH) >= _LENGTH - 3)
     words[torch.arange(n), (~short).sum(1) - 1] = _END  # every text ends with the word for it
     return {"input_ids": words.masked_fill(short, 0), "attention_mask": (~short).long()}
@@ -62,8 +46,7 @@ _TEXT |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 def _text(family: str, *, without: str = "", **more: Any) -> Net:
     """Describe a network that reads; without: a setting that it does not have."""
     settings = {name: value for name, value in _TEXT.items() if name != without}
-    given = {"inputs": _words, "task": "ForSequenceClassification", **settings, **more}
-    return _net(family, **given)
+    return _net(family, _words, "ForSequenceClassification", **{**settings, **more})
 
 
 _FUNNEL = " ".join(
@@ -76,13 +59,11 @@ _BART = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_atten
 _BART |= {"decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
 _T5 = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}
 _NEO = {"num_layers": 2, "num_heads": 2, "attention_types": [[["global", "local"], 1]]}
-_MAMBA = {"inputs": _unmasked, "task": "Model", "state_size": 4}
 
 _READERS = {
     "bert": _text("Bert"),
     "deberta_v2": _text("DebertaV2", **_C2P),
     "convbert": _text("ConvBert", embedding_size=16),
-    "fnet": _text("FNet", inputs=_unmasked),
     "funnel": _text("Funnel", hidden=_FUNNEL, without="num_hidden_layers", **_BLOCKS),
     "nystromformer": _text("Nystromformer", num_landmarks=10, segment_means_seq_len=10),
     "modernbert": _text("ModernBert", global_attn_every_n_layers=2, local_attention=4),
@@ -95,7 +76,6 @@ _READERS = {
     "mixtral": _text("Mixtral", num_key_value_heads=1, num_local_experts=3),
     "t5": _text("T5", decoder_start_token_id=0, without="num_hidden_layers", **_T5),
     "bart": _text("Bart", **_BART),
-    "mamba": _text("Mamba", **_MAMBA),
 }
 
 

@@ -39,19 +39,15 @@ def tied_weights(m: Any, x: Tensor) -> Tensor:
     return m.decode(F.linear(torch.tanh(m.encode(x)), m.encode.weight.t()))
 
 
-@written("a b spare", also={"spare": (6, 2)})
+@written(
+    "a b spare",
+    also={"spare": (6, 2), "unused": (6, 6)},
+    refuses={"unused": "not run|does not"},
+)
 def a_feature_off_the_path(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.a(x))
     m.spare(h)
     return m.c(torch.tanh(m.b(h)))
-
-
-@written(also={"unused": (6, 6)}, refuses={"unused": "not run|does not"})
-def branches_on_shapes(m: Any, x: Tensor) -> Tensor:
-    h = m.a(x) if x.shape[-1] > 4 else m.unused(x)
-    if h.ndim == 2 and h.size(1) % 2 == 0:
-        h = torch.relu(m.b(h))
-    return m.c(h)
 
 
 @written({"a": RIGHT, "b": RIGHT, "mark": RIGHT}, refuses={"c": r"c#\d"})
@@ -67,6 +63,14 @@ def drops_a_layer_behind(m: Any, x: Tensor) -> Tensor:
     if not m.training or torch.rand(()) < 0.5:
         h = h + m.d(h)
     return m.c(h)
+
+
+@written({"mark": SAFE}, also={"d": (6, 6)}, both_sides=True, live=False)
+def drops_a_layer_before(m: Any, x: Tensor) -> Tensor:
+    h = torch.tanh(m.a(x))
+    if not m.training or torch.rand(()) < 0.5:
+        h = h + m.d(h)
+    return m.c(torch.tanh(m.b(m.mark(h))))
 
 
 @written(ways=SAFE)
@@ -92,12 +96,6 @@ def mixes_rows_behind(m: Any, x: Tensor) -> Tensor:
 def branches_on_the_mode(m: Any, x: Tensor) -> Tensor:
     """The feature does not run in training mode, unless the code around it stays in eval mode."""
     return m.c(torch.relu(m.b(x) if m.training else m.a(x)))
-
-
-@written("a")
-def blanks_its_input_at_random(m: Any, x: Tensor) -> Tensor:
-    x = torch.zeros_like(x) if m.training and torch.rand(()) < 0.3 else x
-    return m.c(torch.relu(m.b(torch.relu(m.a(x)))))
 
 
 @written({}, refuses={"b": "stay"})
@@ -205,7 +203,7 @@ def checkpointed(m: Any, x: Tensor) -> Tensor:
 
 @written()
 def many_outputs(m: Any, x: Tensor) -> Tensor:
-    h = m.a(x)
+    h = torch.repeat_interleave(m.a(x), 2, 1)[:, ::2]
     top, where = h.topk(3, dim=1)
     largest = h.max(dim=1)
     parts = [part[:, None] for part in h.unbind(1)]

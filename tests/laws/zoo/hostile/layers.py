@@ -10,73 +10,41 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils import parametrizations
 
-from tests.laws.zoo.net import CACHED, SAFE, Net
+from tests.laws.zoo.net import SAFE, Net
 from tests.laws.zoo.written import Layer, written
 
 
-def _chain(*names: str, layers: dict[str, Layer], shape: tuple[int, ...], **more: Any) -> Net:
-    """Run the layers in order and classify the mean over all but rows and channels."""
-
-    def run(m: Any, x: Tensor) -> Tensor:
-        for name in names:
-            x = torch.tanh(getattr(m, name)(x))
-        return m.c(x.flatten(2).mean(2) if x.ndim > 2 else x)
-
-    features = more.pop("features", " ".join(names))
-    return written(features, layers, shape=shape, **more)(run)
-
-
-def _norms(first: Layer, second: Layer, **more: Any) -> Net:
+def _norms(first: Layer, second: Layer, features: str = "p b", **more: Any) -> Net:
     """Put a norm on each side of the middle layer."""
     layers = {"a": lambda: nn.Conv1d(2, 4, 3), "p": first, "b": lambda: nn.Conv1d(4, 4, 3)}
     layers |= {"q": second, "c": lambda: nn.Linear(4, 3)}
-    return _chain("a", "p", "b", "q", layers=layers, shape=(2, 9), **more)
+
+    def run(m: Any, x: Tensor) -> Tensor:
+        h = torch.tanh(m.p(torch.tanh(m.a(x))))
+        return m.c(torch.tanh(m.q(torch.tanh(m.b(h)))).mean(2))
+
+    return written(features, layers, shape=(2, 9), **more)(run)
 
 
 _BATCH = partial(nn.BatchNorm1d, 4)
-_INSTANCE = partial(nn.InstanceNorm1d, 4)
+_INSTANCE = partial(nn.InstanceNorm1d, 4, affine=True, track_running_stats=True)
 
 batch_norm = _norms(_BATCH, partial(_BATCH, momentum=None))
-batch_norm_untracked = _norms(
-    partial(_BATCH, track_running_stats=False),
-    _BATCH,
-    features={"a": (CACHED,), "p": SAFE, "b": SAFE, "q": SAFE},
-)
-layer_and_group_norm = _norms(partial(nn.LayerNorm, 7), partial(nn.GroupNorm, 2, 4))
-instance_norm = _norms(
-    partial(_INSTANCE, track_running_stats=True), partial(_INSTANCE, affine=True)
-)
-convolutions_channels_last = _chain(
-    *("a", "p", "b"),
-    layers={
-        "a": partial(nn.Conv2d, 3, 8, 3),
-        "p": partial(nn.BatchNorm2d, 8),
-        "b": partial(nn.Conv2d, 8, 8, 3),
-        "c": (8, 3),
-    },
-    shape=(3, 8, 8),
-    wrap=lambda model: model.to(memory_format=torch.channels_last),
-    inputs=lambda n: torch.randn(n, 3, 8, 8).to(memory_format=torch.channels_last),
-)
-
-
-parametrized = _chain(
-    *("a", "b"),
-    layers={
-        "a": lambda: parametrizations.weight_norm(nn.Linear(6, 6)),
-        "b": lambda: parametrizations.spectral_norm(nn.Linear(6, 6)),
-        "c": (6, 3),
-    },
-    shape=(6,),
-)
+batch_norm_untracked = _norms(partial(_BATCH, track_running_stats=False), _BATCH, ways=SAFE)
+group_and_instance_norm = _norms(partial(nn.GroupNorm, 2, 4), _INSTANCE)
 
 
 @written(
-    "norm#1 mark",
-    also={"norm": lambda: nn.BatchNorm1d(6)},
-    both_sides=True,
-    live=False,
+    also={
+        "a": lambda: parametrizations.weight_norm(nn.Linear(6, 6)),
+        "b": lambda: parametrizations.spectral_norm(nn.Linear(6, 6)),
+    }
 )
+def parametrized(m: Any, x: Tensor) -> Tensor:
+    return m.c(torch.tanh(m.b(torch.tanh(m.a(x)))))
+
+
+@written("norm#1 mark", also={"norm": lambda: nn.BatchNorm1d(6)}, both_sides=True, live=False)
 def one_batch_norm_on_both_sides(m: Any, x: Tensor) -> Tensor:
     return m.c(m.norm(m.b(m.mark(m.norm(m.a(x))))))
 
@@ -87,11 +55,6 @@ def one_batch_norm_on_both_sides(m: Any, x: Tensor) -> Tensor:
 )
 def dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
     return m.c(m.drop_b(torch.relu(m.b(m.norm(m.drop_a(m.a(x)))))))
-
-
-@written("drop#1 b", also={"drop": nn.Dropout}, both_sides=True, live=True)
-def one_dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
-    return m.c(m.drop(torch.relu(m.b(m.drop(m.a(x))))))
 
 
 @written("b", both_sides=True, live=True)
@@ -109,7 +72,7 @@ def functional_dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
         "b": lambda: nn.Conv2d(16, 8, 1),
         "c": (8, 3),
     },
-    shape=(3, 6, 6),
+    inputs=lambda n: torch.randn(n, 3, 6, 6).to(memory_format=torch.channels_last),
 )
 def pixel_by_pixel(m: Any, x: Tensor) -> Tensor:
     """Of a single image a look at the values must not lose how they lie in memory."""

@@ -58,39 +58,16 @@ def scaled_dot_product(m: Any, x: Tensor) -> Tensor:
 @written(
     "rnn more",
     {
-        "rnn": lambda: nn.LSTM(8, 6, 2, batch_first=True, dropout=0.4, bidirectional=True),
+        "rnn": lambda: nn.LSTM(8, 6, 2, dropout=0.4, bidirectional=True),
         "more": lambda: nn.GRU(12, 5, batch_first=True),
         "c": (17, 3),
     },
     shape=(4, 8),
     ways=RIGHT,
 )
-def lstm_batch_first(m: Any, x: Tensor) -> Tensor:
-    h, (last, _) = m.rnn(x)
-    return m.c(torch.cat([last[0], last[1], m.more(h)[0][:, -1]], 1))
-
-
-@written(
-    "rnn more",
-    {"rnn": lambda: nn.GRU(8, 6), "more": lambda: nn.LSTM(6, 4), "c": (4, 3)},
-    shape=(4, 8),
-    ways=RIGHT,
-)
 def recurrence_time_first(m: Any, x: Tensor) -> Tensor:
-    return m.c(torch.tanh(m.more(m.rnn(x.transpose(0, 1))[0])[0])[-1])
-
-
-@written(
-    "cell#2 cell#4",
-    {"cell": lambda: nn.LSTMCell(6, 6), "c": (6, 3)},
-    shape=(4, 6),
-    refuses={"cell": r"cell#\d"},
-)
-def a_cell_over_time(m: Any, x: Tensor) -> Tensor:
-    state = None
-    for t in range(x.shape[1]):
-        state = m.cell(x[:, t], state)
-    return m.c(state[0])
+    h, (last, _) = m.rnn(x.transpose(0, 1))
+    return m.c(torch.cat([last[0], last[1], m.more(h.transpose(0, 1))[0][:, -1]], 1))
 
 
 def _words(n: int) -> Tensor:
@@ -144,9 +121,3 @@ def places_on_both_sides(m: Any, x: Tensor) -> Tensor:
     places = m.places(torch.arange(x.shape[1]))
     h = torch.tanh(m.a(m.words(x) + places))
     return m.c(torch.tanh(m.b(h) + places).mean(1))
-
-
-@written(also={"token": lambda: nn.Parameter(torch.randn(1, 1, 6))}, shape=(4, 6))
-def a_class_token(m: Any, x: Tensor) -> Tensor:
-    h = torch.cat([m.token.expand(len(x), -1, -1), torch.tanh(m.a(x))], 1)
-    return m.c(torch.tanh(m.b(h))[:, 0] + h.mean(1))

@@ -57,8 +57,6 @@ _C2P = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
 _BLOCKS = {"block_sizes": [1, 1], "d_model": 16, "n_head": 2, "d_head": 8, "d_inner": 32}
 _BART = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2}
 _BART |= {"decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
-_T5 = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}
-_NEO = {"num_layers": 2, "num_heads": 2, "attention_types": [[["global", "local"], 1]]}
 
 _READERS = {
     "bert": _text("Bert"),
@@ -68,13 +66,11 @@ _READERS = {
     "nystromformer": _text("Nystromformer", num_landmarks=10, segment_means_seq_len=10),
     "modernbert": _text("ModernBert", global_attn_every_n_layers=2, local_attention=4),
     "canine": _text("Canine", downsampling_rate=2, local_transformer_stride=4, num_hash_buckets=50),
-    "gpt_neo": _text("GPTNeo", window_size=4, **_NEO),
     "gptj": _text("GPTJ", n_embd=16, n_layer=2, n_head=2, n_positions=40, rotary_dim=4),
     "opt": _text("OPT", ffn_dim=32, word_embed_proj_dim=16),
     "bloom": _text("Bloom", n_layer=2, n_head=2),
     "mistral": _text("Mistral", num_key_value_heads=1, sliding_window=4),
     "mixtral": _text("Mixtral", num_key_value_heads=1, num_local_experts=3),
-    "t5": _text("T5", decoder_start_token_id=0, without="num_hidden_layers", **_T5),
     "bart": _text("Bart", **_BART),
 }
 

@@ -80,14 +80,8 @@ def branches_on_the_data(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.b(h if x.mean() > 0 else -h)))
 
 
-@written("a b mark", ways=SAFE)
-def mixes_rows(m: Any, x: Tensor) -> Tensor:
-    h = x - x.mean(0)
-    return m.c(torch.tanh(m.b(m.mark(m.a(h)))))
-
-
 @written({"a": (CACHED,), "b": SAFE})
-def mixes_rows_behind(m: Any, x: Tensor) -> Tensor:
+def mixes_rows(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.a(x))
     return m.c(torch.tanh(m.b((h @ h.T).softmax(-1) @ h)))
 

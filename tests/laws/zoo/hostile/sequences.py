@@ -98,26 +98,15 @@ def packed_sequences(m: Any, x: Tensor) -> Tensor:
     "words a b",
     also={
         "words": lambda: nn.Embedding(20, 6, padding_idx=0),
+        "places": lambda: nn.Embedding(8, 6),
         "bag": lambda: nn.EmbeddingBag(20, 6),
     },
     shape=(),
     inputs=_words,
 )
-def embedded_words_with_a_mask(m: Any, x: Tensor) -> Tensor:
-    pad = x == 0
-    h = torch.tanh(m.a(m.words(x))).masked_fill(pad[..., None], 0)
-    h = torch.tanh(m.b(h)).sum(1) / (~pad).sum(1, keepdim=True)
+def embedded_words_and_places_with_a_mask(m: Any, x: Tensor) -> Tensor:
+    """A frozen value without a row per example is used again by the tail."""
+    pad, places = x == 0, m.places(torch.arange(x.shape[1]))
+    h = torch.tanh(m.a(m.words(x) + places)).masked_fill(pad[..., None], 0)
+    h = (torch.tanh(m.b(h)) + places).sum(1) / (~pad).sum(1, keepdim=True)
     return m.c(h + m.bag(x))
-
-
-@written(
-    "words a b",
-    also={"words": lambda: nn.Embedding(20, 6), "places": lambda: nn.Embedding(8, 6)},
-    shape=(),
-    inputs=_words,
-)
-def places_on_both_sides(m: Any, x: Tensor) -> Tensor:
-    """A frozen value without a row per example, used again by the tail."""
-    places = m.places(torch.arange(x.shape[1]))
-    h = torch.tanh(m.a(m.words(x) + places))
-    return m.c(torch.tanh(m.b(h) + places).mean(1))

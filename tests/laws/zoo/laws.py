@@ -1,4 +1,4 @@
-"""What must hold for every cut, seen from outside: by the plain model, by brute force."""
+"""Laws of every cut, checked from outside: against the plain model and by brute force."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def gradients(case: Case) -> None:
 
 
 def frozen(case: Case) -> None:
-    """The feature moves with each frozen tensor and with nothing else."""
+    """The feature depends on each frozen tensor and on nothing else."""
     with torch.no_grad():
         before = case.value(case.x)
         free = {name: t for name, t in case.state.items() if name not in case.frozen}

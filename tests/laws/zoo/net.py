@@ -1,4 +1,4 @@
-"""What a network of the zoo is: how to build it, what to feed it, where to cut it."""
+"""Networks of the zoo: their models, their inputs, the features at which they are cut."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOVES = r"not stay\s+fixed"  # why a feature is refused that training would move
 CLASSES = 3
 
 Inputs = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
-"""What a model takes: a tensor, several in order, or several by their names; of equal length."""
+"""Inputs of a model: a tensor, several in order, or several by their names; of equal length."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,7 +58,7 @@ def works_in_chunks(m: Any, x: Tensor) -> Tensor:
 
 
 @written(also={"d": (6, 6)})
-def drops_a_layer_behind(m: Any, x: Tensor) -> Tensor:
+def drops_a_layer_downstream(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.b(torch.tanh(m.a(x))))
     if not m.training or torch.rand(()) < 0.5:
         h = h + m.d(h)
@@ -75,7 +75,7 @@ def drops_a_layer_before(m: Any, x: Tensor) -> Tensor:
 
 @written(ways=SAFE)
 def branches_on_the_data(m: Any, x: Tensor) -> Tensor:
-    """What the whole batch goes through depends on all of it."""
+    """The path of the whole batch depends on all of it."""
     h = m.a(x)
     return m.c(torch.tanh(m.b(h if x.mean() > 0 else -h)))
 
@@ -94,7 +94,7 @@ def branches_on_the_mode(m: Any, x: Tensor) -> Tensor:
 
 @written({}, refuses={"b": "stay"})
 def chooses_by_a_number_of_the_rest(m: Any, x: Tensor) -> Tensor:
-    """How often the way to the feature is taken hangs on a layer that does not feed it."""
+    """The way to the feature depends on the value of a layer that does not feed it."""
     h = m.a(x)
     return m.b(h * (1 + int(m.c(h).mean(0).argmax()))) + m.c(h).sum(1, keepdim=True)
 
@@ -115,7 +115,7 @@ def branches_on_the_batch_size(m: Any, x: Tensor) -> Tensor:
 
 @written("c")
 def noise_in_training(m: Any, x: Tensor) -> Tensor:
-    """Behind the output nothing is trained, so that what happens in training does not matter."""
+    """Downstream of the output nothing is trained, so that noise in training does not matter."""
     h = m.a(x)
     return m.c(h + torch.randn_like(h) if m.training else h)
 
@@ -151,7 +151,7 @@ def noise_before(m: Any, x: Tensor) -> Tensor:
 
 
 @written(ways=SAFE)
-def noise_behind(m: Any, x: Tensor) -> Tensor:
+def noise_downstream(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.b(torch.tanh(m.a(x))))
     return m.c(F.dropout(h, 0.5, training=True))
 
@@ -165,7 +165,7 @@ def buffers_written_before(m: Any, x: Tensor) -> Tensor:
 
 
 @written(also={"count": lambda: torch.zeros(()), "mean": lambda: torch.zeros(6)})
-def buffers_written_behind(m: Any, x: Tensor) -> Tensor:
+def buffers_written_downstream(m: Any, x: Tensor) -> Tensor:
     h = m.b(torch.tanh(m.a(x)))
     if m.training:
         m.count += 1

@@ -53,11 +53,10 @@ soak: $(VENV)/installed-dev
 	$(BIN)/python -m tests.soak
 	$(PYTEST) -m soak
 
-# Every network at every feature, with the count of cuts, a quarter of an hour; then networks of
-# timm and transformers (extra `zoo`) at four features each, half an hour.
+# Small networks at every feature, those of torchvision, timm and transformers (extra `zoo`) at four
+# each, with the count of cuts: half an hour.
 zoo: $(VENV)/installed-zoo
 	$(BIN)/python -m tests.laws.zoo
-	$(BIN)/python -m tests.laws.others
 
 # The numbers of docs/speed.md.
 bench: $(VENV)/installed-dev

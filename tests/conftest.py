@@ -1,4 +1,4 @@
-"""What tests share: one torch thread, and the command line called as if it had been typed."""
+"""Shared fixtures: one torch thread, and the command line called as if it had been typed."""
 
 import shlex
 import sys

@@ -61,9 +61,6 @@ class Held(Tensor):
         memo[id(self)] = copy
         return copy
 
-    def __repr__(self) -> str:
-        return f"Held({self.held})"
-
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise RuntimeError(f"{func} on a tensor of the other device outside of its block")

@@ -16,7 +16,6 @@ from torch.nn.utils import parameters_to_vector
 from probe.examples import Examples
 from probe.training.loop import Recipe
 from scenarios.learners.penalties.quadratic import PenalizedSettings
-from tests.laws.reference import Shuffled
 
 
 def weights(model: nn.Module) -> Tensor:
@@ -63,8 +62,7 @@ class Plain:
         self.path, self.drop, self.score = (torch.zeros_like(self.start) for _ in range(3))
         self.steps = 0
         for _ in range(recipe.epochs):
-            order = torch.tensor(list(Shuffled(len(data), generator)))
-            for chosen in order.split(recipe.batch_size):
+            for chosen in torch.randperm(len(data), generator=generator).split(recipe.batch_size):
                 self.step(data.x[chosen], data.y[chosen], optimizer)
         getattr(self, f"end_{self.chosen.kind}")(data)
 

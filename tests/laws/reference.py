@@ -1,8 +1,8 @@
 """The whole protocol written as plainly as possible, to compare with; slow on purpose.
 
-Deep copies, `requires_grad_(False)`, a DataLoader, torch's own initialisers, the unfused Adam, a
-full forward pass of the whole network in every step. It shares with the product only the seeds of
-its random streams, so that both draw the same batches and the same fresh weights.
+Deep copies, `requires_grad_(False)`, torch's own initializers, the unfused Adam, a full forward
+pass of the whole network in every step. It shares with the product only the seeds of its random
+streams, so that both draw the same batches and the same fresh weights.
 """
 
 from __future__ import annotations
@@ -12,20 +12,9 @@ from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Sampler, TensorDataset
 
 from probe.seeding import stream
 from probe.training.recipe import Recipe
-
-
-class Shuffled(Sampler[int]):
-    """Every epoch another order of all examples, drawn from one generator."""
-
-    def __init__(self, n: int, generator: torch.Generator) -> None:
-        self.n, self.generator = n, generator
-
-    def __iter__(self) -> Iterator[int]:
-        yield from torch.randperm(self.n, generator=self.generator).tolist()
 
 
 def fresh(model: nn.Module, generator: torch.Generator, prefix: Sequence[str] = ()) -> None:
@@ -58,10 +47,9 @@ def train(
     torch.randint(2**62, (), generator=generator)  # the product seeds dropout with it
     trainable = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(trainable, lr=recipe.learning_rate, foreach=False)
-    data = TensorDataset(x, y)
-    batches = DataLoader(data, recipe.batch_size, sampler=Shuffled(len(data), generator))
     for _ in range(recipe.epochs):
-        for inputs, labels in batches:
+        for batch in torch.randperm(len(x), generator=generator).split(recipe.batch_size):
+            inputs, labels = x[batch], y[batch]
             model.train()
             for held in prefix:
                 model.get_submodule(held).eval()
@@ -114,7 +102,7 @@ def learn_tasks(
 def partial_retrained(
     model: nn.Module, prefix: Sequence[str], x: Tensor, y: Tensor, recipe: Recipe, seed: int
 ) -> nn.Module:
-    """Retrain a copy of the model behind the last stage named in `prefix`."""
+    """Retrain a copy of the model downstream of the last stage named in `prefix`."""
     own = copy.deepcopy(model)
     for held in prefix:
         own.get_submodule(held).requires_grad_(False)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +12,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from probe.cut.split import Split
-from probe.modules import copied, named_state
+from probe.modules import copied, named_state, unwrapped
 from tests.laws.zoo.net import (
     CACHED,
     SLOW,
@@ -26,7 +23,6 @@ from tests.laws.zoo.net import (
     seed,
     seeded_whole,
     train_mode,
-    unwrapped,
 )
 
 
@@ -66,25 +62,12 @@ class Case:
 
     @cached_property
     def both_sides(self) -> bool:
-        """Whether something that has a mode stands on both sides: no mode is right for it."""
+        """Whether something that has a mode may act on both sides: no mode is right for it."""
+        running = any(not n or self.feature.startswith(f"{n}.") for n in self.feeding)
+        if self.net.both_sides or (running and not self.cut.around):
+            return True
         before = _calls(self.model, self.feeding, lambda: self.value(self.x))
-        after = _calls(self.model, self.feeding, lambda: fed(self.model, self.x))
-        return self.net.both_sides or before != after or any(map(self._acts_behind, self._running))
-
-    @property
-    def _running(self) -> list[str]:
-        """Those of the feeding modules in which the feature lies: they go on to run behind it."""
-        around = f"{self.feature.partition('#')[0]}."
-        return [name for name in sorted(self.feeding) if not name or around.startswith(f"{name}.")]
-
-    def _acts_behind(self, name: str) -> bool:
-        """Whether a module, alone in train mode, moves the output past the feature held fixed."""
-        alone = copied(self.model)
-        with _held(alone, self.feature):
-            runs = [self.net.logits(seeded_whole(alone, self.x))]
-            alone.get_submodule(name).training = True
-            runs += [self.net.logits(seeded_whole(alone, self.x, number)) for number in range(4)]
-        return not all(same([run], runs[:1]) for run in runs)
+        return before != _calls(self.model, self.feeding, lambda: fed(self.model, self.x))
 
     @cached_property
     def unread(self) -> set[str]:
@@ -149,30 +132,6 @@ def _path(model: nn.Module, x: Inputs) -> list[str]:
     with _Path() as path:
         seeded_whole(model, x)
     return path.functions
-
-
-@contextmanager
-def _held(model: nn.Module, feature: str) -> Iterator[None]:
-    """Within the block, the feature is in every pass what it was in the first."""
-    name, _, number = feature.partition("#")
-    target, held, calls = model.get_submodule(name), [], Counter[str]()
-
-    def begin(module: nn.Module, inputs: object) -> None:
-        calls.clear()
-
-    def hand_out(module: nn.Module, inputs: object, output: object) -> object:
-        calls[name] += 1
-        if calls[name] != int(number or 1):
-            return output
-        held[:] = held or [copy.deepcopy(output)]
-        return copy.deepcopy(held[0])
-
-    hooks = [model.register_forward_pre_hook(begin), target.register_forward_hook(hand_out)]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def _feeding(case: Case) -> set[str]:

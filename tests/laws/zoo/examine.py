@@ -1,49 +1,62 @@
-"""Cut a network at a feature and hold the cut against every law."""
+"""Cut a network at its features and check every law on the cuts."""
 
 from __future__ import annotations
 
 import copy
 import re
 import traceback
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe.cut.cuts import split
+from probe.cut.feature import find
+from probe.cut.model_call import ModelCall
+from probe.cut.names import INPUT
+from probe.cut.trace import Trace, trace
 from probe.errors import InputError
+from probe.examples import Examples
+from probe.model import Model
 from probe.modules import named_state
+from probe.retrain import partial_retrain
+from probe.training.recipe import Recipe
 from tests.laws.zoo.case import case_of
-from tests.laws.zoo.laws import LAWS, Law
-from tests.laws.zoo.net import CACHED, REFUSED, SLOW, Inputs, Net
+from tests.laws.zoo.laws import LAWS
+from tests.laws.zoo.net import CACHED, CLASSES, REFUSED, SLOW, Inputs, Net, seed
+
+CRASHED, RETRAINED, WITHOUT_FRESH = "crashed", "retrained", "without fresh weights"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a cut was made, a line for every law that it breaks, and why it is not cached."""
+    """Result of a cut or a retraining: its way, a line per broken law, why it is not cached."""
 
     feature: str
     way: str
-    broken: tuple[str, ...]
+    broken: tuple[str, ...] = ()
     reason: str = ""
 
 
-def examine_all(net: Net, features: set[str] | None = None) -> list[Verdict]:
-    """Examine the cuts of a network, at the features named or at all of them."""
-    model, sample, others = net.made()
-    wanted = [f for f in (*net.features, *net.refuses) if features is None or f in features]
-    return [examine(net, model, feature, sample, others) for feature in wanted]
+def examine_all(net: Net, only: Iterable[str] = (), number: int = 4) -> list[Verdict]:
+    """Examine a network's cuts at the features in `only`, or at all that it names.
+
+    A network that names none is cut at `number` features, and retrained downstream of them.
+    """
+    names = [*net.features, *net.refuses]
+    try:
+        model, sample, others = net.made()
+        features = list(only) or names or spread(net, model, sample, number)
+    except Exception as error:
+        return [Verdict("any feature", CRASHED, (where(error),))]
+    verdicts = [examine(net, model, feature, sample, others) for feature in features]
+    cut = [verdict.feature for verdict in verdicts if verdict.way in (CACHED, SLOW)]
+    return verdicts + ([] if names or not cut else [retrain(net, model, cut)])
 
 
-def examine(
-    net: Net,
-    model: nn.Module,
-    feature: str,
-    sample: Inputs,
-    others: Inputs,
-    laws: Mapping[str, Law] = LAWS,
-) -> Verdict:
+def examine(net: Net, model: nn.Module, feature: str, sample: Inputs, others: Inputs) -> Verdict:
     """Cut at `feature` with `sample`, and check the laws on `others`, in their order.
 
     The fused attention that torch takes in inference only rounds otherwise: bit for bit is asked
@@ -52,66 +65,104 @@ def examine(
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
-        return _examine(net, model, feature, sample, others, laws)
+        return _examine(net, model, feature, sample, others)
+    except Exception as error:
+        return Verdict(feature, CRASHED, (where(error),))
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
-def _examine(
-    net: Net,
-    model: nn.Module,
-    feature: str,
-    sample: Inputs,
-    others: Inputs,
-    laws: Mapping[str, Law],
-) -> Verdict:
-    before = copy.deepcopy(model.state_dict()), [m.training for m in model.modules()]
-    random = torch.get_rng_state()
+def _examine(net: Net, model: nn.Module, feature: str, sample: Inputs, others: Inputs) -> Verdict:
+    before, random = _state(model), torch.get_rng_state()
     try:
         cut = split(model, feature, sample, net.output)
     except InputError as refusal:
         return Verdict(feature, REFUSED, _wrongly_refused(net, feature, refusal), str(refusal))
-    except Exception as error:
-        return Verdict(feature, "crashed", (f"split: {_where(error)}",))
-    if feature in net.refuses:
-        return Verdict(feature, "accepted", ("way: it must be refused",))
     broken = [] if torch.equal(random, torch.get_rng_state()) else ["untouched: torch's generator"]
-    broken += [f"untouched: {what}" for what in touched(model, *before)]
-    try:
-        case = case_of(net, model, feature, cut, others)
-    except Exception as error:
-        return Verdict(feature, CACHED if cut.cached else SLOW, (f"case: {_where(error)}",))
-    for name, law in laws.items():
+    broken += [f"untouched: {name}" for name in _touched(model, before)]
+    case = case_of(net, model, feature, cut, others)
+    for name, law in LAWS.items():
         try:
             law(case)
         except Exception as error:
-            broken.append(f"{name}: {_where(error)}")
-    if case.way not in net.features[feature]:
-        expected = " or ".join(net.features[feature])
-        broken.append(f"way: {case.way}, expected {expected}")
+            broken.append(f"{name}: {where(error)}")
+    if case.way not in net.ways_at(feature):
+        broken.append(f"way: {case.way}, expected {' or '.join(net.ways_at(feature))}")
     return Verdict(feature, case.way, tuple(broken), cut.slow)
 
 
 def _wrongly_refused(net: Net, feature: str, refusal: InputError) -> tuple[str, ...]:
     if feature not in net.refuses:
-        return () if REFUSED in net.features[feature] else (f"way: refused: {refusal}",)
+        return () if REFUSED in net.ways_at(feature) else (f"way: refused: {refusal}",)
     expected = net.refuses[feature]
     if re.search(expected, str(refusal)):
         return ()
     return (f"way: refused as it must be, but the reason has no {expected!r}: {refusal}",)
 
 
-def touched(model: nn.Module, state: dict[str, Tensor], modes: list[bool]) -> list[str]:
-    now = model.state_dict()
-    touched = [name for name, old in state.items() if not torch.equal(old, now[name])]
-    if [m.training for m in model.modules()] != modes:
+def retrain(net: Net, model: nn.Module, features: list[str]) -> Verdict:
+    """Retrain downstream of every feature for an epoch, with fresh weights of a new model."""
+    before, recipe = _state(model), Recipe(epochs=1, batch_size=8)
+    with seed(2):
+        train, test = (
+            Examples(net.inputs(n), torch.arange(n) % CLASSES) for n in (3 * net.rows, net.rows)
+        )
+    called = Model(model, output=net.output, fresh=net.build)
+    try:
+        counts = partial_retrain(called, features, train, test, [[0, 1], [2]], recipe).counts
+    except InputError as refusal:
+        return Verdict("partial_retrain", WITHOUT_FRESH, reason=str(refusal))
+    except Exception as error:
+        return Verdict("partial_retrain", CRASHED, (where(error),))
+    broken = [f"untouched: {name}" for name in _touched(model, before)]
+    counted = {feature: int(each.table.sum()) for feature, each in counts.items()}
+    if counted != dict.fromkeys(features, len(test)):
+        broken.append("not every test example is counted at every feature")
+    return Verdict("partial_retrain", RETRAINED, tuple(broken))
+
+
+def spread(net: Net, model: nn.Module, sample: Inputs, number: int) -> list[str]:
+    """Return the first value that a module gives, the last before the logits, and some between.
+
+    Counted are the runs of modules in which a new value comes out that depends on the input.
+    """
+    names = list(_features(trace(model, sample, ModelCall(output=net.output))))
+    last, steps = len(names) - 1, max(1, number - 1)
+    return list(dict.fromkeys(names[last * step // steps] for step in range(number)))
+
+
+def _features(seen: Trace) -> Iterator[str]:
+    known, before = {(seen.large.logits,)}, Counter[str]()
+    runs = Counter(visit.module for visit in seen.large.visits)
+    for visit in seen.large.visits:
+        before[visit.module] += 1
+        number = f"#{before[visit.module]}" if runs[visit.module] > 1 else ""
+        if visit.module and visit.names and visit.names not in known:
+            known.add(visit.names)
+            feature = find(seen, f"{visit.module}{number}")
+            if INPUT[0] in feature.upstream and not feature.random:
+                yield feature.name
+
+
+State = tuple[dict[str, torch.Tensor], list[bool]]
+
+
+def _state(model: nn.Module) -> State:
+    return copy.deepcopy(model.state_dict()), [m.training for m in model.modules()]
+
+
+def _touched(model: nn.Module, before: State) -> list[str]:
+    now, modes = _state(model)
+    touched = [name for name, old in before[0].items() if not torch.equal(old, now[name])]
+    if modes != before[1]:
         touched.append("modes")
     if any(tensor.grad is not None for tensor in named_state(model).values()):
         touched.append("gradients")
     return touched
 
 
-def _where(error: Exception) -> str:
+def where(error: Exception) -> str:
+    """Return an assertion's message, or the line at which another error was raised."""
     if isinstance(error, AssertionError):
         return str(error)
     last = traceback.extract_tb(error.__traceback__)[-1]

@@ -1,10 +1,11 @@
-"""What a network of the zoo is: how to build it, what to feed it, where to cut it."""
+"""Networks of the zoo: their models, their inputs, the features at which they are cut."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,34 +21,38 @@ CACHED, SLOW, REFUSED = "cached", "slow", "refused"
 RIGHT = (CACHED, SLOW)
 SAFE = (CACHED, SLOW, REFUSED)
 MOVES = r"not stay\s+fixed"  # why a feature is refused that training would move
-
+CLASSES = 3
 
 Inputs = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
-"""What a model takes: a tensor, several in order, or several by their names; of equal length."""
+"""Inputs of a model: a tensor, several in order, or several by their names; of equal length."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Net:
     """A network and its cuts.
 
-    features: for each feature the ways in which it may be cut; refuses: for each feature that must
-    be refused a regular expression that the reason matches; output: key, attribute or index of the
-    logits in what the model returns; rows: examples to cut with; shows_not: frozen state that the
-    feature's value depends on but that no change of it can show, by the beginnings of its names;
-    both_sides: something that acts otherwise in training mode stands on both sides of the cut, so
-    that no setting of the modules' modes says what training does: then it is said here whether
-    chance is live behind the cut.
+    features: for each feature the ways in which it may be cut; ways: those of features that are
+    not named; refuses: for each feature that must be refused a regular expression that the reason
+    matches; output: key, attribute or index of the logits in what the model returns; rows: examples
+    to cut with; shows_not: frozen state that the feature's value depends on but that no change of
+    it can show, by the beginnings of its names; both_sides: something that acts otherwise in
+    training mode stands on both sides of the cut, so that no setting of the modules' modes says
+    what training does: then `live` says whether chance is live downstream of the cut.
     """
 
     build: Callable[[], nn.Module]
     inputs: Callable[[int], Inputs]
-    features: Mapping[str, tuple[str, ...]]
+    features: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ways: tuple[str, ...] = SAFE
     refuses: Mapping[str, str] = field(default_factory=dict)
     output: str | int | None = None
     rows: int = 8
     shows_not: frozenset[str] = frozenset()
     both_sides: bool = False
     live: bool | None = None
+
+    def ways_at(self, feature: str) -> tuple[str, ...]:
+        return self.features.get(feature, self.ways)
 
     def made(self) -> tuple[nn.Module, Inputs, Inputs]:
         """Return the model, inputs to cut with, and other ones to check with.
@@ -69,6 +74,12 @@ class Net:
         if isinstance(self.output, str) and not isinstance(output, Mapping):
             return getattr(output, self.output)
         return output[self.output]
+
+
+def of_pictures(build: Callable[..., nn.Module], size: int, **more: Any) -> Net:
+    """Describe a classifier of pictures of `size` pixels a side."""
+    build = partial(build, num_classes=CLASSES)
+    return Net(build=build, inputs=lambda n: torch.randn(n, 3, size, size), **more)
 
 
 def taken(x: Inputs, at: Tensor | slice) -> Inputs:
@@ -98,10 +109,6 @@ def _forget(model: nn.Module) -> None:
             module.eval()
             for each, training in modes:
                 each.training = training
-
-
-def unwrapped(model: nn.Module) -> nn.Module:
-    return model.module if isinstance(model, nn.DataParallel) else model
 
 
 def tensors(value: object) -> list[Tensor]:

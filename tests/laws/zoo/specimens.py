@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from scenarios.networks import ARCHITECTURES, cnn3, mlp, reduced_resnet18
+from scenarios.networks import cnn3, mlp, reduced_resnet18
 from tests.laws.zoo.hostile import HOSTILE
 from tests.laws.zoo.net import CACHED, Net
 
@@ -28,10 +28,6 @@ def _chain(build: Callable[[], nn.Module], shape: tuple[int, ...], *features: st
     return Net(build=build, inputs=lambda n: torch.randn(n, *shape), features=ways)
 
 
-def _scenario(name: str, build: Callable[[], nn.Module], *shape: int) -> Net:
-    return _chain(build, shape, *ARCHITECTURES[name].features)
-
-
 def _nested() -> nn.Module:
     inner = nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.ReLU(inplace=True))
     return nn.Sequential(inner, nn.Sequential(nn.Linear(5, 4), nn.ReLU()), nn.Linear(4, 3))
@@ -39,7 +35,8 @@ def _nested() -> nn.Module:
 
 def _hooked() -> nn.Module:
     model = nn.Sequential(nn.Sequential(nn.Linear(6, 5), nn.ReLU()), nn.Linear(5, 3))
-    model[0].register_forward_hook(lambda module, inputs, output: output + 1)
+    for hooked in (model[0], model[0][0]):
+        hooked.register_forward_hook(lambda module, inputs, output: output + 1)
     return model
 
 
@@ -70,10 +67,10 @@ def _skipping() -> nn.Module:
 
 
 CHAINS: dict[str, Net] = {
-    "mlp": _scenario("mlp", lambda: mlp((1, 4, 4), 3), 1, 4, 4),
-    "cnn3": _scenario("cnn3", lambda: cnn3((1, 8, 8), 3), 1, 8, 8),
-    "reduced_resnet18": _scenario(
-        "reduced_resnet18", lambda: reduced_resnet18((3, 32, 32), 3, base=2), 3, 32, 32
+    "mlp": _chain(lambda: mlp((1, 4, 4), 3), (1, 4, 4), "hidden1", "hidden2", "output"),
+    "cnn3": _chain(lambda: cnn3((1, 8, 8), 3), (1, 8, 8), "conv1", "conv2", "conv3", "output"),
+    "reduced_resnet18": _chain(
+        lambda: reduced_resnet18((3, 32, 32), 3, base=2), (3, 32, 32), "layer2", "output"
     ),
     "nested": _chain(_nested, (6,), "0", "0.0", "0.1", "1.0", "2"),
     "hooked_container": _chain(_hooked, (6,), "0.0", "0", "1"),

@@ -25,12 +25,6 @@ class Answer:
     hidden: Tensor | None = None
 
 
-@written("a b c", output="logits")
-def returns_a_dataclass(m: Any, x: Tensor) -> Answer:
-    h = torch.tanh(m.b(torch.tanh(m.a(x))))
-    return Answer(logits=m.c(h), hidden=h)
-
-
 class Answering(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -40,10 +34,10 @@ class Answering(nn.Module):
         return Answer(logits=torch.relu(self.inner(x)), hidden=x)
 
 
-@written("part part.inner b", also={"part": Answering})
-def a_feature_that_is_a_dataclass(m: Any, x: Tensor) -> Tensor:
+@written("part part.inner b c", also={"part": Answering}, output="logits")
+def a_feature_and_an_answer_that_are_dataclasses(m: Any, x: Tensor) -> Answer:
     answer = m.part(torch.tanh(m.a(x)))
-    return m.c(torch.tanh(m.b(answer.logits + answer.hidden)))
+    return Answer(logits=m.c(torch.tanh(m.b(answer.logits + answer.hidden))))
 
 
 @written(output=1)
@@ -105,8 +99,3 @@ def scripted_parts(m: Any, x: Tensor) -> Tensor:
 def through_numpy(m: Any, x: Tensor) -> Tensor:
     h = torch.from_numpy(m.a(x).detach().numpy().copy()) * 2
     return m.c(torch.tanh(m.b(m.mark(h))))
-
-
-@written({}, refuses={"mark": MOVES})
-def through_a_number(m: Any, x: Tensor) -> Tensor:
-    return m.c(torch.tanh(m.b(m.mark(x * m.a.weight[0, 0].item()))))

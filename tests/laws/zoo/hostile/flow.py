@@ -39,24 +39,15 @@ def tied_weights(m: Any, x: Tensor) -> Tensor:
     return m.decode(F.linear(torch.tanh(m.encode(x)), m.encode.weight.t()))
 
 
-@written()
-def a_weight_used_as_data(m: Any, x: Tensor) -> Tensor:
-    return m.c(torch.tanh(m.b(torch.tanh(m.a(x)))) * m.a.weight.norm() + m.a.bias)
-
-
-@written("a b spare", also={"spare": (6, 2)})
+@written(
+    "a b spare",
+    also={"spare": (6, 2), "unused": (6, 6)},
+    refuses={"unused": "not run|does not"},
+)
 def a_feature_off_the_path(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.a(x))
     m.spare(h)
     return m.c(torch.tanh(m.b(h)))
-
-
-@written(also={"unused": (6, 6)}, refuses={"unused": "not run|does not"})
-def branches_on_shapes(m: Any, x: Tensor) -> Tensor:
-    h = m.a(x) if x.shape[-1] > 4 else m.unused(x)
-    if h.ndim == 2 and h.size(1) % 2 == 0:
-        h = torch.relu(m.b(h))
-    return m.c(h)
 
 
 @written({"a": RIGHT, "b": RIGHT, "mark": RIGHT}, refuses={"c": r"c#\d"})
@@ -66,25 +57,15 @@ def works_in_chunks(m: Any, x: Tensor) -> Tensor:
     return torch.cat([m.c(part) for part in m.mark(h).split(2)])
 
 
-@written({"mark": RIGHT}, refuses={"a": r"a#\d"})
-def works_row_by_row(m: Any, x: Tensor) -> Tensor:
-    return m.c(torch.tanh(m.b(m.mark(torch.stack([m.a(row) for row in x])))))
-
-
 @written(also={"d": (6, 6)})
-def drops_a_layer_behind(m: Any, x: Tensor) -> Tensor:
+def drops_a_layer_downstream(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.b(torch.tanh(m.a(x))))
     if not m.training or torch.rand(()) < 0.5:
         h = h + m.d(h)
     return m.c(h)
 
 
-@written(
-    {"mark": SAFE},
-    also={"d": (6, 6)},
-    both_sides=True,
-    live=False,
-)
+@written({"mark": SAFE}, also={"d": (6, 6)}, both_sides=True, live=False)
 def drops_a_layer_before(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.a(x))
     if not m.training or torch.rand(()) < 0.5:
@@ -94,26 +75,15 @@ def drops_a_layer_before(m: Any, x: Tensor) -> Tensor:
 
 @written(ways=SAFE)
 def branches_on_the_data(m: Any, x: Tensor) -> Tensor:
-    """What the whole batch goes through depends on all of it."""
+    """The path of the whole batch depends on all of it."""
     h = m.a(x)
     return m.c(torch.tanh(m.b(h if x.mean() > 0 else -h)))
 
 
-@written("a b mark", ways=SAFE)
-def mixes_rows(m: Any, x: Tensor) -> Tensor:
-    h = x - x.mean(0)
-    return m.c(torch.tanh(m.b(m.mark(m.a(h)))))
-
-
 @written({"a": (CACHED,), "b": SAFE})
-def mixes_rows_behind(m: Any, x: Tensor) -> Tensor:
+def mixes_rows(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.a(x))
     return m.c(torch.tanh(m.b((h @ h.T).softmax(-1) @ h)))
-
-
-@written(ways=SAFE)
-def divides_by_the_batch_size(m: Any, x: Tensor) -> Tensor:
-    return m.c(torch.tanh(m.b(m.a(x) / len(x))))
 
 
 @written("a")
@@ -122,15 +92,9 @@ def branches_on_the_mode(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.relu(m.b(x) if m.training else m.a(x)))
 
 
-@written("a")
-def blanks_its_input_at_random(m: Any, x: Tensor) -> Tensor:
-    x = torch.zeros_like(x) if m.training and torch.rand(()) < 0.3 else x
-    return m.c(torch.relu(m.b(torch.relu(m.a(x)))))
-
-
 @written({}, refuses={"b": "stay"})
 def chooses_by_a_number_of_the_rest(m: Any, x: Tensor) -> Tensor:
-    """How often the way to the feature is taken hangs on a layer that does not feed it."""
+    """The way to the feature depends on the value of a layer that does not feed it."""
     h = m.a(x)
     return m.b(h * (1 + int(m.c(h).mean(0).argmax()))) + m.c(h).sum(1, keepdim=True)
 
@@ -151,7 +115,7 @@ def branches_on_the_batch_size(m: Any, x: Tensor) -> Tensor:
 
 @written("c")
 def noise_in_training(m: Any, x: Tensor) -> Tensor:
-    """Behind the output nothing is trained, so that what happens in training does not matter."""
+    """Downstream of the output nothing is trained, so that noise in training does not matter."""
     h = m.a(x)
     return m.c(h + torch.randn_like(h) if m.training else h)
 
@@ -187,18 +151,9 @@ def noise_before(m: Any, x: Tensor) -> Tensor:
 
 
 @written(ways=SAFE)
-def noise_behind(m: Any, x: Tensor) -> Tensor:
+def noise_downstream(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.b(torch.tanh(m.a(x))))
     return m.c(F.dropout(h, 0.5, training=True))
-
-
-@written(also={"count": lambda: torch.zeros(()), "mean": lambda: torch.zeros(6)})
-def buffers_written_behind(m: Any, x: Tensor) -> Tensor:
-    h = m.b(torch.tanh(m.a(x)))
-    if m.training:
-        m.count += 1
-        m.mean.lerp_(h.detach().mean(0), 0.1)
-    return m.c(torch.tanh(h - m.mean))
 
 
 @written("a b", also={"mean": lambda: torch.zeros(6)})
@@ -207,6 +162,15 @@ def buffers_written_before(m: Any, x: Tensor) -> Tensor:
     if m.training:
         m.mean.lerp_(x.mean(0), 0.1)
     return h
+
+
+@written(also={"count": lambda: torch.zeros(()), "mean": lambda: torch.zeros(6)})
+def buffers_written_downstream(m: Any, x: Tensor) -> Tensor:
+    h = m.b(torch.tanh(m.a(x)))
+    if m.training:
+        m.count += 1
+        m.mean.lerp_(h.detach().mean(0), 0.1)
+    return m.c(torch.tanh(h - m.mean))
 
 
 @written(also={"mean": lambda: torch.zeros(6)})
@@ -233,7 +197,7 @@ def checkpointed(m: Any, x: Tensor) -> Tensor:
 
 @written()
 def many_outputs(m: Any, x: Tensor) -> Tensor:
-    h = m.a(x)
+    h = torch.repeat_interleave(m.a(x), 2, 1)[:, ::2]
     top, where = h.topk(3, dim=1)
     largest = h.max(dim=1)
     parts = [part[:, None] for part in h.unbind(1)]
@@ -267,27 +231,6 @@ class Pair(nn.Module):
 def a_feature_of_several_tensors(m: Any, x: Tensor) -> Tensor:
     p, more = m.pair(x=x, scale=2.0)
     return m.c(torch.tanh(m.b(p * more["q"])))
-
-
-def _plus_one(module: nn.Module, inputs: object, output: Tensor) -> Tensor:
-    return output + 1
-
-
-def _hooked() -> nn.Module:
-    layer = nn.Linear(6, 6)
-    layer.register_forward_hook(_plus_one)
-    return layer
-
-
-@written(also={"b": _hooked})
-def hooks_of_its_own(m: Any, x: Tensor) -> Tensor:
-    return m.c(torch.tanh(m.b(torch.tanh(m.a(x)))))
-
-
-@written("a b")
-def repeats_by_a_number(m: Any, x: Tensor) -> Tensor:
-    h = torch.repeat_interleave(m.a(x), 2, 1)[:, ::2]
-    return m.c(torch.tanh(m.b(torch.tanh(h))))
 
 
 @written({"a": (CACHED,), "b": (SLOW,)})

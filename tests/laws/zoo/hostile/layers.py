@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,96 +10,43 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils import parametrizations
 
-from tests.laws.zoo.net import CACHED, SAFE, Net
+from tests.laws.zoo.net import SAFE, Net
 from tests.laws.zoo.written import Layer, written
 
 
-def _chain(*names: str, layers: dict[str, Layer], shape: tuple[int, ...], **more: Any) -> Net:
-    """Run the layers in order and classify the mean over all but rows and channels."""
+def _norms(first: Layer, second: Layer, features: str = "p b", **more: Any) -> Net:
+    """Put a norm on each side of the middle layer."""
+    layers = {"a": lambda: nn.Conv1d(2, 4, 3), "p": first, "b": lambda: nn.Conv1d(4, 4, 3)}
+    layers |= {"q": second, "c": lambda: nn.Linear(4, 3)}
 
     def run(m: Any, x: Tensor) -> Tensor:
-        for name in names:
-            x = torch.tanh(getattr(m, name)(x))
-        return m.c(x.flatten(2).mean(2) if x.ndim > 2 else x)
+        h = torch.tanh(m.p(torch.tanh(m.a(x))))
+        return m.c(torch.tanh(m.q(torch.tanh(m.b(h)))).mean(2))
 
-    features = more.pop("features", " ".join(names))
-    return written(features, layers, shape=shape, **more)(run)
-
-
-def _norms(first: Layer, second: Layer | None = None, **more: Any) -> Net:
-    """A norm on each side of the middle layer."""
-    layers = {"a": lambda: nn.Conv1d(2, 4, 3), "p": first, "b": lambda: nn.Conv1d(4, 4, 3)}
-    layers |= {"q": second or first, "c": lambda: nn.Linear(4, 3)}
-    return _chain("a", "p", "b", "q", layers=layers, shape=(2, 9), **more)
+    return written(features, layers, shape=(2, 9), **more)(run)
 
 
 _BATCH = partial(nn.BatchNorm1d, 4)
-_UNTRACKED = partial(nn.BatchNorm1d, 4, track_running_stats=False)
-_INSTANCE = partial(nn.InstanceNorm1d, 4)
-_LAYER = partial(partial, nn.LayerNorm)
-_BIASES = frozenset({"a.bias", "b.bias"})  # a norm behind them takes them away
+_INSTANCE = partial(nn.InstanceNorm1d, 4, affine=True, track_running_stats=True)
 
-batch_norm = _norms(_BATCH)
-batch_norm_not_affine = _norms(partial(_BATCH, affine=False))
-batch_norm_cumulative = _norms(partial(_BATCH, momentum=None))
-batch_norm_untracked_before = _norms(
-    _UNTRACKED,
-    _BATCH,
-    features={"a": (CACHED,), "p": SAFE, "b": SAFE, "q": SAFE},
-    shows_not=frozenset({"a.bias"}),
-)
-batch_norm_untracked_behind = _norms(
-    _BATCH,
-    _UNTRACKED,
-    features={"a": (CACHED,), "p": (CACHED,), "b": (CACHED,), "q": SAFE},
-    shows_not=frozenset({"b.bias"}),
-)
-layer_norm = _norms(_LAYER(7), _LAYER(5))
-layer_norm_not_affine = _norms(
-    _LAYER(7, elementwise_affine=False), _LAYER(5, elementwise_affine=False), shows_not=_BIASES
-)
-group_norm = _norms(partial(nn.GroupNorm, 2, 4), partial(nn.GroupNorm, 1, 4))
-instance_norm = _norms(partial(_INSTANCE, affine=True), _INSTANCE, shows_not=_BIASES)
-instance_norm_tracked = _norms(
-    partial(_INSTANCE, track_running_stats=True),
-    partial(_INSTANCE, affine=True, track_running_stats=True),
-)
-convolutions_channels_last = _chain(
-    *("a", "p", "b"),
-    layers={
-        "a": partial(nn.Conv2d, 3, 8, 3),
-        "p": partial(nn.BatchNorm2d, 8),
-        "b": partial(nn.Conv2d, 8, 8, 3),
-        "c": (8, 3),
-    },
-    shape=(3, 8, 8),
-    wrap=lambda model: model.to(memory_format=torch.channels_last),
-    inputs=lambda n: torch.randn(n, 3, 8, 8).to(memory_format=torch.channels_last),
-)
-
-
-def _parametrized(norm: Callable[[nn.Module], nn.Module]) -> dict[str, Layer]:
-    return {"a": lambda: norm(nn.Linear(6, 6)), "b": lambda: norm(nn.Linear(6, 6)), "c": (6, 3)}
-
-
-weight_norm = _chain("a", "b", layers=_parametrized(parametrizations.weight_norm), shape=(6,))
-spectral_norm = _chain("a", "b", layers=_parametrized(parametrizations.spectral_norm), shape=(6,))
+batch_norm = _norms(_BATCH, partial(_BATCH, momentum=None))
+batch_norm_untracked = _norms(partial(_BATCH, track_running_stats=False), _BATCH, ways=SAFE)
+group_and_instance_norm = _norms(partial(nn.GroupNorm, 2, 4), _INSTANCE)
 
 
 @written(
-    "norm#1 mark",
-    also={"norm": lambda: nn.BatchNorm1d(6)},
-    both_sides=True,
-    live=False,
+    also={
+        "a": lambda: parametrizations.weight_norm(nn.Linear(6, 6)),
+        "b": lambda: parametrizations.spectral_norm(nn.Linear(6, 6)),
+    }
 )
+def parametrized(m: Any, x: Tensor) -> Tensor:
+    return m.c(torch.tanh(m.b(torch.tanh(m.a(x)))))
+
+
+@written("norm#1 mark", also={"norm": lambda: nn.BatchNorm1d(6)}, both_sides=True, live=False)
 def one_batch_norm_on_both_sides(m: Any, x: Tensor) -> Tensor:
     return m.c(m.norm(m.b(m.mark(m.norm(m.a(x))))))
-
-
-def _depth() -> nn.Module:
-    from torchvision.ops import StochasticDepth
-
-    return StochasticDepth(0.5, "row")
 
 
 @written(
@@ -109,22 +55,6 @@ def _depth() -> nn.Module:
 )
 def dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
     return m.c(m.drop_b(torch.relu(m.b(m.norm(m.drop_a(m.a(x)))))))
-
-
-@written("a depth_a b depth_b", also={"depth_a": _depth, "depth_b": _depth})
-def stochastic_depth(m: Any, x: Tensor) -> Tensor:
-    h = x + m.depth_a(torch.relu(m.a(x)))
-    return m.c(h + m.depth_b(torch.relu(m.b(h))))
-
-
-@written("drop#1 b", also={"drop": nn.Dropout}, both_sides=True, live=True)
-def one_dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
-    return m.c(m.drop(torch.relu(m.b(m.drop(m.a(x))))))
-
-
-@written("b", both_sides=True, live=False)
-def functional_dropout_before(m: Any, x: Tensor) -> Tensor:
-    return m.c(torch.relu(m.b(F.dropout(m.a(x), 0.5, m.training))))
 
 
 @written("b", both_sides=True, live=True)
@@ -142,7 +72,7 @@ def functional_dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
         "b": lambda: nn.Conv2d(16, 8, 1),
         "c": (8, 3),
     },
-    shape=(3, 6, 6),
+    inputs=lambda n: torch.randn(n, 3, 6, 6).to(memory_format=torch.channels_last),
 )
 def pixel_by_pixel(m: Any, x: Tensor) -> Tensor:
     """Of a single image a look at the values must not lose how they lie in memory."""

@@ -20,29 +20,19 @@ def functional_ops(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.where(h > 0, h, -h).clamp(max=3) * m.v + F.normalize(h, dim=-1))
 
 
-@written()
-def relu_in_place(m: Any, x: Tensor) -> Tensor:
-    return m.c(m.b(F.relu(torch.relu_(m.a(x)) - 0.1, inplace=True)).relu_())
-
-
 @written("a act b", also={"act": lambda: nn.ReLU(inplace=True)})
 def relu_module_in_place(m: Any, x: Tensor) -> Tensor:
     return m.c(m.b(m.act(m.a(x))))
 
 
 @written()
-def adds_onto_the_feature(m: Any, x: Tensor) -> Tensor:
+def writes_onto_the_feature(m: Any, x: Tensor) -> Tensor:
     h = m.a(x)
-    h.add_(m.b(x))
-    h += x
-    return m.c(h)
-
-
-@written()
-def writes_into_a_slice(m: Any, x: Tensor) -> Tensor:
-    h = m.a(x)
+    more = m.b(x)
     h[:, :3] += 1
-    h[:, 2:4] = m.b(x)[:, :2]
+    h[:, 2:4] = more[:, :2]
+    h.add_(more)
+    h += x
     return m.c(h)
 
 
@@ -60,15 +50,6 @@ def writes_to_the_base_of_a_view(m: Any, x: Tensor) -> Tensor:
     seen = view.flatten(1)
     h.add_(m.b(x))
     return m.c(view.flatten(1) + seen)
-
-
-@written()
-def writes_to_a_view_of_the_base(m: Any, x: Tensor) -> Tensor:
-    h = m.a(x).clone()
-    left, right = h[:, :3], h[:, 3:]
-    left.mul_(2)
-    right[:, 0].copy_(m.b(x)[:, 0])
-    return m.c(h)
 
 
 @written("a b mark")
@@ -101,10 +82,3 @@ def a_branch_beside_and_a_skip_across(m: Any, x: Tensor) -> Tensor:
     stem = torch.relu(m.stem(x))
     side = m.side(x)
     return m.head(torch.relu(m.middle(stem)) + side + stem)
-
-
-@written("a b d", {"a": (6, 4), "b": (10, 4), "d": (14, 4), "c": (18, 3)})
-def dense_skips(m: Any, x: Tensor) -> Tensor:
-    h = torch.cat([x, m.a(x)], 1)
-    h = torch.cat([h, m.b(h).relu()], 1)
-    return m.c(torch.cat([h, m.d(h).relu()], 1))

@@ -49,10 +49,6 @@ CASES: dict[str, Any] = {
         *(images, "1", IMAGES),
         lambda x: x.float() / 255,
     ),
-    "float64 (8, 3, 6, 6): if its weights are float32, pass x.float()": (
-        *(images, "1", IMAGES.double()),
-        Tensor.float,
-    ),
     "int32 (8, 5): if it expects int64, pass x.long()": (
         *(words, "first", TOKENS.int()),
         Tensor.long,
@@ -72,10 +68,3 @@ def test_refused_with_a_remedy_that_works(monkeypatch: pytest.MonkeyPatch, says:
             retrained(build(), feature, data)
     retrained(build(), feature, data, lambda model, x: model(remedy(x)))
     retrained(build(), feature, Examples(mapped(data.x, remedy), data.y))
-
-
-@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
-def test_tokens_that_a_model_takes_keep_their_type(dtype: torch.dtype) -> None:
-    data = Examples.of(TensorDataset(TOKENS.to(dtype), Y))
-    assert data.x.dtype == dtype
-    retrained(nn.Sequential(nn.Embedding(7, 6), nn.Flatten(), nn.Linear(30, 2)), "0", data)

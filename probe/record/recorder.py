@@ -189,7 +189,7 @@ class Recorder:
 
     def _resume(self) -> None:
         """Take up the rows that an earlier process has recorded of this run."""
-        found = read_run(self._root, self.run)
+        found = read_run(run_folder(self._root, self.run))
         if found is None:
             return
         check_tasks_of(self._record, [found])

@@ -1,11 +1,10 @@
-"""Matrices from files: what is read, and what is refused; more of that in `tests/bad_input`."""
+"""Accuracy matrices read from files; `tests/bad_input/matrices.py` has those that are refused."""
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from probe.errors import InputError
 from probe.metrics.matrix_file import read_matrix
 
 SQUARE = np.array([[0.9, 0.1], [0.5, 0.8]])
@@ -66,36 +65,3 @@ def test_percent_is_turned_into_fractions(tmp_path):
     whole = np.array([[90, 10], [50, 80]])
     assert read_text(tmp_path, as_csv(whole), percent=True).values[1:] == pytest.approx(SQUARE)
     assert read_saved(tmp_path, whole, percent=True).values[1:] == pytest.approx(SQUARE)
-
-
-@pytest.mark.parametrize(
-    ("text", "percent", "reason"),
-    [
-        ("0.9,0.1\n\n0.5,0.8\n", False, "ragged: line 2 has 1 cells"),
-        ("0.9,0.1\n0.5,x\n", False, "line 2, column 2: 'x' is not a number"),
-        ("0.9,0.1\n", False, r"shape \(1, 2\)"),
-        ("0.9,0.1\n50,0.8\n", False, "row 2, column 1: 50.0 is outside .* pass --percent"),
-        ("0.9,500\n0.5,0.8\n", False, "row 1, column 2: 500.0 is outside .* correct this cell"),
-        ("90,inf\n50,80\n", False, r"column 1: 90.0 is outside \[0, 1\]; correct this cell"),
-        ("90,-1\n50,80\n", True, "row 1, column 2: -1.0 is outside"),
-    ],
-)
-def test_a_csv_that_is_no_accuracy_matrix_is_refused(tmp_path, text, percent, reason):
-    with pytest.raises(InputError, match=rf"R\.csv.*{reason}"):
-        read_text(tmp_path, text, percent)
-
-
-def test_a_damaged_npy_is_refused(tmp_path):
-    path = tmp_path / "R.npy"
-    np.save(path, SQUARE)
-    whole = path.read_bytes()
-    for damaged in (whole[:60], whole[:-1], whole.replace(b"}", b" ")):
-        path.write_bytes(damaged)
-        with pytest.raises(InputError, match="not a readable"):
-            read_matrix(path)
-
-
-def test_a_missing_file_and_a_wrong_name_are_refused(tmp_path):
-    for name, reason in (("R.npy", "does not exist"), ("R.txt", r"named \.csv or \.npy")):
-        with pytest.raises(InputError, match=reason):
-            read_matrix(tmp_path / name)

@@ -1,9 +1,6 @@
 """Types of inputs that a model cannot take, refused before any training with a remedy."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
 import pytest
 import torch
@@ -32,19 +29,19 @@ def images() -> nn.Module:
 def words() -> nn.Module:
     """Read one-hot vectors of words, which torch makes of int64 alone."""
 
-    def run(m: Any, x: Tensor) -> Tensor:
+    def run(m, x):
         return m.last(torch.relu(m.first(nn.functional.one_hot(x, 7).float())).mean(1))
 
     return Written(run, {"first": (7, 6), "last": (6, 2)})
 
 
-def retrained(model: nn.Module, feature: str, data: Examples[Any], call: Any = None) -> None:
+def retrained(model, feature, data, call=None):
     recipe = Recipe(epochs=1)
     result = partial_retrain(Model(model, call=call), [feature], data, data, [[0], [1]], recipe)
     assert result.counts[feature].table.sum() == N
 
 
-CASES: dict[str, Any] = {
+CASES = {
     "uint8 (8, 3, 6, 6): if it expects floats, pass call=lambda model, x: model(x.float()": (
         *(images, "1", IMAGES),
         lambda x: x.float() / 255,
@@ -57,7 +54,7 @@ CASES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("says", CASES)
-def test_refused_with_a_remedy_that_works(monkeypatch: pytest.MonkeyPatch, says: str) -> None:
+def test_refused_with_a_remedy_that_works(monkeypatch, says):
     build, feature, x, remedy = CASES[says]
     data = Examples.of(TensorDataset(x, Y))
     assert data.x.dtype == x.dtype

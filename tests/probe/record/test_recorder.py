@@ -81,37 +81,35 @@ class Two(nn.Module):
         return {"logits": self.net(torch.cat([a, b], 1)), "loss": None}
 
 
-@pytest.mark.parametrize("kind", ["mapping", "pair", "uint8", "parallel"])
+TEST = examples(60, 1)
+A, B = TEST.x[:, :3], TEST.x[:, 3:]
+BYTES = Examples((TEST.x * 40 + 128).clamp(0, 255).byte(), TEST.y)
+# The model, the test data that it is given, as the plain loop has them, and settings.
+INPUTS = {
+    # In another order than the model's arguments.
+    "mapping": (Two, Examples({"b": B, "a": A}, TEST.y), TEST, {"output": "logits"}),
+    "pair": (Two, ((A, B), TEST.y), TEST, {"output": "logits"}),
+    "uint8": (network, BYTES, Examples(BYTES.x.float() / 255, TEST.y),
+              {"call": lambda model, x: model(x.float() / 255)}),
+    "parallel": (lambda: nn.DataParallel(network()), TEST, TEST, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", INPUTS)
 def test_any_input(tmp_path, kind):
-    test = examples(60, 1)
-    a, b = test.x[:, :3], test.x[:, 3:]
-    model, settings = Two(), {"output": "logits"}
-    given = {
-        # In another order than the model's arguments.
-        "mapping": Examples({"b": b, "a": a}, test.y),
-        "pair": ((a, b), test.y),
-        "uint8": Examples((test.x * 40 + 128).clamp(0, 255).byte(), test.y),
-        "parallel": test,
-    }[kind]
-    plain = test
-    if kind in ("uint8", "parallel"):
-        model, settings = network(), {}
-    if kind == "uint8":
-        settings = {"call": lambda model, x: model(x.float() / 255)}
-        plain = Examples(given.x.float() / 255, test.y)
-    inner = getattr(model, "net", model)
-    held = nn.DataParallel(model) if kind == "parallel" else model
-    rec = Recorder(tmp_path, held, given, TASKS, train=given, batch_size=7, **settings)
+    build, given, plain, settings = INPUTS[kind]
+    rec = Recorder(tmp_path, build(), given, TASKS, train=given, batch_size=7, **settings)
     rec.after_task(2)
+    inner = getattr(rec.model, "net", rec.model)
     expected = accuracies(copy.deepcopy(inner).eval(), plain)
     np.testing.assert_array_equal(rec.R.values[2], expected)
     assert np.isnan(rec.R.values[[0, 1, 3]]).all()
     state = load_state(tmp_path / "runs/model/order-0/seed-0/task-2.pt")
-    assert same_state(state, model.state_dict())
+    assert same_state(state, rec.model.state_dict())
     again, _ = load_data(read_recording(tmp_path).data)
-    assert torch.equal(again.y, test.y)
+    assert torch.equal(again.y, TEST.y)
     if kind == "mapping":
-        assert torch.equal(again.x["a"], a)
+        assert torch.equal(again.x["a"], A)
 
 
 def test_a_restarted_run_goes_on_and_rows_of_another_network_are_dropped(tmp_path):

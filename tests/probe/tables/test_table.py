@@ -112,6 +112,7 @@ def test_the_bytes_of_a_table(tmp_path):
     ("change", "reason"),
     [
         ({"learner": "er\ud800"}, r"rows\.csv cannot be written: 'er\\ud800' .* text of Unicode"),
+        ({"learner": None}, "None cannot be the value of learner, expected text"),
         ({"learner": "x" * (csv.field_size_limit() + 1)}, r"'xxx.*x\.\.\. cannot .* learner"),
         ({"step": "1"}, "'1' cannot be the value of step, expected a whole number"),
         ({"value": 10**400}, "1000.* cannot be the value of value, expected a number"),

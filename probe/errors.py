@@ -59,6 +59,11 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     return InputError(f"unknown {kind} {name!r}: {hint}(known: {', '.join(names) or 'none'})")
 
 
+def unreadable(path: object, error: OSError, remedy: str) -> InputError:
+    """Return the error for a file that cannot be read, with its reason and the remedy."""
+    return InputError(f"{path} cannot be read ({error.strerror or error}): {remedy}")
+
+
 def described(error: BaseException) -> str:
     """Return an error's type and message, as far as it has one, in one line.
 

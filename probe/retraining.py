@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import ClassVar, Self
 
 import numpy as np
@@ -10,11 +9,11 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.metrics.counts import Counts
-from probe.metrics.murata import RETRAIN, pra, task_f1
+from probe.metrics.murata import pra, task_f1
 from probe.tables.folder import Saved
 from probe.tables.held import Held
 from probe.tables.rows import Row
-from probe.tables.run_rows import RunRows
+from probe.tables.run_rows import retraining_rows
 from probe.tables.sheets import Sheet, as_latex, columns_of
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
@@ -93,12 +92,7 @@ class PartialRetraining(Held):
 
     def rows(self) -> list[Row]:
         """Return all measurements, a row for each, as in rows.csv."""
-        rows, step = RunRows(tasks=self.tasks, seed=self.seed), len(self.tasks)
-        found = [rows.of_itself(step, self.counts[name]) for name in self.outputs[:1]]
-        for depth, (feature, counts) in enumerate(self.counts.items(), 1):
-            at = (feature, depth, "" if feature in self.outputs else RETRAIN, step, counts)
-            found += [rows.behind(*at), rows.f1(*at)]
-        return list(chain.from_iterable(found))
+        return list(retraining_rows(self.tasks, self.counts, self.outputs, self.seed))
 
     def sheets(self) -> list[Sheet]:
         """Return the result as text, one table."""

@@ -12,7 +12,6 @@ import numpy as np
 from scipy.optimize import brentq
 
 from probe.analysis.crossed import Design, Floats, Spread
-from probe.errors import InputError
 
 LEVEL = 0.95  # of an interval, where none is given
 _FAR = 1e9  # a ratio so large that its interval has no end
@@ -71,8 +70,6 @@ def ratio_of(design: Design, num: Floats, den: Floats) -> Ratio:
     Source: Fieller, Some Problems in Interval Estimation, JRSS B 1954.
     """
     top, bottom = design.scaled(num), design.scaled(den)
-    if top.shape != bottom.shape:
-        raise InputError(f"got {len(top)} seeds above and {len(bottom)} below: pair them")
     S = len(top)
     line = _Line(design, top, bottom)
     identifiable = line.below > design.spread(line.of_below, S).half_width(LEVEL)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from probe.analysis.crossed import Design, Floats
 from probe.analysis.intervals import Estimate, mean_of, ratio_of
 from probe.analysis.places import Place, of_all, of_place, scores_by_place, together
-from probe.errors import InputError
 
 Right = NDArray[np.bool_]
 
@@ -39,8 +38,7 @@ class TestLayout:
     """The n test examples, in the order in which all evaluations have them.
 
     tasks: (n,), the task of each, 0..T-1 as the scenario numbers them; strata: (n,), one number
-    for each task and class; orders: (O, T), the task at each position of each order. Raises
-    InputError for tasks and orders that do not fit together.
+    for each task and class; orders: (O, T), the task at each position of each order.
     """
 
     # The name is no test's.
@@ -49,17 +47,6 @@ class TestLayout:
     tasks: NDArray[np.integer]
     strata: NDArray[np.integer]
     orders: NDArray[np.integer]
-
-    def __post_init__(self) -> None:
-        if self.orders.ndim != 2 or not self.orders.size:
-            raise InputError(f"orders must be (O, T), got shape {self.orders.shape}")
-        every = np.arange(self.orders.shape[1])
-        if (np.sort(self.orders, axis=1) != every).any():
-            raise InputError(f"each order must hold the tasks 0..{len(every) - 1} once")
-        if self.tasks.shape != self.strata.shape or self.tasks.ndim != 1:
-            raise InputError("tasks and strata must be (n,), one number for each test example")
-        if not np.array_equal(np.unique(self.tasks), every):
-            raise InputError(f"the test examples must be of all tasks 0..{len(every) - 1}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,10 +88,8 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
     intervals do not include this bias. Both need a row between the first task and the last. For all
     tasks these and `since_learned` are the mean over positions.
 
-    With one seed there are values without intervals. Raises InputError for shapes that do not
-    fit together and where row T is missing.
+    With one seed there are values without intervals. Raises InputError for fewer than 2 examples.
     """
-    _check(outcomes, layout)
     return _Layer(outcomes, layout).all()
 
 
@@ -125,21 +110,22 @@ class _Layer:
 
     def all(self) -> list[Quantity]:
         """Return what was measured, by name, all tasks first."""
-        every = of_all(len(self._layout.tasks))
+        tasks, orders = self._layout.tasks, self._layout.orders
+        every = of_all(len(tasks))
         found = list(self._at(every, self._design(every)))
-        scores = np.array([self._scores(right) for right in self._rows.values()])
+        scores = np.array([scores_by_place(row, tasks, orders) for row in self._rows.values()])
         over_time = any(0 < t < self._T for t in self._rows)
         lost: dict[str, list[tuple[Place, Floats]]] = {}
         for (place, design), by_row in zip(self._places, scores.T, strict=True):
             found += self._at(place, design)
             for name, e in self._over_time(place, by_row) if over_time else ():
-                found.append(self._quantity(name, place, design, e))
+                found.append(_quantity(name, place, mean_of(design, e)))
                 lost.setdefault(name, []).append((place, e))
         for name, each in lost.items():
             # Not where a row of its own is missing at one of the places.
             if len(each) == self._T - (name == "since_learned"):
                 mean, e = together(*zip(*each, strict=True))
-                found.append(self._quantity(name, mean, self._design(mean), e))
+                found.append(_quantity(name, mean, mean_of(self._design(mean), e)))
         return sorted(found, key=lambda q: (NAMES.index(q.quantity), q.place or 0))
 
     def _at(self, place: Place, design: Design) -> Iterator[Quantity]:
@@ -152,7 +138,7 @@ class _Layer:
         if C is not None:
             values |= {"ceiling": C, "missing": C - A}
         for name, e in values.items():
-            yield self._quantity(name, place, design, e)
+            yield _quantity(name, place, mean_of(design, e))
         if b is not None and C is not None:
             yield _quantity("retained", place, ratio_of(design, A - b, C - b))
 
@@ -170,14 +156,8 @@ class _Layer:
         if place.place in self._rows and place.place != self._T:
             yield "since_learned", place.mean(self._rows[place.place]) - A
 
-    def _scores(self, right: Right) -> Floats:
-        return scores_by_place(right, self._layout.tasks, self._layout.orders)
-
     def _design(self, place: Place) -> Design:
         return Design(place.weights, self._layout.strata[place.examples])
-
-    def _quantity(self, name: str, place: Place, design: Design, e: Floats) -> Quantity:
-        return _quantity(name, place, mean_of(design, e))
 
 
 def _quantity(name: str, place: Place, estimate: Estimate) -> Quantity:
@@ -187,22 +167,3 @@ def _quantity(name: str, place: Place, estimate: Estimate) -> Quantity:
         low, high = float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
     own = {"value": estimate.value, "low": low, "high": high, "seeds": estimate.seeds}
     return Quantity(quantity=name, place=place.place, **own)  # type: ignore[arg-type]
-
-
-def _check(outcomes: LayerOutcomes, layout: TestLayout) -> None:
-    """Raise InputError unless all outcomes are of the same seeds, orders and examples."""
-    T, n = layout.orders.shape[1], len(layout.tasks)
-    if T not in outcomes.rows or not all(0 <= t <= T for t in outcomes.rows):
-        raise InputError(
-            f"got rows {sorted(outcomes.rows)}: {T} tasks have rows 0..{T}, the last is needed"
-        )
-    S = len(outcomes.rows[T])
-    given = [(f"row {t}", right, layout.orders.shape[:1]) for t, right in outcomes.rows.items()]
-    single = (("the floor", outcomes.floor), ("the ceiling", outcomes.ceiling))
-    given += [(name, right, ()) for name, right in single if right is not None]
-    for name, right, orders in given:
-        if right.shape != (S, *orders, n) or right.dtype != np.bool_:
-            raise InputError(
-                f"{name} is {right.dtype} {right.shape}, expected bool {(S, *orders, n)}: seeds, "
-                f"orders and test examples are those of the last row and the layout"
-            )

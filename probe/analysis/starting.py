@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from probe.analysis.crossed import Design, Floats
 from probe.analysis.intervals import LEVEL, Estimate, mean_of
-from probe.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +45,6 @@ def starting_feature(
 
     Source: Murata 2020 (starting feature); Holm, Scandinavian Journal of Statistics 1979.
     """
-    if not len(differences):
-        raise InputError("got no layers: give the differences of at least one")
     design = Design(w, strata)
     scaled = [design.scaled(e) for e in differences]
     together = 1 - (1 - LEVEL) / len(scaled)

@@ -40,12 +40,8 @@ if TYPE_CHECKING:
     from probe.metrics.murata import *
     from probe.metrics.task_counts import TaskCounts as TaskCounts
 
-    diaz_accuracy, diaz_bwt, diaz_fwt = (
-        diaz_rodriguez.accuracy,
-        diaz_rodriguez.bwt,
-        diaz_rodriguez.fwt,
-    )
-    gem_bwt, gem_fwt = gem.bwt, gem.fwt
+    diaz_accuracy, diaz_fwt = diaz_rodriguez.accuracy, diaz_rodriguez.fwt
+    diaz_bwt, gem_bwt, gem_fwt = diaz_rodriguez.bwt, gem.bwt, gem.fwt
 
 _HOMES = {
     "AccuracyMatrix": "matrix",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from probe.errors import InputError, unknown
+from probe.errors import InputError, unknown, unreadable
 from probe.metrics.matrix import AccuracyMatrix
 
 _ONE = "keep the lines of one in a file of its own"
@@ -37,7 +37,7 @@ def text_of(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror or error}): give a log") from None
+        raise unreadable(path, error, "give a log") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is no text: give a log") from None
 

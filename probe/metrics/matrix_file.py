@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.errors import InputError
+from probe.errors import InputError, unreadable
 from probe.metrics.matrix import AccuracyMatrix
 
 
@@ -30,10 +30,7 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
     except FileNotFoundError:
         raise InputError(f"{path} does not exist: give the path of a .csv or .npy file") from None
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror or error}): give the path of a .csv or .npy "
-            f"file"
-        ) from None
+        raise unreadable(path, error, "give the path of a .csv or .npy file") from None
     _check_shape(path, values)
     _check_range(path, values, percent)
     fractions = values / 100 if percent else values

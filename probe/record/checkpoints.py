@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product, starmap
 from pathlib import Path
 from string import Formatter
 from typing import NamedTuple
 
 from probe.errors import InputError, unknown
 from probe.record.state_files import few
-
-_Match = Callable[[str], re.Match[str] | None]
 
 NAME = "[A-Za-z0-9_-]+"  # of learners and orders
 _NUMBER = "[0-9]+"
@@ -94,9 +93,10 @@ class _Pattern:
     ) -> None:
         self._text = str(pattern)
         self._path = Path(self._text).expanduser()
-        used = {name for _, name in self._pieces(str(self._path)) if name}
         if not self._path.name:
             raise InputError(f"{self._text!r} is no pattern of file names: name the files")
+        self._parts = [self._parsed(part) for part in self._path.parts]
+        used = {name for _, names in self._parts for name in names}
         for name in sorted(used - set(known)):
             raise unknown(f"field in {self._text!r}", name, known)
         if needed and len(used.intersection(needed)) != 1:
@@ -112,58 +112,62 @@ class _Pattern:
         parts = self._path.parts
         fixed = [not re.search("[{}]", part) for part in parts]
         depth = fixed.index(False) if False in fixed else len(parts) - 1
-        entries = [Path(*parts[:depth])]
-        for at in range(depth + 1, len(parts) + 1):
+        found: list[tuple[Path, dict[str, str]]] = [(Path(*parts[:depth]), {})]
+        for at, (regex, names) in enumerate(self._parts[depth:], depth + 1):
             wanted = Path.is_file if at == len(parts) else Path.is_dir
-            folders, (strict, loose) = entries, self._regexes(str(Path(*parts[:at])))
-            named = [entry for each in folders for entry in _entries(each) if loose(str(entry))]
-            for entry in named:
-                if not strict(str(entry)):
-                    raise InputError(
-                        f"{entry} has two values for one field of {self._text!r}: rename it, or "
-                        f"write the field once"
-                    )
-            entries = [entry for entry in named if wanted(entry)]
-            if not entries:
-                raise self._none_in(folders)
-        matches = ((entry, strict(str(entry))) for entry in entries)
-        return [(entry, match.groupdict()) for entry, match in matches if match]
+            folders, found = found, []
+            for folder, said in folders:
+                matches = [(entry, re.fullmatch(regex, entry.name)) for entry in _entries(folder)]
+                found += [
+                    (entry, self._joined(entry, said, names, match.groups()))
+                    for entry, match in matches
+                    if match and wanted(entry)
+                ]
+            if not found:
+                raise self._none_in([folder for folder, _ in folders])
+        return found
 
-    def _regexes(self, text: str) -> tuple[_Match, _Match]:
-        """Return what matches a path: with fields that have one value each, and with any values.
+    def _joined(
+        self, path: Path, said: Mapping[str, str], names: Sequence[str], values: Sequence[str]
+    ) -> dict[str, str]:
+        """Return fields with those of one more part of a path; numbers lose leading zeros.
 
-        Numbers match without their leading zeros.
+        Raises InputError for a field with two values.
         """
-        strict = loose = ""
-        seen: set[str] = set()
-        for plain, name in self._pieces(text):
-            strict, loose = strict + re.escape(plain), loose + re.escape(plain)
-            if name:
-                loose += _FIELDS[name]
-                zeros = "0*" if _FIELDS[name] == _NUMBER else ""
-                strict += zeros + (
-                    f"(?P={name})" if name in seen else f"(?P<{name}>{_FIELDS[name]})"
+        fields = dict(said)
+        for name, text in zip(names, values, strict=True):
+            value = str(int(text)) if _FIELDS[name] == _NUMBER else text
+            if fields.setdefault(name, value) != value:
+                raise InputError(
+                    f"{path} has two values for one field of {self._text!r}: rename it, or write "
+                    f"the field once"
                 )
-                seen.add(name)
-        return re.compile(strict).fullmatch, re.compile(loose).fullmatch
+        return fields
 
-    def _pieces(self, part: str) -> list[tuple[str, str | None]]:
-        """Return texts, each with the field that follows it; raises InputError for loose braces."""
-        found: list[tuple[str, str | None]] = []
+    def _parsed(self, part: str) -> tuple[str, list[str]]:
+        """Return a part of the path as a regular expression, and the field of each group.
+
+        Raises InputError for loose braces.
+        """
+        regex = text = ""
+        names: list[str] = []
         try:
-            for text, name, form, how in Formatter().parse(part):
-                # A doubled brace, which stands for itself, ends a piece.
-                before = found.pop()[0] if found and found[-1][1] is None else ""
+            for plain, name, form, how in Formatter().parse(part):
+                text += plain
+                if name is None:
+                    continue
                 # Where one number ends and the next begins could not be told.
-                if name == "" or form or how or (found and not before + text):
+                if name == "" or form or how or (names and not text):
                     raise ValueError
-                found.append((before + text, name))
+                regex += f"{re.escape(text)}({_FIELDS.get(name, NAME)})"
+                names.append(name)
+                text = ""
         except ValueError:
             raise InputError(
                 f"{self._text!r} is no pattern of file names: write fields as {{seed}} and "
                 f"{{task}}, with some text between two of them"
             ) from None
-        return found
+        return regex + re.escape(text), names
 
     def _none_in(self, folders: Sequence[Path]) -> InputError:
         """Return the error for no file that fits, in folders of which some may not exist."""
@@ -208,13 +212,8 @@ def _check_grid(runs: Mapping[Run, Mapping[int, Path]]) -> None:
     """Raise InputError unless every learner, order and seed has a run, and runs the same steps."""
     if not runs:
         raise InputError("there are no checkpoints: name the files of one run or more")
-    each = [list(dict.fromkeys(values)) for values in zip(*runs, strict=True)]
-    absent = [
-        str(run)
-        for run in (Run(a, b, c) for a in each[0] for b in each[1] for c in each[2])
-        if run not in runs
-    ]
-    if absent:
+    grid = product(*map(dict.fromkeys, zip(*runs, strict=True)))
+    if absent := [str(run) for run in starmap(Run, grid) if run not in runs]:
         raise InputError(
             f"there are no checkpoints of {few(absent)}, though others have this learner, "
             f"order and seed: add them, or move the others elsewhere"

@@ -1,6 +1,5 @@
 """Examples of a recording, kept beside it once as plain tensors."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ from filelock import FileLock
 from torch import Tensor
 
 from probe.batch import identical, kinds, tensors
-from probe.errors import InputError, located
+from probe.errors import InputError, located, unreadable
 from probe.examples import Examples
 from probe.files import not_written
 from probe.record.state_files import keep_tensors
@@ -64,10 +63,7 @@ def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
         train, test = (Examples(content[name]["x"], content[name]["y"]) for name in _PARTS)
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror or error}): give the folder of a recording "
-            f"with data"
-        ) from None
+        raise unreadable(path, error, "give the folder of a recording with data") from None
     except Exception:
         # A damaged or hostile file makes torch raise almost anything.
         raise InputError(
@@ -77,9 +73,8 @@ def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
 
 
 def _same(a: Examples[Any], b: Examples[Any]) -> bool:
+    # With the names of a mapping, in their order.
     if kinds(a.x) != kinds(b.x):
-        return False
-    if isinstance(a.x, Mapping) and list(a.x) != list(b.x):
         return False
     parts = zip((*tensors(a.x), a.y), (*tensors(b.x), b.y), strict=True)
     return all(identical(one, other.cpu()) for one, other in parts)

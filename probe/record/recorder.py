@@ -86,7 +86,8 @@ class Recorder:
         batch_size: int | None = None,
     ) -> None:
         run = _run(learner, order, seed)
-        self._root, self._model = Path(folder), unwrapped(_checked(model))
+        check_model(model)
+        self._root, self._model = Path(folder), unwrapped(model)
         self._ask = ModelCall(call=call, output=output)
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
         executed = as_tasks(tasks)
@@ -166,8 +167,9 @@ class Recorder:
     def offline(self, model: nn.Module) -> None:
         """Keep a network that was trained on all tasks at once, the ceiling of this seed's runs."""
         path = offline_file(self._root, self.run.seed)
+        check_model(model)
         make_folder(path.parent)
-        keep_tensors(plain_state(unwrapped(_checked(model))), path)
+        keep_tensors(plain_state(unwrapped(model)), path)
 
     def _keep(self, rows: Mapping[int, Counts]) -> None:
         """Set the rows, in the file first."""
@@ -189,7 +191,7 @@ class Recorder:
 
     def _resume(self) -> None:
         """Take up the rows that an earlier process has recorded of this run."""
-        found = read_run(self._root, self.run)
+        found = read_run(run_folder(self._root, self.run))
         if found is None:
             return
         check_tasks_of(self._record, [found])
@@ -200,11 +202,6 @@ class Recorder:
                 f"the same ones, or choose another folder"
             )
         self._record = replace(self._record, rows=found.rows)
-
-
-def _checked(model: nn.Module) -> nn.Module:
-    check_model(model)
-    return model
 
 
 def _run(learner: str, order: str | int, seed: int) -> Run:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from probe.cut.model_call import Output
-from probe.errors import InputError
+from probe.errors import InputError, unreadable
 from probe.examples import as_tasks, check_tasks
 from probe.files import hashed, replacing, unhashed
 from probe.metrics.counts import Counts
@@ -79,23 +79,21 @@ class RunRecord:
             partial.write_bytes(hashed(json.dumps(content).encode()))
 
 
-def read_run(root: Path, run: Run) -> RunRecord | None:
-    """Return the record of a run, None if there is none; raises InputError if it is damaged."""
-    path = run_folder(root, run) / _RECORD
+def read_run(folder: Path) -> RunRecord | None:
+    """Return the record in a run's folder, None without one; raises InputError if it is damaged."""
+    path = folder / _RECORD
     try:
         found = _of_content(json.loads(unhashed(path.read_bytes())))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror or error}): allow reading it"
-        ) from None
+        raise unreadable(path, error, "allow reading it") from None
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         raise InputError(
             f"{path} is damaged, or of another version: remove {path.parent} and record this run "
             f"again"
         ) from None
-    if found.run != run:
+    if folder.parts[-3:] != Path(str(found.run)).parts:
         raise InputError(
             f"{path} is of the run {found.run}: folders are not to be renamed, so put it back"
         )
@@ -104,14 +102,9 @@ def read_run(root: Path, run: Run) -> RunRecord | None:
 
 def read_runs(root: Path) -> list[RunRecord]:
     """Return the records of all runs; raises InputError if one is damaged."""
-    found = []
-    for path in sorted(root.glob(f"runs/*/order-*/seed-*/{_RECORD}")):
-        learner, order, seed = path.parts[-4:-1]
-        number = seed.removeprefix("seed-")
-        if number.isdecimal():
-            run = Run(learner, order.removeprefix("order-"), int(number))
-            found += [each for each in (read_run(root, run),) if each]
-    return found
+    folders = sorted(root.glob("runs/*/order-*/seed-*"))
+    named = [each for each in folders if each.name.removeprefix("seed-").isdecimal()]
+    return [record for record in map(read_run, named) if record]
 
 
 def check_tasks_of(record: RunRecord, others: list[RunRecord]) -> None:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from probe.errors import InputError, described
+from probe.errors import InputError, described, unreadable
 from probe.files import replacing
 
 # Where training programs keep the state dict among other things.
@@ -18,6 +18,7 @@ _HOLDERS = ("state_dict", "model_state_dict", "model")
 # What DataParallel, Lightning and torch.compile write before every name.
 _PREFIXES = ("module.", "model.", "_orig_mod.")
 _FEW = 3  # names that a message gives
+_GIVE = "give the path of a file of weights"
 _REMEDY = "write it with torch.save(model.state_dict(), FILE)"
 
 
@@ -134,7 +135,7 @@ def read_content(path: Path) -> object:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error, _GIVE) from None
     if not size:
         raise InputError(f"{path} is empty: {_REMEDY}")
     try:
@@ -149,25 +150,16 @@ def read_content(path: Path) -> object:
         raise InputError(f"{path} is damaged, or no file of torch: {_REMEDY}") from None
 
 
-def _unreadable(path: Path, error: OSError) -> InputError:
-    return InputError(
-        f"{path} cannot be read ({error.strerror or error}): give the path of a file of weights"
-    )
-
-
 def _read_safe(path: Path) -> object:
     try:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
     except ImportError:
-        raise InputError(
-            f"{path} is read by the package safetensors, which is not installed: pip install "
-            f"safetensors"
-        ) from None
+        raise InputError(f"{path} needs a package: pip install safetensors") from None
     try:
         return load_file(path)
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error, _GIVE) from None
     except SafetensorError as error:
         raise InputError(
             f"{path} is damaged ({described(error)}): write it again with "
@@ -177,12 +169,12 @@ def _read_safe(path: Path) -> object:
 
 def _state_dict(path: Path, found: object) -> dict[str, Tensor]:
     """Return the tensors by name in what a file holds; raises InputError for anything else."""
-    while isinstance(found, Mapping) and not _some(found, Tensor):
+    while isinstance(found, Mapping) and not _has_tensors(found):
         inner = [found[name] for name in _HOLDERS if isinstance(found.get(name), Mapping)]
         if not inner:
             break
         found = inner[0]
-    if not isinstance(found, Mapping) or not _some(found, Tensor):
+    if not isinstance(found, Mapping) or not _has_tensors(found):
         got = f"an object of type {type(found).__name__}"
         if isinstance(found, Mapping):
             got = f"a table of {few(list(map(str, found))) or 'nothing'}"
@@ -196,8 +188,8 @@ def _state_dict(path: Path, found: object) -> dict[str, Tensor]:
     return dict(found)
 
 
-def _some(mapping: Mapping[object, object], kind: type) -> bool:
-    return any(isinstance(one, kind) for one in mapping.values())
+def _has_tensors(mapping: Mapping[object, object]) -> bool:
+    return any(isinstance(one, Tensor) for one in mapping.values())
 
 
 def _strange(tensor: Tensor) -> bool:

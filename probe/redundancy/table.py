@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.errors import InputError
+from probe.errors import InputError, unreadable
 from probe.files import replacing
 
 _COLUMNS = ["discretization", "feature", "bins", "selected", "class"]
@@ -74,9 +74,7 @@ def read_redundancy(path: Path) -> Redundancy:
             selected=[k for _, k in chosen],
         )
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror}): run `probe redundancy` first"
-        ) from None
+        raise unreadable(path, error, "run `probe redundancy` first") from None
     except (ValueError, csv.Error) as error:
         raise InputError(
             f"{path} is not a table that `probe redundancy` wrote ({error}): write it again"

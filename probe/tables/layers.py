@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,9 +60,8 @@ class Layer:
         for found in quantities(self.outcomes, self.layout):
             yield row(**vars(found))
         if self.chance is not None:
-            nothing = float("nan")
-            chance = partial(row, place=None, quantity="chance", low=nothing, high=nothing)
-            yield chance(value=self.chance, seeds=self.seeds)
+            chance = Estimate(value=self.chance, low=nan, high=nan, seeds=self.seeds)
+            yield row(place=None, quantity="chance", **vars(chance))
 
 
 def start_row(layers: Sequence[Layer]) -> StartRow:
@@ -73,7 +73,6 @@ def start_row(layers: Sequence[Layer]) -> StartRow:
     n = len(one.layout.tasks)
     lacking = [layer.lacking for layer in layers]
     found = starting_feature(lacking, np.full(n, 1 / n), one.layout.strata, MARGIN)
-    nan = float("nan")
     nothing = Estimate(value=nan, low=nan, high=nan, seeds=one.seeds)
     return StartRow(
         learner=one.learner,

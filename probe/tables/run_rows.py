@@ -1,69 +1,54 @@
-"""The rows of one run out of its confusion counts, as a study writes them."""
+"""The rows of partial retraining, out of its confusion counts."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from probe.metrics.counts import Counts
-from probe.metrics.murata import RETRAIN, pra
+from probe.metrics.murata import RETRAIN, pra, task_f1
 from probe.metrics.task_counts import TaskCounts
 from probe.tables.rows import Row
 from probe.tasks import task_name
 
-SCENARIO, NETWORK, LEARNER, ORDER = "own data", "own network", "model", "0"
-"""Entries of rows for data and networks without a name."""
 
-HEAD = "all"
-"""The outputs that compete in a given network."""
+def retraining_rows(
+    tasks: tuple[tuple[int, ...], ...],
+    counts: Mapping[str, Counts],
+    outputs: Sequence[str],
+    seed: int,
+) -> Iterator[Row]:
+    """Yield the cells of R, then PRA, accuracies and F1 of each feature, all after the last task.
 
+    tasks: the classes of each of the T tasks, in executed order; counts: of each feature, by depth;
+    outputs: the features that are the network's output, whose accuracies are R.
+    """
+    row = partial(
+        Row,
+        scenario="own data",
+        network="own network",
+        learner="model",
+        order="0",
+        seed=seed,
+        step=len(tasks),
+    )
 
-@dataclass(frozen=True, kw_only=True)
-class RunRows:
-    """Makes the rows of one run; tasks: the classes of each of the T tasks, in executed order."""
-
-    tasks: tuple[tuple[int, ...], ...]
-    learner: str = LEARNER
-    order: str = ORDER
-    seed: int = 0
-    scenario: str = SCENARIO
-    network: str = NETWORK
-
-    def of_itself(self, step: int, counts: Counts) -> Iterator[Row]:
-        """Yield the cells of R after a step."""
-        yield from self._each("accuracy", self._of(counts).accuracies(), step=step, head=HEAD)
-
-    def behind(
-        self, feature: str, depth: int, readout: str, step: int, counts: Counts
+    def by_task(
+        cell: Callable[..., Row], measure: str, values: NDArray[np.float64]
     ) -> Iterator[Row]:
-        """Yield PRA and the accuracy on each task of a readout of a feature.
+        named = zip(map(task_name, tasks), values.tolist(), strict=True)
+        for place, (task, value) in enumerate(named, 1):
+            yield cell(measure=measure, place=place, task=task, value=value)
 
-        depth: of the feature, from 1; readout: empty at the output, whose accuracies are R.
-        """
-        at = {"feature": feature, "depth": depth, "readout": readout, "step": step}
-        yield self._row(measure="pra", value=pra(counts), **at)
-        if readout:
-            yield from self._each("accuracy", self._of(counts).accuracies(), **at)
+    def accuracies(own: Counts) -> NDArray[np.float64]:
+        return TaskCounts(tasks=tasks, tables=(own,)).accuracies()
 
-    def f1(
-        self, feature: str, depth: int, readout: str, step: int, counts: Counts
-    ) -> Iterator[Row]:
-        """Yield each task's micro-F1; it is of the output and of retraining alone."""
-        if readout in ("", RETRAIN):
-            at = {"feature": feature, "depth": depth, "readout": readout, "step": step}
-            yield from self._each("f1", self._of(counts).f1(), **at)
-
-    def _of(self, counts: Counts) -> TaskCounts:
-        return TaskCounts(tasks=self.tasks, tables=(counts,))
-
-    def _row(self, **cells: Any) -> Row:
-        own = {name: value for name, value in vars(self).items() if name != "tasks"}
-        return Row(**own, **cells)
-
-    def _each(self, measure: str, values: NDArray[Any], **at: Any) -> Iterator[Row]:
-        row = partial(self._row, measure=measure, **at)
-        names = map(task_name, self.tasks)
-        for place, (task, value) in enumerate(zip(names, values.tolist(), strict=True), 1):
-            yield row(place=place, task=task, value=value)
+    for name in outputs[:1]:
+        yield from by_task(partial(row, head="all"), "accuracy", accuracies(counts[name]))
+    for depth, (name, own) in enumerate(counts.items(), 1):
+        of = partial(row, feature=name, depth=depth, readout="" if name in outputs else RETRAIN)
+        yield of(measure="pra", value=pra(own))
+        if name not in outputs:
+            yield from by_task(of, "accuracy", accuracies(own))
+        yield from by_task(of, "f1", task_f1(own, tasks))

@@ -12,7 +12,7 @@ from typing import Any, TextIO, get_type_hints
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from probe.errors import InputError
+from probe.errors import InputError, unreadable
 from probe.tables.cells import Text
 from probe.tables.rows import AnyRow
 from probe.validation import expected, problems, shown
@@ -77,12 +77,10 @@ def read_table(
                 if wanted(vars(row)):
                     rows.append(row)
     except ValidationError as error:
-        raise InputError(
-            f"{path}, line {reader.line_num}: {wrong_cell(error)}: write the tables again with "
-            f"`probe run`"
-        ) from None
+        at = f"{path}, line {reader.line_num}: {wrong_cell(error)}"
+        raise InputError(f"{at}: write the tables again with `probe run`") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): run the study first") from None
+        raise unreadable(path, error, "run the study first") from None
     except (csv.Error, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a table of this study ({error})") from None
     return rows

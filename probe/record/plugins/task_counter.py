@@ -31,8 +31,7 @@ class TaskCounter:
         """
         if not any(module is self.recorder.model for module in trained.modules()):
             raise InputError(
-                "the recorder has another model than the one that is trained: make both with the "
-                "same"
+                "the recorder has another model than the one that is trained: give both the same"
             )
         if self.learned >= (known := len(self.recorder.tasks)):
             raise InputError(

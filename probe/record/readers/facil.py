@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from probe.errors import InputError
+from probe.errors import InputError, unreadable
 from probe.metrics.log_file import read_log
 from probe.record.readers.folders import merged, named, one_file, runs_in
 from probe.record.readers.foreign_runs import ForeignRuns, consecutive, load_grown
@@ -62,7 +62,7 @@ def _arguments(folder: Path) -> Mapping[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror or error}): allow it") from None
+        raise unreadable(path, error, "allow it") from None
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):

@@ -98,24 +98,6 @@ def test_what_meets_the_ceiling_or_the_floor_is_exactly_one_or_zero():
     assert other.low < other.value < other.high
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"w": np.full(10, 0.2)}, "sum of 2"),
-        ({"w": np.full(9, 1 / 9)}, "one of each"),
-        ({"w": np.eye(10)[0]}, "2 or more"),
-        ({"e": np.zeros((3, 9))}, r"expected \(S, 10\)"),
-        ({"e": np.zeros((0, 10))}, r"expected \(S, 10\)"),
-        ({"e": np.full((3, 10), np.nan)}, "finite"),
-    ],
-)
-def test_what_is_no_study_is_refused(change, said):
-    right = {"e": np.zeros((3, 10)), "w": np.full(10, 0.1), "strata": np.zeros(10, int)}
-    mean_interval(**right)
-    with pytest.raises(InputError, match=said):
-        mean_interval(**right | change)
-
-
-def test_seeds_of_a_ratio_are_paired():
-    with pytest.raises(InputError, match="pair them"):
-        ratio_interval(np.zeros((2, 10)), np.zeros((3, 10)), *uniform(10))
+def test_one_example_alone_is_refused():
+    with pytest.raises(InputError, match="got 1 test examples with a weight: give 2 or more"):
+        Design(np.eye(10)[0], np.zeros(10, int))

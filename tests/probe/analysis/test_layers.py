@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from probe.analysis.layers import LayerOutcomes, TestLayout, quantities
-from probe.errors import InputError
 
 TASKS = np.array([0] * 20 + [1] * 40 + [2] * 30)
 LAYOUT = TestLayout(
@@ -78,35 +77,3 @@ def test_all_tasks_weigh_by_their_test_examples_and_parts_over_time_by_place():
     for name, places in (("forgotten", 3), ("never_learned", 3), ("since_learned", 2)):
         each = [got[name, place].value for place in range(1, places + 1)]
         assert got[name, None].value == pytest.approx(np.mean(each))
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"rows": {1: draw(0.5, 3)}}, "the last is needed"),
-        ({"rows": {3: draw(0.5, 3), 4: draw(0.5, 3)}}, "rows 0..3"),
-        ({"rows": {3: draw(0.5, 2)}}, r"row 3 is bool \(4, 2, 90\)"),
-        ({"rows": {3: draw(0.5, 3)[:2]}}, r"the floor is bool \(4, 90\)"),
-        ({"ceiling": draw(0.5, 3)}, r"the ceiling is bool \(4, 3, 90\)"),
-        ({"floor": draw(0.5).astype(float)}, "float64"),
-    ],
-)
-def test_outcomes_that_do_not_fit_are_refused(change, said):
-    with pytest.raises(InputError, match=said):
-        quantities(outcomes(**change), LAYOUT)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"orders": np.array([0, 1, 2])}, "shape"),
-        ({"orders": np.array([[0, 1, 1]])}, "0..2 once"),
-        ({"orders": np.array([[0, 1, 2, 3]])}, "all tasks 0..3"),
-        ({"strata": np.zeros(5, int)}, "one number for each"),
-    ],
-)
-def test_a_layout_that_is_none_is_refused(change, said):
-    right = {"tasks": TASKS, "strata": TASKS, "orders": LAYOUT.orders}
-    TestLayout(**right)
-    with pytest.raises(InputError, match=said):
-        TestLayout(**right | change)

@@ -61,9 +61,6 @@ def test_a_feature_is_like_itself_rotated_scaled_and_shifted(n, width):
     assert abs(linear_cka(stretched, other) - before) > 1e-3
 
 
-def test_too_few_examples_and_unequal_ones_are_refused():
-    assert linear_cka(gaussian(4, 2, "x"), gaussian(4, 2, "y")) <= 1
+def test_fewer_than_four_examples_are_refused():
     with pytest.raises(InputError, match="4 examples or more"):
         linear_cka(gaussian(3, 2, "x"), gaussian(3, 2, "y"))
-    with pytest.raises(InputError, match="4 and 5 examples"):
-        linear_cka(gaussian(4, 2, "x"), gaussian(5, 2, "y"))

@@ -1,10 +1,8 @@
 """The starting feature: found where it is, never before; nothing claimed of nothing."""
 
 import numpy as np
-import pytest
 
 from probe.analysis.starting import holm, starting_feature
-from probe.errors import InputError
 
 N = 500
 WHERE = (np.full(N, 1 / N), np.arange(N) % 10)
@@ -46,8 +44,3 @@ def test_holm_rejects_what_the_adjusted_p_values_say():
         order = np.argsort(p)
         adjusted = np.maximum.accumulate(p[order] * np.arange(6, 0, -1))
         assert holm(p, 0.05)[order].tolist() == (adjusted <= 0.05).tolist()
-
-
-def test_no_layers_are_refused():
-    with pytest.raises(InputError, match="no layers"):
-        starting_feature([], *WHERE)

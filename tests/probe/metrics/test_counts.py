@@ -35,39 +35,26 @@ def test_no_examples_is_nan_and_a_class_without_any_is_left_out_of_the_mean():
     assert counts.mean_per_class() == 0.5
 
 
-def test_the_table_is_a_copy_that_cannot_be_written():
-    table = np.eye(2, dtype=int)
-    counts = Counts(table)
-    table[0, 0] = 7
-    assert counts.total == 2
-    with pytest.raises(ValueError, match="read-only"):
-        counts.table[0, 0] = 7
-
-
-@pytest.mark.parametrize("kind", ["<u1", "<u4", "<i8", ">i2"])
+@pytest.mark.parametrize("kind", ["<u4", ">i2"])
 def test_many_tables_at_once_give_the_counts_that_each_alone_gives(kind):
     tables = np.random.default_rng(0).integers(0, 99, (7, 3, 3)).astype(kind)
     each, expected = Counts.each(tables), tuple(map(Counts, tables))
     tables[:] = 0
     assert each == expected
     assert {counts.table.dtype for counts in each} == {np.dtype(np.int64)}
-    with pytest.raises(ValueError, match="read-only"):
-        each[3].table[0, 0] = 7
+    for counts in (each[3], expected[3]):
+        with pytest.raises(ValueError, match="read-only"):
+            counts.table[0, 0] = 7
 
 
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
         (lambda: Counts(np.zeros((2, 3), dtype=int)), "square"),
-        (lambda: Counts(np.zeros(4, dtype=int)), "square"),
-        (lambda: Counts.each(np.eye(2, dtype=int)), r"square \(n, K, K\)"),
         (lambda: Counts.each(np.zeros((2, 2, 3), dtype=int)), r"square \(n, K, K\)"),
-        (lambda: Counts.each(np.zeros((2, 2, 2))), "whole numbers"),
-        (lambda: Counts.each(-np.eye(3, dtype=int)[None]), "none below 0"),
         (lambda: Counts(np.eye(2)), "whole numbers"),
         (lambda: Counts(-np.eye(2, dtype=int)), "none below 0"),
         (lambda: Counts.of([0, 1], [0], classes=2), "one length"),
-        (lambda: Counts.of([[0, 1]], [[0, 1]], classes=2), "two label vectors"),
         (lambda: Counts.of([0, 2], [0, 1], classes=2), r"labels must lie in 0\.\.1"),
         (lambda: Counts.of([0, 1], [0, -1], classes=2), r"labels must lie in 0\.\.1"),
         (lambda: Counts.of([0.0, 0.7], [0, 1], classes=2), "whole numbers, got float64"),

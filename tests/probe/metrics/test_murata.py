@@ -37,23 +37,11 @@ def test_pra_equals_scikit_learns_accuracy(pair):
     assert pra(Counts.of(*pair, CLASSES)) == pytest.approx(accuracy_score(*pair))
 
 
-def test_task_f1_by_hand():
-    # Task {0, 1}: TP 3 + 1; FN 2 + 3; FP 1 + 2. Task {2}: TP 4, FN 1, FP 3.
-    counts = Counts(np.array([[3, 1, 1], [1, 1, 2], [0, 1, 4]]))
-    recall, precision = 4 / 9, 4 / 7
-    first = 2 * recall * precision / (recall + precision)
-    assert task_f1(counts, [[0, 1], [2]]) == pytest.approx([first, 8 / 12])
-
-
 def test_nothing_measured_is_no_number():
     empty = Counts(np.zeros((2, 2), dtype=int))
     with pytest.raises(NotMeasured, match="none were counted"):
         pra(empty)
     with pytest.raises(NotMeasured, match=r"task 2 \(classes \[1\]\) has no test examples"):
         task_f1(Counts.of([0, 0], [0, 1], classes=2), [[0], [1]])
-
-
-@pytest.mark.parametrize("classes", [[-1], [0, 2]])
-def test_a_class_that_was_not_counted_is_refused(classes):
-    with pytest.raises(InputError, match=r"task 1 has classes .* known are 0\.\.1"):
-        task_f1(Counts.of([0, 1], [0, 1], classes=2), [classes])
+    with pytest.raises(InputError, match=r"task 1 has classes \[0, 2\], known are 0\.\.1"):
+        task_f1(empty, [[0, 2]])

@@ -1,9 +1,6 @@
 """Data that `Examples.of` cannot read: one sentence each, with the remedy."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,22 +17,22 @@ MIXED = {"a": X[0], "label": 1, "labels": 1}
 NAMED = {"ab": X[0], "label": 1}
 
 
-class Broken(Dataset[Any]):
-    def __len__(self) -> int:
+class Broken(Dataset):
+    def __len__(self):
         return 6
 
-    def __getitem__(self, at: int) -> Any:
+    def __getitem__(self, at):
         if at == 4:
             raise OSError("picture 4 is gone")
         return X[at], at
 
 
-def one_hot(rows: int) -> TensorDataset:
+def one_hot(rows):
     return TensorDataset(X, torch.eye(6)[:, :rows])
 
 
 # One case for each place that refuses: the data, how they are read, and the message.
-CASES: list[tuple[Any, dict[str, Any], str]] = [
+CASES = [
     (3, {}, "the data are of type int, expected a Dataset, a DataLoader, or anything"),
     ({"train": 1, "test": 2}, {}, "'train', 'test': give one of them, as data["),
     (DataLoader(TensorDataset(X, Y), 7, drop_last=True), {}, "the data hold no examples"),
@@ -67,7 +64,7 @@ CASES: list[tuple[Any, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("data", "how", "says"), CASES, ids=[says[:30] for _, _, says in CASES])
-def test_one_sentence(data: Any, how: dict[str, Any], says: str) -> None:
+def test_one_sentence(data, how, says):
     with pytest.raises(InputError, match=re.escape(says)) as error:
         Examples.of(data, **how)
     assert "\n\n" not in str(error.value)

@@ -1,10 +1,6 @@
 """Where `Examples.of` keeps what it reads: within the budget, or in files, with the same values."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -26,59 +22,50 @@ Y = torch.randint(4, (N,), generator=stream(0, "y"))
 EACH = 6 * 4 + 5 + 8 + 8  # bytes of an example
 
 
-def item(at: int) -> Any:
+def item(at):
     return {name: tensor[at] for name, tensor in X.items()}, int(Y[at])
 
 
-class Known(Dataset[Any]):
-    def __len__(self) -> int:
+class Known(Dataset):
+    def __len__(self):
         return N
 
-    def __getitem__(self, at: int) -> Any:
+    def __getitem__(self, at):
         return item(at)
 
 
-def unknown() -> Iterator[Any]:
-    return map(item, range(N))
-
-
-SOURCES: dict[str, Callable[[], Any]] = {
+SOURCES = {
     "known": Known,
     "in batches": lambda: DataLoader(Known(), batch_size=7),
-    "unknown": unknown,
-    "unknown in batches": lambda: DataLoader([item(i) for i in range(N)], batch_size=7),
+    "unknown": lambda: map(item, range(N)),
 }
 
 
-def assert_read(got: Examples[Any], n: int = N) -> None:
-    for name, tensor in X.items():
-        assert torch.equal(got.x[name], tensor[:n])
-        assert got.x[name].dtype == tensor.dtype
-    assert torch.equal(got.y, Y[:n])
-
-
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
-@pytest.mark.parametrize("budget", [0, 100 * EACH, 300 * EACH, N * EACH - 1])
+@pytest.mark.parametrize("budget", [0, 300 * EACH, N * EACH - 1])
 def test_what_does_not_fit_goes_to_files_with_the_same_values(
-    source: Callable[[], Any], budget: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    source, budget, tmp_path, monkeypatch
+):
     monkeypatch.setattr(probe.batch, "_PIECE", 64)  # so that rows are taken along in many pieces
-    assert_read(Examples.of(source(), budget=budget, scratch=tmp_path / "made"))
-    assert (tmp_path / "made").exists()
+    got = Examples.of(source(), budget=budget, scratch=tmp_path / "made")
+    for name, tensor in X.items():
+        assert torch.equal(got.x[name], tensor)
+        assert got.x[name].dtype == tensor.dtype
+    assert torch.equal(got.y, Y)
     # The file has no name: it is gone with the tensors.
     assert list((tmp_path / "made").iterdir()) == []
 
 
-class Large(Dataset[Any]):
+class Large(Dataset):
     """Examples of 64 KB that are made when they are asked for; notes what the process holds."""
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n):
         self.n, self.held = n, 0
 
-    def __len__(self) -> int:
+    def __len__(self):
         return self.n
 
-    def __getitem__(self, at: int) -> Any:
+    def __getitem__(self, at):
         if at % 64 == 0:
             self.held = max(self.held, resident("RssAnon") + resident("RssFile"))
         return torch.full((2**14,), float(at)), at % 3
@@ -88,9 +75,7 @@ class Large(Dataset[Any]):
     not Path("/proc/self/status").exists(), reason="only Linux says what is resident"
 )
 @pytest.mark.parametrize("length", ["known", "unknown"])
-def test_what_goes_to_files_is_never_in_memory(
-    length: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_goes_to_files_is_never_in_memory(length, tmp_path, monkeypatch):
     n, size = 2000, 2000 * 2**16
     monkeypatch.setattr(probe.batch, "_PIECE", 2**22)
     Examples.of(Large(10), budget=0, scratch=tmp_path)  # what is loaded once is no growth

@@ -1,5 +1,6 @@
 """The networks of the runs in `tests/record_fixtures`, as a user would write factories of them."""
 
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -36,28 +37,20 @@ class Facil(nn.Module):
         return torch.cat([head(features) for head in self.heads], 1)
 
 
-class Pycil(nn.Module):
-    def __init__(self):
+class Fc(nn.Module):
+    def __init__(self, body, outputs):
         super().__init__()
-        self.convnet, self.fc = Body(), nn.Linear(WIDTH, 30)
+        self.add_module(body, Body())
+        self.body, self.fc = body, nn.Linear(WIDTH, outputs)
 
     def features(self, x):
-        return self.convnet(x / 255)
+        return self.get_submodule(self.body)(x / 255)
 
     def forward(self, x):
         return self.fc(self.features(x))
 
 
-class Pilot(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.backbone, self.fc = Body(), nn.Linear(WIDTH, 14)
-
-    def features(self, x):
-        return self.backbone(x / 255)
-
-    def forward(self, x):
-        return self.fc(self.features(x))
+Pycil, Pilot = partial(Fc, "convnet", 30), partial(Fc, "backbone", 14)
 
 
 def examples(classes):

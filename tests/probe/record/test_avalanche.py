@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -16,6 +14,7 @@ from tests.probe.record.tiny import (
     TASKS,
     accuracies,
     assert_recorded,
+    course,
     examples,
     network,
     same_state,
@@ -41,23 +40,16 @@ def benchmark():
     return nc_benchmark(*parts, n_experiences=3, task_labels=False, fixed_class_order=order)
 
 
-def of_benchmark(folder, model, learner="model"):
-    train, test, tasks = data_of(benchmark())
-    return Recorder(folder, model, test, tasks, train=train, learner=learner)
-
-
-def strategy(model, plugins=(), kind=Naive, **settings):
+def strategy(model, *plugins):
     torch.manual_seed(4)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    return kind(
+    return Naive(
         model=model,
-        optimizer=optimizer,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
         criterion=nn.CrossEntropyLoss(),
         train_mb_size=10,
         train_epochs=2,
         plugins=list(plugins),
         evaluator=None,
-        **settings,
     )
 
 
@@ -65,17 +57,14 @@ def strategy(model, plugins=(), kind=Naive, **settings):
 def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tmp_path, together):
     test, tasks = examples(60, 1), benchmark().train_stream
     plain, model = network(), network()
-    without, expected = strategy(plain), []
-    rows = [accuracies(copy.deepcopy(plain).eval(), test)]
-    for experience in tasks:
-        without.train(experience)
-        expected.append(copy.deepcopy(plain.state_dict()))
-        rows.append(accuracies(copy.deepcopy(plain).eval(), test))
+    without = strategy(plain)
+    expected, rows = course(plain, without.train, lambda own: accuracies(own, test), tasks)
     draws = torch.rand(3)
 
-    plugin = ForgettingProbe(of_benchmark(tmp_path, model))
+    of_train, of_test, classes = data_of(benchmark())
+    plugin = ForgettingProbe(Recorder(tmp_path, model, of_test, classes, train=of_train))
     assert plugin.recorder.tasks == TASKS
-    held = strategy(model, [plugin])
+    held = strategy(model, plugin)
     for part in [tasks] if together else tasks:
         held.train(part)
     assert torch.equal(draws, torch.rand(3))
@@ -90,9 +79,9 @@ def test_another_model_too_many_tasks_and_two_recorders_are_one_sentence(tmp_pat
     experiences = benchmark().train_stream
     rec = Recorder(tmp_path, network(), examples(60, 1), TASKS)
     with pytest.raises(InputError, match="another model than the one that is trained"):
-        strategy(network(), [ForgettingProbe(rec)]).train(experiences[0])
+        strategy(network(), ForgettingProbe(rec)).train(experiences[0])
     with pytest.raises(InputError, match=r"a plugin takes a probe\.Recorder, got Sequential"):
         ForgettingProbe(rec.model)
     with pytest.raises(InputError, match="all 3 tasks have been learned"):
-        strategy(rec.model, [ForgettingProbe(rec, learned=3)]).train(experiences[0])
+        strategy(rec.model, ForgettingProbe(rec, learned=3)).train(experiences[0])
     assert np.isnan(rec.R.values).all()

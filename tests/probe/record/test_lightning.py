@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 
 import pytest
@@ -15,6 +14,7 @@ from tests.probe.record.tiny import (
     TASKS,
     accuracies,
     assert_recorded,
+    course,
     examples,
     network,
     same_state,
@@ -41,38 +41,31 @@ class Module(lightning.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
-def trainer(folder, callbacks=(), **settings):
-    return lightning.Trainer(
-        max_epochs=3,
+def fit(module, folder, task, callbacks=()):
+    own = examples().of_classes(task)
+    loader = DataLoader(TensorDataset(own.x, own.y), batch_size=10, shuffle=True)
+    trainer = lightning.Trainer(
+        max_epochs=2,
         accelerator="cpu",
         callbacks=list(callbacks),
         default_root_dir=folder,
         enable_progress_bar=False,
         enable_model_summary=False,
+        enable_checkpointing=False,
         logger=False,
-        **{"enable_checkpointing": False, **settings},
     )
-
-
-def fit(module, folder, task, callbacks=(), **settings):
-    own = examples().of_classes(task)
-    loader = DataLoader(TensorDataset(own.x, own.y), batch_size=10, shuffle=True)
-    made = trainer(folder, callbacks, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about few workers and few batches
-        made.fit(module, loader)
-    return made
+        trainer.fit(module, loader)
 
 
 @pytest.mark.parametrize("inner", [False, True], ids=["the module", "a network in it"])
 def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tmp_path, inner):
     test, plain, module = examples(60, 1), Module(), Module()
-    states, rows = [], [accuracies(copy.deepcopy(plain.net).eval(), test)]
     torch.manual_seed(4)
-    for task in TASKS:
-        fit(plain, tmp_path, task)
-        states.append(copy.deepcopy(plain.net.state_dict()))
-        rows.append(accuracies(copy.deepcopy(plain.net).eval(), test))
+    states, rows = course(
+        plain.net, lambda task: fit(plain, tmp_path, task), lambda own: accuracies(own, test)
+    )
     draws = torch.rand(3)
 
     torch.manual_seed(4)

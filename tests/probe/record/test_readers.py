@@ -106,10 +106,3 @@ def test_a_network_of_joint_training_is_the_offline_one(tmp_path):
     joint = log.read_text().splitlines()[1]
     assert "'joint': 1," in joint
     assert f"'accmean_task1': np.float64({100 * float(right.double().mean()):.1f}" in joint
-
-
-def rewrite(path, **args):
-    """Write a checkpoint of Mammoth anew with other arguments, as its `torch.save` does."""
-    content = torch.load(path, weights_only=True)
-    content["args"].update(args)
-    torch.save(content, path)

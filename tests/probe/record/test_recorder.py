@@ -21,14 +21,14 @@ from probe.record.state_files import fit_state, load_state
 from tests.probe.record.tiny import TASKS, accuracies, examples, network, same_state, train
 
 
-def recorded(folder, tasks=TASKS, seed=0, first=0, **settings):
+def recorded(folder, tasks=TASKS, seed=0, **settings):
     """Train and record a run; return the recorder, and copies of the networks by tasks learned."""
     data, test, model = examples(), examples(60, seed=1), network(seed)
     rec = Recorder(folder, model, test, tasks, seed=seed, **settings)
     kept = {}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        for learned in range(first, len(tasks) + 1):
+        for learned in range(len(tasks) + 1):
             if learned:
                 train(model, data, tasks[learned - 1])
             rec.after_task(learned)
@@ -43,7 +43,6 @@ def test_matrix_is_that_of_a_plain_loop_and_the_files_hold_the_networks(tmp_path
     np.testing.assert_array_equal(rec.R.values, expected)
     # The tasks were learned, and forgotten: a matrix of one number could be anybody's.
     assert min(np.diag(rec.R.values[1:])) > 0.6 > max(rec.R.values[3, :2])
-    assert len(np.unique(rec.R.values)) > 4
     for learned, path in read_recording(tmp_path).checkpoints.runs[rec.run].items():
         own = network(seed=5)
         fit_state(own, load_state(path), path.name)
@@ -65,19 +64,12 @@ def test_training_is_the_same_bit_for_bit_with_and_without_it(tmp_path):
                 rec.after_task(learned)
             assert [m.training for m in model] == [True, True, True, not rec, True]
             assert all(map(torch.equal, gradients, (p.grad for p in model.parameters())))
-        return model.state_dict(), torch.rand(4), rec
+        return model.state_dict(), torch.rand(4)
 
-    plain, draws, _ = final(record=False)
-    own, others, _ = final(record=True)
+    plain, draws = final(record=False)
+    own, others = final(record=True)
     assert same_state(plain, own)
     assert torch.equal(draws, others)
-    # A recorder that left the model in eval mode would have been noticed.
-    model = network()
-    torch.manual_seed(3)
-    for task in TASKS:
-        train(model, examples(), task)
-        model(torch.ones(4, 8))
-    assert not same_state(plain, model.state_dict())
 
 
 class Two(nn.Module):
@@ -89,44 +81,40 @@ class Two(nn.Module):
         return {"logits": self.net(torch.cat([a, b], 1)), "loss": None}
 
 
-@pytest.mark.parametrize("kind", ["mapping", "pair", "uint8", "parallel"])
+TEST = examples(60, 1)
+A, B = TEST.x[:, :3], TEST.x[:, 3:]
+BYTES = Examples((TEST.x * 40 + 128).clamp(0, 255).byte(), TEST.y)
+# The model, the test data that it is given, as the plain loop has them, and settings.
+INPUTS = {
+    # In another order than the model's arguments.
+    "mapping": (Two, Examples({"b": B, "a": A}, TEST.y), TEST, {"output": "logits"}),
+    "pair": (Two, ((A, B), TEST.y), TEST, {"output": "logits"}),
+    "uint8": (network, BYTES, Examples(BYTES.x.float() / 255, TEST.y),
+              {"call": lambda model, x: model(x.float() / 255)}),
+    "parallel": (lambda: nn.DataParallel(network()), TEST, TEST, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", INPUTS)
 def test_any_input(tmp_path, kind):
-    test = examples(60, 1)
-    a, b = test.x[:, :3], test.x[:, 3:]
-    model, settings = Two(), {"output": "logits"}
-    given = {
-        # In another order than the model's arguments.
-        "mapping": Examples({"b": b, "a": a}, test.y),
-        "pair": ((a, b), test.y),
-        "uint8": Examples((test.x * 40 + 128).clamp(0, 255).byte(), test.y),
-        "parallel": test,
-    }[kind]
-    plain = test
-    if kind in ("uint8", "parallel"):
-        model, settings = network(), {}
-    if kind == "uint8":
-        settings = {"call": lambda model, x: model(x.float() / 255)}
-        plain = Examples(given.x.float() / 255, test.y)
-    inner = getattr(model, "net", model)
-    held = nn.DataParallel(model) if kind == "parallel" else model
-    rec = Recorder(tmp_path, held, given, TASKS, train=given, batch_size=7, **settings)
+    build, given, plain, settings = INPUTS[kind]
+    rec = Recorder(tmp_path, build(), given, TASKS, train=given, batch_size=7, **settings)
     rec.after_task(2)
+    inner = getattr(rec.model, "net", rec.model)
     expected = accuracies(copy.deepcopy(inner).eval(), plain)
     np.testing.assert_array_equal(rec.R.values[2], expected)
     assert np.isnan(rec.R.values[[0, 1, 3]]).all()
     state = load_state(tmp_path / "runs/model/order-0/seed-0/task-2.pt")
-    assert same_state(state, model.state_dict())
+    assert same_state(state, rec.model.state_dict())
     again, _ = load_data(read_recording(tmp_path).data)
-    assert torch.equal(again.y, test.y)
+    assert torch.equal(again.y, TEST.y)
     if kind == "mapping":
-        assert torch.equal(again.x["a"], a)
+        assert torch.equal(again.x["a"], A)
 
 
 def test_a_restarted_run_goes_on_and_rows_of_another_network_are_dropped(tmp_path):
     rec, _ = recorded(tmp_path)
     whole = rec.R.values
-    again, _ = recorded(tmp_path, first=4)
-    np.testing.assert_array_equal(again.R.values, whole)
     # The same network again: the rest stays.
     model = network()
     fit_state(model, load_state(tmp_path / "runs/model/order-0/seed-0/task-1.pt"), "task 1")
@@ -174,13 +162,14 @@ for learned in range(4):
 """
 
 
+@pytest.mark.slow
 def test_processes_share_a_folder(tmp_path):
     root = Path(__file__).parents[3]
     call = (sys.executable, "-c", ONE, str(tmp_path))
-    workers = [subprocess.Popen([*call, str(seed)], cwd=root) for seed in range(3)]
-    assert [worker.wait() for worker in workers] == [0, 0, 0]
+    workers = [subprocess.Popen([*call, str(seed)], cwd=root) for seed in range(2)]
+    assert [worker.wait() for worker in workers] == [0, 0]
     found = read_recording(tmp_path)
-    assert [run.seed for run in found.R] == [0, 1, 2]
+    assert [run.seed for run in found.R] == [0, 1]
     assert all(np.isfinite(R.values).all() for R in found.R.values())
     assert not list(tmp_path.rglob("*.tmp"))
 

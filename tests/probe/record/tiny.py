@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import torch
 from torch import nn
@@ -54,9 +56,26 @@ def accuracies(logits, test, tasks=TASKS):
     return row
 
 
+def written(folder, names):
+    """Make empty files of these names in a folder."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+
+
 def same_state(a, b):
     """Whether two state dicts are equal, bit for bit."""
     return list(a) == list(b) and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def course(model, fit, row, tasks=TASKS):
+    """Train a network on each task by `fit`; return its states after each, and R by `row`."""
+    states, rows = [], [row(copy.deepcopy(model).eval())]
+    for task in tasks:
+        fit(task)
+        states.append(copy.deepcopy(model.state_dict()))
+        rows.append(row(copy.deepcopy(model).eval()))
+    return states, rows
 
 
 def assert_recorded(recorder, folder, rows, states, build):

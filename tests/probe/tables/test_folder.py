@@ -1,13 +1,9 @@
 """A result in a folder: exact, whole or not at all, and told when it is damaged."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json
 import os
-import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +20,12 @@ SAVED = Saved(kind="made", tables={"rows": study()}, record=RECORD, arrays=ARRAY
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     write_folder(tmp_path / "kept", SAVED)
     return tmp_path / "kept"
 
 
-def check(read: Saved, expected: Saved = SAVED) -> None:
+def check(read, expected=SAVED):
     assert (read.kind, read.record) == (expected.kind, expected.record)
     assert {k: list(v) for k, v in read.tables.items()} == dict(expected.tables)
     assert read.arrays.keys() == expected.arrays.keys()
@@ -37,7 +33,7 @@ def check(read: Saved, expected: Saved = SAVED) -> None:
         np.testing.assert_array_equal(read.arrays[name], array, strict=True)
 
 
-def test_it_comes_back_as_it_was_and_is_the_same_bytes_again(folder: Path, tmp_path: Path) -> None:
+def test_it_comes_back_as_it_was_and_is_the_same_bytes_again(folder, tmp_path):
     check(read_folder(folder))
     assert {path.name for path in folder.iterdir()} == {"rows.csv", "arrays.npz", DESCRIPTION}
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
@@ -46,7 +42,7 @@ def test_it_comes_back_as_it_was_and_is_the_same_bytes_again(folder: Path, tmp_p
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
-def test_an_earlier_result_and_an_empty_folder_are_replaced(folder: Path, tmp_path: Path) -> None:
+def test_an_earlier_result_and_an_empty_folder_are_replaced(folder, tmp_path):
     other = Saved(kind="other", tables={"rows": study()[:3]})
     (tmp_path / "empty").mkdir()
     for path in (folder, tmp_path / "empty", tmp_path / "deep" / "new"):
@@ -57,7 +53,7 @@ def test_an_earlier_result_and_an_empty_folder_are_replaced(folder: Path, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["study.json", "rows.csv.bak"])
-def test_a_folder_that_holds_something_else_is_left_alone(folder: Path, name: str) -> None:
+def test_a_folder_that_holds_something_else_is_left_alone(folder, name):
     (folder / name).write_text("mine")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(InputError, match=rf"kept holds something else \({name}\): choose another"):
@@ -69,15 +65,13 @@ def test_a_folder_that_holds_something_else_is_left_alone(folder: Path, name: st
 
 @pytest.mark.parametrize("step", ["fsync", "rename"])
 @pytest.mark.parametrize("before", [False, True])
-def test_a_write_that_fails_leaves_what_was_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, before: bool
-) -> None:
+def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, step, before):
     kept = tmp_path / "kept"
     if before:
         write_folder(kept, SAVED)
     rename = Path.rename
 
-    def full(path: Path, to: Path = kept) -> object:
+    def full(path, to=kept):
         # The earlier result may be moved aside and back; the new one cannot take its place.
         if step == "rename" and (path == kept or _kind(path) == "made"):
             return rename(path, to)
@@ -92,22 +86,22 @@ def test_a_write_that_fails_leaves_what_was_there(
         check(read_folder(kept))
 
 
-def _kind(path: Path) -> object:
+def _kind(path):
     return json.loads((path / DESCRIPTION).read_bytes())["kind"]
 
 
-def _flip(path: Path) -> None:
+def _flip(path):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
 
 
-def _describe(path: Path, **changed: object) -> None:
+def _describe(path, **changed):
     described = json.loads(unhashed((path / DESCRIPTION).read_bytes()))
     (path / DESCRIPTION).write_bytes(hashed(json.dumps(described | changed).encode()))
 
 
-def _pickle(folder: Path) -> None:
+def _pickle(folder):
     """Let the arrays be a pickle, under its right hash."""
     with (folder / "arrays.npz").open("wb") as file:
         np.savez(file, counts=np.array([Path()], dtype=object), allow_pickle=True)
@@ -118,27 +112,15 @@ def _pickle(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (
-            lambda folder: _flip(folder / "rows.csv"),
-            r"rows\.csv is damaged \(its content does not match its hash\): save the result again$",
-        ),
-        (lambda folder: _flip(folder / DESCRIPTION), "json is damaged"),
-        (
-            lambda folder: (folder / "rows.csv").unlink(),
-            r"rows\.csv is damaged \(it cannot be read \(No such file or directory\)\)",
-        ),
-        (
-            lambda folder: (folder / DESCRIPTION).unlink(),
-            rf"kept holds no saved result \({re.escape(DESCRIPTION)}: No such file",
-        ),
-        (lambda folder: _describe(folder, files={"../../secret": "0"}), "it describes no result"),
-        (lambda folder: _describe(folder, files=["rows.csv"]), "it describes no result"),
+        (lambda at: _flip(at / "rows.csv"), r"rows\.csv is damaged \(its content does not match"),
+        (lambda at: _flip(at / DESCRIPTION), "json is damaged"),
+        (lambda at: (at / "rows.csv").unlink(), r"rows\.csv is damaged \(it cannot be read \(No s"),
+        (lambda at: (at / DESCRIPTION).unlink(), r"kept holds no saved result \(.*: No such file"),
+        (lambda at: _describe(at, files={"../../secret": "0"}), "it describes no result"),
         (_pickle, r"arrays\.npz is damaged \(it holds no arrays\)"),
     ],
 )
-def test_what_is_damaged_is_told_in_one_sentence(
-    folder: Path, damage: Callable[[Path], None], told: str
-) -> None:
+def test_what_is_damaged_is_told_in_one_sentence(folder, damage, told):
     damage(folder)
     with pytest.raises(InputError, match=told):
         read_folder(folder)

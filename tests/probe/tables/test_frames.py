@@ -12,11 +12,10 @@ from probe.errors import InputError
 from probe.tables.frames import rows_of_frame, to_frame
 from probe.tables.rows import LayerRow
 from tests.probe.tables.made_rows import study
-from tests.probe.tables.test_table import PRA, any_kind, rows_of
+from tests.probe.tables.test_table import PRA, kinds, rows_of
 
 
-@any_kind
-@given(data=st.data())
+@given(kind=kinds, data=st.data())
 def test_rows_come_back_as_they_were(kind, data):
     rows = data.draw(st.lists(rows_of(kind), max_size=4))
     frame = to_frame(rows, kind)
@@ -37,10 +36,9 @@ def test_a_frame_may_be_filtered_sorted_widened_and_lack_columns_that_came_later
     ("change", "told"),
     [
         ({"seed": [0, -1]}, "row 1 of the DataFrame: '-1' cannot be the value of seed"),
-        ({"seed": [0.5, 1.0]}, "row 0 of the DataFrame: '0.5' cannot be the value of seed"),
-        ({"seed": [None, 1]}, "row 0 of the DataFrame: '' cannot be the value of seed"),
         ({"value": [0.1, float("inf")]}, "'inf' cannot be the value of value"),
         ({"measure": ["pra", "acc"]}, "'acc' cannot be the value of measure"),
+        ({"seed": [None, 1]}, "row 0 of the DataFrame: '' cannot be the value of seed"),
     ],
 )
 def test_a_cell_that_cannot_be_is_told_with_its_row(change, told):

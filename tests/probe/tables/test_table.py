@@ -48,7 +48,7 @@ MAY_BE_NONE = {Row: "step,depth,place", SummaryRow: "place", LearnerRow: "per_cl
 MAY_BE_NONE |= {NoteRow: "step", LayerRow: "place"}
 RUN = {"scenario": "digits", "network": "cnn3", "learner": "er", "order": "1", "seed": 0}
 PRA = Row(**RUN, feature="conv1", depth=1, measure="pra", value=1 / 3)
-any_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.__name__)
+kinds = st.sampled_from(list(KINDS.values()))
 
 
 def rows_of(kind):
@@ -58,8 +58,7 @@ def rows_of(kind):
     return st.builds(kind, **cells)
 
 
-@any_kind
-@given(data=st.data())
+@given(kind=kinds, data=st.data())
 def test_rows_read_back_as_they_were_written(tmp_path_factory, kind, data):
     """Bit for bit: two floats of one repr are the same, also -0.0."""
     rows = data.draw(st.lists(rows_of(kind), max_size=5))
@@ -72,8 +71,7 @@ def test_the_columns_are_those_that_others_rely_on():
     assert {name: ",".join(each.name for each in fields(KINDS[name])) for name in KINDS} == COLUMNS
 
 
-@pytest.mark.parametrize("kind", LATER, ids=lambda kind: kind.__name__)
-@given(data=st.data())
+@given(kind=st.sampled_from(list(LATER)), data=st.data())
 def test_tables_of_earlier_versions_are_read_with_the_defaults(tmp_path_factory, kind, data):
     row = data.draw(rows_of(kind))
     path = tmp_path_factory.mktemp("table") / "rows.csv"
@@ -117,10 +115,8 @@ def test_the_bytes_of_a_table(tmp_path):
         ({"learner": None}, "None cannot be the value of learner, expected text"),
         ({"learner": "x" * (csv.field_size_limit() + 1)}, r"'xxx.*x\.\.\. cannot .* learner"),
         ({"step": "1"}, "'1' cannot be the value of step, expected a whole number"),
-        ({"step": math.nan}, "nan cannot be the value of step, expected a"),
         ({"value": 10**400}, "1000.* cannot be the value of value, expected a number"),
         ({"value": math.inf}, r"inf cannot be the value of value, expected 1e\+15 or less"),
-        ({"step": 100_001}, "100001 cannot be the value of step, expected 100000 or less"),
         ({"measure": "acc"}, "'acc' cannot be the value of measure, expected 'accuracy', 'pra'"),
     ],
 )
@@ -137,12 +133,9 @@ LINE = "er,gem,acc,all,0.5,0.1,1\n"
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("", "expected the columns learner,paper"),
         (ALL.replace("feature,readout", "readout,feature"), "expected the columns learner,paper"),
-        (ALL.replace("readout", "readout,more"), "expected the columns learner,paper"),
         (HEADER + "er,gem,acc,,0.5,0.1,1,2\n", "line 2 has 8 cells, expected 7"),
         (HEADER + "er,gem,acc,all,0.5,-0.1,1\n", "line 2: '-0.1' cannot be .* std.* 0 or more"),
-        (HEADER + 2 * LINE + "er,gem,acc,all,0.5,0.1,\n", "line 4: '' .* of seeds"),
         (HEADER + LINE + '"e\nr",gem,acc,all,x,y,z\n', "line 4: 'x' cannot .* mean.*`probe run`"),
         (b"\xff\xfe", "not a table of this study"),
         (None, "cannot be read .* run the study first"),

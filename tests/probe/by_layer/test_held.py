@@ -12,8 +12,8 @@ from probe import Analysis, Measure, load
 from probe.errors import InputError
 from probe.metrics.murata import pra, task_f1
 from probe.metrics.task_counts import TaskCounts
+from probe.results.analysis import note_sentences
 from probe.results.tables import DEAD
-from probe.results.text import note_sentences
 from probe.tables.folder import Saved, write_folder
 from probe.tables.frames import rows_of_frame
 from probe.tables.rows import LayerRow

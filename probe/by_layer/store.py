@@ -52,9 +52,9 @@ class Contents:
     finished: intact ones; corrupt: damaged ones; codes: hashes of the code that made them.
     """
 
-    finished: frozenset[str]
-    corrupt: frozenset[str]
-    codes: frozenset[str]
+    finished: set[str]
+    corrupt: set[str]
+    codes: set[str]
 
 
 class Corrupt(Exception):
@@ -88,7 +88,7 @@ class Store:
 
     def contents(self) -> Contents:
         """Return the files of the job after reading all but tensors; changes nothing."""
-        finished, corrupt, codes = set(), set(), set()
+        found = Contents(finished=set(), corrupt=set(), codes=set())
         for path in self.folder.glob("*.json"):
             part = path.stem
             if path.name == _RECORD:
@@ -97,14 +97,12 @@ class Store:
                 record = self._read_json(path, part)
                 if record is not None and not part.endswith(_DESCRIPTION):
                     _measurement(record)
-                    finished.add(part)
+                    found.finished.add(part)
+                if record is not None:
+                    found.codes.add(record["code"])
             except Corrupt:
-                corrupt.add(part)
-            else:
-                codes |= {record["code"]} if record else set()
-        return Contents(
-            finished=frozenset(finished), corrupt=frozenset(corrupt), codes=frozenset(codes)
-        )
+                found.corrupt.add(part)
+        return found
 
     def write(self, part: str, measured: Measurement) -> None:
         """Store a measurement; raises NotWritten if it cannot be written."""

@@ -27,9 +27,6 @@ from probe.metrics.task_counts import Mean, TaskCounts
 from probe.training.costs import Cost
 from probe.training.history import History
 
-Tasks = tuple[tuple[str, tuple[int, ...]], ...]
-"""The name and the classes of each of the T tasks, in executed order."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
@@ -57,7 +54,8 @@ class Result:
 
     It keeps only scores of the steps: the counts of a large study do not fit into memory.
 
-    - tasks: see `Tasks`; features: of the job's network by depth, the last is its output;
+    - tasks: the name and the classes of each; features: of the job's network by depth, the last is
+      its output;
     - accuracy: by head of the report and by the number of tasks learned, (T,) fractions in [0, 1];
     - final: by head, the overall accuracy after all tasks;
     - output: by the number of tasks learned, the scores of the unchanged model under its main head;
@@ -70,7 +68,7 @@ class Result:
     """
 
     job: Job
-    tasks: Tasks
+    tasks: tuple[tuple[str, tuple[int, ...]], ...]
     features: tuple[str, ...]
     accuracy: Mapping[Head, Mapping[int, NDArray[np.float64]]]
     final: Mapping[str, float]

@@ -15,6 +15,7 @@ from scenarios.study.source import check_study
 from scenarios.study.spec import NetworkSpec, Study
 from tests.scenarios.study.toy import (
     CHANGES,
+    CPU,
     RAW,
     fingerprints,
     made_plan,
@@ -69,9 +70,10 @@ def test_no_two_jobs_of_a_study_have_the_same_fingerprint():
         assert len(set(everything.values())) == len(everything) == (2 * 2 + 1) * 3
 
 
-def none_is_kept(*made):
-    """Whether a plan made otherwise has no fingerprint of the study above."""
-    return not set(fingerprints(*made).values()) & set(fingerprints().values())
+def none_is_kept(stream=None, device=CPU):
+    """Whether other data or another device leave no fingerprint of the study above."""
+    other = fingerprints(stream=stream, device=device)
+    return not set(other.values()) & set(fingerprints().values())
 
 
 @pytest.mark.parametrize("half", ["train", "test"])
@@ -80,20 +82,17 @@ def test_a_pixel_or_a_label_changes_every_fingerprint(half):
     x = getattr(pixel.tasks[1], half).x[0, 0, 0, 0]
     x.copy_(torch.nextafter(x, torch.tensor(2.0)))
     getattr(label.tasks[1], half).y[0] = 3
-    assert none_is_kept(None, pixel)
-    assert none_is_kept(None, label)
+    assert none_is_kept(pixel)
+    assert none_is_kept(label)
 
 
-def test_how_the_data_are_cut_and_ordered_changes_every_fingerprint():
+def test_so_do_other_cuts_and_orders_of_the_data_and_another_kind_of_device():
     cut = scenario(tasks=((0,), (1,), (2,), (3,)))
     for other in (cut, scenario().reordered([1, 0]), scenario(labels=(1, 0, 2, 3))):
-        assert none_is_kept(None, other)
-
-
-def test_so_does_the_kind_of_device_and_not_its_number():
-    one, other = (torch.device("cuda", number) for number in (0, 1))
-    assert none_is_kept(None, None, one)
-    assert fingerprints(None, None, one) == fingerprints(None, None, other)
+        assert none_is_kept(other)
+    one, two = (torch.device("cuda", number) for number in (0, 1))
+    assert none_is_kept(device=one)
+    assert fingerprints(device=one) == fingerprints(device=two)
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,22 @@ import json
 import pickle
 import zipfile
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given, strategies as st
+from hypothesis.extra.numpy import arrays
 
+from probe.by_layer.measurement import Measurement
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.errors import NotWritten
 from probe.files import hashed, unhashed
+from probe.metrics.counts import Counts
 from tests.scenarios.study.toy import (
     JOB,
     LEARNER,
@@ -24,6 +30,7 @@ from tests.scenarios.study.toy import (
     MODEL,
     OTHER_JOB,
     RECORD,
+    RIGHT,
     SPOILT,
     assert_set_aside,
     damaged_versions,
@@ -81,6 +88,41 @@ def test_nothing_is_written_where_the_run_directory_is_gone(store):
     with pytest.raises(NotWritten, match="where it is now"):
         store.write("step-3", MEASURED)
     assert not store.root.exists()
+
+
+# Measurements as JSON
+
+HEADS = ("single", "multi", "all")
+# The most that each kind of cell holds, and one more.
+most = st.sampled_from([0, 1, 255, 256, 2**16 - 1, 2**16, 2**32 - 1, 2**32, 2**63 - 1])
+
+
+@st.composite
+def tables(draw):
+    n, classes, largest = draw(st.integers(1, 4)), draw(st.integers(1, 5)), draw(most)
+    cells = draw(arrays(np.int64, (n, classes, classes), elements=st.integers(0, largest)))
+    cells[0, 0, 0] = largest
+    return tuple(map(Counts, cells))
+
+
+def heads(*names):
+    return st.fixed_dictionaries(dict.fromkeys(names, tables()))
+
+
+@given(by_head=st.one_of(heads(*HEADS), heads("multi")))
+def test_any_counts_read_back(by_head):
+    record = json.loads(json.dumps(Measurement(counts=by_head, right=RIGHT).to_record()))
+    measured = Measurement.of_record(record)
+    assert measured == Measurement(counts=by_head, right=RIGHT)
+    types = {counts.table.dtype for own in measured.counts.values() for counts in own}
+    assert types == {np.dtype(np.int64)}
+
+
+def test_notes_read_back_and_without_any_there_is_no_key():
+    noted = replace(MEASURED, notes=("it predicts class 3 for every test example", "ä\n"))
+    assert Measurement.of_record(json.loads(json.dumps(noted.to_record()))) == noted
+    # The files of versions that knew none are the same.
+    assert list(MEASURED.to_record()) == ["counts", "spent", "right"]
 
 
 # Of other fingerprints, of other code
@@ -189,13 +231,13 @@ def test_json_of_another_kind_is_set_aside(store, content, change):
     [(JOB, RECORD, "step-2"), (JOB, OTHER_RECORD, "step-1"), (OTHER_JOB, OTHER_RECORD, "step-1")],
 )
 def test_a_valid_file_of_another_part_job_or_fingerprint_is_set_aside(store, job, record, name):
-    other = filled(store.root, job, record)
-    other.save_checkpoint(name, {"other": MODEL["weight"]}, {"other": MODEL["weight"]})
     for end in (".json", ".checkpoint.json", ".pt", ".learner.pt"):
+        filled(store.root)
+        other = filled(store.root, job, record)
+        other.save_checkpoint(name, {"other": MODEL["weight"]}, {"other": MODEL["weight"]})
         replaced_by(other.folder / f"{name}{end}")(store.folder / f"step-1{end}")
         found = store.read("step-1"), store.load_checkpoint("step-1")
         assert [each is None for each in found] == [end == ".json", end != ".json"]
-        filled(store.root)
 
 
 @pytest.mark.parametrize("name", ["step-1.json", DESCRIPTION, "step-1.pt"])

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 import torch
 
 from probe.by_layer.jobs import Job, readings_of
-from probe.by_layer.kept import Results
 from probe.by_layer.networks import Networks
 from probe.by_layer.plan import Plan
 from probe.by_layer.reader import Reader
+from probe.by_layer.store import Results
 from probe.errors import located
 from probe.tasks import Scenario
 from probe.values.allocation import CacheSettings

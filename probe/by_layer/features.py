@@ -1,7 +1,6 @@
 """The features of a network to measure: those that were named, or a suggested set."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import torch
 from torch import nn
@@ -25,8 +24,11 @@ def features_of(
     (`probe.cut.candidates`). Raises InputError for a network that cannot be called on the data,
     has another number of outputs, or lacks a chosen feature.
     """
-    with torch.no_grad(), explained(x), _staying():
-        outputs = call(model.eval(), x).shape
+    with torch.no_grad(), explained(x):
+        try:
+            outputs = call(model.eval(), x).shape
+        except SystemExit as error:  # a model does not end this process
+            raise RuntimeError(described(error)) from error
     if tuple(outputs) != (len(tensors(x)[0]), classes):
         raise InputError(
             f"its output for {len(tensors(x)[0])} examples has shape {tuple(outputs)}, expected "
@@ -51,12 +53,3 @@ def features_of(
     # A module named "output" that is not the output must not be mistaken for it.
     free = next(name for name in (OUTPUT, "logits", "the output") if name not in earlier)
     return (*earlier, (ends or [free])[-1])
-
-
-@contextmanager
-def _staying() -> Iterator[None]:
-    """Turn a model's attempt to end the process into an error."""
-    try:
-        yield
-    except SystemExit as error:
-        raise RuntimeError(described(error)) from error

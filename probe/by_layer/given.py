@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -16,11 +15,11 @@ from probe.by_layer.engine import one_thread
 from probe.by_layer.fingerprint import tensor_hash
 from probe.by_layer.heads import evaluated
 from probe.by_layer.jobs import Job
-from probe.by_layer.kept import Results
 from probe.by_layer.measurement import Measurement, Spent
 from probe.by_layer.networks import Offline
 from probe.by_layer.offline import train_offline
 from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
+from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import InputError, located
@@ -38,26 +37,13 @@ Each = Callable[[Sequence[Path]], Iterable[Path]]
 """Iterates over files, as a progress bar does."""
 
 
-class Weights(Protocol):
-    """Networks by run and number of tasks learned, in files or in memory."""
-
-    @property
-    def runs(self) -> Mapping[Run, Mapping[int, object]]:
-        """All networks, those of the controls called after these, without an order."""
-
-    def blank(self) -> nn.Module:
-        """Return a network of the architecture with arbitrary weights, to be overwritten."""
-
-    def hashes(self) -> Mapping[Run, Mapping[int, str]]:
-        """Return a hash of the weights of each network."""
-
-    def network(self, run: Run, step: int, expected: str) -> nn.Module:
-        """Return a network; raises InputError if its weights are not those of the hash."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """Networks in files; build: makes one of their architecture; each: iterates over the files."""
+    """Networks in files, by run and number of tasks learned.
+
+    The controls are runs with their names, without an order. build: makes a network of the same
+    architecture; each: iterates over the files.
+    """
 
     runs: Mapping[Run, Mapping[int, Path]]
     build: Callable[[], nn.Module]
@@ -104,7 +90,7 @@ class Files:
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
-    """Networks in memory, of one architecture."""
+    """Networks in memory, of one architecture, by run and number of tasks learned."""
 
     runs: Mapping[Run, Mapping[int, nn.Module]]
 
@@ -123,6 +109,10 @@ class Models:
     def network(self, run: Run, step: int, expected: str) -> nn.Module:
         """Return a copy of a network."""
         return copied(self.runs[run][step])
+
+
+Weights = Files | Models
+"""Given networks."""
 
 
 def spoken(run: Run, step: int) -> str:
@@ -171,7 +161,8 @@ class GivenNetworks:
     def offline_network(self, job: Job, results: Results) -> nn.Module:
         """Return the offline network of a job's seed."""
         with located(str(job)), one_thread():
-            return self.networks(job, results, _none_offline).after(job.last).model
+            again = partial(self.offline_network, job, results)
+            return self.networks(job, results, again).after(job.last).model
 
     def given(self, learner: str, order: str, seed: int, step: int) -> nn.Module | None:
         """Return a given network, on the device of the data; None if there is none."""
@@ -199,10 +190,6 @@ class GivenNetworks:
                 model, features, sample, call.output, call.call, self.model.trainable
             )
         return self._cuts
-
-
-def _none_offline() -> nn.Module:
-    raise TypeError("an offline network is compared with no other")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ Both lists follow from the plan alone, so every process of a cluster derives the
 
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS, Reading, digest_of, recorded
@@ -48,6 +49,11 @@ class Job:
         """
         order = f"order-{self.order}." if self.order else ""
         return f"{self.learner}.{order}seed-{self.seed}"
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of tables that name the job."""
+        return {"learner": self.learner, "order": self.order, "seed": self.seed}
 
     @property
     def last(self) -> int:

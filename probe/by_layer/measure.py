@@ -47,8 +47,6 @@ class Measure:
         """The settings of `[probing]`; raises InputError for what they do not allow."""
         if type(self.seeds) is not int or self.seeds < 1:
             raise InputError(f"seeds is the number of retrainings, 1 or more, got {self.seeds!r}")
-        if not isinstance(self.cache, CacheSettings | None):
-            raise InputError(f"cache must be CacheSettings(...), got {type(self.cache).__name__}")
         tables = {
             name: settings_record(readout) for name, readout in readouts_of(self.readouts).items()
         }

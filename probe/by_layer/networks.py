@@ -11,9 +11,9 @@ from torch import nn
 
 from probe.batch import Value
 from probe.by_layer.jobs import Job
-from probe.by_layer.kept import Results
 from probe.by_layer.measurement import Measurement
 from probe.by_layer.plan import Plan
+from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
 from probe.cut.model_call import ModelCall
 from probe.tasks import Scenario

@@ -175,10 +175,4 @@ def planned(probing: ProbingSpec, sources: Mapping[str, str]) -> dict[str, Any]:
         )
         for name, given in probing.readouts.items()
     }
-    return {
-        "readouts": readouts,
-        "budget": probing.budget,
-        "batch_norm": probing.batch_norm,
-        "checkpoints": probing.checkpoints,
-        "diagnostics": probing.diagnostics,
-    }
+    return {**probing.model_dump(exclude={"readouts"}), "readouts": readouts}

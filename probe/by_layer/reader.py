@@ -112,14 +112,11 @@ class Reader:
         """Yield the diagnostics of each feature."""
         if not readings:
             return
-        own = {each.feature: Compared(test[each.feature].values) for each in readings}
+        here = {each.feature: test[each.feature].values for each in readings}
+        own = {feature: Compared(x) for feature, x in here.items()}
         values = {
-            each.feature: {
-                "units": float(test[each.feature].values.shape[1]),
-                "dead": dead_units(test[each.feature].values),
-                "rank": effective_rank(test[each.feature].values),
-            }
-            for each in readings
+            feature: {"units": float(x.shape[1]), "dead": dead_units(x), "rank": effective_rank(x)}
+            for feature, x in here.items()
         }
         for peer in peers_of(self.plan, self.job):
             model = self.networks.compared_with(peer)

@@ -105,14 +105,14 @@ class Request:
         hashes = self.networks.hashes()
         zero = (0,) if floor else ()
         learners = {
-            name: self._learner(name, KIND, hashes, (*zero, *(s for s in steps if s)))
+            name: self._learner(name, hashes, (*zero, *(s for s in steps if s)))
             for name in dict.fromkeys(run.learner for run in own)
         }
         if has_offline or self.train_offline:
             at = (*(() if self._unruly else zero), T)
-            learners[OFFLINE] = self._learner(OFFLINE, OFFLINE, hashes, at)
+            learners[OFFLINE] = self._learner(OFFLINE, hashes, at)
         if floor and has_floor(self.probing):
-            learners[UNTRAINED] = self._learner(UNTRAINED, UNTRAINED, hashes, (0,))
+            learners[UNTRAINED] = self._learner(UNTRAINED, hashes, (0,))
         tasks = self.scenario.tasks
         return Plan(
             name=self.name,
@@ -151,12 +151,9 @@ class Request:
             refuse_what_no_rule_writes(found, self._fresh, self.model.trainable)
 
     def _learner(
-        self,
-        name: str,
-        kind: str,
-        hashes: Mapping[Run, Mapping[int, str]],
-        steps: tuple[int, ...],
+        self, name: str, hashes: Mapping[Run, Mapping[int, str]], steps: tuple[int, ...]
     ) -> PlannedLearner:
+        kind = name if name in CONTROLS else KIND
         given = {f"{r.order}/{r.seed}": dict(own) for r, own in hashes.items() if r.learner == name}
         return PlannedLearner(
             kind=kind,

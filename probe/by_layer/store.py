@@ -16,7 +16,7 @@ import io
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +52,9 @@ class Contents:
     finished: intact ones; corrupt: damaged ones; codes: hashes of the code that made them.
     """
 
-    finished: frozenset[str]
-    corrupt: frozenset[str]
-    codes: frozenset[str]
+    finished: set[str]
+    corrupt: set[str]
+    codes: set[str]
 
 
 class Corrupt(Exception):
@@ -88,7 +88,7 @@ class Store:
 
     def contents(self) -> Contents:
         """Return the files of the job after reading all but tensors; changes nothing."""
-        finished, corrupt, codes = set(), set(), set()
+        found = Contents(finished=set(), corrupt=set(), codes=set())
         for path in self.folder.glob("*.json"):
             part = path.stem
             if path.name == _RECORD:
@@ -97,14 +97,12 @@ class Store:
                 record = self._read_json(path, part)
                 if record is not None and not part.endswith(_DESCRIPTION):
                     _measurement(record)
-                    finished.add(part)
+                    found.finished.add(part)
+                if record is not None:
+                    found.codes.add(record["code"])
             except Corrupt:
-                corrupt.add(part)
-            else:
-                codes |= {record["code"]} if record else set()
-        return Contents(
-            finished=frozenset(finished), corrupt=frozenset(corrupt), codes=frozenset(codes)
-        )
+                found.corrupt.add(part)
+        return found
 
     def write(self, part: str, measured: Measurement) -> None:
         """Store a measurement; raises NotWritten if it cannot be written."""
@@ -241,6 +239,39 @@ class Store:
         if not isinstance(record, dict) or {**record, **own} != record:
             raise Corrupt("it is a result of another job, measurement or setting")
         return record
+
+
+@dataclass
+class InMemory:
+    """The results of one job in memory."""
+
+    parts: dict[str, Measurement] = field(default_factory=dict)
+    checkpoints: dict[str, Checkpoint] = field(default_factory=dict)
+
+    def read(self, part: str) -> Measurement | None:
+        """Return a measurement by its name, None if it is not made yet."""
+        return self.parts.get(part)
+
+    def write(self, part: str, measured: Measurement) -> None:
+        """Keep a measurement."""
+        self.parts[part] = measured
+
+    def load_checkpoint(self, step: str) -> Checkpoint | None:
+        """Return the state of a network and of its learner, None without one."""
+        return self.checkpoints.get(step)
+
+    def save_checkpoint(
+        self, step: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
+    ) -> None:
+        """Keep a copy of the state of a network and of its learner."""
+        model, learner = (
+            {name: x.detach().clone() for name, x in each.items()} for each in (model, learner)
+        )
+        self.checkpoints[step] = Checkpoint(model, learner, code="")
+
+
+Results = Store | InMemory
+"""The measurements of one job, and the networks trained for it, by name."""
 
 
 def _measurement(record: Record) -> Measurement:

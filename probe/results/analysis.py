@@ -1,9 +1,9 @@
 """The analysis: the measurements of any number of runs, and the quantities derived from them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +12,19 @@ from probe.errors import InputError, unknown
 from probe.metrics.matrix import AccuracyMatrix
 from probe.notes import listed
 from probe.results.evaluations import At, Evaluation, Evaluations, Step
-from probe.results.text import ONE_NETWORK, note_sentences
 from probe.tables.folder import Saved, Tables
 from probe.tables.held import Held
 from probe.tables.layer_text import layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
-from probe.tables.rows import LayerRow, Row, StartRow
+from probe.tables.rows import CONTROLS, LayerRow, NoteRow, Row, StartRow
 from probe.tables.sheets import Sheet, as_latex, as_text
 
 KIND = "analysis"
 """The kind of a saved analysis."""
+
+ONE_NETWORK = (
+    "the intervals cover retrainings and test examples, not another training of the network"
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -172,8 +175,7 @@ class Analysis(Held):
 
     def remarks(self) -> tuple[str, ...]:
         """Return the text printed below: what the intervals are of, and the notes."""
-        one = self.measured is not None and self.seeds > 1
-        return (*((ONE_NETWORK,) if one else ()), *self.notes)
+        return (*((ONE_NETWORK,) if self._of_one_network else ()), *self.notes)
 
     def saved(self) -> Saved:
         """Return the contents of a folder to save it in."""
@@ -181,6 +183,14 @@ class Analysis(Held):
             return Saved(kind=KIND, tables=self.given)
         arrays = {"labels": self.measured.labels}
         return Saved(kind=KIND, tables=self.given, record=self.measured.to_record(), arrays=arrays)
+
+    @classmethod
+    def of_saved(cls, saved: Saved) -> Self:
+        """Return what `saved` gave; raises KeyError, ValueError or TypeError for all else."""
+        if not saved.arrays:
+            return cls(given=saved.tables)
+        evaluations = Evaluations.of_record(saved.record, saved.arrays["labels"])
+        return cls(given=saved.tables, measured=evaluations)
 
     def __str__(self) -> str:
         return as_text(self.sheets(), self.remarks())
@@ -202,8 +212,7 @@ class Analysis(Held):
 
     def _sheets(self, layers: Sequence[LayerRow], learners: Sequence[str]) -> list[Sheet]:
         if layers:
-            one = self.measured is not None and self.seeds > 1
-            return layer_sheets(layers, self.starts(), given=one)
+            return layer_sheets(layers, self.starts(), given=self._of_one_network)
         # Like a study with neither floor nor ceiling.
         return [pra_sheet([row for row in self._table("summary") if row.learner in learners])]
 
@@ -213,6 +222,11 @@ class Analysis(Held):
 
     def _table(self, name: str) -> Sequence[Any]:
         return self.given.get(name, ())
+
+    @property
+    def _of_one_network(self) -> bool:
+        """Whether the seeds are retrainings of one network."""
+        return self.measured is not None and self.seeds > 1
 
     @property
     def _evaluated(self) -> Evaluations:
@@ -234,6 +248,22 @@ class Analysis(Held):
                 f"one, as in matrix(feature, readout, learner=NAME)"
             )
         return self.learners[0] if name is None else name
+
+
+def note_sentences(notes: Iterable[NoteRow]) -> Iterator[str]:
+    """Yield each note of runs once for each learner, with the features and steps it holds for."""
+    groups: dict[tuple[str, str, str], list[NoteRow]] = {}
+    for row in notes:
+        groups.setdefault((row.learner, row.readout, row.note), []).append(row)
+    for (learner, readout, note), rows in groups.items():
+        features = listed(dict.fromkeys(row.feature for row in rows if row.feature))
+        steps = sorted({row.step for row in rows if row.step is not None})
+        runs = len({(row.order, row.seed) for row in rows})
+        where = [learner, features, f"by {readout}" if readout else ""]
+        if steps and learner not in CONTROLS:
+            where.append(f"after {listed(steps)} task{'' if steps == [1] else 's'}")
+        where.append(f"in {runs} run{'' if runs == 1 else 's'}")
+        yield f"{', '.join(filter(None, where))}: {note}"
 
 
 def _spoken(steps: Sequence[int]) -> str:

@@ -16,10 +16,10 @@ from probe.batch import first
 from probe.by_layer.engine import measure
 from probe.by_layer.given import Files, GivenNetworks, Models, spoken
 from probe.by_layer.jobs import Job, jobs_of, parts_of
-from probe.by_layer.kept import InMemory, Results
 from probe.by_layer.measure import Measure
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.request import Request
+from probe.by_layer.store import InMemory, Results
 from probe.errors import InputError
 from probe.examples import Examples, alike, as_tasks, check_examples, check_labeled, check_tasks
 from probe.files import make_folder
@@ -36,7 +36,7 @@ from probe.results.networks import LEARNER, ORDER, device_of, networks_of
 from probe.results.run_directory import describe, made_of, refuse_foreign, store_of, survey
 from probe.results.tables import finished, tables_of, write_tables
 from probe.retrain import SAMPLE
-from probe.retraining import RetrainSettings, check_multiples
+from probe.retraining import RetrainSettings
 from probe.source import hash_of, source_hash
 from probe.tables.folder import Tables, read_tables
 from probe.tasks import Scenario
@@ -106,11 +106,14 @@ def analyze(
     """
     refuse_moved("analyze", moved)
     measured, model = Measure.of(readouts), Model.around(models)
-    how = RetrainSettings(recipe=Recipe() if recipe is None else recipe, cache=measured.cache)
     root = None if out is None else Path(out)
     with nameable(measured.user_defined):
-        probing = measured.probing
-        check_multiples(probing.budget, how.recipe)
+        how = RetrainSettings(
+            recipe=Recipe() if recipe is None else recipe,
+            cache=measured.cache,
+            multiples=measured.probing.budget,
+        )
+        cache = measured.cache or CacheSettings()
         model, recording, train, test, tasks = _completed(model, train, test, tasks)
         executed = as_tasks(tasks)
         check_tasks(executed, sum(map(len, executed)))
@@ -127,14 +130,14 @@ def analyze(
             model=model,
             scenario=Scenario.of_classes(DATA, train, test, executed),
             orders=model.orders,
-            features=marked if isinstance(features, str) and features == "auto" else features,
-            probing=probing,
+            features=marked if features == "auto" else features,
+            probing=measured.probing,
             recipe=how.recipe,
-            train_offline=isinstance(offline, str) and offline == "train",
-            storage=measured.cache.storage if measured.cache else "fp32",
+            train_offline=offline == "train",
+            storage=cache.storage,
             readout_sources={n: hash_of(own) for n, own in measured.user_defined.items()},
         )
-        given, cache = request.given(), measured.cache or CacheSettings()
+        given = request.given()
         if isinstance(networks, Models):
             _check_alike(given, networks)
         if root is None:

@@ -16,7 +16,7 @@ from probe.errors import unknown
 from probe.metrics.counts import Counts
 from probe.metrics.outcomes import Outcomes
 from probe.metrics.task_counts import TaskCounts
-from probe.results.result import Result, result_of
+from probe.results.result import result_of
 
 Step = int | Literal["offline"]
 """A network: after 0 to T tasks, 0 for the untrained one, or trained on all of them at once."""
@@ -73,26 +73,18 @@ class Evaluations:
         [order] = self.plan.orders.values()
         return tuple(self.plan.tasks[task].classes for task in order)
 
-    def results(self) -> list[Result]:
-        """Return the result of each job."""
-        return [result_of(self.plan, job, self.parts[job.name]) for job in jobs_of(self.plan)]
-
     @cached_property
     def own(self) -> Mapping[Step, Evaluation]:
         """The evaluation of each network, by step."""
-        first = [job for job in self._jobs if job.seed == self.plan.seeds[0]]
-        return {
-            step: self._evaluation(job, self.parts[job.name][f"step-{at}"])
-            for job in first
-            for at in job.steps
-            if (step := self._step(job, at)) is not None
-        }
+        output = next(iter(self.plan.learners.values())).features[-1]
+        first = (output, next(iter(self.plan.readouts)), self.plan.seeds[0])
+        return {at.step: one for at, one in self.evaluations.items() if at[1:] == first}
 
     @cached_property
     def evaluations(self) -> Mapping[At, Evaluation]:
         """All evaluations by step, feature, readout and seed; at the output by every readout."""
         found: dict[At, Evaluation] = {}
-        for job in self._jobs:
+        for job in jobs_of(self.plan):
             parts, output = self.parts[job.name], self.plan.learners[job.learner].features[-1]
             for at in job.steps:
                 if (step := self._step(job, at)) is not None:
@@ -111,7 +103,7 @@ class Evaluations:
         """Shares in [0, 1] of dead units by step and feature, see `probe.analysis.units`."""
         return {
             (step, each.feature): self.parts[job.name][each.part].values["dead"]
-            for job in self._jobs
+            for job in jobs_of(self.plan)
             for each in readings_of(self.plan, job)
             if each.readout == DIAGNOSTICS and (step := self._step(job, each.step)) is not None
         }
@@ -147,12 +139,9 @@ class Evaluations:
         }
         plan = Plan.model_validate(record["plan"])
         found = cls(plan=plan, labels=labels.astype(np.int64, casting="safe"), parts=parts)
-        found.results()
+        for job in jobs_of(plan):
+            result_of(plan, job, parts[job.name])
         return found
-
-    @cached_property
-    def _jobs(self) -> list[Job]:
-        return jobs_of(self.plan)
 
     def _step(self, job: Job, at: int) -> Step | None:
         """Return the name of a network; None for one that another job represents."""

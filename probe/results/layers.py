@@ -5,19 +5,16 @@ counts once all of its orders are finished, with its floor and ceiling.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.analysis.layers import LayerOutcomes, TestLayout
-from probe.by_layer.plan import CONTROLS
-from probe.results.behind import Behind
-from probe.results.result import Result, own_head
+from probe.analysis.layers import LayerOutcomes, Right, TestLayout
+from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
+from probe.results.result import Result, Scores, own_head
 from probe.tables.layers import Layer, start_row
 from probe.tables.rows import LayerRow, StartRow
-
-_Right = NDArray[np.bool_]
-_NONE: Mapping[str, Mapping[int, Result]] = {kind: {} for kind in CONTROLS}
 
 
 def layer_rows(results: Sequence[Result]) -> Iterator[LayerRow]:
@@ -44,60 +41,58 @@ def start_rows(results: Sequence[Result]) -> Iterator[StartRow]:
 
 def _layers(results: Sequence[Result]) -> Iterator[Layer]:
     """Yield each learner's layers by readout and depth, where some seed is finished."""
-    levels = {kind: {r.job.seed: r for r in results if r.job.kind == kind} for kind in CONTROLS}
+    controls = {kind: [r for r in results if r.job.kind == kind] for kind in CONTROLS}
     learners: dict[str, list[Result]] = {}
     for result in results:
         if result.job.kind not in CONTROLS:
             learners.setdefault(result.job.learner, []).append(result)
     for own in learners.values():
-        readouts = list(dict.fromkeys(name for r in own for name in r.readouts))
+        readouts = dict.fromkeys(name for r in own for name in r.readouts)
         # A learner with another network has other layers than the controls.
-        shared = not own[0].job.own_network
-        for readout in readouts:
-            for feature in own[0].features:
-                if layer := _layer(own, readout, feature, levels if shared else _NONE):
-                    yield layer
+        comparable = {} if own[0].job.own_network else controls
+        for readout, feature in product(readouts, own[0].features):
+            if layer := _layer(own, readout, feature, comparable):
+                yield layer
 
 
 def _layer(
-    own: Sequence[Result], readout: str, feature: str, levels: Mapping[str, Mapping[int, Result]]
+    own: Sequence[Result], readout: str, feature: str, controls: Mapping[str, Sequence[Result]]
 ) -> Layer | None:
     """Return one layer of a learner, None where no seed is finished.
 
-    levels: the jobs of `untrained` and `offline` by seed.
+    controls: the jobs of `untrained` and `offline`.
     """
     one, T = own[0], len(own[0].tasks)
     orders = {r.job.order: r.job.tasks for r in own}
     runs = {(r.job.seed, r.job.order): r.rows(feature, readout) for r in own}
-    seeds = list(dict.fromkeys(r.job.seed for r in own))
+    seeds = dict.fromkeys(r.job.seed for r in own)
     whole = [s for s in seeds if all(T in runs.get((s, o), {}) for o in orders)]
-    level = {kind: _at_the_end(jobs, readout, feature) for kind, jobs in levels.items()}
-    for found in filter(None, level.values()):
+    ends = {kind: _at_the_end(each, readout, feature) for kind, each in controls.items()}
+    for found in filter(None, ends.values()):
         whole = [s for s in whole if s in found]
     if not whole or one.test_counts is None:
         return None
-    examples = _Examples(one)
+    examples = _Examples(one.test_counts, one.job.tasks)
     steps = set.intersection(*(set(runs[s, o]) for s in whole for o in orders))
-    name = one.job.learner
 
-    def row(step: int) -> _Right:
+    def row(step: int) -> Right:
         each = [[(runs[s, o][step], t) for o, t in orders.items()] for s in whole]
         return np.array([[examples.right(*one) for one in own] for own in each])
 
-    def of(kind: str) -> _Right | None:
-        each = [examples.right(level[kind][s], range(T)) for s in whole if level[kind]]
-        return np.array(each) if each else None
+    def control(kind: str) -> Right | None:
+        found = ends.get(kind)
+        return np.array([examples.right(found[s], range(T)) for s in whole]) if found else None
 
     return Layer(
-        learner=name,
+        learner=one.job.learner,
         readout=readout,
         feature=feature,
         depth=1 + one.features.index(feature),
         chance=_chance(one, one.test_counts) if feature == one.features[-1] else None,
         outcomes=LayerOutcomes(
             rows={step: row(step) for step in sorted(steps)},
-            floor=of("untrained"),
-            ceiling=of("offline"),
+            floor=control(UNTRAINED),
+            ceiling=control(OFFLINE),
         ),
         layout=examples.layout(list(orders.values())),
     )
@@ -114,30 +109,29 @@ def _chance(one: Result, test_counts: NDArray[np.int64]) -> float:
     return 1 / len({label for _, task in one.tasks for label in task})
 
 
-def _at_the_end(jobs: Mapping[int, Result], readout: str, feature: str) -> dict[int, Behind]:
+def _at_the_end(controls: Sequence[Result], readout: str, feature: str) -> dict[int, Scores]:
     """Return the scores of a readout of a feature at the end of each seed's job."""
-    rows = {seed: r.rows(feature, readout).get(r.last) for seed, r in jobs.items()}
-    return {seed: behind for seed, behind in rows.items() if behind}
+    rows = {r.job.seed: r.rows(feature, readout).get(r.last) for r in controls}
+    return {seed: found for seed, found in rows.items() if found}
 
 
 class _Examples:
-    """The test examples of a study, sorted by task in base order, then by class."""
+    """The test examples of a study, sorted by task in base order, then by class.
 
-    def __init__(self, result: Result) -> None:
-        if result.test_counts is None:
-            raise ValueError("no evaluation is finished")
-        # Back from the order in which this job has its tasks.
-        self._sizes = result.test_counts[np.argsort(result.job.tasks)]
-        tasks, classes = self._sizes.shape
-        self._strata = np.repeat(np.arange(tasks * classes), self._sizes.ravel())
+    test_counts: (T, K), in a job's order of the tasks; order: that order.
+    """
+
+    def __init__(self, test_counts: NDArray[np.int64], order: Sequence[int]) -> None:
+        self._sizes = test_counts[np.argsort(order)]
+        self._strata = np.repeat(np.arange(self._sizes.size), self._sizes.ravel())
 
     def layout(self, orders: Sequence[Sequence[int]]) -> TestLayout:
         """Return the task and stratum of each; orders: (O, T) tasks in executed order."""
         tasks = self._strata // self._sizes.shape[1]
         return TestLayout(tasks=tasks, strata=self._strata, orders=np.array(orders))
 
-    def right(self, behind: Behind, order: Sequence[int]) -> _Right:
+    def right(self, scores: Scores, order: Sequence[int]) -> Right:
         """Return the examples, (n,), that are right in a job with its tasks in `order`."""
         ends = np.cumsum(self._sizes.sum(axis=1)[list(order)])[:-1]
-        parts = np.split(behind.right.right, ends)
+        parts = np.split(scores.right.right, ends)
         return np.concatenate([parts[place] for place in np.argsort(order)])

@@ -1,12 +1,17 @@
 """Results read from folders: saved results, and run directories."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from probe.errors import InputError
 from probe.results.analysis import KIND, Analysis
-from probe.results.evaluations import Evaluations
 from probe.retraining import PartialRetraining
 from probe.tables.folder import DESCRIPTION, Saved, is_saved, read_folder, read_tables
+
+_READERS: dict[str, Callable[[Saved], Analysis | PartialRetraining]] = {
+    KIND: Analysis.of_saved,
+    PartialRetraining.KIND: PartialRetraining.of_saved,
+}
 
 
 def load(folder: str | Path) -> Analysis | PartialRetraining:
@@ -20,23 +25,11 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
     if not is_saved(path):
         return Analysis(given=read_tables(path))
     saved = read_folder(path)
-    if saved.kind not in _KINDS:
-        raise InputError(f"{path} has a result of kind {saved.kind!r}, not {' or '.join(_KINDS)}")
+    if saved.kind not in _READERS:
+        raise InputError(f"{path} has a result of kind {saved.kind!r}, not {' or '.join(_READERS)}")
     try:
-        return _result(saved)
+        return _READERS[saved.kind](saved)
     except (KeyError, ValueError, TypeError, IndexError):
         raise InputError(
             f"{path / DESCRIPTION} is damaged (it does not fit the arrays): save the result again"
         ) from None
-
-
-_KINDS = (KIND, PartialRetraining.KIND)
-
-
-def _result(saved: Saved) -> Analysis | PartialRetraining:
-    if saved.kind == PartialRetraining.KIND:
-        return PartialRetraining.of_saved(saved)
-    if not saved.arrays:
-        return Analysis(given=saved.tables)
-    evaluations = Evaluations.of_record(saved.record, saved.arrays["labels"])
-    return Analysis(given=saved.tables, measured=evaluations)

@@ -8,9 +8,8 @@ study runs. Tasks are in executed order throughout, on which the metrics of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +19,33 @@ from probe.by_layer.jobs import Job, readings_of
 from probe.by_layer.measurement import Measurement
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS, Reading
+from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN, pra
+from probe.metrics.outcomes import Outcomes
 from probe.metrics.task_counts import Mean, TaskCounts
-from probe.results.behind import Behind, behind_of, test_counts
 from probe.training.costs import Cost
+from probe.training.history import History
 
-Tasks = tuple[tuple[str, tuple[int, ...]], ...]
-"""The name and the classes of each of the T tasks, in executed order."""
+
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """The scores of one readout downstream of a feature; fractions in [0, 1].
+
+    depth: of the feature, from 1; pra: the accuracy on the test data of all tasks; accuracy, f1:
+    each task's, (T,); right: the test examples that are right; constant: the class predicted for
+    every test example, None for several; history: of its training, None for readouts that are not
+    trained by epochs; notes: sentences needed to read it.
+    """
+
+    depth: int
+    pra: float
+    accuracy: NDArray[np.float64]
+    f1: NDArray[np.float64]
+    right: Outcomes
+    constant: int | None
+    history: History | None
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +54,12 @@ class Result:
 
     It keeps only scores of the steps: the counts of a large study do not fit into memory.
 
-    - tasks: see `Tasks`; parts: the names of the finished measurements;
-    - features: of the job's network by depth, the last is its output;
+    - tasks: the name and the classes of each; features: of the job's network by depth, the last is
+      its output;
     - accuracy: by head of the report and by the number of tasks learned, (T,) fractions in [0, 1];
     - final: by head, the overall accuracy after all tasks;
     - output: by the number of tasks learned, the scores of the unchanged model under its main head;
-    - behind: by reading, the scores downstream of the other features;
+    - downstream: by reading, the scores downstream of the other features;
     - diagnostics: by reading, numbers by name, see `probe.tables.rows.DiagnosticRow`;
     - test_counts: the number of test examples of each class in each task, (T, K), None if no
       evaluation is finished;
@@ -50,13 +68,12 @@ class Result:
     """
 
     job: Job
-    tasks: Tasks
-    parts: frozenset[str]
+    tasks: tuple[tuple[str, tuple[int, ...]], ...]
     features: tuple[str, ...]
     accuracy: Mapping[Head, Mapping[int, NDArray[np.float64]]]
     final: Mapping[str, float]
-    output: Mapping[int, Behind]
-    behind: Mapping[Reading, Behind]
+    output: Mapping[int, Scores]
+    downstream: Mapping[Reading, Scores]
     diagnostics: Mapping[Reading, Mapping[str, float]]
     test_counts: NDArray[np.int64] | None
     costs: Mapping[int, Cost]
@@ -81,37 +98,32 @@ class Result:
         return self.job.last
 
     @property
-    def retrained(self) -> dict[str, Behind]:
+    def retrained(self) -> dict[str, Scores]:
         """The scores of partial retraining of each feature at the end; last the output."""
-        found = {
-            reading.feature: behind
-            for reading, behind in self.behind.items()
-            if (reading.step, reading.readout) == (self.last, RETRAIN)
-        }
-        if self.last in self.output:
-            found[self.features[-1]] = self.output[self.last]
-        return {feature: found[feature] for feature in self.features if feature in found}
+        each = {feature: self.rows(feature, RETRAIN) for feature in self.features}
+        return {name: rows[self.last] for name, rows in each.items() if self.last in rows}
 
     @property
     def readouts(self) -> list[str]:
         """The readouts that were measured, with their variants."""
-        return list(dict.fromkeys(reading.readout for reading in self.behind))
+        return list(dict.fromkeys(reading.readout for reading in self.downstream))
 
-    def rows(self, feature: str, readout: str) -> dict[int, Behind]:
+    def rows(self, feature: str, readout: str) -> dict[int, Scores]:
         """Return the measured rows of a feature's matrix A, by the number of tasks."""
         if feature == self.features[-1]:
             return dict(self.output)
-        each = self.behind.items()
+        each = self.downstream.items()
         found = {r.step: own for r, own in each if (r.feature, r.readout) == (feature, readout)}
         return dict(sorted(found.items()))
 
     def matrix(self, head: Head) -> AccuracyMatrix | None:
-        """Return the job's R, (T+1, T), under a head of the report; None unless it is complete.
+        """Return the job's R, (T+1, T), under a head; None unless it is complete.
 
-        Row t holds the accuracies after t tasks, row 0 is the fresh network's. An offline job has
-        two rows, and so no R if there is more than one task.
+        It is measured under heads of the report alone. Row t holds the accuracies after t tasks,
+        row 0 is the fresh network's. An offline job has two rows, and so no R if there is more than
+        one task.
         """
-        return _matrix(self.accuracy[head], len(self.tasks))
+        return _matrix(self.accuracy.get(head, {}), len(self.tasks))
 
     def layer_matrix(
         self, feature: str, readout: str, floor: Result | None = None
@@ -150,72 +162,87 @@ def result_of(plan: Plan, job: Job, parts: Mapping[str, Measurement]) -> Result:
     parts: measurements by name, see `probe.by_layer.jobs.parts_of`. Raises InputError for counts of
     other tasks.
     """
-    features, report = plan.learners[job.learner].features, plan.report
+    features, mean, main = plan.learners[job.learner].features, plan.report.mean, own_head(job)
     tasks = tuple((plan.tasks[at].name, plan.tasks[at].classes) for at in job.tasks)
     classes = tuple(own for _, own in tasks)
-    counts = partial(_counts, parts, classes)
+    counts = {
+        part: {head: TaskCounts(tasks=classes, tables=own) for head, own in each.counts.items()}
+        for part, each in parts.items()
+    }
     steps = {step: f"step-{step}" for step in job.steps if f"step-{step}" in parts}
-    last = f"step-{job.last}"
-    after_all = {head: counts(last, head) for head in ("single", "multi", "all")}
+    tested = {step: counts[part][main] for step, part in steps.items() if main in counts[part]}
     readings = [each for each in readings_of(plan, job) if each.part in parts]
-    spent = {step: parts[part].spent for step, part in steps.items()}
-    own = own_head(job)
-    tested = list(filter(None, (counts(part, own) for part in steps.values())))
+    spent = {step: each for step, part in steps.items() if (each := parts[part].spent)}
     return Result(
         job=job,
         tasks=tasks,
-        parts=frozenset(parts),
         features=features,
-        accuracy={head: _accuracies(steps, head, counts, report.mean) for head in report.heads},
-        # Over all test examples at once, which is not the mean over tasks if their sizes differ.
-        final={head: pra(evaluated.total) for head, evaluated in after_all.items() if evaluated},
-        output={
-            step: behind_of(parts[part], evaluated, len(features), own, report.mean)
-            for step, part in steps.items()
-            if (evaluated := counts(part, own))
+        accuracy={
+            head: {
+                step: counts[part][head].accuracies(mean)
+                for step, part in steps.items()
+                if head in counts[part]
+            }
+            for head in plan.report.heads
         },
-        behind=_all_behind(readings, parts, counts, features, report.mean),
+        # Over all test examples at once, which is not the mean over tasks if their sizes differ.
+        final={head: pra(each.total) for head, each in counts.get(f"step-{job.last}", {}).items()},
+        output={
+            step: _scores(parts[steps[step]], each, main, len(features), mean)
+            for step, each in tested.items()
+        },
+        downstream={
+            each: _scores(parts[each.part], found, "single", 1 + features.index(each.feature), mean)
+            for each in readings
+            if (found := counts[each.part].get("single"))
+        },
         diagnostics={
             each: parts[each.part].values for each in readings if each.readout == DIAGNOSTICS
         },
-        test_counts=test_counts(classes, tested[-1] if tested else None),
-        costs={step: each.cost for step, each in spent.items() if step and each},
-        seconds={step: each.seconds for step, each in spent.items() if step and each},
-        stuck=frozenset(step for step, each in spent.items() if each and each.stuck),
+        test_counts=_test_counts(classes, list(tested.values())[-1]) if tested else None,
+        costs={step: each.cost for step, each in spent.items() if step},
+        seconds={step: each.seconds for step, each in spent.items() if step},
+        stuck=frozenset(step for step, each in spent.items() if each.stuck),
     )
 
 
-_CountsOf = Callable[[str, str], TaskCounts | None]  # by part and head, see `_counts`
+def _scores(
+    measured: Measurement, evaluated: TaskCounts, head: str, depth: int, mean: Mean
+) -> Scores:
+    """Return the scores of one measurement.
+
+    evaluated: its counts under the head; depth: of the feature, from 1; mean: accuracies on tasks
+    are means over examples or classes.
+    """
+    return Scores(
+        depth=depth,
+        pra=pra(evaluated.total),
+        accuracy=evaluated.accuracies(mean),
+        f1=evaluated.f1(),
+        right=measured.right[head],
+        constant=_constant(evaluated.total),
+        history=measured.history,
+        notes=measured.notes,
+    )
 
 
-def _accuracies(
-    steps: Mapping[int, str], head: Head, counts: _CountsOf, mean: Mean
-) -> dict[int, NDArray[np.float64]]:
-    """Return the rows (T,) of R under a head, by the number of tasks, as steps are."""
-    found = ((step, counts(part, head)) for step, part in steps.items())
-    return {step: evaluated.accuracies(mean) for step, evaluated in found if evaluated}
+def _constant(counts: Counts) -> int | None:
+    """Return the class predicted for every example, None if there are several.
+
+    Also None where all examples are of one class.
+    """
+    predicted, true = counts.table.sum(axis=0), counts.table.sum(axis=1)
+    alone = np.count_nonzero(predicted) == 1 and np.count_nonzero(true) > 1
+    return int(predicted.argmax()) if alone else None
 
 
-def _all_behind(
-    readings: Sequence[Reading],
-    parts: Mapping[str, Measurement],
-    counts: _CountsOf,
-    features: Sequence[str],
-    mean: Mean,
-) -> dict[Reading, Behind]:
-    """Return the scores downstream of the features, by reading, where there are counts."""
-    return {
-        each: behind_of(
-            parts[each.part], evaluated, 1 + features.index(each.feature), "single", mean
-        )
-        for each in readings
-        if (evaluated := counts(each.part, "single"))
-    }
-
-
-def _counts(
-    parts: Mapping[str, Measurement], classes: tuple[tuple[int, ...], ...], part: str, head: str
-) -> TaskCounts | None:
-    """Return the counts of a measurement under a head, None if either is missing."""
-    tables = parts[part].counts.get(head) if part in parts else None
-    return TaskCounts(tasks=classes, tables=tables) if tables else None
+def _test_counts(classes: tuple[tuple[int, ...], ...], evaluated: TaskCounts) -> NDArray[np.int64]:
+    """Count the test examples of each task and class, (T, K)."""
+    true = np.array([counts.table.sum(axis=1) for counts in evaluated.tables])
+    if len(true) == len(classes):
+        return true
+    # One confusion matrix for all tasks, which share no class.
+    own = np.zeros((len(classes), true.shape[1]), dtype=np.int64)
+    for task, mine in enumerate(classes):
+        own[task, list(mine)] = true[0, list(mine)]
+    return own

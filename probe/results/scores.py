@@ -13,20 +13,21 @@ learner is mean and deviation over its seeds. Metrics whose inputs a study lacks
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from probe.by_layer.heads import Head
+from probe.by_layer.plan import CONTROLS, UNTRAINED
 from probe.by_layer.report import ReportSpec
+from probe.errors import described
 from probe.metrics.deep_shallow import deep_forgetting, replay_gap, shallow_forgetting
 from probe.metrics.diaz_rodriguez import CRITERIA, ce, cl_score, cl_stability, ms, sss
+from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import SeedMean, mean_over_seeds
 from probe.metrics.murata import forgetting_strength
-from probe.metrics.scorecard import scorecard
+from probe.metrics.scorecard import Scorecard, scorecard
+from probe.registered import OwnMetric
 from probe.results.result import Result, own_head
-from probe.results.user_metrics import UserMetrics, user_scores
 from probe.tables.rows import MetricRow
 
 CRITERIA_NAMES = dict(
@@ -52,7 +53,7 @@ _Peers = Mapping[tuple[str, str, int], Result]  # by learner's kind, order, seed
 def metric_rows(
     results: Sequence[Result],
     report: ReportSpec,
-    metrics: UserMetrics = (),
+    metrics: Iterable[OwnMetric] = (),
     by_first: bool = False,
 ) -> list[MetricRow]:
     """Return every metric that the finished jobs allow, averaged over orders, then over seeds.
@@ -75,7 +76,8 @@ def metric_rows(
     rows = []
     for learner, own in scores.items():
         means = {name: found for name, values in own.items() if (found := mean_over_seeds(values))}
-        rows += [_row(learner, *each) for each in [*means.items(), *_cl(means, report)]]
+        for name, mean in [*means.items(), *_cl(means, report)]:
+            rows.append(MetricRow(learner=learner, **name._asdict(), **vars(mean)))
     return rows
 
 
@@ -102,89 +104,119 @@ def cl_scores(
             yield f"cl_stability[{name}]", SeedMean(mean=stability, std=math.nan, seeds=seeds)
 
 
+def user_scores(
+    R: AccuracyMatrix, metrics: Iterable[OwnMetric]
+) -> tuple[dict[str, float], list[str]]:
+    """Return the scores of R, (T+1, T), by user-defined metrics, and notes.
+
+    A metric that fails, or gives no finite number, gets a note and affects no other table.
+    """
+    values: dict[str, float] = {}
+    notes = []
+    for own in metrics:
+        try:
+            value = float(own.score(R))
+        except Exception as error:
+            notes.append(f"the metric {own.name} raised {described(error)}")
+            continue
+        if math.isfinite(value):
+            values[own.name] = value
+        else:
+            notes.append(f"the metric {own.name} gave {value}, expected a finite number")
+    return values, notes
+
+
 def _scores(
-    result: Result, peers: _Peers, report: ReportSpec, metrics: UserMetrics
+    result: Result, peers: _Peers, report: ReportSpec, metrics: Iterable[OwnMetric]
 ) -> Iterator[tuple[_Name, float]]:
     """Yield every metric of a job that can be computed, with its name.
 
     peers: all finished jobs of the study, to compare with.
     """
-    yield from _murata(result, peers.get(("offline", "", result.job.seed)))
-    for head in report.heads:
-        yield from _of_outputs(result, peers, head, report)
-        if (R := result.matrix(head)) and result.test_sizes:
-            for metric, value in user_scores(R, metrics).values.items():
-                yield _Name(head, "own", metric), value
-    yield from _of_layers(result, peers, report)
+    untrained, offline = (peers.get((kind, "", result.job.seed)) for kind in CONTROLS)
+    cumulative = peers.get(("cumulative", result.job.order, result.job.seed))
+    yield from _murata(result, offline)
+    yield from _of_outputs(result, cumulative, offline, report, metrics)
+    if result.job.offline or result.job.own_network:
+        untrained = offline = None
+    yield from _of_layers(result, untrained, offline)
     yield from _of_costs(result)
 
 
 def _murata(result: Result, offline: Result | None) -> Iterator[tuple[_Name, float]]:
     """Yield PRA and the strength of forgetting by feature; offline: the seed's ceiling."""
-    level = None
+    ceiling = None
     # Offline compared with itself would forget nothing, by definition.
     if offline is not None and offline is not result:
         # A learner that is told the task is compared with a control that is told it, too.
-        level = offline.final.get(own_head(result.job))
-    for feature, behind in result.retrained.items():
-        yield _Name("", "murata", f"pra[{feature}]"), behind.pra
-        if level is not None and result.job.kind != "untrained":
-            strength = forgetting_strength(level, behind.pra)
+        ceiling = offline.final.get(own_head(result.job))
+    for feature, found in result.retrained.items():
+        yield _Name("", "murata", f"pra[{feature}]"), found.pra
+        if ceiling is not None and result.job.kind != UNTRAINED:
+            strength = forgetting_strength(ceiling, found.pra)
             yield _Name("", "murata", f"forgetting_strength[{feature}]"), strength
 
 
 def _of_outputs(
-    result: Result, peers: _Peers, head: Head, report: ReportSpec
+    result: Result,
+    cumulative: Result | None,
+    offline: Result | None,
+    report: ReportSpec,
+    metrics: Iterable[OwnMetric],
 ) -> Iterator[tuple[_Name, float]]:
-    """Yield all metrics of the job's R under a head, see `probe.metrics.scorecard`.
+    """Yield all metrics of the job's R under each head, see `probe.metrics.scorecard`.
 
     None unless all of R is measured. The reference is the cumulative learner of the same order and
-    seed; test_sizes weigh tasks as the report says, by examples or by classes.
+    seed; alpha_ideal is the accuracy of the offline network on the first session's test data;
+    test_sizes weigh tasks as the report says, by examples or by classes.
     """
-    R = result.matrix(head)
-    if R is None or not result.test_sizes:
-        return
     by_classes = tuple(len(classes) for _, classes in result.tasks)
-    cumulative = peers.get(("cumulative", result.job.order, result.job.seed))
-    card = scorecard(
-        R,
-        reference=cumulative.matrix(head) if cumulative else None,
-        ideal=_ideal(result, peers.get(("offline", "", result.job.seed)), head),
-        test_sizes=result.test_sizes if report.mean == "examples" else by_classes,
-    )
+    sizes = result.test_sizes if report.mean == "examples" else by_classes
+    for head in report.heads:
+        R = result.matrix(head)
+        if R is None or not result.test_sizes:
+            continue
+        reference = cumulative.matrix(head) if cumulative else None
+        final = offline.accuracy[head].get(len(result.tasks)) if offline else None
+        # Offline has the tasks in base order; knowing nothing it is no ideal.
+        ideal = None if final is None else float(final[result.job.tasks[0]]) or None
+        card = scorecard(R, reference=reference, ideal=ideal, test_sizes=sizes)
+        yield from _of_card(card, head)
+        for metric, value in user_scores(R, metrics)[0].items():
+            yield _Name(head, "own", metric), value
+
+
+def _of_card(
+    card: Scorecard, head: str = "", feature: str = "", readout: str = ""
+) -> Iterator[tuple[_Name, float]]:
     for paper, metric, value in card.rows():
         if value is not None:
-            yield _Name(head, paper, metric), value
+            yield _Name(head, paper, metric, feature, readout), value
 
 
-def _of_layers(result: Result, peers: _Peers, report: ReportSpec) -> Iterator[tuple[_Name, float]]:
+def _of_layers(
+    result: Result, untrained: Result | None, offline: Result | None
+) -> Iterator[tuple[_Name, float]]:
     """Yield all metrics of each feature's matrix A, and compare its forgetting with R's.
 
     Yields nothing unless all of A is measured, its floor included. Kemker's ideal is the ceiling on
     the first task; the linear readout adds deep forgetting and the replay gap.
     """
-    untrained = peers.get(("untrained", "", result.job.seed))
-    offline = peers.get(("offline", "", result.job.seed))
-    if result.job.offline or result.job.own_network:
-        untrained = offline = None
-    R = result.matrix(own_head(result.job)) if own_head(result.job) in result.accuracy else None
+    R = result.matrix(own_head(result.job))
     if R is not None and result.readouts and R.tasks > 1:
         yield _Name("", "deep_shallow", "shallow_forgetting"), shallow_forgetting(R)
     for readout, feature in product(result.readouts, result.features[:-1]):
         A = result.layer_matrix(feature, readout, untrained)
         if A is None or not result.test_sizes:
             continue
-        name = partial(_Name, head="", feature=feature, readout=readout)
         ceiling = offline.rows(feature, readout).get(offline.last) if offline else None
         ideal = float(ceiling.accuracy[result.job.tasks[0]]) if ceiling else None
         card = scorecard(A, ideal=ideal or None, test_sizes=result.test_sizes)
-        for paper, metric, value in card.rows():
-            if value is not None:
-                yield name(paper=paper, metric=metric), value
+        yield from _of_card(card, feature=feature, readout=readout)
         if readout == "linear" and R is not None and R.tasks > 1:
-            own = partial(name, paper="deep_shallow")
-            yield own(metric="deep_forgetting"), deep_forgetting(A)
-            yield own(metric="replay_gap"), replay_gap(R, A)
+            compared = {"deep_forgetting": deep_forgetting(A), "replay_gap": replay_gap(R, A)}
+            for metric, value in compared.items():
+                yield _Name("", "deep_shallow", metric, feature, readout), value
 
 
 def _of_costs(result: Result) -> Iterator[tuple[_Name, float]]:
@@ -208,13 +240,6 @@ def _of_costs(result: Result) -> Iterator[tuple[_Name, float]]:
     yield _Name("", "kemker", "model_size_mb"), costs[-1].kept_bytes / 1e6
 
 
-def _ideal(result: Result, offline: Result | None, head: Head) -> float | None:
-    """Return alpha_ideal: offline accuracy on the first session's test data, None without one."""
-    final = offline.accuracy[head].get(len(result.tasks)) if offline else None
-    # Offline has the tasks in base order.
-    return (float(final[result.job.tasks[0]]) or None) if final is not None else None
-
-
 def _cl(own: Mapping[_Name, SeedMean], report: ReportSpec) -> Iterator[tuple[_Name, SeedMean]]:
     """Yield CLscore and CLstability of a learner, under each head; own: its other metrics."""
     for head in report.heads:
@@ -226,7 +251,3 @@ def _cl(own: Mapping[_Name, SeedMean], report: ReportSpec) -> Iterator[tuple[_Na
         }
         for metric, score in cl_scores(criteria, report):
             yield _Name(head, "diaz_rodriguez", metric), score
-
-
-def _row(learner: str, name: _Name, found: SeedMean) -> MetricRow:
-    return MetricRow(learner=learner, **name._asdict(), **vars(found))

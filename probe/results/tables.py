@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.by_layer.jobs import Job, jobs_of, parts_of
-from probe.by_layer.kept import Results
-from probe.by_layer.plan import Plan, PlannedLearner
+from probe.by_layer.plan import Plan
+from probe.by_layer.store import Results
 from probe.errors import InputError
 from probe.files import discard, replacing
 from probe.metrics.murata import RETRAIN
 from probe.notes import constant
+from probe.registered import OwnMetric
 from probe.results.layers import layer_rows, start_rows
 from probe.results.result import Result, own_head, result_of
 from probe.results.run_directory import store_of
-from probe.results.scores import metric_rows
-from probe.results.user_metrics import UserMetrics, user_scores
+from probe.results.scores import metric_rows, user_scores
 from probe.tables.folder import KINDS
 from probe.tables.rows import (
     CostRow,
@@ -46,6 +46,8 @@ from probe.training.history import STUCK
 
 MAY_LACK = (*LAYERS, NOTES)
 """Tables that are written only if they have rows."""
+
+_OF_LEARNER = {"kind", "per_class", "total", "sampling"}  # columns of learners.csv
 
 DEAD = "all of its units are dead: each has the same value for every test example"
 
@@ -75,7 +77,7 @@ def finished(plan: Plan, job: Job, results: Results) -> Result:
 
 
 def tables_of(
-    plan: Plan, results: Sequence[Result], metrics: UserMetrics = ()
+    plan: Plan, results: Sequence[Result], metrics: Iterable[OwnMetric] = ()
 ) -> dict[str, Iterable[Any]]:
     """Return all tables by name from the finished measurements; metrics: user-defined ones.
 
@@ -86,9 +88,21 @@ def tables_of(
     return {
         "summary": summary_rows(results),
         "metrics": metric_rows(results, plan.report, metrics, by_first),
-        "learners": [_learner(name, own) for name, own in plan.learners.items() if own.listed],
-        "costs": (cost for result in results for cost in _costs(result)),
-        "times": (time for result in results for time in _times(result)),
+        "learners": [
+            LearnerRow(learner=name, **own.model_dump(include=_OF_LEARNER))
+            for name, own in plan.learners.items()
+            if own.listed
+        ],
+        "costs": (
+            CostRow(**result.job.columns, step=step, **asdict(cost))
+            for result in results
+            for step, cost in result.costs.items()
+        ),
+        "times": (
+            TimeRow(**result.job.columns, step=step, seconds=seconds)
+            for result in results
+            for step, seconds in result.seconds.items()
+        ),
         "layers": layer_rows(results),
         "starts": start_rows(results),
         "retraining": (epoch for result in results for epoch in _epochs(result)),
@@ -98,7 +112,7 @@ def tables_of(
     }
 
 
-def write_tables(plan: Plan, root: Path, metrics: UserMetrics = ()) -> None:
+def write_tables(plan: Plan, root: Path, metrics: Iterable[OwnMetric] = ()) -> None:
     """Write all tables of a run directory; those in MAY_LACK only if they have rows.
 
     Raises what `read_results` does, and NotWritten if a table cannot be written.
@@ -142,26 +156,14 @@ def measured_rows(plan: Plan, results: Iterable[Result]) -> Iterator[Row]:
     the report. F1 is of partial retraining after the last task.
     """
     for result in results:
-        row = partial(
-            Row,
-            scenario=plan.scenario,
-            network=plan.network,
-            learner=result.job.learner,
-            order=result.job.order,
-            seed=result.job.seed,
-        )
+        row = partial(Row, scenario=plan.scenario, network=plan.network, **result.job.columns)
         for head in plan.report.heads:
             for step, accuracies in result.accuracy[head].items():
                 cell = partial(row, measure="accuracy", step=step, head=head)
                 yield from _per_task(cell, result, accuracies)
-        for reading, found in result.behind.items():
-            cell = partial(
-                row,
-                feature=reading.feature,
-                depth=found.depth,
-                step=reading.step,
-                readout=reading.readout,
-            )
+        for reading, found in result.downstream.items():
+            at = {"step": reading.step, "feature": reading.feature, "readout": reading.readout}
+            cell = partial(row, depth=found.depth, **at)
             yield cell(measure="pra", value=found.pra)
             yield from _per_task(partial(cell, measure="accuracy"), result, found.accuracy)
         for step, found in result.output.items():
@@ -169,73 +171,38 @@ def measured_rows(plan: Plan, results: Iterable[Result]) -> Iterator[Row]:
             yield output(measure="pra", value=found.pra)
         for feature, found in result.retrained.items():
             inner = "" if feature == result.features[-1] else RETRAIN
-            cell = partial(row, feature=feature, depth=found.depth, readout=inner)
-            cell = partial(cell, step=result.last)
-            yield from _per_task(partial(cell, measure="f1"), result, found.f1)
+            at = {"step": result.last, "feature": feature, "readout": inner}
+            cell = partial(row, depth=found.depth, measure="f1", **at)
+            yield from _per_task(cell, result, found.f1)
 
 
-def _learner(name: str, own: PlannedLearner) -> LearnerRow:
-    """Return a learner's row with its kind and exemplars."""
-    return LearnerRow(
-        learner=name,
-        kind=own.kind,
-        per_class=own.per_class,
-        total=own.total,
-        sampling=own.sampling,
-    )
-
-
-def _costs(result: Result) -> Iterator[CostRow]:
-    """Yield a row for the cost of each task of a job."""
-    job = result.job
-    for step, cost in result.costs.items():
-        numbers = asdict(cost)
-        yield CostRow(learner=job.learner, order=job.order, seed=job.seed, step=step, **numbers)
-
-
-def _times(result: Result) -> Iterator[TimeRow]:
-    """Yield a row for the seconds that each task of a job took to learn."""
-    job = result.job
-    for step, seconds in result.seconds.items():
-        yield TimeRow(
-            learner=job.learner, order=job.order, seed=job.seed, step=step, seconds=seconds
-        )
-
-
-def _notes(result: Result, metrics: UserMetrics) -> Iterator[NoteRow]:
+def _notes(result: Result, metrics: Iterable[OwnMetric]) -> Iterator[NoteRow]:
     """Yield a row for each note on a job's measurements, those on the learner first."""
-    run = partial(NoteRow, learner=result.job.learner, order=result.job.order, seed=result.job.seed)
+    run = partial(NoteRow, **result.job.columns)
     for step in sorted(result.stuck):
         yield run(feature="", step=step, note=STUCK)
     for step, found in result.output.items():
         if step and found.constant is not None:
             yield run(feature="", step=step, note=constant(found.constant))
-    R = result.matrix(own_head(result.job)) if own_head(result.job) in result.accuracy else None
-    if R is not None:
-        for note in user_scores(R, metrics).notes:
+    if (R := result.matrix(own_head(result.job))) is not None:
+        for note in user_scores(R, metrics)[1]:
             yield run(feature="", step=result.last, note=note)
     for reading, values in result.diagnostics.items():
         if values["dead"] == 1:
             yield run(feature=reading.feature, step=reading.step, note=DEAD)
-    for reading, behind in result.behind.items():
+    for reading, found in result.downstream.items():
         at = partial(run, feature=reading.feature, step=reading.step, readout=reading.readout)
-        yield from (at(note=note) for note in behind.notes)
+        yield from (at(note=note) for note in found.notes)
 
 
 def _epochs(result: Result) -> Iterator[RetrainingRow]:
     """Yield a row for each epoch of a job's retrainings, the longest of each feature and step."""
-    longest = {(r.feature, r.step, r.reestimated): r for r in result.behind if r.base == RETRAIN}
+    each = result.downstream
+    longest = {(r.feature, r.step, r.reestimated): r for r in each if r.base == RETRAIN}
     for reading in longest.values():
-        row = partial(
-            RetrainingRow,
-            learner=result.job.learner,
-            order=result.job.order,
-            seed=result.job.seed,
-            step=reading.step,
-            feature=reading.feature,
-            readout=reading.readout,
-        )
-        if history := result.behind[reading].history:
+        at: dict[str, Any] = {"step": reading.step, "feature": reading.feature}
+        row = partial(RetrainingRow, **result.job.columns, **at, readout=reading.readout)
+        if history := each[reading].history:
             accuracies = (float("nan"), *history.accuracies)
             for epoch, (loss, accuracy) in enumerate(zip(history.losses, accuracies, strict=True)):
                 yield row(epoch=epoch, loss=loss, accuracy=accuracy)
@@ -244,15 +211,9 @@ def _epochs(result: Result) -> Iterator[RetrainingRow]:
 def _diagnostics(result: Result) -> Iterator[DiagnosticRow]:
     """Yield a row for each number that describes a feature of a job's last network."""
     for reading, values in result.diagnostics.items():
-        row = partial(
-            DiagnosticRow,
-            learner=result.job.learner,
-            order=result.job.order,
-            seed=result.job.seed,
-            step=reading.step,
-            feature=reading.feature,
-            depth=1 + result.features.index(reading.feature),
-        )
+        at: dict[str, Any] = {"step": reading.step, "feature": reading.feature}
+        depth = 1 + result.features.index(reading.feature)
+        row = partial(DiagnosticRow, **result.job.columns, **at, depth=depth)
         yield from (row(measure=name, value=value) for name, value in values.items())
 
 

@@ -18,11 +18,10 @@ from probe.batch import Value, tensors
 from probe.by_layer.engine import one_thread
 from probe.by_layer.heads import evaluated
 from probe.by_layer.jobs import Job
-from probe.by_layer.kept import Results
 from probe.by_layer.measurement import Measurement, Spent
 from probe.by_layer.networks import Offline
 from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
-from probe.by_layer.store import Store
+from probe.by_layer.store import Results, Store
 from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import located

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from probe import Analysis, Examples, Measure, Model, partial_retrain
 from probe.metrics.counts import Counts
 from probe.readouts.readout import Knn, Linear
 from probe.results.evaluations import At
+from probe.results.tables import DEAD
 from probe.training.batch_norm import reestimated
 from tests.probe.by_layer.nets import (
     BEHIND,
@@ -37,13 +39,6 @@ HIDDEN = list(product(READOUTS, BEHIND))
 CONTROLS = {"untrained": fresh(), "offline": offline()}
 
 
-@pytest.fixture(scope="module")
-def whole() -> Analysis:
-    """An analysis with all rows of retraining, and controls."""
-    measure = Measure(steps={"retrain": "all"}, seeds=2)
-    return analyzed({1: finetuned(1), 3: finetuned(3)}, readouts=measure, **CONTROLS)
-
-
 def predicted(model: nn.Module, classes: int = 10) -> torch.Tensor:
     """The predictions among the first classes, with nothing of ours."""
     with torch.no_grad():
@@ -58,15 +53,12 @@ def accuracies(model: nn.Module, classes: int = 10) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("prefix", "output", "control"),
-    [(fresh, offline, "floor"), (offline, fresh, "ceiling")],
-    ids=["untrained", "offline"],
+    ("prefix", "output", "control"), [(fresh, offline, "floor"), (offline, fresh, "ceiling")]
 )
 def test_the_prefix_of_a_control_has_its_accuracy_whatever_follows(
-    prefix: object, output: object, control: str
+    prefix: Any, output: Any, control: str
 ) -> None:
-    last = with_output_of(prefix(), output())  # type: ignore[operator]
-    found = analyzed({3: last}, readouts=Measure(seeds=3), **CONTROLS)
+    found = analyzed({3: with_output_of(prefix(), output())}, **CONTROLS)
     own, other = rows(found, "accuracy"), rows(found, control)
     assert [own[key].value for key in HIDDEN] == [other[key].value for key in HIDDEN]
     assert own["retrain", "output"].value != other["retrain", "output"].value
@@ -75,30 +67,29 @@ def test_the_prefix_of_a_control_has_its_accuracy_whatever_follows(
     assert known == {0.0 if control == "floor" else 1.0}
 
 
-def test_an_unchanged_network_has_forgotten_nothing_and_a_changed_one_has() -> None:
+def test_an_unchanged_network_has_forgotten_nothing_and_a_changed_one_has(whole: Analysis) -> None:
     every = Measure(steps={"retrain": "all"})
     same = analyzed(dict.fromkeys((0, 1, 3), finetuned()), readouts=every)
-    other = analyzed({1: finetuned(1), 3: finetuned()}, readouts=every)
     for place in (None, 1, 2, 3):
         forgotten = rows(same, "forgotten", place)
         # At the output fewer classes compete after the first task than after all.
         assert {forgotten[key].value for key in HIDDEN} == {0.0}
-    forgotten = rows(other, "forgotten", 1)
+    forgotten = rows(whole, "forgotten", 1)
     assert min(forgotten[readout, "relu2"].value for readout in READOUTS) > 0.05
     assert forgotten["retrain", "output"].value > 0.5
 
 
-@pytest.mark.parametrize("readout", READOUTS)
-def test_at_the_output_it_is_the_accuracy_matrix_bit_for_bit(whole: Analysis, readout: str) -> None:
-    at_output = whole.matrix("output", readout).values
-    np.testing.assert_array_equal(at_output, whole.R.values)
+def test_at_the_output_it_is_the_accuracy_matrix_bit_for_bit(whole: Analysis) -> None:
+    for readout in READOUTS:
+        at_output = whole.matrix("output", readout).values
+        np.testing.assert_array_equal(at_output, whole.R.values)
+        np.testing.assert_array_equal(whole.ceiling("output", readout), accuracies(offline()))
+        assert not np.array_equal(whole.matrix("relu2", readout).values[3], at_output[3])
     # Only the classes seen so far compete.
-    np.testing.assert_array_equal(at_output[1], accuracies(finetuned(1), classes=3))
-    np.testing.assert_array_equal(at_output[3], accuracies(finetuned()))
-    np.testing.assert_array_equal(whole.ceiling("output", readout), accuracies(offline()))
-    assert np.isnan(at_output[2]).all()
+    np.testing.assert_array_equal(whole.R.values[1], accuracies(finetuned(1), classes=3))
+    np.testing.assert_array_equal(whole.R.values[3], accuracies(finetuned()))
+    assert np.isnan(whole.R.values[2]).all()
     assert whole.own[3].counts == Counts.of(digits()[1].y, predicted(finetuned()), 10)
-    assert not np.array_equal(whole.matrix("relu2", readout).values[3], at_output[3])
 
 
 def test_downstream_of_a_feature_retraining_is_the_protocol_for_one_model(whole: Analysis) -> None:
@@ -139,27 +130,27 @@ def test_evaluations_keep_counts_and_what_was_right_and_cells_are_means(whole: A
 
 
 def test_the_untrained_network_is_row_0_and_the_floor(whole: Analysis) -> None:
-    again = analyzed({0: fresh(), 3: finetuned()}, offline=offline(), readouts=Measure(seeds=2))
-    for readout, feature in product(READOUTS, FEATURES):
-        floor = whole.matrix(feature, readout).values[0]
-        np.testing.assert_array_equal(again.matrix(feature, readout).values[0], floor)
-        right = whole.right(0, feature, readout)
-        assert rows(whole, "floor")[readout, feature].value == pytest.approx(right.mean())
+    again = analyzed({0: fresh(), 3: finetuned()}, readouts=["linear"])
+    for feature in FEATURES:
+        floor = whole.matrix(feature, "linear").values[0]
+        np.testing.assert_array_equal(again.matrix(feature, "linear").values[0], floor)
+        right = whole.right(0, feature, "linear")
+        assert rows(whole, "floor")["linear", feature].value == pytest.approx(right.mean())
 
 
 def test_a_dead_layer_is_flagged_and_a_living_one_is_not() -> None:
-    dead = offline()
+    dead = copy.deepcopy(offline())
     with torch.no_grad():
         dead.get_submodule("hidden2").bias.fill_(-1e3)
-    found = analyzed({3: dead}, **CONTROLS)
+    found = analyzed({3: dead}, offline=offline(), readouts=Measure(seeds=2))
     assert found.dead_units[3, "relu2"] == 1.0
     assert max(found.dead_units[3, "relu1"], found.dead_units["offline", "relu2"]) < 1
-    told = [note for note in found.notes if "dead" in note or "predicts" in note]
-    assert told
-    for note in told:
-        assert note.startswith("model, ")
-        assert "relu1" not in note
-    assert sum("relu2" in note and "units are dead" in note for note in told) == 1
+    notes = [note for note in found.tables()["notes"] if note.learner == "model"]
+    flagged = {(n.seed, n.feature, n.readout) for n in notes if n.note == DEAD}
+    assert flagged == {(0, "relu2", ""), (1, "relu2", "")}
+    constant = {(n.feature, n.readout) for n in notes if n.note.startswith("it predicts")}
+    assert constant == {("", ""), ("relu2", "retrain"), ("relu2", "linear")}
+    assert f"model, relu2, after 3 tasks, in 2 runs: {DEAD}" in found.notes
 
 
 def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs() -> None:
@@ -198,15 +189,13 @@ def test_on_shuffled_labels_readouts_are_at_chance_and_on_true_ones_above() -> N
         assert low <= min(scores) <= max(scores) <= high
 
 
-def test_one_seed_has_no_intervals_and_several_have() -> None:
-    one, two = (
-        analyzed({3: finetuned()}, readouts=Measure(seeds=seeds), **CONTROLS) for seeds in (1, 2)
-    )
-    measured = [row for row in two.layers() if row.quantity != "chance"]
+def test_one_seed_has_no_intervals_and_several_have(whole: Analysis) -> None:
+    one = analyzed({3: finetuned()}, readouts=["linear"])
+    measured = [row for row in whole.layers() if row.quantity != "chance"]
     assert all(math.isnan(row.low) and math.isnan(row.high) for row in one.layers())
     assert not any(math.isnan(row.low) for row in measured if row.value == row.value)
     assert "[" not in str(one)
-    assert "the intervals cover retrainings" in str(two)
+    assert "the intervals cover retrainings" in str(whole)
 
 
 def test_the_networks_are_not_changed() -> None:
@@ -220,10 +209,8 @@ def test_the_networks_are_not_changed() -> None:
 
 
 def test_features_are_taken_by_depth_in_whatever_order_they_are_named() -> None:
-    turned, plain = (
-        analyzed({3: offline()}, features=features, readouts=[Linear(C=0.5)])
-        for features in (FEATURES[::-1], FEATURES)
-    )
+    given = {"models": {3: offline()}, "readouts": [Linear(C=0.5)]}
+    turned, plain = (analyzed(**given, features=each) for each in (FEATURES[::-1], FEATURES))
     assert turned.features == plain.features == tuple(FEATURES)
     assert list(map(repr, turned.layers())) == list(map(repr, plain.layers()))
 
@@ -243,19 +230,18 @@ class Named(nn.Module):
 
 def test_models_are_called_and_read_as_they_want_it() -> None:
     train, test = (Examples({"pixels": each.x}, each.y) for each in digits())
-    plain = analyzed({3: finetuned()}, untrained=fresh(), features=BEHIND, readouts=["linear"])
+    plain = analyzed({3: finetuned()}, untrained=fresh(), features=["relu1"], readouts=["linear"])
     found = analyzed(
         Model({3: Named(finetuned())}, output="scores", classes=range(2, 12)),
         untrained=Named(fresh()),
-        features=[f"net.{name}" for name in BEHIND],
+        features=["net.relu1"],
         readouts=["linear"],
         train=train,
         test=test,
     )
     np.testing.assert_array_equal(found.R.values, plain.R.values)
-    for one, other in zip(plain.features, found.features, strict=True):
-        expected = plain.matrix(one, "linear").values
-        np.testing.assert_array_equal(found.matrix(other, "linear").values, expected)
+    expected = plain.matrix("relu1", "linear").values
+    np.testing.assert_array_equal(found.matrix("net.relu1", "linear").values, expected)
 
 
 class Scaled(nn.Sequential):
@@ -270,20 +256,7 @@ class Scaled(nn.Sequential):
 
 
 def test_where_no_fresh_network_can_be_drawn_there_is_no_floor() -> None:
-    found = analyzed({3: Scaled(finetuned())}, features=["1", "3"], offline=Scaled(offline()))
+    found = analyzed({3: Scaled(finetuned())}, features=["1"], offline=Scaled(offline()))
     assert np.isnan(found.matrix("1", "linear").values[0]).all()
     assert np.isfinite(found.ceiling("1", "linear")).all()
     assert np.isfinite(found.matrix("1", "retrain").values[3]).all()
-
-
-def test_text_has_a_line_for_each_feature_and_says_where_forgetting_starts(
-    whole: Analysis,
-) -> None:
-    tables = str(whole).split("readout ")[1:]
-    assert [table.split(",")[0] for table in tables] == list(READOUTS)
-    for table in tables:
-        _, titles, *lines = table.splitlines()
-        assert titles.split()[:4] == ["feature", "accuracy", "floor", "ceiling"]
-        assert [line.split()[0] for line in lines[:3]] == FEATURES
-        assert float(lines[2].split()[1]) == pytest.approx(100 * whole.R.values[3].mean(), abs=10)
-        assert lines[3].startswith("model: ")

@@ -33,12 +33,13 @@ def model(**given: Any) -> probe.Model:
 
 def test_what_is_kept_is_what_is_in_memory(tmp_path: Path) -> None:
     """Rows are compared for all ways in `tests/scenarios/commands/test_one_table.py`."""
-    given = {"offline": "train", "readouts": probe.Measure(seeds=2, budget=(1, 2))}
+    measure = probe.Measure(readouts=["retrain"], seeds=2, budget=(1, 2))
+    given = {"offline": "train", "readouts": measure, "features": ["relu1"]}
     here, there = analyzed(model(), **given), analyzed(model(), **given, out=tmp_path / "run")
     assert str(there) == str(here)
     assert there.evaluations == here.evaluations
     assert there.rows() == probe.load(tmp_path / "run").rows() == here.rows()
-    assert here.readouts == ("retrain", "retrain@2", "linear")
+    assert here.readouts == ("retrain", "retrain@2")
 
 
 def test_files_leave_nothing_without_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +68,7 @@ class Stopping:
 def test_what_ctrl_c_stopped_goes_on_to_the_same_tables(tmp_path: Path) -> None:
     call = Stopping()
     models = probe.Model({step: finetuned(step) for step in (1, 2, 3)}, call=call)
-    given = {"models": models, "readouts": ["linear"]}
+    given = {"models": models, "readouts": ["ncm"]}
     analyzed(**given, out=tmp_path / "whole")
     every, stops, finished = call.calls, 0, set[Path]()
     for _ in range(20):
@@ -82,14 +83,14 @@ def test_what_ctrl_c_stopped_goes_on_to_the_same_tables(tmp_path: Path) -> None:
             break
     assert stops
     assert tables(tmp_path / "run") == tables(tmp_path / "whole")
-    # What was finished was not done again.
+    # Finished measurements were not made again.
     assert call.calls < 2 * every // 3
 
 
 def test_another_request_in_one_folder_shows_its_own_tables(tmp_path: Path) -> None:
-    analyzed(model(), readouts=["linear"], out=tmp_path / "run")
-    second = analyzed(model(), readouts=["ncm"], out=tmp_path / "run")
-    assert second.rows() == analyzed(model(), readouts=["ncm"]).rows()
+    knn, ncm = ({"readouts": [name], "features": ["relu1"]} for name in ("knn", "ncm"))
+    analyzed(model(), **knn, out=tmp_path)
+    assert analyzed(model(), **ncm, out=tmp_path).rows() == analyzed(model(), **ncm).rows()
 
 
 def test_what_is_no_run_directory_is_left_as_it_was(tmp_path: Path) -> None:
@@ -111,12 +112,12 @@ def _signed(sign: int, model: nn.Module, x: Any) -> Any:
         ({"classes": range(10)}, {"classes": range(9, -1, -1)}),
         tuple({"call": partial(_signed, sign)} for sign in (1, -1)),
     ],
-    ids=["classes", "what a function holds"],
+    ids=["classes", "call"],
 )
 def test_another_way_to_the_logits_is_measured_anew(tmp_path: Path, changes: Any) -> None:
     """Their source is the same: the results in the directory are not."""
     given = {"readouts": ["ncm"]}
-    one, two = (analyzed(model(**each), **given, out=tmp_path / "run") for each in changes)
+    one, two = (analyzed(model(**each), **given, out=tmp_path) for each in changes)
     assert one.rows() != two.rows() == analyzed(model(**changes[1]), **given).rows()
 
 

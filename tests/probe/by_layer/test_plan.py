@@ -1,14 +1,13 @@
 """The plan: jobs, their parts and readings, and what decides the name of each."""
 
 import json
+import re
 
 import pytest
 
 from probe.by_layer.jobs import jobs_of, parts_of, peers_of, readings_of
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
-from scenarios.study.source import check_study
-from scenarios.study.spec import Study
 from tests.scenarios.study.toy import CHANGES, made_plan, named_plan, study as tiny
 
 RAW = {
@@ -20,10 +19,6 @@ RAW = {
 }
 T = 5
 TASKS = tuple((str(k), (2 * k, 2 * k + 1)) for k in range(T))
-
-
-def study(probing=None, **changes):
-    return check_study({**RAW, "probing": probing or {}, **changes}, "tiny")
 
 
 def plan(probing=None, **changes) -> Plan:
@@ -47,12 +42,12 @@ def read(of, learner, feature="hidden1"):
     return found
 
 
-@pytest.mark.parametrize(("table", "name", "value"), CHANGES)
-def test_every_plan_and_study_reads_back_from_json(table, name, value):
-    given = tiny(table, name, value)
-    assert Study.model_validate(json.loads(json.dumps(given.model_dump(mode="json")))) == given
-    mine = made_plan(given)
-    assert Plan.model_validate(json.loads(json.dumps(mine.model_dump(mode="json")))) == mine
+def test_every_plan_and_study_reads_back_from_json():
+    for change in CHANGES:
+        given = tiny(*change)
+        for one in (given, made_plan(given)):
+            record = json.loads(json.dumps(one.model_dump(mode="json")))
+            assert type(one).model_validate(record) == one
 
 
 @pytest.mark.parametrize(
@@ -62,17 +57,15 @@ def test_every_plan_and_study_reads_back_from_json(table, name, value):
         ("all", True, (1, 2, 3, 4, 5)),
         ("last", False, (5,)),
         ([0], True, ()),
-        ([0, 5], True, (5,)),
         ([1, 3], False, (1, 3)),
     ],
 )
 def test_steps_are_a_rule_or_a_list_and_may_stand_alone(steps, control, own):
-    short = study({"readouts": {"ncm": steps}})
-    assert short == study({"readouts": {"ncm": {"steps": steps}}})
     given = plan({"readouts": {"ncm": steps}})
+    assert given == plan({"readouts": {"ncm": {"steps": steps}}})
     assert given.at("ncm") == (control, own)
     # The floor is a learner where something is measured before any task.
-    assert ("untrained" in short.everyone) == ("untrained" in given.learners) == control
+    assert ("untrained" in given.learners) == control
 
 
 def test_each_learner_is_read_at_the_steps_of_the_study_and_the_controls_once():
@@ -100,28 +93,20 @@ def test_a_last_network_is_compared_with_each_of_its_own_and_with_the_controls()
     given = plan()
     peers = {learner: peers_of(given, job(given, learner)) for learner in given.learners}
     after = [f"step-{step}" for step in range(1, T)]
-    assert peers == {
-        "finetune": [*after, "untrained", "offline"],
-        "offline": ["untrained"],
-        "untrained": [],
-    }
-    alone = plan(learners={"untrained": {}})
-    assert list(alone.learners) == ["untrained"]
-    assert job(alone, "untrained").steps == (0,)
+    assert peers.pop("finetune") == [*after, "untrained", "offline"]
+    assert peers == {"offline": ["untrained"], "untrained": []}
 
 
 def test_parts_come_step_by_step_the_evaluation_first_and_each_has_its_name():
-    given = plan({"readouts": {"retrain": "all", "linear": "all", "ncm": "all"}, "budget": [1, 2]})
-    for learner in given.learners:
-        names = parts_of(given, job(given, learner))
-        assert len(set(names)) == len(names)
-        step = -1
-        for part in names:
-            if part.startswith("step-"):
-                step = int(part.removeprefix("step-"))
-            else:
-                last = part.startswith("feature-") and step == T
-                assert last or part.startswith(f"row-{step}.")
+    given = plan({"readouts": {"retrain": "all", "ncm": "all"}, "budget": [1, 2]})
+    names = parts_of(given, job(given, "finetune"))
+    assert len(set(names)) == len(names)
+    numbers = (re.match(r"(?:step|row)-(\d)", name) for name in names)
+    steps = [int(number[1]) if number else T for number in numbers]
+    assert steps == sorted(steps)
+    assert [names[steps.index(step)] for step in range(T + 1)] == [
+        f"step-{k}" for k in range(T + 1)
+    ]
     # The last row of retraining alone has the name that it always had.
     assert parts(given, "finetune", "feature-") == {"feature-hidden1", "feature-hidden2"}
     assert not parts(given, "offline", "feature-")
@@ -142,15 +127,8 @@ def test_variants_are_named_by_their_budget_and_statistics():
 @pytest.mark.parametrize(
     ("changes", "learner", "moved"),
     [
-        *(
-            ({"probing": {key: value}}, None, set())
-            for key, value in (
-                ("readouts", {"retrain": "all", "linear": "all"}),
-                ("budget", [1, 2]),
-                ("batch_norm", "reestimated"),
-                ("checkpoints", "all"),
-            )
-        ),
+        ({"probing": {"readouts": {"retrain": "all", "linear": "all"}}}, None, set()),
+        ({"probing": {"budget": [1, 2], "batch_norm": "reestimated"}}, None, set()),
         ({"probing": {"readouts": {"retrain": {}, "linear": {"C": 2.0}}}}, None, {"linear"}),
         # What the fingerprint of the controls does not hold.
         ({"retraining": {}}, None, set()),
@@ -175,13 +153,12 @@ def test_only_results_that_depend_on_a_setting_have_another_name_with_it(changes
 def test_no_two_jobs_share_a_folder():
     orders = {"0": [1, 2, 3, 4, 5], "0-seed-0": [2, 1, 3, 4, 5]}
     learners = {"finetune-order-0": {"kind": "er"}, "finetune": {}, "offline": {}}
-    jobs = jobs_of(plan(orders=orders, learners=learners, seeds=12))
+    jobs = jobs_of(plan(orders=orders, learners=learners, seeds=2))
     # Two learners with two orders each, offline and the floor.
-    assert len(jobs) == 12 * (2 + 2 + 1 + 1)
+    assert len(jobs) == 2 * (2 + 2 + 1 + 1)
     assert len({job.name for job in jobs}) == len(jobs)
 
 
 def test_steps_that_the_stream_does_not_have_are_refused_with_their_table():
     with pytest.raises(InputError, match=r"probing\.readouts\.ncm\.steps: .* from 0 to 5, got 6"):
         jobs_of(plan({"readouts": {"ncm": [0, 6]}}))
-    assert jobs_of(plan({"readouts": {"ncm": [0, 5]}}))

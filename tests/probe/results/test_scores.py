@@ -14,8 +14,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import SeedMean
 from probe.registered import OwnMetric
 from probe.results.result import result_of
-from probe.results.scores import cl_scores, metric_rows
-from probe.results.user_metrics import user_scores
+from probe.results.scores import cl_scores, metric_rows, user_scores
 from tests.scenarios.study.toy import measurement, named_plan
 
 PLAN = named_plan(
@@ -133,7 +132,8 @@ def test_a_user_defined_metric_without_a_finite_number_has_a_note() -> None:
         "words": lambda _: "much",
     }
     R = AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]])
-    scores = user_scores(R, [OwnMetric(name=name, score=score) for name, score in each.items()])
-    assert scores.values == {"worst": 0.25}
-    assert [note.split()[2] for note in scores.notes] == ["none", "endless", "fails", "words"]
-    assert scores.notes[2] == "the metric fails raised KeyError: 3"
+    metrics = [OwnMetric(name=name, score=score) for name, score in each.items()]
+    values, notes = user_scores(R, metrics)
+    assert values == {"worst": 0.25}
+    assert [note.split()[2] for note in notes] == ["none", "endless", "fails", "words"]
+    assert notes[2] == "the metric fails raised KeyError: 3"

@@ -158,8 +158,8 @@ class OwnCode:
         build = load_callable(self.network, "a function that makes the network")
         what = "a function of the network and a batch"
         call = load_callable(self.call, what) if self.call else None
-        marked = [own for own in marks_of(build) if isinstance(own, OwnNetwork)]
-        own = marked[0] if marked else OwnNetwork(name=_short(self.network), build=build)
+        marked = (own for own in marks_of(build) if isinstance(own, OwnNetwork))
+        own = next(marked, OwnNetwork(name=_short(self.network), build=build))
         output = own.output if self.output is None else self.output
         return replace(own, output=output, call=call or own.call)
 
@@ -168,8 +168,8 @@ class OwnCode:
         if self.data.endswith(RECORDED):
             return OwnData(name=_short(self.data), load=partial(load_data, Path(self.data)))
         load = load_callable(self.data, "a function that returns (train, test)")
-        marked = [own for own in marks_of(load) if isinstance(own, OwnData)]
-        own = marked[0] if marked else OwnData(name=_short(self.data), load=load)
+        marked = (own for own in marks_of(load) if isinstance(own, OwnData))
+        own = next(marked, OwnData(name=_short(self.data), load=load))
         return replace(own, class_order=self.class_order) if self.class_order else own
 
     def _typed(self) -> Iterator[tuple[Own, ModuleType | None]]:

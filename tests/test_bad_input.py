@@ -60,7 +60,7 @@ def test_every_refusal_of_the_command_line_has_a_case():
     tests = [__file__, *(f"{commands}/test_{name}.py" for name in ("init", "model_command"))]
     script = [sys.executable, "-m", "tests.bad_input.places", *tests, "-m", "not slow"]
     done = subprocess.run(script, cwd=Path(__file__).parents[1], capture_output=True, text=True)
-    rooms = ("scenarios/commands/", "scenarios/options.py", "scenarios/model_options.py")
+    rooms = ("scenarios/commands/", "scenarios/options.py")
     assert "places reached" in done.stdout
     assert [line for line in done.stdout.splitlines() if line.startswith(rooms)] == []
 

@@ -19,8 +19,7 @@ import pytest
 import torch
 
 from probe.tables.run_directory import LAYERS, NOTES
-from scenarios.model_options import ModelOptions
-from scenarios.options import RunOptions
+from scenarios.options import ModelOptions, RunOptions
 from tests.scenarios.tiny_run import contents
 
 MODULE = "own_nets"

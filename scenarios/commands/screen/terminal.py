@@ -6,12 +6,14 @@ they are shown. All commands run inside `printed`.
 
 import io
 import json
-import math
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 READER_GONE = 141
 """The exit code of a process whose reader is gone, as if SIGPIPE had ended it."""
@@ -27,6 +29,11 @@ def printable(text: str) -> str:
     er\x1b[2J \u202eexe
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def show_line(console: "Console", text: str) -> None:
+    """Print a text in one piece, which may be copied, made `printable`."""
+    console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
@@ -53,20 +60,9 @@ def printed() -> Iterator[None]:
 
 
 def print_json(record: object) -> None:
-    """Print one JSON object, with null in place of NaN; record: JSON values."""
-    print(json.dumps(_without_nan(record), indent=2, allow_nan=False))
-
-
-def _without_nan(value: object) -> object:
-    """Return a value with None in place of every number that JSON lacks."""
-    match value:
-        case dict():
-            return {name: _without_nan(entry) for name, entry in value.items()}
-        case list() | tuple():
-            return [_without_nan(entry) for entry in value]
-        case float() if not math.isfinite(value):
-            return None
-    return value
+    """Print one JSON object, with null in place of NaN and Inf; record: JSON values."""
+    plain = json.loads(json.dumps(record), parse_constant=lambda name: None)
+    print(json.dumps(plain, indent=2))
 
 
 def say(sentence: str) -> None:

@@ -9,7 +9,7 @@ import torch
 from probe.cut.candidates import candidates
 from probe.seeding import stream
 from scenarios.networks import ARCHITECTURES, build_network
-from scenarios.user_model import current_folder, load_model
+from scenarios.user_model import importing, load_model
 
 MINE = """
 from torch import nn
@@ -143,7 +143,7 @@ def test_a_network_of_ours_by_its_name_has_what_candidates_says(layers):
 def test_a_factory_draws_the_same_weights_every_time_and_nothing_from_the_global_stream(layers):
     layers("mine:made")
     before = torch.get_rng_state()
-    with current_folder():
+    with importing("mine"):
         first, second = load_model("mine:mixing"), load_model("mine:mixing")
     assert first is not second
     assert torch.equal(first[0].weight, second[0].weight)

@@ -30,17 +30,16 @@ def __getattr__(name):
     raise AttributeError(name)
 """
 
-NAMED = ("toml_trap", "toml_trap:build", "./toml_trap.py:build", "{folder}/toml_trap.py", "own")
+NAMED = ("toml_trap", "./toml_trap.py:build", "{folder}/toml_trap.py", "own")
 """Ways to name the file that other tools would import."""
 
 # Every key of a study's file that takes a name, and in which @ stands for it.
 REFUSED: dict[str, str] = {
     **dict.fromkeys(
         (
-            *("scenario.data", "scenario.kind", "network.name", "storage", "orders"),
-            *("training.optimizer", "training.init", "training.schedule", "training.precision"),
-            *("retraining.init", "probing.batch_norm", "probing.checkpoints", "report.mean"),
-            *("probing.readouts.linear", "probing.readouts.retrain", "load", "plugins"),
+            *("scenario.data", "scenario.kind", "network.name", "storage", "orders", "load"),
+            *("training.optimizer", "training.init", "retraining.init", "probing.batch_norm"),
+            *("report.mean", "probing.readouts.linear"),
         ),
         '"@"',
     ),

@@ -27,6 +27,7 @@ from scenarios.data.datasets import load
 from scenarios.options import ModelOptions, names
 from scenarios.own_code import REGISTRY, OwnCode, source_of
 from scenarios.study.own import OURS
+from scenarios.study.preflight import examples_of
 from scenarios.user_model import build_model
 
 
@@ -82,10 +83,9 @@ class GivenOrigin:
     def caches(self, plan: Plan, cache: CacheSettings) -> dict[str, tuple[Allocation, ...]]:
         """Return where jobs keep their features' values, for the network."""
         asked = self._request(torch.device("cpu"))
-        tasks = asked.scenario.tasks
-        sizes = sum(len(t.train) for t in tasks), sum(len(t.test) for t in tasks)
         features = next(iter(plan.learners.values())).features[:-1]
-        call, sample = asked.model.model_call, first(tasks[0].test.x, SAMPLE)
+        call, sample = asked.model.model_call, first(asked.scenario.tasks[0].test.x, SAMPLE)
+        sizes = examples_of(asked.scenario)
         blank = asked.networks.blank()
         return {
             self.network: cache_plan(

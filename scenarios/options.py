@@ -81,8 +81,7 @@ class JobOptions:
         if self.recompute not in (None, "changed"):
             raise InputError(f"--recompute expects changed, got {self.recompute!r}")
         if self.workers is not None and not 1 <= self.workers <= _MOST_WORKERS:
-            bound = "1 or more" if self.workers < 1 else f"{_MOST_WORKERS} or less"
-            raise InputError(f"--workers must be {bound}, got {self.workers}")
+            raise InputError(f"--workers must be 1 to {_MOST_WORKERS}, got {self.workers}")
         # An unreadable value is refused at once, not when it is used.
         _ = self.part, self.cache_bytes
 
@@ -144,10 +143,10 @@ class RunOptions(JobOptions):
                 "--shard is for processes without Ray, which distributes the jobs itself: leave "
                 "one of the two out"
             )
-        ray = {"--ray-address": self.ray_address, "--gpus-per-job": self.gpus_per_job}
-        if self.executor != "ray":
-            for flag in (flag for flag, value in ray.items() if value is not None):
-                raise InputError(f"{flag} is for Ray: add --executor ray, or leave it out")
+        if self.executor != "ray" and (self.ray_address, self.gpus_per_job) != (None, None):
+            raise InputError(
+                "--ray-address, --gpus-per-job are for Ray: add --executor ray, or leave them out"
+            )
         if self.ray_address is not None and not re.fullmatch(_ADDRESS, self.ray_address):
             raise InputError(
                 f"--ray-address expects HOST:PORT, ray://HOST:PORT or auto, got "

@@ -145,7 +145,12 @@ class OwnCode:
             opened.enter_context(loaded(self.loads, taken))
             for target in filter(None, (self.network, self.call, self.data)):
                 opened.enter_context(importing(target))
-            for own, module in self._typed():
+            typed = list[tuple[Own, ModuleType | None]]()
+            if self.network:
+                typed.append((self.typed_network(), imported(self.network.rpartition(":")[0])))
+            if self.data:
+                typed.append((self.typed_data(), None))
+            for own, module in typed:
                 # It may be marked in a file that is loaded, too.
                 if own.name not in REGISTRY.table(own)[1]:
                     opened.enter_context(registered(own, hash_of(own, module), taken))
@@ -171,13 +176,6 @@ class OwnCode:
         marked = (own for own in marks_of(load) if isinstance(own, OwnData))
         own = next(marked, OwnData(name=_short(self.data), load=load))
         return replace(own, class_order=self.class_order) if self.class_order else own
-
-    def _typed(self) -> Iterator[tuple[Own, ModuleType | None]]:
-        """Yield the network and data that were typed, each with the module that was named."""
-        if self.network:
-            yield self.typed_network(), imported(self.network.rpartition(":")[0])
-        if self.data:
-            yield self.typed_data(), None
 
 
 _OPEN: list[OwnCode] = []

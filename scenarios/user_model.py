@@ -83,26 +83,25 @@ def imported(name: str) -> ModuleType:
     # Python would fail with a message about packages.
     if not all(part.isidentifier() for part in name.split(".")):
         raise absent
-    reason: BaseException
     before = set(sys.modules)
     try:
         with global_stream(stream(0, "import")):
             module = import_module(name)
-        note_imports(module, before)
-        return module
-    except ModuleNotFoundError as error:
-        # Absent itself, or one of the packages that it lies in; or something that it imports.
-        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
-            raise absent from error
-        reason, remedy = error, "install or correct what it imports"
     except KeyboardInterrupt:
         raise
     except InputError as error:
         raise InputError(f"importing {name}: {error}") from error
     # Whatever the user's code raises, SystemExit among it, is the user's to correct.
     except BaseException as error:
-        reason, remedy = error, f"correct it until `import {name}` works"
-    raise InputError(f"importing {name} raised {described(reason)}: {remedy}") from reason
+        remedy = f"correct it until `import {name}` works"
+        if isinstance(error, ModuleNotFoundError):
+            # Absent itself, or one of the packages that it lies in; or something that it imports.
+            if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+                raise absent from error
+            remedy = "install or correct what it imports"
+        raise InputError(f"importing {name} raised {described(error)}: {remedy}") from error
+    note_imports(module, before)
+    return module
 
 
 def _name_of(path: Path) -> str:

@@ -46,7 +46,7 @@ def probe(
 
 
 @app.command()
-@with_options(RunOptions)
+@with_options
 def run(
     study: Annotated[
         str, typer.Argument(metavar="PRESET|FILE.toml", help="A preset of `probe list`, or a file.")
@@ -64,7 +64,7 @@ def run(
 
 
 @app.command()
-@with_options(InitOptions)
+@with_options
 def init(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The file to write.")] = Path(
         "study.toml"
@@ -82,7 +82,7 @@ def init(
 
 
 @app.command()
-@with_options(ModelOptions)
+@with_options
 def model(
     factory: Annotated[
         str,
@@ -116,7 +116,7 @@ def status(directory: Directory, as_json: AsJson = False) -> None:
 
 
 @app.command()
-@with_options(FigureOptions)
+@with_options
 def figures(directory: Directory, options: FigureOptions) -> None:
     """Draw the figures of a study from its tables alone.
 
@@ -132,7 +132,7 @@ def figures(directory: Directory, options: FigureOptions) -> None:
 
 
 @app.command()
-@with_options(MetricsOptions)
+@with_options
 def metrics(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="R as .csv or .npy, or a log file.")],
     options: MetricsOptions,
@@ -148,7 +148,7 @@ def metrics(
 
 
 @app.command()
-@with_options(LayersOptions)
+@with_options
 def layers(
     model: Annotated[
         str,
@@ -170,7 +170,7 @@ def layers(
 
 
 @app.command()
-@with_options(FeaturesOptions)
+@with_options
 def features(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Images as train/CLASS/* and test/CLASS/*.")
@@ -189,7 +189,7 @@ def features(
 
 
 @app.command()
-@with_options(RedundancyOptions)
+@with_options
 def redundancy(
     data_sets: Annotated[
         list[str], typer.Argument(metavar="DATASET|FILE.npz...", help="Data sets or feature files.")

@@ -77,10 +77,9 @@ def show_written(file: Path, options: InitOptions) -> None:
 def _learners(text: str) -> list[str]:
     """Return the named learners; raises InputError for unknown ones."""
     chosen = names(text)
-    known = [name for name in MODULES if name != "untrained"]
     for name in chosen:
-        if name not in known:
-            raise unknown("learner", name, known)
+        if name not in MODULES:
+            raise unknown("learner", name, MODULES)
     if len(set(chosen)) < len(chosen):
         raise InputError(f"--learners expects different names a,b,c, got {text!r}")
     return chosen

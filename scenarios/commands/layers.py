@@ -5,7 +5,7 @@ the good set); here the model is loaded and the table printed.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from math import prod
@@ -49,13 +49,15 @@ def show_layers(target: str, options: LayersOptions) -> None:
             found = candidates(
                 model, sample, position(options.output), progress=partial(tracked, label="cutting")
             )
-        except ModelRaised as error:
-            raise _refused(error.raised, sample) from error
-        except (InputError, KeyboardInterrupt):
-            raise
         # The user's model may raise anything.
         except BaseException as error:
-            raise _refused(error, sample) from error
+            raised = error.raised if isinstance(error, ModelRaised) else error
+            if isinstance(raised, InputError | KeyboardInterrupt):
+                raise
+            raise InputError(
+                f"the model raised {described(raised)} on a batch of shape "
+                f"{', '.join(options.input)}: check --input, and --integers where it reads words"
+            ) from error
     if options.json:
         print_json(_record(found))
     else:
@@ -65,18 +67,14 @@ def show_layers(target: str, options: LayersOptions) -> None:
 def _record(found: Sequence[Candidate]) -> dict[str, Any]:
     """Return the table as values that JSON has; docs/studies.md lists the keys."""
     renamed = {"kind": "type", "shape": "output", "bytes": "cached_bytes"}
-    features = [
-        {renamed.get(name, name): value for name, value in asdict(one).items() if name != "values"}
-        for one in found
-    ]
-    for each in features:
-        if each["slow"]:
-            each["cached_bytes"] = None
-        each["slow"] = each["slow"] or None
-    return {
-        "features": features,
-        "suggested": [one.feature for one in found if one.suggested],
-    }
+    features = []
+    for one in found:
+        entry = {renamed.get(name, name): value for name, value in asdict(one).items()}
+        del entry["values"]
+        entry["cached_bytes"] = None if one.slow else one.bytes
+        entry["slow"] = one.slow or None
+        features.append(entry)
+    return {"features": features, "suggested": [one.feature for one in found if one.suggested]}
 
 
 def _model(target: str, sample: Value) -> nn.Module:
@@ -87,16 +85,6 @@ def _model(target: str, sample: Value) -> nn.Module:
     if target in ARCHITECTURES and not isinstance(sample, Tensor):
         raise InputError(f"{target} takes one input without a name: give --input once, as 3x32x32")
     return build_network(target, tensors(sample)[0].shape[1:], _CLASSES)
-
-
-def _refused(error: BaseException, sample: Value) -> InputError:
-    names = sample if isinstance(sample, Mapping) else [""] * len(tensors(sample))
-    each = zip(names, tensors(sample), strict=True)
-    shapes = ", ".join(f"{name} {_joined(tensor.shape)}".strip() for name, tensor in each)
-    return InputError(
-        f"the model raised {described(error)} on a batch of shape {shapes}: check --input, and "
-        f"--integers where it reads words"
-    )
 
 
 def _print(found: Sequence[Candidate]) -> None:

@@ -65,9 +65,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             options=options,
             code=source_of("network", network),
         )
-        return carry_through(
-            partial(_begun, origin), replace(options.of_run, out=root), root, show_page
-        )
+        return carry_through(partial(_begun, origin), options.of_run, root, show_page)
 
 
 def _begun(origin: GivenOrigin, device: torch.device) -> Begun:
@@ -106,19 +104,15 @@ def _recording(target: str, options: ModelOptions) -> Recording | None:
 
 def _factory(target: str, options: ModelOptions) -> str:
     """Return the network's factory; raises InputError where it is named twice or not at all."""
-    if not target or not Path(target).is_dir():
-        if options.network is not None:
-            raise InputError(
-                f"the network is {target} and --network {options.network}: name it once"
-            )
-        return target
-    if options.network is None:
+    is_folder = bool(target) and Path(target).is_dir()
+    if is_folder != (options.network is not None):
         raise InputError(
-            f"{target} is a folder: name what makes its networks, as --network m:build"
+            f"expected the network once, as MODULE:FACTORY or, for a folder, as --network m:build, "
+            f"got {target} and --network {options.network or 'left out'}"
         )
-    if options.checkpoints is not None:
+    if is_folder and options.checkpoints is not None:
         raise InputError(f"{target} is a folder of checkpoints: leave out --checkpoints")
-    return options.network
+    return options.network or target
 
 
 def _own_code(factory: str, recording: Recording | None, options: ModelOptions) -> OwnCode:

@@ -26,34 +26,30 @@ _LISTS: dict[Any, Any] = {
 _KINDS = {"integer": "whole number", "number": "number"}  # pydantic's words, and ours
 
 
-def with_options(
-    kind: type,
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Make a command with one argument and many flags from a function of two parameters.
 
-    kind: a dataclass of flags, see `scenarios.options`; those of its base class come last. The
-    function takes the argument and `options`, an object of that class; its docstring becomes the
-    help of the command. Errors of the dataclass pass through the command.
+    command: takes the argument and `options`, annotated by a dataclass of flags (see
+    `scenarios.options`), of which those of the base class come last; its docstring becomes the help
+    of the command. Errors of the dataclass pass through the command.
     """
+    first, options = inspect.signature(command, eval_str=True).parameters.values()
+    kind = options.annotation
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        def typed(argument: Any, **flags: Any) -> None:
-            # typer gives lists; the object is frozen and can be hashed, so it holds tuples.
-            lists = {name: tuple(value) for name, value in flags.items() if type(value) is list}
-            command(argument, options=kind(**flags | lists))
+    def typed(argument: Any, **flags: Any) -> None:
+        # typer gives lists; the object is frozen and can be hashed, so it holds tuples.
+        lists = {name: tuple(value) for name, value in flags.items() if type(value) is list}
+        command(argument, options=kind(**flags | lists))
 
-        hints = get_type_hints(kind)
-        first, *_ = inspect.signature(command, eval_str=True).parameters.values()
-        own_first = sorted(fields(kind), key=lambda f: f.name not in kind.__annotations__)
-        flags = [_parameter(each, hints[each.name]) for each in own_first]
-        typed.__signature__ = inspect.Signature([first.replace(name="argument"), *flags])  # type: ignore[attr-defined]
-        # Else typer would take the argument's plain type from there, without its help.
-        typed.__annotations__ = {}
-        typed.__doc__ = command.__doc__
-        typed.__name__ = command.__name__
-        return typed
-
-    return decorate
+    hints = get_type_hints(kind)
+    own_first = sorted(fields(kind), key=lambda f: f.name not in kind.__annotations__)
+    flags = [_parameter(each, hints[each.name]) for each in own_first]
+    typed.__signature__ = inspect.Signature([first.replace(name="argument"), *flags])  # type: ignore[attr-defined]
+    # Else typer would take the argument's plain type from there, without its help.
+    typed.__annotations__ = {}
+    typed.__doc__ = command.__doc__
+    typed.__name__ = command.__name__
+    return typed
 
 
 def _parameter(flag: "Field[Any]", kind: Any) -> inspect.Parameter:

@@ -2,7 +2,7 @@
 
 from tests.bad_input.refused import each
 
-FILES = {"file": "", "full/thesis.txt": ""}
+FILES = {"file": "", "full/thesis.txt": "", "there.toml": "mine", "mynets.py": "mine"}
 
 REST = ",0,0,0,0,0,0"
 WEIGHTS = "run digits --weights"
@@ -36,12 +36,20 @@ MISTAKES = {
     "run digits --out full": "full is not empty and holds no study: ...another --out",
     "run digits --executor dask": "unknown executor 'dask': (known: inline, pool, ray)",
     "run digits --executor inline --workers 2": "got --workers 2: use --executor pool",
-    "run digits --workers 0": "--workers must be 1 or more, got 0",
-    "run digits --workers 99999": "--workers must be 10000 or less, got 99999",
+    "run digits --workers 0": "--workers must be 1 to 10000, got 0",
     "run digits --executor inline --shard ٢/٣": "--shard expects i/n...got '٢/٣'",
-    "run digits --ray-address auto": "--ray-address is for Ray: add --executor ray",
+    "run digits --ray-address auto": "--gpus-per-job are for Ray: add --executor ray",
     f"{RAY} --shard 1/2": "--shard is for processes without Ray",
     "run digits --recompute all": "--recompute expects changed, got 'all'",
+    "run tiny.toml --validation 500": "training examples of class 0...not 500",
+    "init study.txt": "study.txt: call it study.txt.toml",
+    "init --learners er,fintune": "unknown learner 'fintune': did you mean 'finetune'",
+    "init --learners er,er": "--learners expects different names",
+    "init --data digit": "unknown data set 'digit': did you mean 'digits'",
+    "init --own --network mlp": "--own brings",
+    "init nowhere/study.toml": "cannot write nowhere/study.toml (No such file or directory)",
+    "init there.toml": "there.toml exists already",
+    "init study.toml --own": "mynets.py exists already",
     "figures full --label er": "a label is LEARNER=NAME...got 'er'",
     "model a:b --from pycill": "unknown framework 'pycill': did you mean 'pycil'",
     "model a:b --from pycil": "--from pycil reads a folder: give --checkpoints DIR",

@@ -39,5 +39,6 @@ MISTAKES = {
     "metrics R.csv --percent --reference inf.csv": "inf is outside [0, 100]; correct",
     "metrics R.csv --test-sizes 10": "got 1 test sizes, expected one for each of 2 tasks",
     f"metrics R.csv --test-sizes {10**400}": "--test-sizes expects whole numbers from 1 to",
+    "metrics R.csv --from pycill": "mean 'pycil'",
     "metrics R.csv --ideal nan": "the ideal accuracy...(0, 1], got nan",
 }

@@ -53,11 +53,14 @@ FILES: dict[str, str | bytes] = {
     "deep/study.json": "[" * 100000,
     "hostile-study/study.json": TRAP,
     "folder-study/study.json/x": "",
+    "older/study.json": '{"format": 8}',
 }
 MISTAKES = {
     **{f"figures {name}": said for name, (_, _, said) in CHANGES.items()},
     "figures absent": "absent/rows.csv cannot be read (...run the study",
     "status folder-study": "folder-study holds no study (no study.json)",
     **each("status {}", "{}/study.json...again", "other", "deep", "hostile-study"),
+    "status older": "older was written by an earlier version",
+    "run tiny.toml --out older": "older was written by an earlier version...another --out",
     "status ''": ". holds no study...directory of a `probe run`",
 }

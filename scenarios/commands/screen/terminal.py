@@ -46,8 +46,8 @@ def printed() -> Iterator[None]:
     ends, complain, and change the exit code.
     """
     out = sys.stdout
-    errors = out.errors if isinstance(out, io.TextIOWrapper) else None
-    _set_errors(out, "backslashreplace")
+    if isinstance(out, io.TextIOWrapper):
+        out.reconfigure(errors="backslashreplace")
     try:
         yield
         # None if the process was started without standard output.
@@ -56,7 +56,6 @@ def printed() -> Iterator[None]:
     finally:
         _flush_or_discard(out)
         _flush_or_discard(sys.stderr)
-        _set_errors(out, errors)
 
 
 def print_json(record: object) -> None:
@@ -72,12 +71,6 @@ def say(sentence: str) -> None:
             print(sentence, file=sys.stderr, flush=True)
     except OSError:
         _flush_or_discard(sys.stderr)
-
-
-def _set_errors(stream: TextIO, errors: str | None) -> None:
-    """Set how a stream treats characters that its encoding lacks."""
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors=errors)
 
 
 def _flush_or_discard(stream: TextIO) -> None:

@@ -10,7 +10,6 @@ import pytest
 from probe.tables.rows import NoteRow, Row
 from probe.tables.table_file import write_table
 from scenarios.commands.screen.results import note_lines
-from tests.scenarios.commands.test_terminal import EVIL, TAMED
 
 Measured = tuple[str, int, str]  # learner, seed, feature
 
@@ -56,13 +55,6 @@ def test_notes_on_most_jobs_come_first_and_many_are_counted(tmp_path: Path) -> N
         "note: er, downstream of a (9 of 9 jobs): everywhere",
         *(f"note: er, downstream of a (1 of 9 jobs): rare {k}" for k in range(7)),
         "and 2 more in notes.csv",
-    ]
-
-
-def test_texts_of_a_file_are_shown_and_not_obeyed(tmp_path: Path) -> None:
-    job = (EVIL, 0, EVIL)
-    assert lines_of(tmp_path, [on(job, f"{EVIL}\n")], [job]) == [
-        f"note: {TAMED}, downstream of {TAMED} (1 of 1 job): {TAMED}\\n"
     ]
 
 

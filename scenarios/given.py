@@ -11,10 +11,10 @@ import torch
 from probe.batch import first
 from probe.by_layer.fingerprint import data_hash
 from probe.by_layer.given import Files, GivenNetworks
+from probe.by_layer.measure import Measure
 from probe.by_layer.plan import Plan
-from probe.by_layer.probing import ProbingSpec
 from probe.by_layer.request import Request
-from probe.errors import InputError
+from probe.errors import InputError, located
 from probe.examples import check_tasks
 from probe.model import Model
 from probe.progress import tracked
@@ -24,8 +24,10 @@ from probe.tasks import Scenario
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.data.datasets import load
+from scenarios.options import ModelOptions, names
 from scenarios.own_code import REGISTRY, OwnCode, source_of
 from scenarios.study.planning import OURS
+from scenarios.study.preflight import examples_of
 from scenarios.user_model import build_model
 
 
@@ -34,8 +36,8 @@ class GivenOrigin:
     """Networks in files, and the code that makes them and loads their data, by name.
 
     - own: the user's code; network, data: names that it registers; checkpoints: the files;
-    - tasks: the classes of each of T tasks, in base order; orders, features, probing, recipe,
-      train_offline: as in `probe.by_layer.request.Request`; source: a hash of the user's code.
+    - name, orders: as in `probe.by_layer.request.Request`; tasks: the classes of each of T tasks,
+      in base order; options: the flags; code: a hash of the user's code.
     """
 
     own: OwnCode
@@ -45,17 +47,14 @@ class GivenOrigin:
     checkpoints: Checkpoints
     tasks: tuple[tuple[int, ...], ...]
     orders: str | Mapping[str, Sequence[int]] | None
-    features: tuple[str, ...] | None
-    probing: ProbingSpec
-    recipe: Recipe
-    train_offline: bool
-    code: str = ""
+    options: ModelOptions
+    code: str | None
 
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Load the user's code for the block; raises InputError if it has changed."""
         with self.own.opened(OURS):
-            if self.code and source_of("network", self.network) != self.code:
+            if source_of("network", self.network) != self.code:
                 raise InputError(
                     "your own code has changed since this began: run the command again"
                 )
@@ -84,20 +83,22 @@ class GivenOrigin:
     def caches(self, plan: Plan, cache: CacheSettings) -> dict[str, tuple[Allocation, ...]]:
         """Return where jobs keep their features' values, for the network."""
         asked = self._request(torch.device("cpu"))
-        tasks = asked.scenario.tasks
-        sizes = sum(len(t.train) for t in tasks), sum(len(t.test) for t in tasks)
         features = next(iter(plan.learners.values())).features[:-1]
-        call, sample = asked.model.model_call, first(tasks[0].test.x, SAMPLE)
+        call, sample = asked.model.model_call, first(asked.scenario.tasks[0].test.x, SAMPLE)
+        sizes = examples_of(asked.scenario)
         blank = asked.networks.blank()
         return {
             self.network: cache_plan(
-                blank, features, sample, sizes, self.recipe, cache, call.output, call.call
+                blank, features, sample, sizes, asked.recipe, cache, call.output, call.call
             )
         }
 
     def _request(self, device: torch.device, each: Callable[..., Iterable[Path]] = iter) -> Request:
-        own = REGISTRY.networks[self.network]
+        own, options = REGISTRY.networks[self.network], self.options
         build = partial(build_model, own.name, own.build)
+        given = {name: getattr(options, name) for name in _RECIPE}
+        with located("the recipe"):
+            recipe = Recipe(**{name: value for name, value in given.items() if value is not None})
         return Request(
             name=self.name,
             network=own.name,
@@ -106,11 +107,14 @@ class GivenOrigin:
             model=Model({}, output=own.output, call=own.call, fresh=own.build),
             scenario=_loaded(self.data, self.own, self.tasks, str(device)),
             orders=self.orders,
-            features=self.features,
-            probing=self.probing,
-            recipe=self.recipe,
-            train_offline=self.train_offline,
+            features=own.features if options.features == "auto" else names(options.features),
+            probing=Measure(readouts=names(options.readouts)).probing,
+            recipe=recipe,
+            train_offline=options.train_offline,
         )
+
+
+_RECIPE = ("epochs", "batch_size", "learning_rate", "optimizer")
 
 
 @lru_cache(maxsize=1)

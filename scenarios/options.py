@@ -1,4 +1,4 @@
-"""The flags of `probe run`, `probe model` and `probe figures`: one frozen object for each command.
+"""The flags of the commands: one frozen object for each command.
 
 Each field is a flag with its help; `scenarios.commands.parsing` makes the command line of it. An
 object is checked when it is made, so that later code never meets contradictory flags.
@@ -6,9 +6,9 @@ object is checked when it is made, so that later code never meets contradictory 
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Self, TypeVar
+from typing import Any, TypeVar
 
 from probe.byte_sizes import parse_size
 from probe.errors import InputError, unknown
@@ -23,6 +23,11 @@ _LEAST_SHARE = 0.001  # of a GPU; Ray counts in ten thousandths
 _MOST_WORKERS = 10_000  # more is a slip of the pen
 
 
+def flag(told: str, default: Any = None, metavar: str | None = None) -> Any:
+    """Define a flag by its help; MISSING as its default makes it required."""
+    return field(default=default, metadata={"help": told, "metavar": metavar})
+
+
 @dataclass(frozen=True)
 class Shard:
     """One of several processes that share a run directory without talking to each other.
@@ -33,18 +38,6 @@ class Shard:
 
     number: int
     of: int
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read `i/n`; raises InputError for anything else.
-
-        >>> Shard.parse("2/8")
-        Shard(number=2, of=8)
-        """
-        match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
-        if match is None or not 1 <= int(match[1]) <= int(match[2]):
-            raise InputError(f"--shard expects i/n with i from 1 to n, as 3/8, got {text!r}")
-        return cls(int(match[1]), int(match[2]))
 
     def order(self, jobs: Sequence[_Item]) -> list[_Item]:
         """Return all jobs: first every n-th, its own, then those of the others from their end.
@@ -66,44 +59,41 @@ class JobOptions:
     None = not given. Only `device` can change a result. Raises InputError for impossible values.
     """
 
-    load: Annotated[
-        tuple[str, ...] | None,
-        "A Python FILE.py or module that registers networks, data, learners or metrics; "
-        "repeatable.",
-    ] = None
-    out: Annotated[Path | None, "Run directory; runs/NAME by default."] = None
-    recompute: Annotated[
-        str | None, "changed: rerun the jobs whose results were computed by other code."
-    ] = None
-    workers: Annotated[
-        int | None, "Jobs to run in parallel; by default one for each core or GPU."
-    ] = None
-    shard: Annotated[
-        str | None, "Run as process i of n that share a run directory, given as i/n."
-    ] = None
-    device: Annotated[str, "cpu, cuda or cuda:N."] = "cpu"
-    cache_budget: Annotated[
-        str | None,
-        "Memory for cached activations, such as 4GB; half of the free memory by default.",
-    ] = None
-    dry_run: Annotated[
-        bool,
+    load: tuple[str, ...] | None = flag(
+        "A Python FILE.py or module that registers networks, data, learners or metrics; repeatable."
+    )
+    out: Path | None = flag("Run directory; runs/NAME by default.")
+    recompute: str | None = flag(
+        "changed: rerun the jobs whose results were computed by other code."
+    )
+    workers: int | None = flag("Jobs to run in parallel; by default one for each core or GPU.")
+    shard: str | None = flag("Run as process i of n that share a run directory, given as i/n.")
+    device: str = flag("cpu, cuda or cuda:N.", "cpu")
+    cache_budget: str | None = flag(
+        "Memory for cached activations, such as 4GB; half of the free memory by default."
+    )
+    dry_run: bool = flag(
         "Show the jobs, training steps and memory that the command would need; write nothing.",
-    ] = False
+        False,
+    )
 
     def __post_init__(self) -> None:
         if self.recompute not in (None, "changed"):
             raise InputError(f"--recompute expects changed, got {self.recompute!r}")
         if self.workers is not None and not 1 <= self.workers <= _MOST_WORKERS:
-            bound = "1 or more" if self.workers < 1 else f"{_MOST_WORKERS} or less"
-            raise InputError(f"--workers must be {bound}, got {self.workers}")
+            raise InputError(f"--workers must be 1 to {_MOST_WORKERS}, got {self.workers}")
         # An unreadable value is refused at once, not when it is used.
         _ = self.part, self.cache_bytes
 
     @property
     def part(self) -> Shard | None:
         """This process among several; None if it waits for jobs that others do."""
-        return None if self.shard is None else Shard.parse(self.shard)
+        if self.shard is None:
+            return None
+        match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", self.shard)
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            raise InputError(f"--shard expects i/n with i from 1 to n, as 3/8, got {self.shard!r}")
+        return Shard(int(match[1]), int(match[2]))
 
     @property
     def cache_bytes(self) -> int | None:
@@ -123,33 +113,21 @@ class RunOptions(JobOptions):
     True
     """
 
-    learners: Annotated[str | None, "Run only these learners, such as er,si."] = None
-    seeds: Annotated[int | None, "Number of seeds."] = None
-    orders: Annotated[str | None, "Task orders: rotate, none or shuffle:N."] = None
-    epochs: Annotated[int | None, "Epochs of training and retraining."] = None
-    train_limit: Annotated[int | None, "Training examples per class."] = None
-    validation: Annotated[
-        int | None, "Test on this many held-out training examples per class instead."
-    ] = None
-    sets: Annotated[str | None, "Other data: NAME or A.npz,B.npz."] = None
-    budget: Annotated[
-        str | None, "Test after these multiples of the retraining epochs, such as 1,2,4."
-    ] = None
-    heads: Annotated[str | None, "Heads to report: any of single,multi,all."] = None
-    weights: Annotated[
-        tuple[str, ...] | None, "Weights of a CLscore, NAME=w1,...,w7; repeatable."
-    ] = None
-    data: Annotated[Path | None, "Data folder; PROBE_DATA by default."] = None
-    download: Annotated[bool, "Download missing data."] = False
-    executor: Annotated[
-        str | None, "inline, pool or ray; pool by default for more than one worker."
-    ] = None
-    ray_address: Annotated[
-        str | None, "Address of a Ray cluster, or auto; a local cluster by default."
-    ] = None
-    gpus_per_job: Annotated[float | None, "Share of a GPU for each job on Ray; 1 by default."] = (
-        None
-    )
+    learners: str | None = flag("Run only these learners, such as er,si.")
+    seeds: int | None = flag("Number of seeds.")
+    orders: str | None = flag("Task orders: rotate, none or shuffle:N.")
+    epochs: int | None = flag("Epochs of training and retraining.")
+    train_limit: int | None = flag("Training examples per class.")
+    validation: int | None = flag("Test on this many held-out training examples per class instead.")
+    sets: str | None = flag("Other data: NAME or A.npz,B.npz.")
+    budget: str | None = flag("Test after these multiples of the retraining epochs, such as 1,2,4.")
+    heads: str | None = flag("Heads to report: any of single,multi,all.")
+    weights: tuple[str, ...] | None = flag("Weights of a CLscore, NAME=w1,...,w7; repeatable.")
+    data: Path | None = flag("Data folder; PROBE_DATA by default.")
+    download: bool = flag("Download missing data.", False)
+    executor: str | None = flag("inline, pool or ray; pool by default for more than one worker.")
+    ray_address: str | None = flag("Address of a Ray cluster, or auto; a local cluster by default.")
+    gpus_per_job: float | None = flag("Share of a GPU for each job on Ray; 1 by default.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -165,10 +143,10 @@ class RunOptions(JobOptions):
                 "--shard is for processes without Ray, which distributes the jobs itself: leave "
                 "one of the two out"
             )
-        ray = {"--ray-address": self.ray_address, "--gpus-per-job": self.gpus_per_job}
-        if self.executor != "ray":
-            for flag in (flag for flag, value in ray.items() if value is not None):
-                raise InputError(f"{flag} is for Ray: add --executor ray, or leave it out")
+        if self.executor != "ray" and (self.ray_address, self.gpus_per_job) != (None, None):
+            raise InputError(
+                "--ray-address, --gpus-per-job are for Ray: add --executor ray, or leave them out"
+            )
         if self.ray_address is not None and not re.fullmatch(_ADDRESS, self.ray_address):
             raise InputError(
                 f"--ray-address expects HOST:PORT, ray://HOST:PORT or auto, got "
@@ -187,20 +165,133 @@ class RunOptions(JobOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ModelOptions(JobOptions):
+    """The flags of `probe model` as they were typed, each with its help; None = not given."""
+
+    checkpoints: str | None = flag(
+        "Files by pattern, 'ckpt/seed{seed}-task{task}.pt', also with {order}, {learner}, or "
+        "{index} for tasks counted from 0; or the folder of a probe.Recorder, or of --from."
+    )
+    from_: str | None = flag("Framework that wrote the folder: mammoth, facil, pycil or pilot.")
+    data: str | None = flag("MODULE:LOAD, a function that returns (train, test).")
+    tasks: str | None = flag("Classes of each task, as ranges 0-1,2-3 or as lists 0+5,1+6.")
+    orders: str | None = flag(
+        "Task orders that {order} names: a TOML file with NAME = [2, 1, 3], rotate or shuffle:N."
+    )
+    offline: str | None = flag(
+        "Networks trained on all tasks jointly, such as 'ckpt/offline-{seed}.pt'."
+    )
+    train_offline: bool = flag("Train the offline networks here instead.", False)
+    network: str | None = flag("MODULE:FACTORY of the network if the argument is a folder.")
+    features: str = flag("Modules to cut at, such as layer1,layer2, or auto.", "auto")
+    readouts: str = flag("Readouts: any of retrain,linear,ncm,knn.", "retrain,linear")
+    output: str | None = flag("Key, attribute or index of the logits in the output of the model.")
+    call: str | None = flag(
+        "MODULE:FUNCTION that calls the model on a batch, as function(model, batch)."
+    )
+    learner: str = flag("Name of the learner in tables if files do not name it.", "model")
+    epochs: int | None = flag("Epochs of retraining and of offline training.")
+    batch_size: int | None = flag("Batch size of both.")
+    learning_rate: float | None = flag("Learning rate of both.")
+    optimizer: str | None = flag("Optimizer of both: adam, adamw, nadam or sgd.")
+
+    @property
+    def of_run(self) -> RunOptions:
+        """The flags that `probe run` has as well."""
+        return RunOptions(**{each.name: getattr(self, each.name) for each in fields(JobOptions)})
+
+
+@dataclass(frozen=True, kw_only=True)
 class FigureOptions:
     """The flags of `probe figures`, as they were typed; None = not given."""
 
-    only: Annotated[str | None, "Figures to draw, such as depth,layers; all by default."] = None
-    format: Annotated[str | None, "Any of pdf,png,svg; pdf by default."] = None
-    width: Annotated[float | None, "Width of a figure in inches, 1 to 30."] = None
-    font_size: Annotated[float | None, "Font size of titles and labels in points, 4 to 30."] = None
-    font: Annotated[str | None, "serif, sans-serif, monospace or an installed font."] = None
-    learners: Annotated[str | None, "Learners in the order to draw them, such as er,si."] = None
-    label: Annotated[
-        tuple[str, ...] | None, "Printed name of a learner, er='Replay (ours)'; repeatable."
-    ] = None
-    readouts: Annotated[str | None, "Readouts, such as retrain,linear; all by default."] = None
-    out: Annotated[Path | None, "Folder to write to; DIR/figures/asked by default."] = None
+    only: str | None = flag("Figures to draw, such as depth,layers; all by default.")
+    format: str | None = flag("Any of pdf,png,svg; pdf by default.")
+    width: float | None = flag("Width of a figure in inches, 1 to 30.")
+    font_size: float | None = flag("Font size of titles and labels in points, 4 to 30.")
+    font: str | None = flag("serif, sans-serif, monospace or an installed font.")
+    learners: str | None = flag("Learners in the order to draw them, such as er,si.")
+    label: tuple[str, ...] | None = flag(
+        "Printed name of a learner, er='Replay (ours)'; repeatable."
+    )
+    readouts: str | None = flag("Readouts, such as retrain,linear; all by default.")
+    out: Path | None = flag("Folder to write to; DIR/figures/asked by default.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitOptions:
+    """The flags of `probe init`; None = not given."""
+
+    data: str | None = flag("Data; the bundled digits by default.", metavar="DATASET|FILE.npz")
+    network: str | None = flag("A network of `probe list`; by default one for the data.")
+    learners: str | None = flag("Learners; finetune,er,offline by default.")
+    own: bool = flag("Also write mynets.py with a network and data to edit.", False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricsOptions:
+    """The flags of `probe metrics`; None = not given."""
+
+    json: bool = flag("Print one JSON object.", False)
+    test_sizes: str | None = flag("Test examples of each task, 10,20,...; equal by default.")
+    reference: Path | None = flag("R of the cumulative learner, for intransigence.")
+    ideal: float | None = flag("Offline accuracy on the first task, for Omega.")
+    percent: bool = flag("Values are in percent.", False)
+    from_: str | None = flag(
+        "Framework that wrote the log of one run: mammoth (logs.pyd), facil (acc_tag-*.txt), pycil "
+        "or pilot (.log).",
+        metavar="FRAMEWORK",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayersOptions:
+    """The flags of `probe layers`."""
+
+    input: tuple[str, ...] = flag(
+        "Shape of one example, such as 3x32x32; :int for integers. Repeat it for several inputs, "
+        "which are passed by name, or in order if they have none.",
+        MISSING,
+        metavar="[NAME=]SHAPE[:int]",
+    )
+    output: str | None = flag("Key, attribute or index of the logits in the output of the model.")
+    integers: bool = flag("All inputs are integers, such as tokens.", False)
+    json: bool = flag("Print one JSON object.", False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeaturesOptions:
+    """The flags of `probe features`."""
+
+    network: str = flag("A classification network of torchvision.", MISSING)
+    out: Path = flag("The feature file to write.", MISSING, metavar="FILE.npz")
+    weights: str = flag(
+        "A state dict, the weights of torchvision, or untrained weights.",
+        "default",
+        metavar="FILE|default|random",
+    )
+    device: str = flag("cpu, cuda or cuda:N.", "cpu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedundancyOptions:
+    """The flags of `probe redundancy`; None = not given."""
+
+    data: Path | None = flag("Data folder; PROBE_DATA by default.")
+    bins: int | None = flag("Number of bins of equal width, 2 to 256; MDL by default.")
+    out: Path = flag("Folder to write to.", Path("runs/redundancy"))
+    download: bool = flag("Download missing data.", False)
+
+
+def position(output: str | None) -> str | int | None:
+    """Return where the logits are in an output: at a key or attribute, or at a number in a tuple.
+
+    A key that is a number cannot be named.
+
+    >>> position("logits"), position("-1")
+    ('logits', -1)
+    """
+    return int(output) if output and re.fullmatch(r"-?\d+", output) else output
 
 
 def names(text: str) -> list[str]:

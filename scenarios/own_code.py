@@ -145,7 +145,12 @@ class OwnCode:
             opened.enter_context(loaded(self.loads, taken))
             for target in filter(None, (self.network, self.call, self.data)):
                 opened.enter_context(importing(target))
-            for own, module in self._typed():
+            typed = list[tuple[Own, ModuleType | None]]()
+            if self.network:
+                typed.append((self.typed_network(), imported(self.network.rpartition(":")[0])))
+            if self.data:
+                typed.append((self.typed_data(), None))
+            for own, module in typed:
                 # It may be marked in a file that is loaded, too.
                 if own.name not in REGISTRY.table(own)[1]:
                     opened.enter_context(registered(own, hash_of(own, module), taken))
@@ -158,8 +163,8 @@ class OwnCode:
         build = load_callable(self.network, "a function that makes the network")
         what = "a function of the network and a batch"
         call = load_callable(self.call, what) if self.call else None
-        marked = [own for own in marks_of(build) if isinstance(own, OwnNetwork)]
-        own = marked[0] if marked else OwnNetwork(name=_short(self.network), build=build)
+        marked = (own for own in marks_of(build) if isinstance(own, OwnNetwork))
+        own = next(marked, OwnNetwork(name=_short(self.network), build=build))
         output = own.output if self.output is None else self.output
         return replace(own, output=output, call=call or own.call)
 
@@ -168,16 +173,9 @@ class OwnCode:
         if self.data.endswith(RECORDED):
             return OwnData(name=_short(self.data), load=partial(load_data, Path(self.data)))
         load = load_callable(self.data, "a function that returns (train, test)")
-        marked = [own for own in marks_of(load) if isinstance(own, OwnData)]
-        own = marked[0] if marked else OwnData(name=_short(self.data), load=load)
+        marked = (own for own in marks_of(load) if isinstance(own, OwnData))
+        own = next(marked, OwnData(name=_short(self.data), load=load))
         return replace(own, class_order=self.class_order) if self.class_order else own
-
-    def _typed(self) -> Iterator[tuple[Own, ModuleType | None]]:
-        """Yield the network and data that were typed, each with the module that was named."""
-        if self.network:
-            yield self.typed_network(), imported(self.network.rpartition(":")[0])
-        if self.data:
-            yield self.typed_data(), None
 
 
 _OPEN: list[OwnCode] = []

@@ -29,53 +29,35 @@ def load_model(target: str) -> nn.Module:
     itself; MODULE is its dotted name. A model that is built has the same weights every time. Raises
     InputError if it cannot be imported, does not exist, fails or returns something else.
     """
-    factory = load_factory(target, "what builds the model")
+    factory = load_callable(target, "a callable that returns a model")
     return factory if isinstance(factory, nn.Module) else build_model(target, factory)
 
 
-def load_factory(target: str, what: str) -> object:
-    """Return the object that MODULE:NAME or FILE.py:NAME names; what: the expected one, for errors.
+def load_callable(target: str, what: str) -> Callable[..., Any]:
+    """Return the function or class that MODULE:NAME or FILE.py:NAME names; what: the expected one.
 
-    Raises InputError if it cannot be imported, or does not exist.
+    Raises InputError if it cannot be imported, does not exist, or cannot be called.
     """
     name, _, attribute = target.rpartition(":")
     if not name or not attribute:
         raise InputError(f"expected MODULE:FACTORY, got {target!r}: name {what}")
+    # From the module's own names: a module's `__getattr__` would be one more way to fail.
     contents = vars(imported(name))
     if attribute not in contents:
         public = (each for each in contents.items() if not each[0].startswith("_"))
-        known = [n for n, each in public if callable(each) or isinstance(each, nn.Module)]
-        raise unknown(f"name in {name},", attribute, known)
-    # From the module's own names: a module's `__getattr__` would be one more way to fail.
-    return contents[attribute]
-
-
-def load_callable(target: str, what: str) -> Callable[..., Any]:
-    """Return the function or class that a target names, as `load_factory` does."""
-    found = load_factory(target, what)
+        raise unknown(f"name in {name},", attribute, [n for n, each in public if callable(each)])
+    found: object = contents[attribute]
     if not callable(found):
         raise InputError(f"{target} is of type {type(found).__name__}, expected {what}")
     return found
 
 
 @contextmanager
-def current_folder() -> Iterator[None]:
-    """Make modules in the current folder importable within the block, as `python -m` does.
-
-    A model may still import something while it runs.
-    """
-    sys.path.insert(0, "")
-    try:
-        yield
-    finally:
-        sys.path.remove("")
-
-
-@contextmanager
 def importing(target: str) -> Iterator[None]:
     """Make the module of a target importable within the block, and the modules beside it.
 
-    target: MODULE, FILE.py, or either with `:NAME`.
+    target: MODULE, in the current folder or installed, FILE.py, or either with `:NAME`. Its code
+    may still import something while it runs.
     """
     path = Path(target.rpartition(":")[0] or target)
     folder = str(path.absolute().parent) if path.suffix == ".py" else ""
@@ -101,57 +83,49 @@ def imported(name: str) -> ModuleType:
     # Python would fail with a message about packages.
     if not all(part.isidentifier() for part in name.split(".")):
         raise absent
-    reason: BaseException
     before = set(sys.modules)
     try:
         with global_stream(stream(0, "import")):
             module = import_module(name)
-        note_imports(module, before)
-        return module
-    except ModuleNotFoundError as error:
-        # Absent itself, or one of the packages that it lies in; or something that it imports.
-        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
-            raise absent from error
-        reason, remedy = error, "install or correct what it imports"
     except KeyboardInterrupt:
         raise
     except InputError as error:
         raise InputError(f"importing {name}: {error}") from error
     # Whatever the user's code raises, SystemExit among it, is the user's to correct.
     except BaseException as error:
-        reason, remedy = error, f"correct it until `import {name}` works"
-    raise InputError(f"importing {name} raised {described(reason)}: {remedy}") from reason
+        remedy = f"correct it until `import {name}` works"
+        if isinstance(error, ModuleNotFoundError):
+            # Absent itself, or one of the packages that it lies in; or something that it imports.
+            if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+                raise absent from error
+            remedy = "install or correct what it imports"
+        raise InputError(f"importing {name} raised {described(error)}: {remedy}") from error
+    note_imports(module, before)
+    return module
 
 
 def _name_of(path: Path) -> str:
-    """Return the name under which a file is imported; raises InputError for a file without one."""
+    """Return the name under which a file is imported; raises InputError for a file without one.
+
+    Another module of that name may have been imported, or would be.
+    """
     if not path.is_file():
         raise InputError(f"there is no file {path}: give the path of your Python file")
     name = path.stem
     if not name.isidentifier():
         raise InputError(f"{path} cannot be imported, as {name} is no name in Python: rename it")
-    _refuse_namesake(name, path)
+    there = sys.modules.get(name) or importlib.util.find_spec(name)
+    file = getattr(there, "__file__", None) or getattr(there, "origin", None)
+    if there and (file is None or not path.samefile(file)):
+        raise InputError(f"{path} has the name of another module, {name}: rename the file")
     return name
 
 
-def _refuse_namesake(name: str, path: Path) -> None:
-    """Raise InputError where another module of that name has been imported, or would be."""
-    there = sys.modules.get(name)
-    file = getattr(there, "__file__", None)
-    found = importlib.util.find_spec(name) if there is None and name.isidentifier() else None
-    file = found.origin if found else file
-    if (there or found) and (file is None or not path.samefile(file)):
-        raise InputError(f"{path} has the name of another module, {name}: rename the file")
-
-
-def build_model(target: str, factory: object) -> nn.Module:
+def build_model(target: str, factory: Callable[[], object]) -> nn.Module:
     """Return the model that a callable makes; raises InputError unless it is one that does.
 
     target: its name in messages.
     """
-    if not callable(factory):
-        kind = type(factory).__name__
-        raise InputError(f"{target} is of type {kind}, expected a callable that returns a model")
     try:
         # Modules draw their first weights from the global generator: its state is put back.
         with global_stream(stream(0, "build")):

@@ -56,11 +56,10 @@ def test_no_case_hides_another():
 @pytest.mark.slow
 def test_every_refusal_of_the_command_line_has_a_case():
     """For the refusals of other rooms see `python -m tests.bad_input.places`."""
-    commands = "tests/scenarios/commands"
-    tests = [__file__, *(f"{commands}/test_{name}.py" for name in ("init", "model_command"))]
+    tests = [__file__, "tests/scenarios/commands/test_model_command.py"]
     script = [sys.executable, "-m", "tests.bad_input.places", *tests, "-m", "not slow"]
     done = subprocess.run(script, cwd=Path(__file__).parents[1], capture_output=True, text=True)
-    rooms = ("scenarios/commands/", "scenarios/options.py", "scenarios/model_options.py")
+    rooms = ("scenarios/commands/", "scenarios/options.py")
     assert "places reached" in done.stdout
     assert [line for line in done.stdout.splitlines() if line.startswith(rooms)] == []
 

@@ -11,8 +11,16 @@ from typing import Annotated
 import typer
 
 from scenarios.commands.parsing import with_options
-from scenarios.model_options import ModelOptions
-from scenarios.options import FigureOptions, RunOptions
+from scenarios.options import (
+    FeaturesOptions,
+    FigureOptions,
+    InitOptions,
+    LayersOptions,
+    MetricsOptions,
+    ModelOptions,
+    RedundancyOptions,
+    RunOptions,
+)
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -38,7 +46,7 @@ def probe(
 
 
 @app.command()
-@with_options(RunOptions)
+@with_options
 def run(
     study: Annotated[
         str, typer.Argument(metavar="PRESET|FILE.toml", help="A preset of `probe list`, or a file.")
@@ -56,23 +64,13 @@ def run(
 
 
 @app.command()
+@with_options
 def init(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The file to write.")] = Path(
         "study.toml"
     ),
-    data: Annotated[
-        str | None,
-        typer.Option(metavar="DATASET|FILE.npz", help="Data; the bundled digits by default."),
-    ] = None,
-    network: Annotated[
-        str | None, typer.Option(help="A network of `probe list`; by default one for the data.")
-    ] = None,
-    learners: Annotated[
-        str | None, typer.Option(help="Learners; finetune,er,offline by default.")
-    ] = None,
-    own: Annotated[
-        bool, typer.Option("--own", help="Also write mynets.py with a network and data to edit.")
-    ] = False,
+    *,
+    options: InitOptions,
 ) -> None:
     """Write a first study file that explains every key and runs unchanged.
 
@@ -80,11 +78,11 @@ def init(
     """
     from scenarios.commands.init import show_written
 
-    show_written(file, data, network, learners, own)
+    show_written(file, options)
 
 
 @app.command()
-@with_options(ModelOptions)
+@with_options
 def model(
     factory: Annotated[
         str,
@@ -118,7 +116,7 @@ def status(directory: Directory, as_json: AsJson = False) -> None:
 
 
 @app.command()
-@with_options(FigureOptions)
+@with_options
 def figures(directory: Directory, options: FigureOptions) -> None:
     """Draw the figures of a study from its tables alone.
 
@@ -134,28 +132,10 @@ def figures(directory: Directory, options: FigureOptions) -> None:
 
 
 @app.command()
+@with_options
 def metrics(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="R as .csv or .npy, or a log file.")],
-    as_json: AsJson = False,
-    test_sizes: Annotated[
-        str | None, typer.Option(help="Test examples of each task, 10,20,...; equal by default.")
-    ] = None,
-    reference: Annotated[
-        Path | None, typer.Option(help="R of the cumulative learner, for intransigence.")
-    ] = None,
-    ideal: Annotated[
-        float | None, typer.Option(help="Offline accuracy on the first task, for Omega.")
-    ] = None,
-    percent: Annotated[bool, typer.Option("--percent", help="Values are in percent.")] = False,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="FRAMEWORK",
-            help="Framework that wrote the log of one run: mammoth (logs.pyd), facil "
-            "(acc_tag-*.txt), pycil or pilot (.log).",
-        ),
-    ] = None,
+    options: MetricsOptions,
 ) -> None:
     """Compute every metric of the literature from an accuracy matrix.
 
@@ -164,10 +144,11 @@ def metrics(
     """
     from scenarios.commands.metrics import score_file
 
-    score_file(file, as_json, test_sizes, reference, ideal, percent, source)
+    score_file(file, options)
 
 
 @app.command()
+@with_options
 def layers(
     model: Annotated[
         str,
@@ -176,23 +157,7 @@ def layers(
             help="A model, a function that builds it, or a network of `probe list`.",
         ),
     ],
-    inputs: Annotated[
-        list[str],
-        typer.Option(
-            "--input",
-            metavar="[NAME=]SHAPE[:int]",
-            help="Shape of one example, such as 3x32x32; :int for integers. Repeat it for several "
-            "inputs, which are passed by name, or in order if they have none.",
-        ),
-    ],
-    output: Annotated[
-        str | None,
-        typer.Option(help="Key, attribute or index of the logits in the output of the model."),
-    ] = None,
-    integers: Annotated[
-        bool, typer.Option("--integers", help="All inputs are integers, such as tokens.")
-    ] = False,
-    as_json: AsJson = False,
+    options: LayersOptions,
 ) -> None:
     """List the modules at which a model can be cut, and suggest a good set of them.
 
@@ -201,24 +166,16 @@ def layers(
     """
     from scenarios.commands.layers import show_layers
 
-    show_layers(model, inputs, output, integers, as_json)
+    show_layers(model, options)
 
 
 @app.command()
+@with_options
 def features(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Images as train/CLASS/* and test/CLASS/*.")
     ],
-    network: Annotated[str, typer.Option(help="A classification network of torchvision.")],
-    out: Annotated[Path, typer.Option(metavar="FILE.npz", help="The feature file to write.")],
-    weights: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE|default|random",
-            help="A state dict, the weights of torchvision, or untrained weights.",
-        ),
-    ] = "default",
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+    options: FeaturesOptions,
 ) -> None:
     """Write a feature file of images: the last hidden layer of a pretrained network.
 
@@ -227,20 +184,17 @@ def features(
     from scenarios.data.image_features import write_features_of_images
     from scenarios.device import device_named
 
-    write_features_of_images(folder, network, weights, out, device_named(device))
+    device = device_named(options.device)
+    write_features_of_images(folder, options.network, options.weights, options.out, device)
 
 
 @app.command()
+@with_options
 def redundancy(
     data_sets: Annotated[
         list[str], typer.Argument(metavar="DATASET|FILE.npz...", help="Data sets or feature files.")
     ],
-    data: Annotated[Path | None, typer.Option(help="Data folder; PROBE_DATA by default.")] = None,
-    bins: Annotated[
-        int | None, typer.Option(help="Number of bins of equal width, 2 to 256; MDL by default.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("runs/redundancy"),
-    download: Annotated[bool, typer.Option("--download", help="Download missing data.")] = False,
+    options: RedundancyOptions,
 ) -> None:
     """Count the non-redundant features of data sets by FCBF, and plot their dependence.
 
@@ -248,9 +202,8 @@ def redundancy(
     into bins.
     """
     from scenarios.commands.redundancy import show_redundancy
-    from scenarios.data.datasets import Location
 
-    show_redundancy(data_sets, Location.of(data, download), bins, out)
+    show_redundancy(data_sets, options)
 
 
 @app.command("list")

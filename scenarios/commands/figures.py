@@ -27,10 +27,8 @@ def draw_figures(directory: Path) -> None:
         older = older_tables(directory, states)
         # Remarks on the results do not apply to tables of older results.
         said = [older] if older else list(remarks(directory, states))
-    for line in (*(printable(str(path)) for path in build(directory)), *notes):
-        print(line)
-    for remark in said:
-        print(printable(remark))
+    for line in (*map(str, build(directory)), *notes, *said):
+        print(printable(line))
 
 
 def draw_asked(directory: Path, asked: FigureOptions) -> None:

@@ -13,7 +13,7 @@ from probe.files import not_written
 from scenarios.commands.screen.terminal import printable
 from scenarios.data.datasets import BUNDLED, LOADERS, Dataset, load
 from scenarios.learners.catalog import MODULES
-from scenarios.options import names
+from scenarios.options import InitOptions, names
 from scenarios.study.source import check_study
 
 _TEMPLATES = files("scenarios.commands") / "templates"
@@ -26,20 +26,18 @@ _ROWS = "mlp"
 _TASKS = 5  # about as many
 
 
-def show_written(
-    file: Path, data: str | None, network: str | None, learners: str | None, own: bool
-) -> None:
-    """Write a study file, and with `own` the Python file that it names; print the next command.
+def show_written(file: Path, options: InitOptions) -> None:
+    """Write a study file, and with `--own` the Python file that it names; print the next command.
 
-    data: a data set's name or a feature file; learners: such as a,b. None = bundled digits, a
-    network that suits the data, and three learners. Raises InputError, before anything is written,
-    for unknown names, for existing files and where they cannot be written.
+    Raises InputError, before anything is written, for unknown names, for existing files and where
+    they cannot be written.
     """
+    own = options.own
     if file.suffix != ".toml":
         raise InputError(f"a study's file ends in .toml, got {file}: call it {file.name}.toml")
-    if own and (data or network):
+    if own and (options.data or options.network):
         raise InputError("--own brings a network and data of its own: leave out --data, --network")
-    chosen = data or "digits"
+    chosen = options.data or "digits"
     given = None if own else _known(chosen)
     suits = _ROWS if given is not None and given.train.x.ndim < 4 else _IMAGES
     command = f"probe run {file}" + (f" --load {file.with_name(OWN_FILE)}" if own else "")
@@ -50,19 +48,18 @@ def show_written(
             command=command,
             data='"mydata"' if own else json.dumps(chosen),
             tasks="tasks = [[0, 1], [2, 3]]" if own else _tasks(chosen, given),
-            network="mynet" if own else network or suits,
+            network="mynet" if own else options.network or suits,
             learners="\n".join(
                 f"[learners.{name}]\n{_ABOUT.get(name, '')}"
-                for name in _learners(learners or _LEARNERS)
+                for name in _learners(options.learners or _LEARNERS)
             ),
         )
     )
-    text = "\n".join(map(_aligned, text.split("\n")))
-    if not own:
-        check_study({"name": file.stem, **tomllib.loads(text)}, str(file))
-    texts = {file: text}
+    texts = {file: "\n".join(map(_aligned, text.split("\n")))}
     if own:
         texts[file.with_name(OWN_FILE)] = (_TEMPLATES / "mynets.txt").read_text("utf-8")
+    else:
+        check_study({"name": file.stem, **tomllib.loads(texts[file])}, str(file))
     for path in texts:
         if path.exists():
             raise InputError(f"{path} exists already and is not overwritten: name another file")
@@ -80,10 +77,9 @@ def show_written(
 def _learners(text: str) -> list[str]:
     """Return the named learners; raises InputError for unknown ones."""
     chosen = names(text)
-    known = [name for name in MODULES if name != "untrained"]
     for name in chosen:
-        if name not in known:
-            raise unknown("learner", name, known)
+        if name not in MODULES:
+            raise unknown("learner", name, MODULES)
     if len(set(chosen)) < len(chosen):
         raise InputError(f"--learners expects different names a,b,c, got {text!r}")
     return chosen

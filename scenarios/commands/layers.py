@@ -5,7 +5,7 @@ the good set); here the model is loaded and the table printed.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from math import prod
@@ -24,46 +24,41 @@ from probe.cut.candidates import Candidate, candidates
 from probe.errors import InputError, ModelRaised, described
 from probe.progress import tracked
 from probe.seeding import stream
-from scenarios.commands.screen.terminal import print_json
+from scenarios.commands.screen.terminal import print_json, show_line
 from scenarios.networks import ARCHITECTURES, build_network
-from scenarios.user_model import current_folder, load_model
+from scenarios.options import LayersOptions, position
+from scenarios.user_model import importing, load_model
 
 _CLASSES = 10
 _EXAMPLES = 3
 _LARGEST = 2**28  # values of the examples: 1 GiB
-_SHAPE = r"[1-9]\d{0,9}(x[1-9]\d{0,9})*"
+_INPUT = r"(?:([^\W\d]\w*)=)?([1-9]\d{0,9}(?:x[1-9]\d{0,9})*)(:int)?"
 _WIDE = 200  # columns for a file or a pipe
 
 
-def show_layers(
-    target: str,
-    inputs: Sequence[str],
-    output: str | None,
-    integers: bool,
-    as_json: bool = False,
-) -> None:
+def show_layers(target: str, options: LayersOptions) -> None:
     """Print every module of a model that can be a feature, and a good set of them.
 
-    target: MODULE:FACTORY, or the name of a network of this package; inputs: their shapes, see
-    `sample_inputs`; output: key, attribute or position of the logits in the output of the model;
-    integers: whether inputs are integers, such as tokens; as_json: print one JSON object. Raises
-    InputError for unusable values, and for a model that fails on such inputs.
+    target: MODULE:FACTORY, or the name of a network of this package. Raises InputError for unusable
+    flags, and for a model that fails on such inputs.
     """
-    sample = sample_inputs(inputs, integers)
-    with current_folder():
+    sample = sample_inputs(options.input, options.integers)
+    with importing(target):
         model = _model(target, sample)
-        # A number is a position in a tuple; a key that is a number cannot be named.
-        where = int(output) if output and re.fullmatch(r"-?\d+", output) else output
         try:
-            found = candidates(model, sample, where, progress=partial(tracked, label="cutting"))
-        except ModelRaised as error:
-            raise _refused(error.raised, sample) from error
-        except (InputError, KeyboardInterrupt):
-            raise
+            found = candidates(
+                model, sample, position(options.output), progress=partial(tracked, label="cutting")
+            )
         # The user's model may raise anything.
         except BaseException as error:
-            raise _refused(error, sample) from error
-    if as_json:
+            raised = error.raised if isinstance(error, ModelRaised) else error
+            if isinstance(raised, InputError | KeyboardInterrupt):
+                raise
+            raise InputError(
+                f"the model raised {described(raised)} on a batch of shape "
+                f"{', '.join(options.input)}: check --input, and --integers where it reads words"
+            ) from error
+    if options.json:
         print_json(_record(found))
     else:
         _print(found)
@@ -72,18 +67,14 @@ def show_layers(
 def _record(found: Sequence[Candidate]) -> dict[str, Any]:
     """Return the table as values that JSON has; docs/studies.md lists the keys."""
     renamed = {"kind": "type", "shape": "output", "bytes": "cached_bytes"}
-    features = [
-        {renamed.get(name, name): value for name, value in asdict(one).items() if name != "values"}
-        for one in found
-    ]
-    for each in features:
-        if each["slow"]:
-            each["cached_bytes"] = None
-        each["slow"] = each["slow"] or None
-    return {
-        "features": features,
-        "suggested": [one.feature for one in found if one.suggested],
-    }
+    features = []
+    for one in found:
+        entry = {renamed.get(name, name): value for name, value in asdict(one).items()}
+        del entry["values"]
+        entry["cached_bytes"] = None if one.slow else one.bytes
+        entry["slow"] = one.slow or None
+        features.append(entry)
+    return {"features": features, "suggested": [one.feature for one in found if one.suggested]}
 
 
 def _model(target: str, sample: Value) -> nn.Module:
@@ -94,16 +85,6 @@ def _model(target: str, sample: Value) -> nn.Module:
     if target in ARCHITECTURES and not isinstance(sample, Tensor):
         raise InputError(f"{target} takes one input without a name: give --input once, as 3x32x32")
     return build_network(target, tensors(sample)[0].shape[1:], _CLASSES)
-
-
-def _refused(error: BaseException, sample: Value) -> InputError:
-    names = sample if isinstance(sample, Mapping) else [""] * len(tensors(sample))
-    each = zip(names, tensors(sample), strict=True)
-    shapes = ", ".join(f"{name} {_joined(tensor.shape)}".strip() for name, tensor in each)
-    return InputError(
-        f"the model raised {described(error)} on a batch of shape {shapes}: check --input, and "
-        f"--integers where it reads words"
-    )
 
 
 def _print(found: Sequence[Candidate]) -> None:
@@ -133,14 +114,9 @@ def _print(found: Sequence[Candidate]) -> None:
     # Each reason once, with all of its features.
     for reason in dict.fromkeys(one.slow for one in found if one.slow):
         names = ", ".join(one.feature for one in found if one.slow == reason)
-        _print_line(console, f"the slow way, as {reason}: {names}")
+        show_line(console, f"the slow way, as {reason}: {names}")
     chosen = ", ".join(f'"{one.feature}"' for one in found if one.suggested)
-    _print_line(console, f"* features = [{chosen}]" if chosen else "no features to suggest")
-
-
-def _print_line(console: Console, line: str) -> None:
-    """Print a line as it is, in one piece: it may be copied into a file."""
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    show_line(console, f"* features = [{chosen}]" if chosen else "no features to suggest")
 
 
 def _joined(shape: Sequence[int]) -> str:
@@ -180,12 +156,10 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
 
 def _read(text: str, integers: bool) -> tuple[str, tuple[int, ...], bool]:
     """Return the name of an --input ("" without one), its sizes and whether it is of integers."""
-    name, named, rest = text.rpartition("=")
-    shape, marked, kind = rest.partition(":")
-    if (named and not name.isidentifier()) or (marked and kind != "int"):
+    match = re.fullmatch(_INPUT, text)
+    if match is None:
         raise InputError(
             f"--input expects a shape as 3x32x32, NAME=16 or NAME=16:int, got {text!r}"
         )
-    if not re.fullmatch(_SHAPE, shape):
-        raise InputError(f"--input expects the shape of one input as 3x32x32, got {text!r}")
-    return name, (_EXAMPLES, *map(int, shape.split("x"))), integers or bool(marked)
+    name, shape, whole = match.groups()
+    return name or "", (_EXAMPLES, *map(int, shape.split("x"))), integers or bool(whole)

@@ -31,22 +31,13 @@ def show_known(as_json: bool = False) -> None:
     if as_json:
         print_json(known)
         return
-    for key, title in _TITLES.items():
+    for key, entries in known.items():
+        title = "metrics of" if key == "metrics" else key.removesuffix("s").replace("_", " ")
         table = Table(title, "")
-        for entry in known[key]:
+        for entry in entries:
             name, about, *rest = entry.values()
             table.add_row(name, _told(key, about, *rest))
         Console().print(table)
-
-
-_TITLES = {
-    "presets": "preset",
-    "data_sets": "data set",
-    "networks": "network",
-    "learners": "learner",
-    "readouts": "readout",
-    "metrics": "metrics of",
-}
 
 
 def _told(key: str, about: Any, *rest: Any) -> str:

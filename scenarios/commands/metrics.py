@@ -17,43 +17,31 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.matrix_file import read_matrix
 from probe.metrics.scorecard import scorecard
 from probe.validation import shown
+from scenarios.options import MetricsOptions
 
 _DIGITS = len(str(MOST_EXAMPLES))
 
 
-def score_file(
-    file: Path,
-    as_json: bool,
-    test_sizes: str | None,
-    reference: Path | None,
-    ideal: float | None,
-    percent: bool,
-    source: str | None = None,
-) -> None:
+def score_file(file: Path, options: MetricsOptions) -> None:
     """Print the metrics of the matrix in `file` as fractions, as JSON or as a table.
 
-    file, reference: R and the cumulative learner's R, T x T or (T+1) x T, as .csv or .npy;
-    test_sizes: T whole numbers, such as 10,20,..., None = equal; ideal: the accuracy of the offline
-    learner on the first task; percent: whether the numbers are in percent; source: the framework
-    that logged each file (`probe.metrics.log_file`). Raises InputError for unreadable values, and
-    for matrices of different T.
+    file, and the reference: R and the cumulative learner's R, T x T or (T+1) x T, as .csv or .npy,
+    or as a framework logged it (`probe.metrics.log_file`). Raises InputError for unreadable values,
+    and for matrices of different T.
     """
-    scale = 100 if percent else 1
-    R = _matrix(file, percent, source)
-    # All three are in percent or none of them: they come from one experiment.
-    other = _matrix(reference, percent, source) if reference else None
+    R = _matrix(file, options)
+    # R, the reference and the ideal are in percent or none of them: they are of one experiment.
+    other = _matrix(options.reference, options) if options.reference else None
     if other and other.tasks != R.tasks:
         raise InputError(
-            f"{file} has {R.tasks} tasks and the reference {reference} {other.tasks}: give the "
-            f"cumulative learner's matrix of the same tasks"
+            f"{file} has {R.tasks} tasks and the reference {options.reference} {other.tasks}: give "
+            f"the cumulative learner's matrix of the same tasks"
         )
-    card = scorecard(
-        R,
-        reference=other,
-        ideal=None if ideal is None else ideal / scale,
-        test_sizes=_sizes(test_sizes),
-    )
-    if as_json:
+    ideal = options.ideal
+    if ideal is not None and options.percent:
+        ideal /= 100
+    card = scorecard(R, reference=other, ideal=ideal, test_sizes=_sizes(options.test_sizes))
+    if options.json:
         print(card.to_json())
         return
     table = Table("paper", "metric", "value", "not measured because")
@@ -63,8 +51,10 @@ def score_file(
     Console().print(table)
 
 
-def _matrix(path: Path, percent: bool, source: str | None) -> AccuracyMatrix:
-    return read_log(path, source) if source else read_matrix(path, percent=percent)
+def _matrix(path: Path, options: MetricsOptions) -> AccuracyMatrix:
+    if options.from_:
+        return read_log(path, options.from_)
+    return read_matrix(path, percent=options.percent)
 
 
 def _sizes(text: str | None) -> list[int] | None:

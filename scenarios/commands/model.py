@@ -3,30 +3,30 @@
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
+from pydantic import StrictInt, TypeAdapter, ValidationError
 
-from probe.by_layer.measure import Measure
-from probe.errors import InputError, located, unknown
-from probe.examples import as_tasks, check_tasks
+from probe.errors import InputError, unknown
+from probe.examples import as_tasks
 from probe.record.checkpoints import Checkpoints
 from probe.record.readers import READERS, ForeignRuns
 from probe.record.recording import Recording, read_recording
 from probe.results.run_directory import refuse_foreign
-from probe.training.recipe import Recipe
+from probe.validation import problem, problems
 from scenarios.commands.run import Begun, carry_through
 from scenarios.commands.screen.page import show_page
 from scenarios.given import GivenOrigin
-from scenarios.model_options import ModelOptions
-from scenarios.options import names
+from scenarios.options import ModelOptions, names, position
 from scenarios.own_code import OwnCode, source_of
 from scenarios.study.planning import OURS
 
+_ORDERS = TypeAdapter(dict[str, list[StrictInt]])
 _MOST_CLASSES = 100_000  # of one range: more is taken for a typing error
 
 
@@ -39,8 +39,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     """
     reading = _reading(options)
     recording = None if reading else _recording(target, options)
-    factory = _factory(target, options)
-    own = _own_code(factory, recording, options)
+    own = _own_code(_factory(target, options), recording, options)
     if reading:
         own = replace(own, class_order=reading.class_order or ())
     with own.opened(OURS), TemporaryDirectory() as scratch:
@@ -55,39 +54,18 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             found = reading.keep((Path(scratch) if options.dry_run else root) / "checkpoints")
         else:
             found = _found(recording, options)
-        orders, tasks = _orders(recording, options), as_tasks(_tasks(recording, reading, options))
-        origin = _origin(name, own, found, tasks, orders, options)
-        return carry_through(
-            partial(_begun, origin), replace(options.of_run, out=root), root, show_page
+        origin = GivenOrigin(
+            own=own,
+            name=name,
+            network=network,
+            data=own.typed_data().name,
+            checkpoints=found,
+            tasks=as_tasks(_tasks(recording or reading, options)),
+            orders=_orders(recording, options),
+            options=options,
+            code=source_of("network", network),
         )
-
-
-def _origin(
-    name: str,
-    own: OwnCode,
-    found: Checkpoints,
-    tasks: tuple[tuple[int, ...], ...],
-    orders: Any,
-    options: ModelOptions,
-) -> GivenOrigin:
-    """Return the origin of the networks; raises InputError for tasks without classes."""
-    check_tasks(tasks, sum(map(len, tasks)))
-    network = own.typed_network()
-    features = network.features if options.features == "auto" else names(options.features)
-    return GivenOrigin(
-        own=own,
-        name=name,
-        network=network.name,
-        data=own.typed_data().name,
-        checkpoints=found,
-        tasks=tasks,
-        orders=orders,
-        features=None if features is None else tuple(features),
-        probing=Measure(readouts=names(options.readouts)).probing,
-        recipe=_recipe(options),
-        train_offline=options.train_offline,
-        code=source_of("network", network.name) or "",
-    )
+        return carry_through(partial(_begun, origin), options.of_run, root, show_page)
 
 
 def _begun(origin: GivenOrigin, device: torch.device) -> Begun:
@@ -126,19 +104,15 @@ def _recording(target: str, options: ModelOptions) -> Recording | None:
 
 def _factory(target: str, options: ModelOptions) -> str:
     """Return the network's factory; raises InputError where it is named twice or not at all."""
-    if not target or not Path(target).is_dir():
-        if options.network is not None:
-            raise InputError(
-                f"the network is {target} and --network {options.network}: name it once"
-            )
-        return target
-    if options.network is None:
+    is_folder = bool(target) and Path(target).is_dir()
+    if is_folder != (options.network is not None):
         raise InputError(
-            f"{target} is a folder: name what makes its networks, as --network m:build"
+            f"expected the network once, as MODULE:FACTORY or, for a folder, as --network m:build, "
+            f"got {target} and --network {options.network or 'left out'}"
         )
-    if options.checkpoints is not None:
+    if is_folder and options.checkpoints is not None:
         raise InputError(f"{target} is a folder of checkpoints: leave out --checkpoints")
-    return options.network
+    return options.network or target
 
 
 def _own_code(factory: str, recording: Recording | None, options: ModelOptions) -> OwnCode:
@@ -155,14 +129,10 @@ def _own_code(factory: str, recording: Recording | None, options: ModelOptions) 
         raise InputError(
             "the recorder gave the network its batches by a function: name it again, as --call m:f"
         )
-    output = options.output
-    where = int(output) if output and re.fullmatch(r"-?\d+", output) else output
-    if where is None and recording:
-        where = recording.output
     return OwnCode(
         loads=options.load or (),
         network=factory,
-        output=where,
+        output=recording.output if recording and not options.output else position(options.output),
         call=options.call or "",
         data=data,
     )
@@ -182,16 +152,12 @@ def _found(recording: Recording | None, options: ModelOptions) -> Checkpoints:
     return recording.checkpoints
 
 
-def _tasks(
-    recording: Recording | None, reading: ForeignRuns | None, options: ModelOptions
-) -> Sequence[Sequence[int]]:
+def _tasks(found: Recording | ForeignRuns | None, options: ModelOptions) -> Sequence[Sequence[int]]:
     """Return the classes of each task."""
     if options.tasks is not None:
         return classes_of_tasks(options.tasks)
-    if reading is not None and reading.tasks is not None:
-        return reading.tasks
-    if recording is not None:
-        return recording.tasks
+    if found is not None and found.tasks is not None:
+        return found.tasks
     raise InputError("there are no tasks: give --tasks 0-1,2-3, the classes of each task")
 
 
@@ -225,29 +191,14 @@ def _orders(recording: Recording | None, options: ModelOptions) -> Any:
     if not options.orders.endswith(".toml"):
         return options.orders
     try:
-        found = tomllib.loads(Path(options.orders).read_text("utf-8"))
+        return _ORDERS.validate_python(tomllib.loads(Path(options.orders).read_text("utf-8")))
     except OSError as error:
-        raise InputError(
-            f"cannot read --orders {options.orders} ({error.strerror}): give a TOML file of orders"
-        ) from None
+        reason = error.strerror or str(error)
+    except ValidationError as error:
+        reason = "; ".join(map(problem, problems(error)))
     except ValueError as error:
-        raise InputError(
-            f"--orders {options.orders} is not valid TOML ({error}): write orders as a = [2, 1, 3]"
-        ) from None
-    listed = all(
-        isinstance(order, list) and all(type(task) is int for task in order)
-        for order in found.values()
+        reason = f"not valid TOML: {error}"
+    raise InputError(
+        f"cannot read --orders {options.orders} ({reason}): give a TOML file that names orders of "
+        f"the tasks, from 1, as a = [2, 1, 3]"
     )
-    if not found or not listed:
-        raise InputError(
-            f"--orders {options.orders} must name orders of the tasks, from 1, as a = [2, 1, 3]"
-        )
-    return found
-
-
-def _recipe(options: ModelOptions) -> Recipe:
-    """Return the recipe of the flags, with the defaults of `Recipe`."""
-    known = {each.name for each in fields(Recipe)}
-    given = {name: getattr(options, name) for name in known if hasattr(options, name)}
-    with located("the recipe"):
-        return Recipe(**{name: value for name, value in given.items() if value is not None})

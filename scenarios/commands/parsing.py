@@ -9,64 +9,59 @@ process.
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import fields
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from dataclasses import MISSING, Field, fields
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from probe.errors import InputError
 
-_Options = TypeVar("_Options")
-
 # typer raises it for all mistakes of usage; the class has no public name.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
+_LISTS: dict[Any, Any] = {
+    tuple[str, ...]: list[str],
+    tuple[str, ...] | None: list[str] | None,
+}
 _KINDS = {"integer": "whole number", "number": "number"}  # pydantic's words, and ours
 
 
-def with_options(
-    kind: type[_Options],
-) -> Callable[[Callable[[Any, _Options], None]], Callable[..., None]]:
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Make a command with one argument and many flags from a function of two parameters.
 
-    kind: a dataclass whose fields are the flags, each annotated as `Annotated[type, "help"]`; the
-    fields of its base class come last. The function takes the argument and an object of that class;
-    its docstring becomes the help of the command. Errors of the dataclass pass through the command.
+    command: takes the argument and `options`, annotated by a dataclass of flags (see
+    `scenarios.options`), of which those of the base class come last; its docstring becomes the help
+    of the command. Errors of the dataclass pass through the command.
     """
+    first, options = inspect.signature(command, eval_str=True).parameters.values()
+    kind = options.annotation
 
-    def decorate(command: Callable[[Any, _Options], None]) -> Callable[..., None]:
-        def typed(argument: Any, **flags: Any) -> None:
-            # typer gives lists; the object is frozen and can be hashed, so it holds tuples.
-            lists = {name: tuple(value) for name, value in flags.items() if type(value) is list}
-            command(argument, kind(**flags | lists))
+    def typed(argument: Any, **flags: Any) -> None:
+        # typer gives lists; the object is frozen and can be hashed, so it holds tuples.
+        lists = {name: tuple(value) for name, value in flags.items() if type(value) is list}
+        command(argument, options=kind(**flags | lists))
 
-        hints = get_type_hints(kind, include_extras=True)
-        first, *_ = inspect.signature(command, eval_str=True).parameters.values()
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        own_first = sorted(fields(kind), key=lambda f: f.name not in kind.__annotations__)  # type: ignore[arg-type]
-        flags = [
-            inspect.Parameter(
-                f.name, keyword, default=f.default, annotation=_flag(hints[f.name], f.name)
-            )
-            for f in own_first
-        ]
-        typed.__signature__ = inspect.Signature([first.replace(name="argument"), *flags])  # type: ignore[attr-defined]
-        # Else typer would take the argument's plain type from there, without its help.
-        typed.__annotations__ = {}
-        typed.__doc__ = command.__doc__
-        typed.__name__ = command.__name__
-        return typed
-
-    return decorate
+    hints = get_type_hints(kind)
+    own_first = sorted(fields(kind), key=lambda f: f.name not in kind.__annotations__)
+    flags = [_parameter(each, hints[each.name]) for each in own_first]
+    typed.__signature__ = inspect.Signature([first.replace(name="argument"), *flags])  # type: ignore[attr-defined]
+    # Else typer would take the argument's plain type from there, without its help.
+    typed.__annotations__ = {}
+    typed.__doc__ = command.__doc__
+    typed.__name__ = command.__name__
+    return typed
 
 
-def _flag(hint: Any, name: str) -> Any:
-    """Return typer's annotation of a field; a tuple of strings is a repeatable flag."""
-    kind, told = get_args(hint)
+def _parameter(flag: "Field[Any]", kind: Any) -> inspect.Parameter:
+    """Return the parameter that typer makes the flag of; a tuple of strings is repeatable."""
     # A field named like a keyword of Python ends in an underscore, such as `from_`.
-    flag = f"--{name.rstrip('_').replace('_', '-')}"
-    several = tuple[str, ...] in get_args(kind)
-    return Annotated[list[str] | None if several else kind, typer.Option(flag, help=told)]
+    name = f"--{flag.name.rstrip('_').replace('_', '-')}"
+    return inspect.Parameter(
+        flag.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if flag.default is MISSING else flag.default,
+        annotation=Annotated[_LISTS.get(kind, kind), typer.Option(name, **flag.metadata)],
+    )
 
 
 def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:

@@ -1,6 +1,6 @@
 """The plan that `--dry-run` shows: jobs, training steps and memory; nothing is written."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
 
 from rich.console import Console
@@ -9,9 +9,9 @@ from rich.table import Table
 
 from probe.by_layer.jobs import Job, is_retraining, readings_of
 from probe.by_layer.plan import Plan
-from probe.values.allocation import Allocation, CacheSettings
+from probe.values.allocation import Allocation
 from scenarios.commands.screen.progress import show_plan
-from scenarios.commands.screen.terminal import printable
+from scenarios.commands.screen.terminal import printable, show_line
 from scenarios.execution.remaining import pace_of, seconds_left, shown_duration
 from scenarios.execution.work import Work
 
@@ -20,15 +20,15 @@ def show_dry_run(
     console: Console,
     work: Work,
     sizes: Sequence[int],
-    caches: Callable[[CacheSettings], Mapping[str, Sequence[Allocation]]],
+    plans: Mapping[str, Sequence[Allocation]],
     jobs: Sequence[Job],
     processes: int,
 ) -> None:
     """Print the jobs with their training steps, the plan of cached activations and the time.
 
-    sizes: the numbers of training examples of each task; caches: returns the allocations of cached
-    activations; processes: the number of jobs in parallel. The time is known only once a
-    measurement of the study is finished.
+    sizes: the numbers of training examples of each task; plans: the allocations of cached
+    activations, if they are known; processes: the number of jobs in parallel. The time is known
+    only once a measurement of the study is finished.
     """
     plan = work.plan
     left = {
@@ -47,9 +47,8 @@ def show_dry_run(
         shown = "unknown" if unknown else f"{steps:,}"
         table.add_row(escape(printable(learner)), *map(str, numbers), shown)
     console.print(table)
-    # A machine that only drives others with GPUs does not know their memory.
-    if work.sharing is None and work.retraining_left(jobs):
-        show_plan(console, caches(work.cache), work.cache)
+    if plans:
+        show_plan(console, plans, work.cache)
     seconds = seconds_left(left, pace_of(plan, work.root, jobs), processes)
     if not any(left.values()):
         time = "none, as all is finished"
@@ -58,7 +57,7 @@ def show_dry_run(
     else:
         time = f"about {shown_duration(seconds)} at {processes} jobs in parallel (an estimate)"
     for line in (f"time: {time}", "a dry run: nothing was written"):
-        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+        show_line(console, line)
 
 
 def _steps(plan: Plan, every: Sequence[int], job: Job, left: Sequence[str]) -> int:

@@ -6,7 +6,6 @@ count the non-redundant ones by FCBF (Yu and Liu 2003). `probe.redundancy` has t
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from rich.box import SIMPLE
@@ -22,17 +21,17 @@ from probe.redundancy.bins import equal_width, minimum_description
 from probe.redundancy.fcbf import non_redundant, relevance, symmetric_uncertainty
 from probe.redundancy.table import Redundancy, read_redundancy, write_redundancy
 from scenarios.data.datasets import Dataset, Location, load
+from scenarios.options import RedundancyOptions
 
 
-def show_redundancy(names: Sequence[str], location: Location, bins: int | None, out: Path) -> None:
+def show_redundancy(names: Sequence[str], options: RedundancyOptions) -> None:
     """Print the number of non-redundant features of each data set; write tables and a figure.
 
-    names: of data sets, or feature files; location: of the data; bins: of equal width for each
-    feature, or None for cuts by minimum description length; out: a folder, created if need be.
-
-    Writes out/DATA.csv for each and out/redundancy.png and .svg. Raises InputError for data that
-    cannot be loaded, files that cannot be written, and data sets of the same name.
+    names: of data sets, or feature files. Writes DATA.csv for each, redundancy.png and .svg. Raises
+    InputError for data that cannot be loaded, files that cannot be written, and data sets of the
+    same name.
     """
+    location, out = Location.of(options.data, options.download), options.out
     data_sets = [load(name, location) for name in names]
     # One table would replace the other.
     known = [data.name for data in data_sets]
@@ -40,7 +39,7 @@ def show_redundancy(names: Sequence[str], location: Location, bins: int | None, 
         raise InputError(
             f"two of the data sets are called alike ({', '.join(known)}): name each once"
         )
-    found = [measure(data, bins) for data in data_sets]
+    found = [measure(data, options.bins) for data in data_sets]
     make_folder(out)
     tables = [write_redundancy(out, one) for one in found]
     # From the files, as every figure is.
@@ -53,10 +52,10 @@ def show_redundancy(names: Sequence[str], location: Location, bins: int | None, 
 def measure(data: Dataset, bins: int | None = None) -> Redundancy:
     """Return the redundancy of the features of a data set, on its training data.
 
-    Every element of an input is a feature: N inputs of any shape are (N, D). bins: see
-    `show_redundancy`. The default, `minimum_description`, has no setting to choose, and gives the
-    paper's 39 features of MNIST's 60,000 training examples (37 to 42 on parts of them). Source:
-    Kemker 2018, table S9, which states neither the discretization nor the data.
+    Every element of an input is a feature: N inputs of any shape are (N, D). bins: of equal
+    width for each feature. The default, cuts by `minimum_description`, has no setting to choose,
+    and gives the paper's 39 features of MNIST's 60,000 training examples (37 to 42 on parts of
+    them). Source: Kemker 2018, table S9, which states neither the discretization nor the data.
     """
     x, labels = data.train.x.flatten(1).numpy(), data.train.y.numpy()
     codes = minimum_description(x, labels) if bins is None else equal_width(x, bins)

@@ -32,12 +32,11 @@ from probe.results.run_directory import (
     survey,
 )
 from probe.results.tables import write_tables
-from probe.tables.run_directory import LAYERS, NOTES, TABLES, TIMES
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.plan import show_dry_run
 from scenarios.commands.screen.progress import show_ends, show_plan, show_progress
 from scenarios.commands.screen.results import show_outcome
-from scenarios.commands.screen.terminal import printable
+from scenarios.commands.screen.terminal import show_line
 from scenarios.data.datasets import Location
 from scenarios.device import device_named
 from scenarios.execution.choosing import executor_for, side_by_side
@@ -54,7 +53,6 @@ from scenarios.study.source import check_study, overridden, read_study
 from scenarios.study.spec import Study
 
 _ROUNDS = 2
-_FIGURES = (".png", ".svg")
 _LOST = "its files were damaged while they were read, twice: check the disk, and run again"
 
 
@@ -72,10 +70,6 @@ class Begun:
     sizes: Sequence[int]
 
 
-Show = Callable[[Console, Path], None]
-"""Prints the results of a run directory."""
-
-
 def run_study(source: str, options: RunOptions) -> bool:
     """Run the study of a preset or file to its end, resuming an earlier run.
 
@@ -86,12 +80,9 @@ def run_study(source: str, options: RunOptions) -> bool:
     with own.opened(OURS):
         # First without the flags: mistakes in the file are reported in the file's terms.
         study = overridden(check_study(read_study(source), source), options)
-
-        def begin(device: torch.device) -> Begun:
-            return _begun(study, own, Location.of(options.data, options.download), device)
-
-        omegas = study.scenario.kind != "split"
-        return carry_through(begin, options, options.out or Path("runs") / study.name, omegas)
+        begin = partial(_begun, study, own, Location.of(options.data, options.download))
+        show = partial(show_outcome, omegas=study.scenario.kind != "split")
+        return carry_through(begin, options, options.out or Path("runs") / study.name, show)
 
 
 def _begun(study: Study, own: OwnCode, location: Location, device: torch.device) -> Begun:
@@ -113,15 +104,17 @@ def _begun(study: Study, own: OwnCode, location: Location, device: torch.device)
 
 
 def carry_through(
-    begin: Callable[[torch.device], Begun], options: RunOptions, root: Path, show: Show | bool
+    begin: Callable[[torch.device], Begun],
+    options: RunOptions,
+    root: Path,
+    show: Callable[[Console, Path], None],
 ) -> bool:
     """Run a plan to its end, resuming an earlier run, and print its results.
 
     begin: returns the plan for a device; options: the flags; root: the run directory; show: prints
-    the results, or, for the tables of a study, whether to print Kemker's metrics. Returns whether
-    no job failed; the tables are then complete. Raises InputError for flags, data and networks that
-    cannot be used, before anything is written, and NotWritten when the run directory can no longer
-    be written to.
+    the results in it. Returns whether no job failed; the tables are then complete. Raises
+    InputError for flags, data and networks that cannot be used, before anything is written, and
+    NotWritten when the run directory can no longer be written to.
     """
     console = Console()
     device = device_named(options.device, here=not options.remote)
@@ -130,45 +123,27 @@ def carry_through(
     jobs = jobs_of(begun.plan)
     work = _work(begun, root, options, len(jobs))
     refuse_foreign(root)
-    if options.dry_run:
-        processes = min(side_by_side(options, device), len(jobs))
-        show_dry_run(console, work, begun.sizes, begun.caches, jobs, processes)
-        return True
     # A machine that only drives others with GPUs does not know their memory.
     known = work.sharing is None and work.retraining_left(jobs)
     plans = begun.caches(work.cache) if known else {}
+    if options.dry_run:
+        processes = min(side_by_side(options, device), len(jobs))
+        show_dry_run(console, work, begun.sizes, plans, jobs, processes)
+        return True
     del begun
-    ends, states = _carried_through(console, work, jobs, plans, executor, options)
-    if not any(end.how == "locked" for end in ends):
-        if isinstance(show, bool):
-            show_outcome(console, root, show, _shown(root))
-        else:
-            show(console, root)
-    for remark in remarks(root, states):
-        console.print(printable(remark), markup=False, soft_wrap=True)
-    return show_ends(console, root, ends)
-
-
-def _carried_through(
-    console: Console,
-    work: Work,
-    jobs: Sequence[Job],
-    plans: Mapping[str, Sequence[Allocation]],
-    executor: Executor,
-    options: RunOptions,
-) -> tuple[list[Ended], list[JobState]]:
-    """Do all jobs that are left; return their ends, and the results."""
-    make_folder(work.root)
-    with _alone_in(console, work.root):
-        describe(work.root, work.plan)
     if plans:
         show_plan(console, plans, work.cache)
     try:
-        return _to_the_end(console, work, jobs, executor, options)
+        ends, states = _to_the_end(console, work, jobs, executor, options)
     finally:
         # Its files are gone with those who used them; other processes may use it still.
         with suppress(OSError):
-            (work.root / "scratch").rmdir()
+            (root / "scratch").rmdir()
+    if not any(end.how == "locked" for end in ends):
+        show(console, root)
+    for remark in remarks(root, states):
+        show_line(console, remark)
+    return show_ends(console, root, ends)
 
 
 def _work(begun: Begun, root: Path, options: RunOptions, jobs: int) -> Work:
@@ -196,12 +171,15 @@ def _work(begun: Begun, root: Path, options: RunOptions, jobs: int) -> Work:
 def _to_the_end(
     console: Console, work: Work, jobs: Sequence[Job], executor: Executor, options: RunOptions
 ) -> tuple[list[Ended], list[JobState]]:
-    """Do the rest of the jobs, and write the tables unless other processes are still working.
+    """Describe the plan, do the rest of the jobs, and write the tables unless others still work.
 
     Returns the ends of the jobs, and their results, in the tables if these were written. A file may
     be found corrupt only when the tables are made, and its measurement is then missing: so it is
     repeated once, and a second loss counts as failed.
     """
+    make_folder(work.root)
+    with _alone_in(console, work.root):
+        describe(work.root, work.plan)
     # Controls first in each seed, as the other jobs compare their networks with them.
     begun = sorted(jobs, key=lambda job: (job.seed, not job.offline))
     left = options.part.order(begun) if options.part else begun
@@ -243,14 +221,6 @@ def _write_results(console: Console, work: Work) -> list[JobState]:
 def _alone_in(console: Console, root: Path) -> Iterator[None]:
     """Hold the lock of the run directory within the block; print a note if it has to wait."""
     if is_locked(root):
-        said = f"{root}: waiting for another process, which writes its tables"
-        console.print(printable(said), markup=False, soft_wrap=True)
+        show_line(console, f"{root}: waiting for another process, which writes its tables")
     with lock(root, wait=True):
         yield
-
-
-def _shown(root: Path) -> list[str]:
-    """Return the names of the tables and figures of a run directory for display."""
-    figures = sorted(path for path in (root / "figures").glob("*.*") if path.suffix in _FIGURES)
-    there = [name for name in (*LAYERS, NOTES) if (root / name).is_file()]
-    return [*TABLES, TIMES, *there, *(f"figures/{path.name}" for path in figures)]

@@ -4,43 +4,23 @@ It works while the study runs, from any machine that sees the run directory. Nei
 file nor its data are needed.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from probe.by_layer.jobs import Job, parts_of
-from probe.by_layer.plan import Plan
+from probe.by_layer.jobs import parts_of
 from probe.results.run_directory import JobState, failure, read_plan, remarks, store_of, survey
-from scenarios.commands.screen.terminal import print_json, printable
+from scenarios.commands.screen.terminal import print_json, printable, show_line
 from scenarios.execution.locks import is_locked
 from scenarios.execution.remaining import pace_of, seconds_left, shown_duration
 
-How = Literal["finished", "running", "failed", "left"]
-HOWS: tuple[How, ...] = ("finished", "running", "failed", "left")
+STATES = ("finished", "running", "failed", "left")
 """States of a job: finished; locked by a process; failed at the last attempt; not running."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """The progress of a study.
-
-    - states: of all jobs, see `survey`; hows: one of HOWS for each;
-    - failures: the reasons of failed jobs, sentences by the job's name;
-    - processes: the number at work; seconds: until they, or a single process if there is none, have
-      finished; None if that is not known.
-    """
-
-    states: Sequence[JobState]
-    hows: Mapping[Job, How]
-    failures: Mapping[str, str]
-    processes: int
-    seconds: float | None
 
 
 def show_status(root: Path, as_json: bool = False) -> None:
@@ -50,31 +30,56 @@ def show_status(root: Path, as_json: bool = False) -> None:
     is written: a corrupt file is named and left alone. Raises InputError if the directory holds no
     study.
     """
-    plan = read_plan(root)
-    progress = progress_of(plan, root)
-    said = list(remarks(root, progress.states))
+    status = status_of(root)
     if as_json:
-        print_json(_record(plan, root, progress, said))
+        print_json(status)
     else:
-        _show(plan, progress, said)
+        _show(status)
 
 
-def progress_of(plan: Plan, root: Path) -> Progress:
-    """Return the progress of a study from its run directory alone; changes nothing."""
+def status_of(root: Path) -> dict[str, Any]:
+    """Return the progress of a study as JSON values; docs/studies.md lists the keys.
+
+    It is read from the run directory alone, and nothing is changed there. The time left is that of
+    the processes at work, or of a single one if there is none; None if it is not known.
+    """
+    plan = read_plan(root)
     states = survey(plan, root)
-    hows = {state.job: _how(root, state) for state in states}
-    left = {job: _left(plan, root, job) for job, how in hows.items() if how != "finished"}
-    processes = list(hows.values()).count("running")
-    return Progress(
-        states=states,
-        hows=hows,
-        failures={job.name: failure(root, job) for job, how in hows.items() if how == "failed"},
-        processes=processes,
-        seconds=seconds_left(left, pace_of(plan, root, hows), processes),
-    )
+    now = {state.job: _state(root, state) for state in states}
+    left = {}
+    for job in (job for job in now if now[job] != "finished"):
+        finished = store_of(plan, root, job).finished()
+        left[job] = [part for part in parts_of(plan, job) if part not in finished]
+    running = [job.name for job in now if now[job] == "running"]
+    learners = []
+    for learner in dict.fromkeys(job.learner for job in now):
+        own = [state for state in states if state.job.learner == learner]
+        count = Counter(now[state.job] for state in own)
+        learners.append(
+            {
+                "learner": learner,
+                "jobs": len(own),
+                **{state: count[state] for state in STATES},
+                "parts": sum(state.parts for state in own),
+                "parts_finished": sum(state.done for state in own),
+            }
+        )
+    return {
+        "study": plan.name,
+        "directory": str(root),
+        "learners": learners,
+        "running": running,
+        "failed": [
+            {"job": job.name, "reason": failure(root, job)} for job in now if now[job] == "failed"
+        ],
+        "corrupt": [{"job": s.job.name, "part": part} for s in states for part in s.corrupt],
+        "processes": len(running),
+        "seconds_left": seconds_left(left, pace_of(plan, root, now), len(running)),
+        "remarks": list(remarks(root, states)),
+    }
 
 
-def _how(root: Path, state: JobState) -> How:
+def _state(root: Path, state: JobState) -> str:
     if state.done == state.parts:
         return "finished"
     if is_locked(root / "jobs" / state.job.name):
@@ -82,79 +87,35 @@ def _how(root: Path, state: JobState) -> How:
     return "failed" if failure(root, state.job) else "left"
 
 
-def _left(plan: Plan, root: Path, job: Job) -> list[str]:
-    """Return the measurements of a job without a file."""
-    finished = store_of(plan, root, job).finished()
-    return [part for part in parts_of(plan, job) if part not in finished]
-
-
-def _by_learner(progress: Progress) -> dict[str, dict[str, int]]:
-    """Count the jobs of each learner by their state, and its measurements."""
-    own = defaultdict[str, list[JobState]](list)
-    for state in progress.states:
-        own[state.job.learner].append(state)
-    found = {}
-    for learner, states in own.items():
-        count: Counter[str] = Counter(progress.hows[state.job] for state in states)
-        found[learner] = {
-            "jobs": len(states),
-            **{str(how): count[how] for how in HOWS},
-            "parts": sum(state.parts for state in states),
-            "parts_finished": sum(state.done for state in states),
-        }
-    return found
-
-
-def _record(plan: Plan, root: Path, progress: Progress, said: Sequence[str]) -> dict[str, Any]:
-    """Return everything that is printed as JSON values; docs/studies.md lists the keys."""
-    return {
-        "study": plan.name,
-        "directory": str(root),
-        "learners": [{"learner": name, **row} for name, row in _by_learner(progress).items()],
-        "running": [job.name for job, how in progress.hows.items() if how == "running"],
-        "failed": [{"job": job, "reason": why} for job, why in progress.failures.items()],
-        "corrupt": [
-            {"job": state.job.name, "part": part}
-            for state in progress.states
-            for part in state.corrupt
-        ],
-        "processes": progress.processes,
-        "seconds_left": progress.seconds,
-        "remarks": list(said),
-    }
-
-
-def _show(plan: Plan, progress: Progress, said: Sequence[str]) -> None:
+def _show(status: Mapping[str, Any]) -> None:
     """Print the progress of a study's jobs."""
-    table = Table(title=f"{plan.name}: jobs and finished parts", title_justify="left")
-    for column in ("learner", "jobs", *HOWS, "parts", "of"):
+    table = Table(title=f"{status['study']}: jobs and finished parts", title_justify="left")
+    for column in ("learner", "jobs", *STATES, "parts", "of"):
         table.add_column(column, justify="left" if column == "learner" else "right")
-    for learner, row in _by_learner(progress).items():
-        numbers = row["jobs"], *(row[how] for how in HOWS), row["parts_finished"], row["parts"]
-        table.add_row(escape(printable(learner)), *map(str, numbers))
+    for row in status["learners"]:
+        numbers = (row[name] for name in ("jobs", *STATES, "parts_finished", "parts"))
+        table.add_row(escape(printable(row["learner"])), *map(str, numbers))
     console = Console()
     console.print(table)
-    corrupt = [
-        f"{state.job.name}, {part}: a corrupt file; `probe run` sets it aside and computes it again"
-        for state in progress.states
-        for part in state.corrupt
-    ]
-    at_work = [
-        f"{job.name} is being done by another process"
-        for job, how in progress.hows.items()
-        if how == "running"
-    ]
-    failed = [f"{job} failed: {why}" for job, why in progress.failures.items()]
-    for line in (*_time_left(progress), *corrupt, *at_work, *failed, *said):
-        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+    for line in (
+        *_time_left(status),
+        *(
+            f"{each['job']}, {each['part']}: a corrupt file; `probe run` sets it aside and "
+            f"computes it again"
+            for each in status["corrupt"]
+        ),
+        *(f"{job} is being done by another process" for job in status["running"]),
+        *(f"{each['job']} failed: {each['reason']}" for each in status["failed"]),
+        *status["remarks"],
+    ):
+        show_line(console, line)
 
 
-def _time_left(progress: Progress) -> list[str]:
+def _time_left(status: Mapping[str, Any]) -> list[str]:
     """Return a sentence on the time left; none if all is finished."""
-    if set(progress.hows.values()) == {"finished"}:
+    if all(row["finished"] == row["jobs"] for row in status["learners"]):
         return []
-    if progress.seconds is None:
+    if status["seconds_left"] is None:
         return ["time left: unknown until more measurements are finished"]
-    count = progress.processes
-    by = "the present rate" if count else "the rate so far, by one process"
-    return [f"time left: about {shown_duration(progress.seconds)} at {by} (an estimate)"]
+    by = "the present rate" if status["processes"] else "the rate so far, by one process"
+    return [f"time left: about {shown_duration(status['seconds_left'])} at {by} (an estimate)"]

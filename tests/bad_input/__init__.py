@@ -4,28 +4,9 @@ Each module has FILES, contents by path, and MISTAKES: command lines, and fragme
 that each must end in, with `...` between two of them.
 """
 
-from tests.bad_input import (
-    checkpoints,
-    command_line,
-    data,
-    features,
-    matrices,
-    models,
-    own_networks,
-    runs,
-    toml_keys,
-)
+from importlib import import_module
 
-MODULES = (
-    command_line,
-    toml_keys,
-    data,
-    matrices,
-    features,
-    models,
-    own_networks,
-    checkpoints,
-    runs,
-)
+NAMES = "command_line toml_keys data matrices features models own_networks checkpoints runs"
+MODULES = [import_module(f"tests.bad_input.{name}") for name in NAMES.split()]
 FILES = {name: content for module in MODULES for name, content in module.FILES.items()}
 MISTAKES = {line: said for module in MODULES for line, said in module.MISTAKES.items()}

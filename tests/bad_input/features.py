@@ -1,25 +1,9 @@
 """Feature files that are none; `redundancy` only reads them."""
 
-import io
-import zipfile
-
 import numpy as np
 
 from tests.bad_input.making import FEATURES, TRAP, npy, npy_header, npz
 from tests.bad_input.refused import grouped
-
-
-def bomb():
-    """Return an archive of a header that asks for 80 GB, and nothing after it."""
-    return npz({"x_train": npy_header("(100000, 100000)", data=b"\0" * 1000)})
-
-
-def zipped(**files):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 def encrypted():
@@ -30,6 +14,7 @@ def encrypted():
 
 
 X, Y = FEATURES["x_train"], FEATURES["y_train"]
+VAST = npy_header("(100000, 100000)", data=b"\0" * 1000)  # asks for 80 GB, and has nothing
 HOSTILE = npy_header("(4,)", "'|O'", TRAP)
 CODE = npy_header("(4, 4)", "__import__('os').open('sprung', 64)")
 
@@ -47,10 +32,10 @@ CASES = {
         "hostile-names.npz": npz({"class_names": HOSTILE}),
     },
     " lacks x_train...x_train, y_train, x_test, y_test": {
-        "slip.npz": zipped(**{"../x_train.npy": npy(X), "/y_train.npy": npy(Y)}),
+        "lacking.npz": npz({"x_train": None}),
     },
     " holds a single array": {"npy.npz": npy(X)},
-    " needs more memory": {"bomb.npz": bomb()},
+    " needs more memory": {"bomb.npz": npz({"x_train": VAST})},
     " has 3 labels for the 4 examples": {"lengths.npz": npz({"y_train": Y[:3]})},
     " x_train has shape (4,)": {"features.npz": npz({"x_test": X[:, :3]})},
     ", expected (N, ...row": {"flat.npz": npz({"x_train": np.ones(4)})},
@@ -63,7 +48,6 @@ CASES = {
     " has the label -1": {"negative.npz": npz({"y_test": Y - 1})},
     " has no example of class ": {
         "gap.npz": npz({"y_train": Y * 2, "y_test": Y * 2}),
-        "wild.npz": npz({"y_train": np.array([0, 1, 2, 2**62])}),
     },
     " has the label 9223372036854775809": {
         "beyond.npz": npz({"y_test": np.array([0, 1, 2, 2**63 + 1], np.uint64)})

@@ -34,6 +34,11 @@ def each(line: str, sentence: str, *values: str) -> dict[str, str]:
     return {line.format(shlex.quote(value)): sentence.format(value) for value in values}
 
 
+def several(line: str, sentences: Mapping[str, str]) -> dict[str, str]:
+    """Return mistakes by what {} stands for in the line, each with its own sentence."""
+    return {line.format(value): sentence for value, sentence in sentences.items()}
+
+
 def grouped(line: str, groups: Mapping[str, Mapping[str, object]]) -> dict[str, str]:
     """Return the mistakes of files that are listed by what the sentence says after their name."""
     return {

@@ -25,24 +25,12 @@ CHANGES: dict[str, tuple[str, str | bytes | None, str]] = {
     "swapped": ("summary", METRICS, "summary.csv: expected the columns"),
     "long-line": ("rows", ROWS.replace("0.5\n", "0.5,1\n"), "line 2 has 14 cells, expected 13"),
     "nul": ("rows", ROWS.replace("0.5", "0.\x005"), CELL.format("rows", "0.\\x005", "value")),
-    "float-seed": ("rows", ROWS.replace("0,0,1", "0,0.5,1"), CELL.format("rows", 0.5, "seed")),
     "minus": ("rows", ROWS.replace("0,0,1", "0,0,-1"), CELL.format("rows", -1, "step, expected 0")),
-    "far": ("rows", ROWS.replace("0,0,1", f"0,0,{10**9}"), CELL.format("rows", 10**9, "step")),
     "inf": ("metrics", METRICS.replace("0.5,,1", "inf,,1"), CELL.format("metrics", "inf", "mean")),
-    "std": (
-        "summary",
-        SUMMARY.replace("0.5,,1", "0.5,-0.5,2"),
-        CELL.format("summary", -0.5, "std, expected"),
-    ),
     "escape": (
         "summary",
         SUMMARY.replace("pra", "\x1b[2J\u202e"),
         CELL.format("summary", r"\x1b[2J\u202e", "measure"),
-    ),
-    "notes": (
-        "notes",
-        "learner,order,seed,feature,note\nfinetune,0,x,output,so\n",
-        CELL.format("notes", "x", "seed, expected a whole number"),
     ),
     "hostile": ("metrics", TRAP, "metrics.csv is not a table of this study ('utf-8'"),
     "quote": ("rows", ROWS + '"' + "x" * 200000 + "\n", "is not a table of this study (field lar"),
@@ -65,11 +53,14 @@ FILES: dict[str, str | bytes] = {
     "deep/study.json": "[" * 100000,
     "hostile-study/study.json": TRAP,
     "folder-study/study.json/x": "",
+    "older/study.json": '{"format": 8}',
 }
 MISTAKES = {
     **{f"figures {name}": said for name, (_, _, said) in CHANGES.items()},
     "figures absent": "absent/rows.csv cannot be read (...run the study",
     "status folder-study": "folder-study holds no study (no study.json)",
     **each("status {}", "{}/study.json...again", "other", "deep", "hostile-study"),
+    "status older": "older was written by an earlier version",
+    "run tiny.toml --out older": "older was written by an earlier version...another --out",
     "status ''": ". holds no study...directory of a `probe run`",
 }

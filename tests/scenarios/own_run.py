@@ -9,7 +9,7 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,7 @@ import pytest
 import torch
 
 from probe.tables.run_directory import LAYERS, NOTES
-from scenarios.model_options import ModelOptions
-from scenarios.options import RunOptions
+from scenarios.options import ModelOptions, RunOptions
 from tests.scenarios.tiny_run import contents
 
 MODULE = "own_nets"
@@ -112,23 +111,17 @@ class Own:
         from scenarios.commands.run import run_study
 
         flags = {"executor": "inline", "seeds": 2, "load": (str(self.code),), **flags}
+        options = RunOptions(out=self.folder / out, **flags)
         with quiet():
-            done = run_study(
-                str(self.folder / "study.toml"), RunOptions(out=self.folder / out, **flags)
-            )
-        assert done
+            assert run_study(str(self.folder / "study.toml"), options)
         return self.folder / out
 
-    def model(self, out: str = "model", target: str = "", **flags: Any) -> Path:
+    def model(self, out: str = "model", target: str = "", **changed: Any) -> Path:
         """Do what `probe model` does; return the run directory."""
         from scenarios.commands.model import probe_model
 
-        with quiet():
-            assert probe_model(target or f"{self.code}:build", self.flags(out, **flags))
-        return self.folder / out
-
-    def flags(self, out: str, **changed: Any) -> ModelOptions:
         flags: dict[str, Any] = {
+            "out": self.folder / out,
             "checkpoints": str(self.checkpoints / PATTERN),
             "offline": str(self.checkpoints / OFFLINE),
             "orders": str(self.folder / "orders.toml"),
@@ -138,9 +131,11 @@ class Own:
             **RECIPE,
             **changed,
         }
-        return ModelOptions(out=self.folder / out, **flags)
+        with quiet():
+            assert probe_model(target or f"{self.code}:build", ModelOptions(**flags))
+        return self.folder / out
 
-    def keep(self, study: Path, seeds: Iterable[int] = (0, 1)) -> None:
+    def keep(self, study: Path) -> None:
         """Copy what a study has trained, as a user's program would have written it."""
         self.checkpoints.mkdir(exist_ok=True)
         for path in study.glob("jobs/*/*/step-[0-9].pt"):
@@ -151,9 +146,7 @@ class Own:
             name = f"{learner}-order{order}-seed{seed}-task{path.stem.removeprefix('step-')}.pt"
             state = torch.load(path, weights_only=True)
             wrapped = {"state_dict": {f"model.{key}": value for key, value in state.items()}}
-            if int(seed) in seeds:
-                target = name if order else f"offline-{seed}.pt"
-                torch.save(wrapped, self.checkpoints / target)
+            torch.save(wrapped, self.checkpoints / (name if order else f"offline-{seed}.pt"))
 
 
 @contextmanager
@@ -165,16 +158,13 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def apart(*modules: str) -> Iterator[None]:
-    """Import a user's modules anew within the block, as another process would."""
-    names = (MODULE, *modules)
-    for name in names:
-        sys.modules.pop(name, None)
+def apart() -> Iterator[None]:
+    """Import a user's module anew within the block, as another process would."""
+    sys.modules.pop(MODULE, None)
     try:
         yield
     finally:
-        for name in names:
-            sys.modules.pop(name, None)
+        sys.modules.pop(MODULE, None)
 
 
 def tables(root: Path) -> dict[str, bytes]:

@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from probe.errors import InputError
 from scenarios.options import RunOptions, Shard
 
 shards = st.integers(1, 12).flatmap(lambda n: st.tuples(st.integers(1, n), st.just(n)))
@@ -33,11 +32,3 @@ def test_what_others_begin_with_is_helped_with_last(of: int, size: int) -> None:
         for other in set(range(of)) - {number - 1}:
             theirs = [job for job in order if job % of == other]
             assert theirs == sorted(theirs, reverse=True)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "1", "/", "0/2", "3/2", "1/0", "-1/2", "1/2/3", "a/b", "1.0/2", " 1/2", "²/3"]
-)
-def test_other_texts_are_no_shard(text: str) -> None:
-    with pytest.raises(InputError, match=r"--shard.*got"):
-        RunOptions(shard=text)

@@ -3,7 +3,6 @@
 The numbers come from layers.csv and starts.csv; without these files nothing is printed.
 """
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.box import SIMPLE
@@ -15,7 +14,7 @@ from probe.tables.layer_text import layer_sheets
 from probe.tables.rows import CONTROLS, LayerRow, StartRow
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import read_table
-from scenarios.commands.screen.terminal import printable
+from scenarios.commands.screen.terminal import printable, show_line
 
 _READOUTS = {
     "retrain": "Missing in each layer with everything downstream retrained (readout retrain)",
@@ -24,27 +23,20 @@ _READOUTS = {
 
 
 def show_layers_found(console: Console, root: Path) -> None:
-    """Print the layers of a run directory over all tasks.
+    """Print the layers of a run directory over all tasks, a table for each learner and readout.
 
-    Raises InputError for tables that cannot be read.
+    The readouts are `retrain` and `linear`; the controls are left out. Numbers are in %, missing in
+    points of accuracy; brackets hold 95 % intervals, of several seeds. Raises InputError for tables
+    that cannot be read.
     """
     path, starts = root / "layers.csv", root / "starts.csv"
-    if path.is_file():
-        rows = read_table(path, LayerRow, lambda cells: cells["place"] is None)
-        show_layers_lacking(console, rows, read_table(starts, StartRow) if starts.is_file() else [])
-
-
-def show_layers_lacking(
-    console: Console, layers: Iterable[LayerRow], starts: Sequence[StartRow]
-) -> None:
-    """Print a table for each learner by the readouts `retrain` and `linear`, without the controls.
-
-    layers, starts: the rows of layers.csv and starts.csv. Numbers are in %, missing in points of
-    accuracy; brackets hold 95 % intervals, of several seeds.
-    """
-    learned = [row for row in layers if row.learner not in CONTROLS]
+    if not path.is_file():
+        return
+    rows = read_table(path, LayerRow, lambda cells: cells["place"] is None)
+    said = read_table(starts, StartRow) if starts.is_file() else []
+    learned = [row for row in rows if row.learner not in CONTROLS]
     for readout, title in _READOUTS.items():
-        sheets = layer_sheets((row for row in learned if row.readout == readout), starts)
+        sheets = layer_sheets((row for row in learned if row.readout == readout), said)
         if sheets:
             console.print(title, markup=False, highlight=False)
         for sheet in sheets:
@@ -63,4 +55,4 @@ def show_sheet(console: Console, sheet: Sheet) -> None:
         table.add_row(Text(printable(name)), *map(Text, cells))
     console.print(table)
     for sentence in sheet.after:
-        console.print(printable(sentence), markup=False, highlight=False, soft_wrap=True)
+        show_line(console, sentence)

@@ -24,7 +24,7 @@ from probe.byte_sizes import show_size
 from probe.files import discard, make_folder, replacing
 from probe.results.run_directory import FAILURES, failure_file
 from probe.values.allocation import Allocation, CacheSettings
-from scenarios.commands.screen.terminal import printable
+from scenarios.commands.screen.terminal import show_line
 from scenarios.execution.remaining import effort
 from scenarios.execution.schedule import Waiting
 from scenarios.execution.work import Ended, Event, Part, Work
@@ -89,27 +89,24 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
     with suppress(OSError):
         (root / FAILURES).rmdir()
     if locked := len(by_end["locked"]):
-        console.print(
-            f"{'1 job is' if locked == 1 else f'{locked} jobs are'} being done by other processes: "
-            f"the last to finish writes the tables",
-            soft_wrap=True,
-        )
+        jobs = "1 job is" if locked == 1 else f"{locked} jobs are"
+        others = "being done by other processes: the last to finish writes the tables"
+        show_line(console, f"{jobs} {others}")
     # Last, so that the end of the output names what needs attention.
     failed = by_end["failed"]
     if failed:
         jobs = "1 job" if len(failed) == 1 else f"{len(failed)} jobs"
         console.print(f"{jobs} failed; run the same command again to try again:")
     for end in failed:
-        said = printable(f"{end.job.name}: {end.reason}")
-        console.print(f"  {said}", markup=False, soft_wrap=True)
+        show_line(console, f"  {end.job.name}: {end.reason}")
         path = failure_file(root, end.job)
         make_folder(path.parent)
         with replacing(path) as partial:
             partial.write_text(end.trace or end.reason, encoding="utf-8")
         if end.trace:
-            console.print(f"    {printable(str(path))}", markup=False, soft_wrap=True)
+            show_line(console, f"    {path}")
     if failed and not locked:
-        console.print(_LACKING, soft_wrap=True)
+        show_line(console, _LACKING)
     return not failed
 
 

@@ -14,23 +14,23 @@ from rich.console import Console
 from probe.notes import listed
 from probe.tables.layer_text import mean_cell
 from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow
-from probe.tables.run_directory import NOTES
+from probe.tables.run_directory import LAYERS, NOTES, TABLES, TIMES
 from probe.tables.sheets import Sheet
 from probe.tables.summary import training_seconds
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.layers_found import show_layers_found, show_sheet
-from scenarios.commands.screen.terminal import printable
+from scenarios.commands.screen.terminal import printable, show_line
 
 _Value = tuple[float, float]  # mean and standard deviation
 _Jobs = defaultdict[tuple[str, str], set[tuple[str, str, int]]]  # by learner and feature
 _MOST_NOTES = 8
+_FIGURES = (".png", ".svg")
 
 
-def show_outcome(console: Console, root: Path, omegas: bool, files: Iterable[str]) -> None:
-    """Print the results in a run directory, the notes on them, and the paths of files.
+def show_outcome(console: Console, root: Path, omegas: bool) -> None:
+    """Print the results in a run directory, the notes on them, and the paths of all files.
 
-    omegas: whether to print Kemker's metrics too; files: by name within the run directory. Raises
-    InputError for tables that cannot be read.
+    omegas: whether to print Kemker's metrics too. Raises InputError for tables that cannot be read.
     """
     # Metrics of R alone: metrics of a feature's matrix A are in the file.
     metrics = read_table(root / "metrics.csv", MetricRow, lambda cells: not cells["feature"])
@@ -38,10 +38,11 @@ def show_outcome(console: Console, root: Path, omegas: bool, files: Iterable[str
     show_layers_found(console, root)
     if omegas:
         show_omegas(console, metrics, read_table(root / "times.csv", TimeRow))
-    for line in note_lines(root):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    for name in files:
-        console.print(printable(str(root / name)), markup=False, soft_wrap=True)
+    there = [name for name in (*LAYERS, NOTES) if (root / name).is_file()]
+    figures = sorted(path for path in (root / "figures").glob("*.*") if path.suffix in _FIGURES)
+    files = [*(root / name for name in (*TABLES, TIMES, *there)), *figures]
+    for line in (*note_lines(root), *map(str, files)):
+        show_line(console, line)
 
 
 def show_results(
@@ -67,8 +68,8 @@ def show_results(
         between = "\n±" if len(features) > 4 else "±"
         lines = []
         for learner in learners:
-            values = [*(pra.get((learner, each)) for each in features), a.get(learner)]
-            values.append(f.get(learner))
+            of_features = (pra.get((learner, each)) for each in features)
+            values = (*of_features, a.get(learner), f.get(learner))
             lines.append((learner, *(mean_cell(value, between) for value in values)))
         show_sheet(console, Sheet(title="", columns=["learner", *features, "A", "F"], lines=lines))
 

@@ -36,11 +36,8 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
 
     The first signal interrupts the block, later ones do nothing. A process that does not end within
     `grace` seconds is ended by a thread, also after the block: files in a run directory are
-    complete at any moment. Does nothing outside the main thread, where signals do not arrive.
+    complete at any moment.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     stop = _Stop(grace)
     here, there = socket.socketpair()
     # A signal handler must not block; a byte that does not fit is not needed.

@@ -6,12 +6,14 @@ they are shown. All commands run inside `printed`.
 
 import io
 import json
-import math
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 READER_GONE = 141
 """The exit code of a process whose reader is gone, as if SIGPIPE had ended it."""
@@ -29,6 +31,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def show_line(console: "Console", text: str) -> None:
+    """Print a text in one piece, which may be copied, made `printable`."""
+    console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+
+
 @contextmanager
 def printed() -> Iterator[None]:
     """Print any characters within the block, all of them written by its end.
@@ -39,8 +46,8 @@ def printed() -> Iterator[None]:
     ends, complain, and change the exit code.
     """
     out = sys.stdout
-    errors = out.errors if isinstance(out, io.TextIOWrapper) else None
-    _set_errors(out, "backslashreplace")
+    if isinstance(out, io.TextIOWrapper):
+        out.reconfigure(errors="backslashreplace")
     try:
         yield
         # None if the process was started without standard output.
@@ -49,24 +56,12 @@ def printed() -> Iterator[None]:
     finally:
         _flush_or_discard(out)
         _flush_or_discard(sys.stderr)
-        _set_errors(out, errors)
 
 
 def print_json(record: object) -> None:
-    """Print one JSON object, with null in place of NaN; record: JSON values."""
-    print(json.dumps(_without_nan(record), indent=2, allow_nan=False))
-
-
-def _without_nan(value: object) -> object:
-    """Return a value with None in place of every number that JSON lacks."""
-    match value:
-        case dict():
-            return {name: _without_nan(entry) for name, entry in value.items()}
-        case list() | tuple():
-            return [_without_nan(entry) for entry in value]
-        case float() if not math.isfinite(value):
-            return None
-    return value
+    """Print one JSON object, with null in place of NaN and Inf; record: JSON values."""
+    plain = json.loads(json.dumps(record), parse_constant=lambda name: None)
+    print(json.dumps(plain, indent=2))
 
 
 def say(sentence: str) -> None:
@@ -76,12 +71,6 @@ def say(sentence: str) -> None:
             print(sentence, file=sys.stderr, flush=True)
     except OSError:
         _flush_or_discard(sys.stderr)
-
-
-def _set_errors(stream: TextIO, errors: str | None) -> None:
-    """Set how a stream treats characters that its encoding lacks."""
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors=errors)
 
 
 def _flush_or_discard(stream: TextIO) -> None:

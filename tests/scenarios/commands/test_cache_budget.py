@@ -24,14 +24,6 @@ def test_the_tables_do_not_depend_on_where_values_live(
         assert own.tables() == finished_study.tables()
 
 
-def test_the_fingerprint_has_the_storage_but_not_the_budget(tiny: Tiny) -> None:
-    before = tiny.results()
-    # Nothing is left to retrain: no plan.
-    assert "memory-mapped" not in tiny.run(cache_budget="0")
-    assert tiny.results() == before
-    assert 'storage is "fp32" there and "bf16" here' in tiny.run('storage = "bf16"\n' + TINY)
-
-
 def test_workers_share_the_budget(fresh: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     class Planned(Exception):
         pass

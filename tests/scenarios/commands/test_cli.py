@@ -1,4 +1,4 @@
-"""`probe run` and the commands that show its directory; for most mistakes see test_bad_input."""
+"""`probe run` and the commands that show its directory; for mistakes see test_bad_input."""
 
 import json
 import sys
@@ -9,40 +9,21 @@ import pytest
 from probe.tables.run_directory import LAYERS, TABLES, TIMES
 from scenarios.commands.main import main
 from tests.bad_input.making import TINY, study
-from tests.bad_input.refused import assert_refused, contents
+from tests.bad_input.refused import contents
 
 DRAWN = {"depth", "bias", "matrix", "curves", "tasks", "spider", "scores"}
-FILES = {
-    "corrupt/study.json": "{",
-    "older/study.json": '{"format": 8}',
-    "tiny.toml": TINY,
-    "diverges.toml": study({"training.epochs": "3", "training.learning_rate": "1e30"}),
-    "blows.toml": study({"training.learning_rate": "1e30"}),
-}
-
-MISTAKES = {
-    "run tiny.toml --out older": ["older was written by an earlier version", "another --out"],
-    "status older": ["older was written by an earlier version"],
-    "status corrupt": ["corrupt/study.json is corrupt", "`probe run`"],
-    "run tiny.toml --validation 500": ["training examples of class 0", "not 500"],
-    "run tiny.toml --dry-run --seeds 0": ["seeds: expected 1 or more"],
-}
 
 
 @pytest.fixture(scope="module")
 def cwd(tmp_path_factory):
-    """A folder with the files above and a finished study in `done`; every test leaves it as is."""
+    """A folder with a finished study in `done`; every test leaves it as it is."""
     folder = tmp_path_factory.mktemp("cwd")
-    for name, content in FILES.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
+    (folder / "tiny.toml").write_text(TINY)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(sys, "argv", ["probe", "run", "tiny.toml", "--workers", "1", "--out", "done"])
-        with pytest.raises(SystemExit) as stop:
+        with pytest.raises(SystemExit, match="0"):
             main()
-    assert stop.value.code == 0
     return folder
 
 
@@ -61,27 +42,24 @@ def undrawn(monkeypatch):
     monkeypatch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
 
 
-@pytest.mark.parametrize("line", MISTAKES)
-def test_a_mistake_is_one_sentence_and_changes_nothing(probe, cwd, line):
-    before = contents(cwd)
-    assert_refused(probe(line), MISTAKES[line])
-    assert contents(cwd) == before
-
-
 @pytest.mark.parametrize(
-    ("file", "reason"),
+    ("epochs", "reason"),
     [
-        ("diverges", "task 0-1 (1 of 5): training diverged: the loss is not finite in epoch 2"),
-        ("blows", "after task 0-1 (1 of 5): the model's output is NaN"),
+        ("3", "task 0-1 (1 of 5): training diverged: the loss is not finite in epoch 2"),
+        ("1", "after task 0-1 (1 of 5): the model's output is NaN"),
     ],
 )
 @pytest.mark.usefixtures("undrawn")
-def test_training_that_diverges_says_where(probe, tmp_path, file, reason):
-    code, out, err = probe(f"run {file}.toml --workers 1 --out {tmp_path}/run")
+def test_training_that_diverges_says_where(probe, tmp_path, epochs, reason):
+    changes = {
+        "training.epochs": epochs,
+        "training.learning_rate": "1e30",
+        "learners.offline": None,
+    }
+    (tmp_path / "diverges.toml").write_text(study(changes))
+    code, out, err = probe(f"run {tmp_path}/diverges.toml --workers 1 --out {tmp_path}/run")
     assert (code, err) == (1, "")
-    shown = " ".join(out.split())
-    assert f"learner finetune, order 0, seed 0: {reason}" in shown
-    assert "run the same command again" in shown
+    assert f"learner finetune, order 0, seed 0: {reason}" in " ".join(out.split())
 
 
 def test_ctrl_c_says_how_to_go_on(probe, monkeypatch):
@@ -112,30 +90,15 @@ def test_flags_win_over_the_file_and_the_name_is_the_default_directory(
 ):
     monkeypatch.chdir(tmp_path)
     flags = "--learners finetune --orders shuffle:1 --train-limit 2 --validation 3 --workers 1"
-    report = "--heads multi,all --weights a=1,0,0,0,0,0,0 --weights b=0,0,0,0,0,0,1"
-    assert probe(f"run {cwd}/tiny.toml {flags} {report}")[0] == 0
+    weights = "--weights a=1,0,0,0,0,0,0 --weights b=0,0,0,0,0,0,1"
+    assert probe(f"run {cwd}/tiny.toml {flags} --heads multi,all {weights}")[0] == 0
     plan = json.loads((tmp_path / "runs" / "tiny" / "study.json").read_text())["plan"]
     assert [name for name, own in plan["learners"].items() if own["listed"]] == ["finetune"]
-    done = json.loads((cwd / "done" / "study.json").read_text())["plan"]
-    assert plan["data"] != done["data"]
     [order] = plan["orders"].values()
     assert sorted(order) == [0, 1, 2, 3, 4] != order
-    assert plan["report"] == {
-        "heads": ["multi", "all"],
-        "mean": "examples",
-        "weights": {"a": [1, 0, 0, 0, 0, 0, 0], "b": [0, 0, 0, 0, 0, 0, 1]},
-    }
+    assert plan["report"]["heads"] == ["multi", "all"]
+    assert plan["report"]["weights"].keys() == {"a", "b"}
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
-
-
-def test_status_counts_finished_parts(probe):
-    code, out, err = probe("status done")
-    assert (code, err) == (0, "")
-    rows = [line.replace("│", " ").split() for line in out.splitlines()]
-    # Six evaluations; of two features retraining, a linear readout each step, diagnostics.
-    jobs = ["1", "1", "0", "0", "0"]  # finished, and none running, failed or left
-    for learner, parts in (("finetune", "20"), ("offline", "8"), ("untrained", "7")):
-        assert [learner, *jobs, parts, parts] in rows
 
 
 def test_figures_are_drawn_again_from_the_tables_alone(probe, cwd, tmp_path, figures):

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from figures.build import build
-from probe.errors import NotWritten
 from tests.scenarios.execution.helpers import SICK, TINY, Disturbed, run, tables
 
 FLAGS: dict[str, Any] = {"learners": "finetune,offline"}
@@ -78,15 +77,6 @@ def test_an_error_is_kept_until_the_job_is_done(
     assert "failed" not in capsys.readouterr().out
     assert run(tmp_path / "well", **FLAGS)
     assert tables(out) == tables(tmp_path / "well")
-
-
-def test_a_result_that_cannot_be_written_ends_the_study(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    let_it("unwritten", monkeypatch)
-    with pytest.raises(NotWritten, match="No space left on device"):
-        run(tmp_path / "run", **FLAGS)
-    assert not (tmp_path / "run" / "rows.csv").exists()
 
 
 @pytest.mark.slow

@@ -80,26 +80,3 @@ def test_feature_files_are_cut_into_about_five_tasks(
     assert expected in text
     assert 'name = "mlp"' in text
     check_study(read_study(str(cwd / "study.toml")), "study.toml")
-
-
-MISTAKES = {
-    "init study.txt": "study.txt: call it study.txt.toml",
-    "init --learners er,fintune": "unknown learner 'fintune': did you mean 'finetune'",
-    "init --learners er,er": "--learners expects different names",
-    "init --data digit": "unknown data set 'digit': did you mean 'digits'",
-    "init --own --network mlp": "--own brings",
-    "init nowhere/study.toml": "cannot write nowhere/study.toml (No such file or directory)",
-    "init there.toml": "there.toml exists already",
-    "init study.toml --own": "mynets.py exists already",
-}
-
-
-@pytest.mark.parametrize("line", MISTAKES)
-def test_a_mistake_is_one_sentence_and_writes_nothing(probe: Call, cwd: Path, line: str) -> None:
-    there = {"mynets.py": "mine", "there.toml": "mine"}
-    for name, text in there.items():
-        (cwd / name).write_text(text)
-    code, out, err = probe(line)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert MISTAKES[line] in err
-    assert {path.name: path.read_text() for path in cwd.iterdir()} == there

@@ -54,10 +54,3 @@ def test_backward_transfer_from_a_log_of_mammoth_is_what_mammoth_computed(probe,
     own = re.search(r"'backward_transfer': np\.float64\((-?[0-9.]+)\)", path.read_text())
     assert 100 * json.loads(out)["gem"]["bwt"] == pytest.approx(float(own[1]))
     assert own[1] not in ("0.0", "100.0")
-
-
-@pytest.mark.parametrize(("flag", "said"), [("", ".npy"), ("--from pycill", "mean 'pycil'")])
-def test_a_log_is_no_matrix_and_a_framework_is_one_of_those_known(probe, flag, said):
-    code, out, err = probe(f"metrics {RUNS / 'pycil/tiny_1993_tiny.log'} {flag}")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert said in err

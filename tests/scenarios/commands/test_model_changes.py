@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
-from tests.scenarios.own_run import SOURCE, Own, folders, tables
+from tests.scenarios.own_run import SOURCE, Own, tables
 
 MORE = '''
 
@@ -30,10 +31,6 @@ def one(model, x):
     return model(x)[0]
 
 
-def other(model, x):
-    return model(x)[1]
-
-
 def pretrained():
     model = Two()
     model.load_state_dict(torch.load("pre.pt", weights_only=True))
@@ -52,12 +49,12 @@ FEW: dict[str, Any] = {
 def draw(seed: int, name: str) -> None:
     """Write a checkpoint of the network of two outputs."""
     generator = torch.Generator().manual_seed(seed)
-    shapes = {"output.1": (8, 64), "one": (4, 8), "other": (4, 8)}
+    layers = {"output.1": nn.Linear(64, 8), "one": nn.Linear(8, 4), "other": nn.Linear(8, 4)}
     state = {
-        f"{name}.{part}": torch.randn(shape if part == "weight" else shape[:1], generator=generator)
-        for name, shape in shapes.items()
-        for part in ("weight", "bias")
+        f"{n}.{key}": x for n, layer in layers.items() for key, x in layer.state_dict().items()
     }
+    for values in state.values():
+        values.normal_(generator=generator)
     torch.save(state, name)
 
 
@@ -68,22 +65,6 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Own:
     monkeypatch.chdir(tmp_path)
     draw(0, "task2.pt")
     return own
-
-
-@pytest.mark.parametrize(
-    ("flag", "values"),
-    [("output", ("0", "1")), ("call", ("{}:one", "{}:other"))],
-)
-def test_another_way_to_its_logits_makes_it_another(
-    two: Own, flag: str, values: tuple[str, str]
-) -> None:
-    target = f"{two.code}:Two"
-    each = [{flag: value.format(two.code)} for value in values]
-    first = tables(two.model(target=target, **FEW, **each[0]))
-    second = tables(root := two.model(target=target, **FEW, **each[1]))
-    assert first["rows.csv"] != second["rows.csv"]
-    assert {len(each) for each in folders(root).values()} == {2}, folders(root)
-    assert tables(two.model("fresh", target, **FEW, **each[1])) == second
 
 
 def test_weights_that_the_factory_loads_are_part_of_what_it_is(two: Own) -> None:
@@ -99,7 +80,8 @@ def test_weights_that_the_factory_loads_are_part_of_what_it_is(two: Own) -> None
 
 def test_a_module_called_output_is_not_taken_for_the_output(two: Own) -> None:
     """From it all four classes can be read; the weights after it are random."""
-    root = two.model(target=f"{two.code}:Two", **FEW, output="0", features="output,one")
+    few = {"target": f"{two.code}:Two", **FEW, "call": f"{two.code}:one"}
+    root = two.model(**few, features="output,one")
     rows = [line.split(",") for line in (root / "layers.csv").read_text().splitlines()[1:]]
     value = {row[2]: row[6] for row in rows if row[4:6] == ["", "accuracy"] and row[1] == "linear"}
     assert float(value.pop("output")) > 0.6 > max(map(float, value.values()))

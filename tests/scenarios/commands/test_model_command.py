@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import shutil
-import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from scenarios.commands.figures import draw_asked
 from scenarios.commands.status import show_status
 from scenarios.options import FigureOptions
 from scenarios.own_code import REGISTRY
+from scenarios.user_model import importing
 from tests.scenarios.own_run import (
     ORDERS,
     SAME,
@@ -92,54 +93,30 @@ def test_status_and_figures_need_none_of_the_users_code(
         # Beside it there is no file of code, and nothing is registered.
         copy = Path(shutil.copytree(root, tmp_path / root.name / "run"))
         show_status(copy, as_json=True)
-        told = {each["learner"]: each for each in json.loads(capsys.readouterr().out)["learners"]}
-        for learner, jobs in (("finetune", 4), ("offline", 2), ("untrained", 2)):
-            own = told[learner]
-            assert own["jobs"] == own["finished"] == jobs
-            assert own["parts"] == own["parts_finished"] > 0
+        told = json.loads(capsys.readouterr().out)["learners"]
+        finished = {own["learner"]: own["finished"] for own in told}
+        assert finished == {"finetune": 4, "offline": 2, "untrained": 2}
+        assert all(own["parts"] == own["parts_finished"] > 0 for own in told)
     asked = FigureOptions(only="depth", format="svg", learners="finetune", out=tmp_path / "drawn")
     draw_asked(copy, asked)
     assert [path.suffix for path in (tmp_path / "drawn").glob("depth*.svg")]
     assert not REGISTRY.networks
 
 
-@pytest.mark.parametrize(
-    ("change", "anew"),
-    [
-        (("# Weights", "# Other weights"), False),
-        (("nn.ReLU(), nn.Flatten()", "nn.Tanh(), nn.Flatten()"), True),
-    ],
-)
-def test_an_edited_network_is_another(own: Own, change: tuple[str, str], anew: bool) -> None:
-    source = SOURCE + "# Weights are torch's own.\n"
-    assert change[0] in source
-    before = folders(own.written(source).run(**FEW))
-    own.code.write_text(source.replace(*change))
-    assert _is_another(before, folders(own.run(**FEW))) == anew
-
-
-def test_what_lies_beside_a_network_is_part_of_it(own: Own) -> None:
-    source = SOURCE.replace("import probe\n", "import probe\n\nfrom own_act import act\n")
-    own.written(source.replace("nn.ReLU(), nn.Flatten()", "act(), nn.Flatten()"))
-    found = []
-    for kind in ("Tanh", "ReLU"):
-        (own.folder / "own_act.py").write_text(f"from torch.nn import {kind} as act\n")
-        with apart("own_act"):
-            found.append(folders(own.run(**FEW)))
-    assert _is_another(*found)
+def test_an_edited_network_is_another(own: Own) -> None:
+    own.run(**FEW)
+    own.code.write_text(SOURCE.replace("nn.ReLU(), nn.Flatten()", "nn.Tanh(), nn.Flatten()"))
+    assert {len(each) for each in folders(own.run(**FEW)).values()} == {2}
 
 
 def test_a_run_grown_by_a_seed_does_the_jobs_of_that_alone(own: Own, modeled: Path) -> None:
-    others = [*own.checkpoints.glob("*seed1*"), own.checkpoints / "offline-1.pt"]
-    aside = own.folder / "aside"
-    aside.mkdir()
-    for path in others:
-        path.rename(aside / path.name)
+    whole = own.checkpoints.rename(own.folder / "whole")
+    seed_1 = shutil.ignore_patterns("*seed1*", "offline-1.pt")
+    shutil.copytree(whole, own.checkpoints, ignore=seed_1)
     before = results(root := own.model())
     assert before
     assert not results(root, "seed-1")
-    for path in others:
-        (aside / path.name).rename(path)
+    shutil.copytree(whole, own.checkpoints, dirs_exist_ok=True)
     own.model()
     assert results(root, "seed-0") == before
     assert len({job for job in folders(root) if "seed-1" in job}) == 4
@@ -147,8 +124,7 @@ def test_a_run_grown_by_a_seed_does_the_jobs_of_that_alone(own: Own, modeled: Pa
 
 
 def test_a_recorders_folder_gives_the_same_as_its_files(own: Own, modeled: Path) -> None:
-    with apart():
-        recorded(own)
+    recorded(own)
     folder = str(own.folder / "rec")
     flags: dict[str, Any] = {"orders": None, "offline": None, "tasks": None, "data": None}
     root = own.model("run", folder, checkpoints=None, network=f"{own.code}:build", **flags)
@@ -165,54 +141,35 @@ def test_a_recorders_folder_gives_the_same_as_its_files(own: Own, modeled: Path)
 
 
 def test_a_recorders_folder_names_its_networks_and_is_given_alone(own: Own) -> None:
-    with apart():
-        recorded(own, call=lambda model, x: model(x))
+    recorded(own, call=lambda model, x: model(x))
     build = f"{own.code}:build"
+    alone = {"network": build, "checkpoints": None}
     for flags, said in (
         ({}, "as --network"),
         ({"network": build}, "leave out --checkpoints"),
-        (
-            {"network": build, "checkpoints": None, "call": f"{own.code}:build"},
-            "--offline is for files",
-        ),
-        ({"network": build, "checkpoints": None, "offline": None}, "as --call"),
+        ({**alone, "call": build}, "--offline is for files"),
+        ({**alone, "offline": None}, "as --call"),
     ):
         with pytest.raises(InputError, match=said):
             own.model("run", str(own.folder / "rec"), **{"orders": None, **flags})
 
 
-def _is_another(before: dict[str, set[str]], after: dict[str, set[str]]) -> bool:
-    """Return whether all jobs have results of another fingerprint, too; or none has."""
-    assert after.keys() == before.keys()
-    [more] = {len(after[job]) - len(before[job]) for job in after}
-    return more == 1
-
-
 def recorded(own: Own, **given: Any) -> None:
     """Record the same networks in a loop that trains nothing."""
-    sys.path.insert(0, str(own.folder))
-    code = importlib.import_module(own.code.stem)
-    sys.path.remove(str(own.folder))
+    with apart(), importing(f"{own.code}:build"):
+        code = importlib.import_module(own.code.stem)
     train, test = code.load()
-    for order, tasks in ORDERS.items():
-        for seed in (0, 1):
-            model = code.build()
-            rec = probe.Recorder(
-                own.folder / "rec",
-                model,
-                test,
-                [TASKS[task - 1] for task in tasks],
-                seed=seed,
-                order=order,
-                learner="finetune",
-                train=train,
-                **given,
-            )
-            for task in (1, 2):
-                _fill(model, own.checkpoints / f"finetune-order{order}-seed{seed}-task{task}.pt")
-                rec.after_task(task)
-            _fill(model, own.checkpoints / f"offline-{seed}.pt")
-            rec.offline(model)
+    model, named = code.build(), {"learner": "finetune", "train": train, **given}
+    for order, seed in product(ORDERS, (0, 1)):
+        tasks = [TASKS[task - 1] for task in ORDERS[order]]
+        rec = probe.Recorder(
+            own.folder / "rec", model, test, tasks, seed=seed, order=order, **named
+        )
+        for task in (1, 2):
+            _fill(model, own.checkpoints / f"finetune-order{order}-seed{seed}-task{task}.pt")
+            rec.after_task(task)
+        _fill(model, own.checkpoints / f"offline-{seed}.pt")
+        rec.offline(model)
 
 
 def _fill(model: torch.nn.Module, path: Path) -> None:

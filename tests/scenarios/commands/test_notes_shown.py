@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from probe.errors import InputError
 from probe.tables.rows import NoteRow, Row
 from probe.tables.table_file import write_table
 from scenarios.commands.screen.results import note_lines
-from tests.scenarios.commands.test_terminal import EVIL, TAMED
 
 Measured = tuple[str, int, str]  # learner, seed, feature
 
@@ -43,16 +41,13 @@ def test_a_note_comes_once_with_all_that_it_holds_for(tmp_path: Path) -> None:
     assert lines_of(tmp_path, noted, grid("er ft", 3, "abc")) == [
         "note: er, ft, downstream of a, b (2 of 6 jobs): so"
     ]
-    assert lines_of(tmp_path, noted[:1], grid("er", 1, "a")) == [
-        "note: er, downstream of a (1 of 1 job): so"
-    ]
     many = grid("er", 1, "abcdef")
     assert lines_of(tmp_path, [on(at, "so") for at in many], many) == [
         "note: er, downstream of a, b, c, d and 2 more (1 of 1 job): so"
     ]
 
 
-def test_what_holds_for_most_jobs_comes_first_and_many_are_counted(tmp_path: Path) -> None:
+def test_notes_on_most_jobs_come_first_and_many_are_counted(tmp_path: Path) -> None:
     measured = grid("er", 9, "a")
     rare = [on(measured[0], f"rare {k}") for k in range(9)]
     everywhere = [on(at, "everywhere") for at in measured]
@@ -60,14 +55,6 @@ def test_what_holds_for_most_jobs_comes_first_and_many_are_counted(tmp_path: Pat
         "note: er, downstream of a (9 of 9 jobs): everywhere",
         *(f"note: er, downstream of a (1 of 9 jobs): rare {k}" for k in range(7)),
         "and 2 more in notes.csv",
-    ]
-    assert len(lines_of(tmp_path, rare[:8], measured)) == 8
-
-
-def test_texts_of_a_file_are_shown_and_not_obeyed(tmp_path: Path) -> None:
-    job = (EVIL, 0, EVIL)
-    assert lines_of(tmp_path, [on(job, f"{EVIL}\n")], [job]) == [
-        f"note: {TAMED}, downstream of {TAMED} (1 of 1 job): {TAMED}\\n"
     ]
 
 
@@ -78,7 +65,6 @@ def note(learner: str, step: int | None, readout: str, feature: str = "a") -> No
 @pytest.mark.parametrize(
     ("notes", "said"),
     [
-        ([note("er", 5, "retrain")], "er, downstream of a"),
         ([note("er", None, "")], "er, downstream of a"),
         ([note("er", 5, "retrain@4")], "er, downstream of a, retrained for 4 times the epochs"),
         (
@@ -114,10 +100,5 @@ def test_readouts_do_not_share_a_line_nor_does_a_learner_with_its_features(tmp_p
     ]
 
 
-def test_a_directory_without_notes_has_no_lines_and_a_wrong_table_is_refused(
-    tmp_path: Path,
-) -> None:
+def test_a_directory_without_notes_has_no_lines(tmp_path: Path) -> None:
     assert note_lines(tmp_path) == []
-    (tmp_path / "notes.csv").write_text("learner,note\n")
-    with pytest.raises(InputError, match=r"notes\.csv: expected the columns learner,order,seed"):
-        note_lines(tmp_path)

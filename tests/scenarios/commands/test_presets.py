@@ -24,12 +24,6 @@ def test_every_preset_is_a_study_of_its_own_name(name):
     assert "finetune" in kinds(preset(name))
 
 
-def test_the_demo_has_learners_seeds_and_every_feature():
-    demo = preset("digits")
-    assert {"finetune", "er", "offline"} <= set(demo.learners)
-    assert (demo.seeds >= 2, len(demo.features_of("finetune"))) == (True, 4)
-
-
 @pytest.mark.parametrize(
     ("data", "network", "features", "epochs", "memory"),
     [

@@ -1,20 +1,53 @@
-"""The tables of results that a run ends with: which numbers stand where."""
+"""The results that a run ends with, from its tables: which numbers stand where."""
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from probe.tables.rows import LayerRow, MetricRow, SummaryRow, TimeRow
+from probe.tables.layer_text import layer_sheets, start_sentence
+from probe.tables.rows import LayerRow, MetricRow, NoteRow, Row, StartRow, SummaryRow, TimeRow
 from probe.tables.table_file import write_table
-from scenarios.commands.screen.results import show_omegas, show_outcome, show_results
-from tests.figures import invented
+from scenarios.commands.screen.results import show_outcome
+
+Printed = Callable[..., list[str]]
+KINDS: dict[str, Any] = {
+    "summary": SummaryRow,
+    "metrics": MetricRow,
+    "times": TimeRow,
+    "layers": LayerRow,
+    "starts": StartRow,
+    "notes": NoteRow,
+    "rows": Row,
+}
+
+
+@pytest.fixture
+def printed(tmp_path: Path) -> Printed:
+    """Return the lines that are printed of a run directory with these tables."""
+
+    def call(width: int = 100, omegas: bool = False, **tables: Sequence[object]) -> list[str]:
+        for name, rows in {"summary": [], "metrics": [], "times": [], **tables}.items():
+            write_table(tmp_path / f"{name}.csv", KINDS[name], rows)
+        console = Console(file=io.StringIO(), width=width)
+        show_outcome(console, tmp_path, omegas)
+        lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+        assert str(tmp_path / "summary.csv") in lines
+        shown = (line for line in lines if not line.startswith(str(tmp_path)))
+        return [line for line in shown if line.strip(" ─")]
+
+    return call
+
+
+def words(lines: Sequence[str]) -> list[str]:
+    return [" ".join(line.split()) for line in lines]
 
 
 def pra(learner: str, feature: str, mean: float, depth: int) -> SummaryRow:
@@ -22,17 +55,10 @@ def pra(learner: str, feature: str, mean: float, depth: int) -> SummaryRow:
     return SummaryRow(**at, measure="pra", place=None, mean=mean, std=0.01, seeds=2)  # type: ignore[arg-type]
 
 
-def after(k: int, metric: str, learner: str, head: str, mean: float) -> MetricRow:
-    name = {"learner": learner, "paper": "chaudhry", "metric": f"{metric}[{k}]", "head": head}
-    return MetricRow(**name, mean=mean, std=0.02, seeds=2)
-
-
-def printed(show: Callable[..., None], *tables: object) -> list[str]:
-    """Return the words of each line that is printed."""
-    console = Console(file=io.StringIO(), width=100)
-    show(console, *tables)
-    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    return [" ".join(line.split()) for line in lines if line.strip(" ─")]
+def metric(learner: str, name: str, head: str, mean: float, paper: str = "chaudhry") -> MetricRow:
+    return MetricRow(
+        learner=learner, paper=paper, metric=name, head=head, mean=mean, std=0.02, seeds=2
+    )
 
 
 def summary(*features: str) -> list[SummaryRow]:
@@ -41,15 +67,19 @@ def summary(*features: str) -> list[SummaryRow]:
 
 
 def measured(*heads: str) -> list[MetricRow]:
-    """Rows as in metrics.csv: learner by learner, head by head, task by task; A = 1 - F."""
+    """Rows as in metrics.csv: learner by learner, head by head, task by task; A = 1 - F.
+
+    A feature's own matrix has metrics of the same names, with other values.
+    """
     forgotten = {"er single": 0.2, "er multi": 0.1, "ft single": 0.6, "ft multi": 0.3}
     rows = []
-    for learner in ("er", "ft"):
-        for head in heads:
-            F = forgotten[f"{learner} {head}"]
-            for metric, value in (("average_accuracy", 1 - F), ("forgetting", F)):
-                rows += [after(k, metric, learner, head, value if k == 3 else 0.99) for k in (2, 3)]
-    return rows
+    for at, F in forgotten.items():
+        learner, head = at.split()
+        for name, value in (("average_accuracy", 1 - F), ("forgetting", F)):
+            if head in heads:
+                rows += [metric(learner, f"{name}[{k}]", head, value * (k == 3)) for k in (2, 3)]
+    rows.sort(key=lambda row: (row.learner, heads.index(row.head)))
+    return [*rows, *(replace(row, mean=0.111, feature="a", readout="linear") for row in rows)]
 
 
 @pytest.mark.parametrize(
@@ -57,18 +87,18 @@ def measured(*heads: str) -> list[MetricRow]:
     [(("single", "multi"), "80.0±2.0 20.0±2.0"), (("multi", "single"), "90.0±2.0 10.0±2.0")],
 )
 def test_a_and_f_are_those_after_the_last_task_under_the_main_head(
-    heads: tuple[str, ...], er: str
+    printed: Printed, heads: tuple[str, ...], er: str
 ) -> None:
-    title, *lines = printed(show_results, summary("conv1", "output"), measured(*heads))
+    title, *lines = words(printed(summary=summary("conv1", "output"), metrics=measured(*heads)))
     assert title.startswith("Partial Retrain Accuracy, average")
     assert lines[-2] == f"er 90.0±1.0 90.0±1.0 {er}"
     assert f"({heads[0]}-head), in %: mean±std over 2 seeds" in " ".join([title, *lines])
-    [title, *lines] = printed(show_results, summary("output"), measured(*heads))
+    title, *lines = words(printed(summary=summary("output"), metrics=measured(*heads)))
     assert title.startswith("Average accuracy")
     assert lines[-2] == f"er {er}"
 
 
-def test_learners_that_bring_a_network_have_a_table_of_its_features() -> None:
+def test_learners_that_bring_a_network_have_a_table_of_its_features(printed: Printed) -> None:
     """Learners without retraining stand with the first network; a dash was not measured."""
     shared, own = ("conv1", "output"), ("hidden", "fel", "output")
     features = {"er": shared, "offline": ("output",), "fel": own, "ft": shared}
@@ -77,7 +107,7 @@ def test_learners_that_bring_a_network_have_a_table_of_its_features() -> None:
         for name, each in features.items()
         for depth, feature in enumerate(each, 1)
     ]
-    assert printed(show_results, rows, [])[-6:] == [
+    assert words(printed(summary=rows)[-6:]) == [
         "learner conv1 output A F",
         "er 10.0 20.0 - -",
         "offline - 10.0 - -",
@@ -87,43 +117,124 @@ def test_learners_that_bring_a_network_have_a_table_of_its_features() -> None:
     ]
 
 
-def kemker(learner: str, metric: str, head: str, mean: float) -> MetricRow:
-    return replace(after(1, "", learner, head, mean), paper="kemker", metric=metric)
-
-
-def test_kemkers_table_has_the_main_heads_omegas_and_their_cost() -> None:
+def test_kemkers_table_has_the_main_heads_omegas_and_their_cost(printed: Printed) -> None:
     """A run of 2.5 + 4 seconds; EWC has no ideal and no size, another head is not shown."""
-    omegas = ("base", "new", "all")
+
+    def kemker(learner: str, name: str, head: str, mean: float) -> MetricRow:
+        return metric(learner, name, head, mean, "kemker")
+
+    omegas = ("omega_base", "omega_new", "omega_all")
     rows = [
-        *(kemker("fel", f"omega_{of}", "multi", 0.1 * k) for k, of in enumerate(omegas, 1)),
-        *(kemker("fel", f"omega_{of}", "single", 0.9) for of in omegas),
+        *(kemker("fel", name, "multi", 0.1 * k) for k, name in enumerate(omegas, 1)),
+        *(kemker("fel", name, "single", 0.9) for name in omegas),
         kemker("fel", "model_size_mb", "", 4.536),
         kemker("ewc", "omega_new", "multi", 0.987),
     ]
-    times = [
-        TimeRow(learner="fel", order="0", seed=0, step=k, seconds=s) for k, s in ((1, 2.5), (2, 4))
-    ]
-    assert printed(show_omegas, rows, times)[2:] == [
+    spent = {"learner": "fel", "order": "0", "seed": 0}
+    times = [TimeRow(**spent, step=k, seconds=s) for k, s in ((1, 2.5), (2, 4))]  # type: ignore[arg-type]
+    assert words(printed(omegas=True, metrics=rows, times=times)[-2:]) == [
         "fel 0.100±0.020 0.200±0.020 0.300±0.020 4.54 6.5",
         "ewc - 0.987±0.020 - - -",
     ]
     # Where the first set matters there is a table for each.
     names = (("", 0.5), ("[a first]", 0.4), ("[b first]", 0.6))
-    lines = printed(show_omegas, [kemker("ewc", f"omega_new{n}", "multi", x) for n, x in names], [])
-    assert [lines[k] for k in (1, 3, 4, 6)] == [
-        *("a first", "ewc - 0.400±0.020 - - -", "b first", "ewc - 0.600±0.020 - - -")
+    rows = [kemker("ewc", f"omega_new{n}", "multi", x) for n, x in names]
+    *_, a, _, of_a, b, _, of_b = words(printed(omegas=True, metrics=rows))
+    assert (a, of_a) == ("a first", "ewc - 0.400±0.020 - - -")
+    assert (b, of_b) == ("b first", "ewc - 0.600±0.020 - - -")
+
+
+UNKNOWN = (math.nan, math.nan, math.nan)
+VALUES = {
+    ("conv1", "accuracy"): (0.9612, 0.9501, 0.9702),
+    ("conv1", "floor"): (0.969, 0.96, 0.98),
+    ("conv1", "ceiling"): (0.964, 0.95, 0.97),
+    ("conv1", "missing"): (0.0028, -0.01, 0.02),
+    ("conv1", "retained"): UNKNOWN,
+    ("conv3", "accuracy"): (0.584, 0.5049, 0.6631),
+    ("conv3", "ceiling"): (0.963, 0.95, 0.97),
+    ("conv3", "missing"): (0.379, 0.301, 0.457),
+    ("conv3", "retained"): (-2.239, -2.941, -1.539),
+}
+START = StartRow(
+    learner="ft", readout="retrain", feature="conv3", earliest="conv2", margin=0.01, seeds=3,
+    value=0.379, low=0.301, high=0.457,
+)  # fmt: skip
+
+
+def layers(learner: str = "ft", readout: str = "retrain", seeds: int = 3) -> list[LayerRow]:
+    at: dict[str, Any] = {"learner": learner, "readout": readout, "place": None, "seeds": seeds}
+    rows = []
+    for (feature, quantity), (value, *interval) in VALUES.items():
+        low, high = interval if seeds > 1 else (math.nan, math.nan)
+        of = {"feature": feature, "quantity": quantity, "depth": int(feature[-1])}
+        rows.append(LayerRow(**at, **of, value=value, low=low, high=high))
+    return rows
+
+
+def test_a_line_for_each_layer_in_percent_with_intervals(printed: Printed) -> None:
+    """Rows of single tasks and of the controls have no part in it; a dash was not measured."""
+    of_one_task = [replace(row, value=0.5, place=1) for row in layers()]
+    others = [*of_one_task, *layers("offline"), *layers("untrained")]
+    lines = printed(layers=[*layers()[::-1], *others], starts=[START])
+    assert words(lines[1:]) == [
+        "Missing in each layer with everything downstream retrained (readout retrain)",
+        "ft, readout retrain, in %, mean over 3 seeds [95 % interval]",
+        "feature accuracy floor ceiling missing retained",
+        "conv1 96.1 [95.0, 97.0] 96.9 96.4 0.3 not identifiable",
+        "conv3 58.4 [50.5, 66.3] - 96.3 37.9 -224 [-294, -154]",
+        "ft: forgetting starts at conv3 (37.9 points below the ceiling, 95 % interval 30.1 "
+        "to 45.7; at conv2 at the earliest)",
     ]
 
 
-def test_the_outcome_is_of_r_and_names_missing_accuracy_where_it_is_known(tmp_path: Path) -> None:
-    """A feature's own matrix has metrics of the same names, with other values."""
-    metrics = measured("single")
-    own = [replace(row, mean=0.111, feature="conv1", readout="linear") for row in metrics]
-    write_table(tmp_path / "metrics.csv", MetricRow, [*metrics, *own])
-    write_table(tmp_path / "summary.csv", SummaryRow, summary("conv1", "out"))
-    before = "\n".join(printed(show_outcome, tmp_path, False, ["rows.csv"]))
-    assert "80.0±2.0" in before
-    assert "11.1" not in before
-    assert before.replace("\n", "").endswith(str(tmp_path / "rows.csv"))
-    write_table(tmp_path / "layers.csv", LayerRow, invented.layers(["er"], ["conv1", "output"]))
-    assert "Missing in each layer" in "\n".join(printed(show_outcome, tmp_path, False, []))
+def test_a_table_for_each_learner_and_known_readout_with_its_sentence(printed: Printed) -> None:
+    readouts = ("linear", "knn", "retrain@2", "retrain")
+    rows = [row for r in readouts for learner in ("er", "ft") for row in layers(learner, r)]
+    starts = [START, replace(START, learner="er", readout="linear", feature="conv1")]
+    said = printed(layers=rows, starts=starts)[1:]
+    assert [line.split(" (")[0].split(", in %")[0] for line in said if line[0] != " "] == [
+        "Missing in each layer with everything downstream retrained",
+        "er, readout retrain",
+        "ft, readout retrain",
+        "ft: forgetting starts at conv3",
+        "Missing in each layer to a linear classifier downstream",
+        "er, readout linear",
+        "er: forgetting starts at conv1",
+        "ft, readout linear",
+    ]
+
+
+def test_given_networks_have_retrainings_for_seeds() -> None:
+    sheets = layer_sheets([*layers(), *layers(readout="linear")], [], given=True)
+    assert [sheet.heading for sheet in sheets] == [
+        "readout retrain, in %, mean over 3 retrainings [95 % interval]",
+        "readout linear, in % [95 % interval]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"earliest": "conv3"}, "95 % interval 30.1 to 45.7)"),
+        ({"feature": "", "earliest": ""}, "ft: no layer falls more than 1 point below the ceiling"),
+        ({"feature": "", "margin": 0.025}, "more than 2.5 points below the ceiling with certainty; "
+        "conv2 is the first that may"),
+        ({"seeds": 1}, "ft: one seed, so no interval"),
+    ],
+)  # fmt: skip
+def test_where_forgetting_starts_in_a_sentence(changes: dict[str, Any], said: str) -> None:
+    assert start_sentence(replace(START, **changes)).endswith(said)
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_long_names_are_folded_and_no_line_is_cut_or_longer_than_80(
+    printed: Printed, seeds: int
+) -> None:
+    name = "features.denseblock1.denselayer2.conv"
+    rows = [replace(row, feature=name + row.feature[-1]) for row in layers(seeds=seeds)]
+    lines = printed(width=80, layers=rows)
+    assert max(map(len, lines)) <= 80
+    assert not any("…" in line for line in lines)
+    assert name in "".join(line.split()[0] for line in lines[5:])
+    assert ("95.0, 97.0]" in " ".join(lines)) == (seeds == 3)

@@ -7,7 +7,6 @@ transformers at four, downstream of which they are retrained. Nothing is downloa
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections import Counter
@@ -73,5 +72,4 @@ def counted(verdicts: list[Verdict]) -> str:
 
 
 if __name__ == "__main__":
-    os.environ["HF_HUB_OFFLINE"] = "1"
     sys.exit(main(sys.argv[1:]))

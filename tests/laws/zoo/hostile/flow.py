@@ -23,7 +23,7 @@ def called_twice(m: Any, x: Tensor) -> Tensor:
 
 
 @written(
-    "block#1 block#3 block.0#2 block.1#1 head",
+    "block#1 block.0#2 head",
     {"block": lambda: nn.Sequential(nn.Linear(6, 6), nn.Tanh()), "head": (6, 3)},
     refuses={"block.1": r"block\.1#\d"},
 )

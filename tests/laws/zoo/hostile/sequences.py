@@ -36,7 +36,7 @@ def _encoder() -> nn.Module:
 
 
 @written(
-    "body.layers.0 body.layers.0.linear1 body.layers.1.dropout1 body",
+    "body.layers.0.linear1 body.layers.1.dropout1 body",
     {"body": _encoder, "c": (8, 3)},
     shape=(4, 8),
 )

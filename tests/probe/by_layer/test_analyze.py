@@ -21,8 +21,8 @@ from probe.results.evaluations import At
 from probe.results.tables import DEAD
 from probe.training.batch_norm import reestimated
 from tests.probe.by_layer.nets import (
-    BEHIND,
     FEATURES,
+    INNER,
     RECIPE,
     SHORT,
     TASKS,
@@ -36,7 +36,7 @@ from tests.probe.by_layer.nets import (
 )
 
 READOUTS = ("retrain", "linear")
-HIDDEN = list(product(READOUTS, BEHIND))
+HIDDEN = list(product(READOUTS, INNER))
 CONTROLS = {"untrained": fresh(), "offline": offline()}
 
 
@@ -186,7 +186,7 @@ def test_on_shuffled_labels_readouts_are_at_chance_and_on_true_ones_above() -> N
     asked = ["retrain", "linear", "ncm", Knn(k=5)]
     for data, low, high in ((shuffled, 0.0, 0.22), (train, 0.5, 1.0)):
         found = analyzed({3: offline()}, train=data, readouts=asked)
-        scores = [row.value for key, row in rows(found, "accuracy").items() if key[1] in BEHIND]
+        scores = [row.value for key, row in rows(found, "accuracy").items() if key[1] in INNER]
         assert len(scores) == 8
         assert low <= min(scores) <= max(scores) <= high
 

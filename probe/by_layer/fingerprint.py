@@ -52,19 +52,17 @@ def data_hash(scenario: Scenario) -> str:
     halves: dict[str, Tensor] = {}
     for k, task in enumerate(scenario.tasks):
         for name, half in (("train", task.train), ("test", task.test)):
-            halves |= {f"{k}.{name}.{part}": each for part, each in _parts(half.x)}
+            halves |= {f"{k}.{name}.{part}": each for part, each in _parts(half.x).items()}
             halves[f"{k}.{name}.y"] = half.y
     return tensor_hash(halves)
 
 
-def _parts(x: Value) -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensors of inputs, each with a name."""
-    if isinstance(x, Mapping):
-        yield from ((f"x.{name}", each) for name, each in x.items())
-    elif isinstance(x, tuple):
-        yield from ((f"x.{at}", each) for at, each in enumerate(x))
-    else:
-        yield "x", x
+def _parts(x: Value) -> dict[str, Tensor]:
+    """Return the tensors of inputs by name."""
+    if isinstance(x, Tensor):
+        return {"x": x}
+    named = x.items() if isinstance(x, Mapping) else enumerate(x)
+    return {f"x.{name}": each for name, each in named}
 
 
 def tensor_hash(tensors: Mapping[str, Tensor]) -> str:

@@ -18,6 +18,8 @@ from probe.readouts.pooling import WIDE
 MOST_JOBS = 100_000
 """The largest number of jobs that a study may have; more is taken for a typing error."""
 
+_OF_LEARNER = {"kind", "steps", "offline", "task_aware", "own_network"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -83,19 +85,12 @@ def jobs_of(plan: Plan) -> list[Job]:
             f"{plan.name} has {count} jobs, one for each learner, order and seed, expected no more "
             f"than {MOST_JOBS}: lower seeds or the number of orders"
         )
+    fixed = {
+        name: {**own.model_dump(include=_OF_LEARNER), "given": bool(own.given)}
+        for name, own in plan.learners.items()
+    }
     return [
-        Job(
-            learner=learner,
-            kind=plan.learners[learner].kind,
-            order=order,
-            tasks=tasks,
-            seed=seed,
-            steps=plan.learners[learner].steps,
-            given=bool(plan.learners[learner].given),
-            offline=plan.learners[learner].offline,
-            task_aware=plan.learners[learner].task_aware,
-            own_network=plan.learners[learner].own_network,
-        )
+        Job(learner=learner, order=order, tasks=tasks, seed=seed, **fixed[learner])
         for seed in plan.seeds
         for learner, executed in orders.items()
         for order, tasks in executed.items()

@@ -130,7 +130,7 @@ def analyze(
             model=model,
             scenario=Scenario.of_classes(DATA, train, test, executed),
             orders=model.orders,
-            features=marked if features == "auto" else features,
+            features=marked if isinstance(features, str) and features == "auto" else features,
             probing=measured.probing,
             recipe=how.recipe,
             train_offline=offline == "train",

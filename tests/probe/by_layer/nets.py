@@ -19,8 +19,9 @@ from scenarios.data.datasets import load
 
 TASKS = [[0, 1, 2], [3, 4, 5], [6, 7, 8, 9]]
 FEATURES = ["relu1", "relu2", "output"]
-BEHIND = FEATURES[:-1]
+INNER = FEATURES[:-1]
 RECIPE = Recipe(epochs=12, batch_size=16, learning_rate=1e-2)
+SHORT = Recipe(epochs=1)
 TRAINED = Recipe(epochs=20, batch_size=16, learning_rate=5e-3)
 
 

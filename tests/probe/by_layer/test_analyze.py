@@ -21,9 +21,10 @@ from probe.results.evaluations import At
 from probe.results.tables import DEAD
 from probe.training.batch_norm import reestimated
 from tests.probe.by_layer.nets import (
-    BEHIND,
     FEATURES,
+    INNER,
     RECIPE,
+    SHORT,
     TASKS,
     analyzed,
     digits,
@@ -35,7 +36,7 @@ from tests.probe.by_layer.nets import (
 )
 
 READOUTS = ("retrain", "linear")
-HIDDEN = list(product(READOUTS, BEHIND))
+HIDDEN = list(product(READOUTS, INNER))
 CONTROLS = {"untrained": fresh(), "offline": offline()}
 
 
@@ -58,7 +59,7 @@ def accuracies(model: nn.Module, classes: int = 10) -> list[float]:
 def test_the_prefix_of_a_control_has_its_accuracy_whatever_follows(
     prefix: Any, output: Any, control: str
 ) -> None:
-    found = analyzed({3: with_output_of(prefix(), output())}, **CONTROLS)
+    found = analyzed({3: with_output_of(prefix(), output())}, **CONTROLS, recipe=SHORT)
     own, other = rows(found, "accuracy"), rows(found, control)
     assert [own[key].value for key in HIDDEN] == [other[key].value for key in HIDDEN]
     assert own["retrain", "output"].value != other["retrain", "output"].value
@@ -69,7 +70,7 @@ def test_the_prefix_of_a_control_has_its_accuracy_whatever_follows(
 
 def test_an_unchanged_network_has_forgotten_nothing_and_a_changed_one_has(whole: Analysis) -> None:
     every = Measure(steps={"retrain": "all"})
-    same = analyzed(dict.fromkeys((0, 1, 3), finetuned()), readouts=every)
+    same = analyzed(dict.fromkeys((0, 1, 3), finetuned()), readouts=every, recipe=SHORT)
     for place in (None, 1, 2, 3):
         forgotten = rows(same, "forgotten", place)
         # At the output fewer classes compete after the first task than after all.
@@ -142,7 +143,8 @@ def test_a_dead_layer_is_flagged_and_a_living_one_is_not() -> None:
     dead = copy.deepcopy(offline())
     with torch.no_grad():
         dead.get_submodule("hidden2").bias.fill_(-1e3)
-    found = analyzed({3: dead}, offline=offline(), readouts=Measure(seeds=2))
+    measure = Measure(seeds=2)
+    found = analyzed({3: dead}, offline=offline(), readouts=measure, recipe=SHORT)
     assert found.dead_units[3, "relu2"] == 1.0
     assert max(found.dead_units[3, "relu1"], found.dead_units["offline", "relu2"]) < 1
     notes = [note for note in found.tables()["notes"] if note.learner == "model"]
@@ -184,7 +186,7 @@ def test_on_shuffled_labels_readouts_are_at_chance_and_on_true_ones_above() -> N
     asked = ["retrain", "linear", "ncm", Knn(k=5)]
     for data, low, high in ((shuffled, 0.0, 0.22), (train, 0.5, 1.0)):
         found = analyzed({3: offline()}, train=data, readouts=asked)
-        scores = [row.value for key, row in rows(found, "accuracy").items() if key[1] in BEHIND]
+        scores = [row.value for key, row in rows(found, "accuracy").items() if key[1] in INNER]
         assert len(scores) == 8
         assert low <= min(scores) <= max(scores) <= high
 
@@ -201,7 +203,7 @@ def test_one_seed_has_no_intervals_and_several_have(whole: Analysis) -> None:
 def test_the_networks_are_not_changed() -> None:
     models = {0: fresh(norm=True), 3: fresh(1, norm=True).train()}
     before = copy.deepcopy(models)
-    analyzed(models, offline="train", readouts=["ncm"])
+    analyzed(models, offline="train", readouts=["ncm"], recipe=SHORT)
     for step, model in models.items():
         state, old = model.state_dict(), before[step].state_dict()
         assert all(torch.equal(state[name], value) for name, value in old.items())
@@ -256,7 +258,8 @@ class Scaled(nn.Sequential):
 
 
 def test_where_no_fresh_network_can_be_drawn_there_is_no_floor() -> None:
-    found = analyzed({3: Scaled(finetuned())}, features=["1"], offline=Scaled(offline()))
+    given = {"features": ["1"], "offline": Scaled(offline()), "recipe": SHORT}
+    found = analyzed({3: Scaled(finetuned())}, **given)
     assert np.isnan(found.matrix("1", "linear").values[0]).all()
     assert np.isfinite(found.ceiling("1", "linear")).all()
     assert np.isfinite(found.matrix("1", "retrain").values[3]).all()

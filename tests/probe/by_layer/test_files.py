@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import probe
 from probe.errors import InputError
-from tests.probe.by_layer.nets import FEATURES, TASKS, analyzed, digits, finetuned, fresh
+from tests.probe.by_layer.nets import FEATURES, SHORT, TASKS, analyzed, digits, finetuned, fresh
 
 
 @pytest.fixture(autouse=True)
@@ -33,13 +33,13 @@ def model(**given: Any) -> probe.Model:
 
 def test_what_is_kept_is_what_is_in_memory(tmp_path: Path) -> None:
     """Rows are compared for all ways in `tests/scenarios/commands/test_one_table.py`."""
-    measure = probe.Measure(readouts=["retrain"], seeds=2, budget=(1, 2))
-    given = {"offline": "train", "readouts": measure, "features": ["relu1"]}
+    measure = probe.Measure(seeds=2, budget=(1, 2))
+    given = {"offline": "train", "readouts": measure, "recipe": SHORT}
     here, there = analyzed(model(), **given), analyzed(model(), **given, out=tmp_path / "run")
     assert str(there) == str(here)
     assert there.evaluations == here.evaluations
     assert there.rows() == probe.load(tmp_path / "run").rows() == here.rows()
-    assert here.readouts == ("retrain", "retrain@2")
+    assert here.readouts == ("retrain", "retrain@2", "linear")
 
 
 def test_files_leave_nothing_without_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import copy
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ from probe.seeding import stream
 from probe.tables.rows import StartRow
 from probe.training.fresh_weights import initialize
 from probe.training.loop import fit
-from tests.probe.by_layer.nets import TRAINED, analyzed, digits, rows
+from tests.probe.by_layer.nets import SHORT, TRAINED, analyzed, digits, rows
 
 # Four networks in every run of all tests; `make soak` has sixteen more.
 NETWORKS = [*range(4), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 20))]
@@ -51,10 +52,9 @@ def noisy(seed: int, layer: str) -> nn.Sequential:
     return model
 
 
-def starts(last: nn.Module, seed: int, readouts: Sequence[str] = READOUTS) -> dict[str, StartRow]:
+def starts(last: nn.Module, seed: int, **given: Any) -> dict[str, StartRow]:
     """Where forgetting starts by readout; layers before it have lost nothing at all."""
-    measure = Measure(readouts=readouts, seeds=3)
-    found = analyzed({3: last}, features=FEATURES, readouts=measure, offline=trained(seed))
+    found = analyzed({3: last}, features=FEATURES, offline=trained(seed), **given)
     by_readout = {row.readout: row for row in found.starts()}
     missing = rows(found, "missing")
     for readout, row in by_readout.items():
@@ -65,7 +65,7 @@ def starts(last: nn.Module, seed: int, readouts: Sequence[str] = READOUTS) -> di
 
 
 def check_found(layer: str, feature: str, seed: int, readouts: Sequence[str] = READOUTS) -> None:
-    by_readout = starts(noisy(seed, layer), seed, readouts)
+    by_readout = starts(noisy(seed, layer), seed, readouts=Measure(readouts=readouts, seeds=3))
     assert list(by_readout) == list(readouts)
     for row in by_readout.values():
         assert row.feature == row.earliest == feature
@@ -94,5 +94,5 @@ def test_one_of_them_is_among_the_fast_tests() -> None:
 
 
 def test_where_nothing_was_overwritten_no_layer_is_found() -> None:
-    by_readout = starts(trained(0), 0)
+    by_readout = starts(trained(0), 0, readouts=Measure(seeds=2), recipe=SHORT)
     assert {(row.feature, row.earliest) for row in by_readout.values()} == {("", "")}

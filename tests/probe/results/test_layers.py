@@ -1,5 +1,7 @@
 """layers.csv and the metrics of layers against plain numpy over the parts as they are stored."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -21,38 +23,28 @@ def by_task(study, job, step, feature, readout) -> np.ndarray:
     return np.array([right[own].sum() / all_of[own].sum() for own in (slice(5), slice(5, 10))])
 
 
-def over_runs(of) -> np.ndarray:
-    """Return the mean over orders, then over seeds, of a value by order and seed."""
-    return np.mean([np.mean([of(o, s) for o in ORDERS], axis=0) for s in SEEDS], axis=0)
-
-
-def row_of_a(study, feature, readout, step) -> np.ndarray:
-    """Return a row of A by position, (2,), as a mean over orders, then over seeds."""
-    floor = step == 0 and feature != "output"
-
-    def run(order, seed):
-        job = f"untrained.seed-{seed}" if floor else f"finetune.order-{order}.seed-{seed}"
-        return by_task(study, job, step, feature, readout)[ORDERS[order]]
-
-    return over_runs(run)
+def row_of(study, learner, step, feature, readout) -> np.ndarray:
+    """Return a row of A by position, (2,): the mean over orders, then over seeds."""
+    each = []
+    for seed, (name, order) in product(SEEDS, ORDERS.items()):
+        run = f".order-{name}" if learner == "finetune" else ""
+        each.append(by_task(study, f"{learner}{run}.seed-{seed}", step, feature, readout)[order])
+    return np.reshape(each, (len(SEEDS), len(ORDERS), 2)).mean(axis=1).mean(axis=0)
 
 
 @pytest.mark.parametrize("readout", ["retrain", "linear"])
 @pytest.mark.parametrize("feature", [*FEATURES, "output"])
 def test_quantities_of_layers_are_those_of_the_parts(study, feature, readout):
     """The best row is chosen by its mean at each place; all tasks are the mean over places."""
-    first, last = (row_of_a(study, feature, readout, step) for step in (0, 2))
-    ceiling, floor = (
-        over_runs(
-            lambda o, s, job=job, step=step: by_task(
-                study, f"{job}.seed-{s}", step, feature, readout
-            )[ORDERS[o]]
-        )
-        for job, step in (("offline", 2), ("untrained", 0))
+    last = row_of(study, "finetune", 2, feature, readout)
+    floor, ceiling = (
+        row_of(study, learner, step, feature, readout)
+        for learner, step in (("untrained", 0), ("offline", 2))
     )
     expected = {"accuracy": last, "floor": floor, "ceiling": ceiling, "missing": ceiling - last}
     if readout == "linear":
-        A = np.stack([first, row_of_a(study, feature, readout, 1), last])
+        first = row_of(study, "finetune", 0, feature, readout) if feature == "output" else floor
+        A = np.stack([first, row_of(study, "finetune", 1, feature, readout), last])
         expected["forgotten"] = A[:2].max(axis=0) - last
         expected["never_learned"] = ceiling - A.max(axis=0)
         expected["since_learned"] = (A[1] - last)[:1]
@@ -70,7 +62,7 @@ def test_metrics_of_a_layer_are_those_of_its_own_matrix(study, feature):
     """By the linear readout, whose every row is measured; of retraining one row is missing."""
     own = {"learner": "finetune", "feature": feature, "paper": "gem"}
     # GEM's formula: what task 1 lost while task 2 was learned.
-    learned, last = (row_of_a(study, feature, "linear", step) for step in (1, 2))
+    learned, last = (row_of(study, "finetune", step, feature, "linear") for step in (1, 2))
     found = value(study, "metrics", "mean", **own, metric="bwt", readout="linear")
     assert found == pytest.approx((last - learned)[0], abs=1e-12)
     assert not rows(study, "metrics", **own, readout="retrain")

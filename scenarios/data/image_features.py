@@ -48,11 +48,11 @@ def write_features_of_images(
             f"features are written to a file NAME{SUFFIX} in a folder that exists, got {out}: "
             f"choose another --out"
         )
-    found = features_of_images(folder, network, weights, device)
-    write_features(out, found.train, found.test, found.class_names)
+    train, test, names = features_of_images(folder, network, weights, device)
+    write_features(out, train, test, names)
     print(
-        f"{out}: {found.train.x.shape[1]} features of {len(found.train)} training and "
-        f"{len(found.test)} test images of {len(found.class_names)} classes"
+        f"{out}: {train.x.shape[1]} features of {len(train)} training and {len(test)} test images "
+        f"of {len(names)} classes"
     )
 
 

@@ -75,14 +75,12 @@ def load(name: str, location: Location | None = None) -> Dataset:
     """
     if name.endswith(SUFFIX):
         path = find(name, location.folder if location else None)
-        found = read_features(path)
-        classes = len(found.class_names)
-        return Dataset(name=path.stem, classes=classes, train=found.train, test=found.test)
+        train, test, names = read_features(path)
+        return Dataset(name=path.stem, classes=len(names), train=train, test=test)
     if name in REGISTRY.data:
-        known = REGISTRY.data[name]
-        train, test = read_own(known)
+        train, test = read_own(REGISTRY.data[name])
         classes = 1 + int(max(train.y.max(), test.y.max()))
-        return Dataset(name=known.name, classes=classes, train=train, test=test)
+        return Dataset(name=name, classes=classes, train=train, test=test)
     if name not in LOADERS:
         raise unregistered("data set", name, LOADERS, REGISTRY.data)
     return LOADERS[name](location or Location())
@@ -91,16 +89,14 @@ def load(name: str, location: Location | None = None) -> Dataset:
 def held_out(data: Dataset, count: int) -> Dataset:
     """Return the data with the last `count` training examples of each class for testing.
 
-    The test data are left out, as settings are chosen without them. Raises InputError for a count
-    below 1, and for a class without more training examples.
+    The test data are left out, as settings are chosen without them. count: from 1. Raises
+    InputError for a class without more training examples.
 
     >>> digits = load("digits")
     >>> len(held_out(digits, 5).test), len(held_out(digits, 5).train) == len(digits.train) - 50
     (50, True)
     """
-    if count < 1:
-        raise InputError(f"hold out 1 or more training examples per class, not {count}")
-    train, test = [], []
+    held = torch.zeros(len(data.train), dtype=torch.bool)
     for label in range(data.classes):
         own = (data.train.y == label).nonzero().squeeze(1)
         if len(own) <= count:
@@ -108,37 +104,29 @@ def held_out(data: Dataset, count: int) -> Dataset:
                 f"{data.name} has {len(own)} training examples of class {label}: hold out fewer "
                 f"than that for validation, not {count}"
             )
-        train.append(own[:-count])
-        test.append(own[-count:])
-    halves = [data.train.take(torch.cat(part).sort().values) for part in (train, test)]
-    return replace(data, train=halves[0], test=halves[1])
+        held[own[-count:]] = True
+    train, test = (data.train.take(part.nonzero().squeeze(1)) for part in (~held, held))
+    return replace(data, train=train, test=test)
 
 
 def limited(data: Dataset, train: int | None = None, test: int | None = None) -> Dataset:
-    """Return the data with the first `train` and `test` examples per class, None for all.
+    """Return the data with the first `train` and `test` examples per class, None for all."""
+    return replace(data, train=_first(data.train, train), test=_first(data.test, test))
 
-    Raises InputError for a limit below 1.
-    """
-    halves = []
-    for half, limit in ((data.train, train), (data.test, test)):
-        if limit is None:
-            halves.append(half)
-        elif limit < 1:
-            raise InputError(f"a limit must be 1 or more examples per class, got {limit}")
-        else:
-            kept = [(half.y == c).nonzero().squeeze(1)[:limit] for c in torch.unique(half.y)]
-            halves.append(half.take(torch.cat(kept).sort().values))
-    return replace(data, train=halves[0], test=halves[1])
+
+def _first(half: Examples[Any], limit: int | None) -> Examples[Any]:
+    if limit is None:
+        return half
+    kept = [(half.y == c).nonzero().squeeze(1)[:limit] for c in torch.unique(half.y)]
+    return half.take(torch.cat(kept).sort().values)
 
 
 def _digits(_: Location) -> Dataset:
     """Load 1,797 handwritten digits: images (N, 1, 8, 8) in [0, 1], split by `_split`."""
     from sklearn.datasets import load_digits
 
-    x_train, x_test, y_train, y_test = _split(*load_digits(return_X_y=True))
-    images = [x.reshape(-1, 1, 8, 8) / 16 for x in (x_train, x_test)]
-    train, test = _examples(images[0], y_train), _examples(images[1], y_test)
-    return Dataset(name="digits", classes=10, train=train, test=test)
+    x, y = load_digits(return_X_y=True)
+    return _dataset("digits", *_split(x.reshape(-1, 1, 8, 8) / 16, y))
 
 
 def _breast_cancer(_: Location) -> Dataset:
@@ -150,11 +138,9 @@ def _breast_cancer(_: Location) -> Dataset:
     from sklearn.datasets import load_breast_cancer
     from sklearn.preprocessing import MinMaxScaler
 
-    x_train, x_test, y_train, y_test = _split(*load_breast_cancer(return_X_y=True))
+    x_train, x_test, *labels = _split(*load_breast_cancer(return_X_y=True))
     scaler = MinMaxScaler(clip=True).fit(x_train)
-    train = _examples(scaler.transform(x_train), y_train)
-    test = _examples(scaler.transform(x_test), y_test)
-    return Dataset(name="breast_cancer", classes=2, train=train, test=test)
+    return _dataset("breast_cancer", *map(scaler.transform, (x_train, x_test)), *labels)
 
 
 def _split(x: Array, y: Array) -> list[Array]:
@@ -165,10 +151,13 @@ def _split(x: Array, y: Array) -> list[Array]:
     return list(map(np.asarray, split))
 
 
-def _examples(x: Any, y: Any) -> Examples:
+def _dataset(name: str, x_train: Array, x_test: Array, y_train: Array, y_test: Array) -> Dataset:
     """Return inputs as float32 and labels as int64."""
-    inputs = np.ascontiguousarray(x, dtype=np.float32)
-    return Examples(torch.from_numpy(inputs), torch.as_tensor(y, dtype=torch.int64))
+    train, test = (
+        Examples(torch.tensor(x, dtype=torch.float32), torch.tensor(y, dtype=torch.int64))
+        for x, y in ((x_train, y_train), (x_test, y_test))
+    )
+    return Dataset(name=name, classes=1 + int(y_train.max()), train=train, test=test)
 
 
 def _spoken_digits(location: Location) -> Dataset:

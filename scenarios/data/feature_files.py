@@ -13,9 +13,9 @@ Other arrays are not read. A study names the file in place of a data set: see `f
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from os.path import expanduser
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -28,8 +28,7 @@ from scenarios.data.npz import Array, read_arrays
 SUFFIX = ".npz"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Features:
+class Features(NamedTuple):
     """The content of a feature file: inputs (N, ...) float32, labels (N,), names of K classes."""
 
     train: Examples
@@ -38,8 +37,16 @@ class Features:
 
 
 def find(name: str, folder: Path | None) -> Path:
-    """Return the first of the `candidates` that is a file; raises InputError if none is."""
-    looked = candidates(name, folder)
+    """Return the path of a feature file; raises InputError if there is none.
+
+    name: an absolute path, or one relative to the current directory or else to the data folder.
+    """
+    try:
+        # Path.expanduser raises for an unknown user.
+        given = Path(expanduser(name))
+    except ValueError:
+        given = Path(name)  # which no user's name can be
+    looked = [given] if folder is None or given.is_absolute() else [given, folder / given]
     for path in looked:
         if path.is_file():
             return path
@@ -49,25 +56,9 @@ def find(name: str, folder: Path | None) -> Path:
     )
 
 
-def candidates(name: str, folder: Path | None) -> list[Path]:
-    """Return the possible paths of a feature file, the likeliest first.
-
-    name: an absolute path, or one relative to the current directory or else to the data folder.
-
-    >>> [str(path) for path in candidates("birds.npz", Path("data"))]
-    ['birds.npz', 'data/birds.npz']
-    """
-    try:
-        # Path.expanduser raises for an unknown user.
-        given = Path(expanduser(name))
-    except ValueError:
-        given = Path(name)  # which no user's name can be
-    return [given] if folder is None or given.is_absolute() else [given, folder / given]
-
-
 def read_features(path: Path) -> Features:
     """Read and check a feature file; raises InputError with file and array for every defect."""
-    required = [f"{kind}_{half}" for half in ("train", "test") for kind in ("x", "y")]
+    required = ("x_train", "y_train", "x_test", "y_test")
     return _features(read_arrays(path, required, ["class_names"]), path)
 
 
@@ -101,8 +92,8 @@ def write_features(
 
 def _features(arrays: Mapping[str, Array], path: Path) -> Features:
     """Check the arrays of a file and return its content."""
-    halves = {half: _half(arrays, half, path) for half in ("train", "test")}
-    shapes = [tuple(examples.x.shape[1:]) for examples in halves.values()]
+    train, test = halves = [_half(arrays, half, path) for half in ("train", "test")]
+    shapes = [tuple(half.x.shape[1:]) for half in halves]
     if shapes[0] != shapes[1]:
         raise InputError(
             f"in {path} an example of x_train has shape {shapes[0]} and one of x_test {shapes[1]}: "
@@ -116,17 +107,16 @@ def _features(arrays: Mapping[str, Array], path: Path) -> Features:
             f"class_names of {path} is {names.dtype} of shape {names.shape}, expected different "
             f"strings of shape (K,): name each class once"
         )
-    largest = max(int(examples.y.max()) for examples in halves.values())
-    count = largest + 1 if names is None else len(names)
-    for half, examples in halves.items():
-        _check_classes(examples, count, f"y_{half} of {path}")
+    count = 1 + max(int(half.y.max()) for half in halves) if names is None else len(names)
+    _check_classes(train, count, f"y_train of {path}")
+    _check_classes(test, count, f"y_test of {path}")
     if count < 2:
         raise InputError(
             f"{path} has a single class, of which nothing can be told apart: give two or more"
         )
     # Only now, as `count` may be a wild label.
     named = range(count) if names is None else names
-    return Features(**halves, class_names=tuple(map(str, named)))
+    return Features(train, test, tuple(map(str, named)))
 
 
 def _half(arrays: Mapping[str, Array], half: str, path: Path) -> Examples:
@@ -142,13 +132,9 @@ def _half(arrays: Mapping[str, Array], half: str, path: Path) -> Examples:
         raise InputError(
             f"{name} has {len(y)} labels for the {len(x)} examples of x_{half}: give one for each"
         )
-    if y.min() < 0:
-        raise InputError(f"{name} has the label {y.min()}: number the classes from 0")
-    if y.max() > np.iinfo(np.int64).max:
-        raise InputError(
-            f"{name} has the label {y.max()}, too large for int64: number the classes from 0 "
-            f"without gaps"
-        )
+    for label in (y.min(), y.max()):
+        if not 0 <= label <= np.iinfo(np.int64).max:
+            raise InputError(f"{name} has the label {label}: number the classes from 0, as int64")
     return Examples(torch.from_numpy(x), torch.from_numpy(y.astype(np.int64)))
 
 

@@ -20,8 +20,8 @@ from torch.utils.data import DataLoader
 
 from probe.errors import InputError, unknown
 from probe.examples import Examples
-from probe.notes import listed
 from probe.progress import tracked
+from probe.record.state_files import load_state
 from probe.seeding import global_stream, stream
 from probe.training.penultimate import penultimate
 from probe.training.precision import products
@@ -48,11 +48,11 @@ def write_features_of_images(
             f"features are written to a file NAME{SUFFIX} in a folder that exists, got {out}: "
             f"choose another --out"
         )
-    found = features_of_images(folder, network, weights, device)
-    write_features(out, found.train, found.test, found.class_names)
+    train, test, names = features_of_images(folder, network, weights, device)
+    write_features(out, train, test, names)
     print(
-        f"{out}: {found.train.x.shape[1]} features of {len(found.train)} training and "
-        f"{len(found.test)} test images of {len(found.class_names)} classes"
+        f"{out}: {train.x.shape[1]} features of {len(train)} training and {len(test)} test images "
+        f"of {len(names)} classes"
     )
 
 
@@ -154,37 +154,17 @@ def _refuse_archive(path: Path, name: str) -> None:
 
 def _state_dict(path: Path) -> dict[str, Tensor]:
     """Read a state dict without running its file; raises InputError for any other file."""
-    try:
-        with path.open("rb") as file:
-            state = torch.load(file, map_location="cpu", weights_only=True)
-    except OSError as error:
+    if not path.exists():
+        raise InputError(f"there is no file of weights {path}: give its path, or default or random")
+    state = load_state(path)
+    *_, last = state.values()
+    # One value expanded could stand for more classes than the memory holds.
+    if not last.ndim or not 0 < last.nbytes <= last.untyped_storage().nbytes():
         raise InputError(
-            f"there is no file of weights {path} ({error.strerror}): give its path, or default or "
-            f"random"
-        ) from None
-    except Exception:
-        # A damaged or hostile file makes torch raise almost anything.
-        raise InputError(
-            f"{path} holds no state dict that can be read without running code of the file: write "
-            f"it with torch.save(model.state_dict(), FILE)"
-        ) from None
-    entries = list(state.items()) if isinstance(state, dict) else []
-    whole = all(isinstance(name, str) and _is_whole(one) for name, one in entries)
-    if not entries or not whole or not entries[-1][1].ndim or not len(entries[-1][1]):
-        names = f"a table of {listed([name for name, _ in entries]) or 'nothing'}"
-        held = names if isinstance(state, dict) else type(state).__name__
-        raise InputError(
-            f"{path} holds no state dict, tensors by name, but {held}: write it with "
+            f"{path} holds no state dict whose last tensor has a row for each class: write it with "
             f"torch.save(model.state_dict(), FILE)"
         )
-    return dict(entries)
-
-
-def _is_whole(value: object) -> bool:
-    """Tell whether that is a tensor with storage for every value, not one value expanded."""
-    if not isinstance(value, Tensor) or value.layout != torch.strided:
-        return False
-    return value.untyped_storage().nbytes() >= value.numel() * value.element_size()
+    return state
 
 
 def _images(root: Path, network: str) -> Any:
@@ -196,17 +176,13 @@ def _images(root: Path, network: str) -> Any:
 
     # The same for all weights.
     prepare: Callable[[Any], Tensor] = models.get_model_weights(network).DEFAULT.transforms()
-    if not root.is_dir():
-        raise InputError(
-            f"there is no folder {root}: give one that holds train/CLASS/* and test/CLASS/*"
-        )
     try:
         return datasets.ImageFolder(str(root), prepare, loader=_picture)
-    except FileNotFoundError as error:
-        reason = str(error).partition(". ")[0].rstrip(".")
+    except OSError as error:
+        reason = error.strerror or str(error).partition(". ")[0].rstrip(".")
         raise InputError(
-            f"{root} is no folder of images by class ({reason}): put the images of each class into "
-            f"a folder of its own"
+            f"{root} is no folder of images by class ({reason}): give a folder that holds "
+            f"train/CLASS/* and test/CLASS/*"
         ) from None
 
 

@@ -56,16 +56,14 @@ def _half(given: object, name: str) -> Examples[Any]:
 
 
 def _examples(given: object) -> Examples[Any]:
-    if isinstance(given, Examples):
-        return given
-    if isinstance(given, tuple | list) and len(given) == 2:
-        x, y = given
-        if isinstance(y, torch.Tensor | np.ndarray):
-            x = torch.as_tensor(x) if isinstance(x, np.ndarray) else x
+    match given:
+        case Examples():
+            return given
+        case [x, torch.Tensor() | np.ndarray() as y]:
             labels = torch.as_tensor(y)
             if labels.is_floating_point() or labels.is_complex():
                 raise InputError(
                     f"its labels are {labels.dtype}: labels are class numbers, give whole numbers"
                 )
-            return Examples(x, labels.long())
+            return Examples(torch.as_tensor(x) if isinstance(x, np.ndarray) else x, labels.long())
     return Examples.of(given)

@@ -16,8 +16,6 @@ from probe.training.costs import bytes_of
 from scenarios.learners import base
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
 
-Competing = Literal["all", "seen", "task"]
-
 
 class ContinualSettings(base.Settings):
     """The settings that all continual learners share.
@@ -28,7 +26,7 @@ class ContinualSettings(base.Settings):
     variants of Chaudhry 2018).
     """
 
-    competing: Competing = "all"
+    competing: Literal["all", "seen", "task"] = "all"
     exemplars: ExemplarSettings | None = None
 
     @property

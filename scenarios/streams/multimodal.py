@@ -21,18 +21,17 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
             f"called by its file name)"
         )
     width = max(data.train.x[0].numel() for data in (first, second))
-    tasks, start = [], 0
-    for index, data in enumerate((first, second), 1):
-        task = Task(
+    tasks = tuple(
+        Task(
             index=index,
             name=data.name,
             classes=tuple(range(start, start + data.classes)),
             train=_wide(data.train, width, start),
             test=_wide(data.test, width, start),
         )
-        tasks.append(task)
-        start += data.classes
-    return Scenario(name=f"{first.name} and {second.name}", kind="multimodal", tasks=tuple(tasks))
+        for index, data, start in ((1, first, 0), (2, second, first.classes))
+    )
+    return Scenario(name=f"{first.name} and {second.name}", kind="multimodal", tasks=tasks)
 
 
 def _wide(examples: Examples, width: int, start: int) -> Examples:

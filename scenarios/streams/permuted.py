@@ -11,15 +11,13 @@ from scenarios.data.datasets import Dataset
 
 
 def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
-    """Return sessions of the same classes, each with its own fixed permutation of the inputs.
+    """Return 2 or more sessions of the same classes, each with a fixed permutation of the inputs.
 
     Session 1 is the data; in session t > 1 the elements of each input, of all channels together,
     are in the order `permutation(D, t, seed)`, in training and test data alike. Sessions are named
-    1 .. T, and each but the first is a copy in memory. Raises InputError for fewer than 2 sessions,
-    or inputs of a single element.
+    1 .. T, and each but the first is a copy in memory. Raises InputError for inputs of a single
+    element.
     """
-    if sessions < 2:
-        raise InputError(f"permuted data need 2 or more sessions, got {sessions}")
     size = data.train.x[0].numel()
     if size < 2:
         raise InputError(
@@ -28,12 +26,13 @@ def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
         )
     classes, tasks = tuple(range(data.classes)), []
     for index in range(1, sessions + 1):
-        halves = [data.train, data.test]
+        train, test = data.train, data.test
         if index > 1:
             order = permutation(size, index, seed).to(data.train.y.device)
-            x = [half.x.flatten(1).index_select(1, order).view_as(half.x) for half in halves]
-            halves = [Examples(own, half.y) for own, half in zip(x, halves, strict=True)]
-        train, test = halves
+            train, test = (
+                Examples(half.x.flatten(1).index_select(1, order).view_as(half.x), half.y)
+                for half in (train, test)
+            )
         tasks.append(Task(index=index, name=str(index), classes=classes, train=train, test=test))
     return Scenario(name=data.name, kind="permutation", tasks=tuple(tasks))
 

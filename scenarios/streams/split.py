@@ -10,9 +10,9 @@ from scenarios.data.datasets import Dataset
 def split_by_class(data: Dataset, classes_per_task: int = 2) -> Scenario:
     """Cut a data set into tasks of consecutive, disjoint classes (Murata 2020, section 3).
 
-    classes_per_task: C, a divisor of K, or InputError is raised; there are T = K / C tasks.
+    classes_per_task: C, from 1, a divisor of K, or InputError is raised; there are T = K / C tasks.
     """
-    if classes_per_task < 1 or data.classes % classes_per_task:
+    if data.classes % classes_per_task:
         raise InputError(
             f"{data.name} has {data.classes} classes, which cannot be cut into tasks of "
             f"{classes_per_task}: choose a divisor of {data.classes}"

@@ -55,11 +55,11 @@ FILES = {
 MISTAKES = {
     **each(
         WEIGHTS,
-        "{} holds no state dict...torch.save",
+        "{} ...: write it with torch.save(model.state_dict(), FILE)",
         *("half.pt", "trap.pt", "trap-torch.pt", "trap-entry.pt", "trap-legacy.pt"),
-        *("nested.pt", "huge-rows.pt"),
+        "huge-rows.pt",
     ),
-    WEIGHTS.format("keys.pt"): "keys.pt are not those of torchvision's",
+    **each(WEIGHTS, "{} are not those of torchvision's", "keys.pt", "nested.pt"),
     WEIGHTS.format("absent.pt"): "there is no file of weights absent.pt...default or random",
     WEIGHTS.format("default"): "weights of shufflenet_v2_x0_5 in...remove it",
     **each(
@@ -68,7 +68,7 @@ MISTAKES = {
         *("cut", "none", "pickle", "bomb"),
     ),
     FEATURES.format("no-images"): "no-images/train is no folder of images by class",
-    FEATURES.format("no-test"): "there is no folder no-test/test...train/CLASS/*",
+    FEATURES.format("no-test"): "no-test/test is no folder of images by class...train/CLASS/*",
     FEATURES.format("one-class"): "one-class has a single class, a",
     FEATURES.format("only-train"): "in only-train only train has the classes b",
     NETWORK.format("resnet", "a.npz"): "unknown network of torchvision 'resnet'...did you mean",

@@ -16,8 +16,7 @@ from probe.seeding import stream
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
 from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
-from scenarios.learners.kemker.online_map import OnlineMap
-from scenarios.learners.kemker.som import longest_block
+from scenarios.learners.kemker.som import OnlineMap, longest_block
 from tests.bench.timing import Rows, interleaved
 from tests.laws.plain_map import ByUnit, Whole
 

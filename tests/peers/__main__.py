@@ -40,12 +40,12 @@ def main() -> None:
     print(machine())
     few, scenario = _scenario(asked.data, WARM_UP), _scenario(asked.data, asked.limit)
     warm_up, uses = usages(asked.data, few, WARM_UP), usages(asked.data, scenario, asked.limit)
-    recipe, runs = dataclasses.replace(RECIPE, epochs=asked.epochs), list[dict[str, Any]]()
+    runs = list[dict[str, Any]]()
     for kind in asked.learners:
         # What either side does only once is not to be timed.
-        run_all(SETTINGS[kind], few, warm_up, recipe, 0)
+        run_all(SETTINGS[kind], few, warm_up, RECIPE, 0)
         for seed in range(asked.seeds):
-            runs += run_all(SETTINGS[kind], scenario, uses, recipe, seed)
+            runs += run_all(SETTINGS[kind], scenario, uses, RECIPE, seed)
             asked.out.parent.mkdir(parents=True, exist_ok=True)
             asked.out.write_text(json.dumps({"asked": vars(asked), "runs": runs}, default=str))
             print(f"{kind}, seed {seed}, {machine()}")
@@ -81,7 +81,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--exact", action="store_true", help="weights on the same batches, float64")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each learner, from seed 0")
     parser.add_argument("--learners", nargs="+", choices=SETTINGS, default=[*SETTINGS])
-    parser.add_argument("--epochs", type=int, default=1, help="of each task")
     parser.add_argument("--limit", type=int, help="training examples of a class, all if left out")
     parser.add_argument("--out", type=Path, default=Path("runs/peers.json"), help="the numbers")
     return parser.parse_args()

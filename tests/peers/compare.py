@@ -4,7 +4,7 @@ import copy
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,14 +37,6 @@ _GIVEN: dict[str, dict[str, Any]] = {
 SETTINGS: dict[str, Settings] = {
     kind: settings_of({"kind": kind, **given}) for kind, given in _GIVEN.items()
 }
-
-
-class Side(Protocol):
-    """A way to train a model on one task after another."""
-
-    model: nn.Module
-
-    def learn(self, position: int) -> None: ...
 
 
 class Ours:
@@ -137,16 +129,17 @@ def _fresh(scenario: Scenario, recipe: Recipe, seed: int) -> nn.Module:
 
 def _sides(
     settings: Settings, scenario: Scenario, usages: Mapping[str, Usage], recipe: Recipe, seed: int
-) -> dict[str, Side]:
+) -> dict[str, Ours | Avalanche]:
     model = partial(copy.deepcopy, _fresh(scenario, recipe, seed))
-    sides: dict[str, Side] = {OURS: Ours(model(), recipe, settings, scenario, seed)}
+    sides = dict[str, Ours | Avalanche]()
+    sides[OURS] = Ours(model(), recipe, settings, scenario, seed)
     for name, usage in usages.items():
         added = plugins(settings, recipe, scenario, seed)
         sides[name] = Avalanche(model(), recipe, added, usage, seed)
     if added := repaired(settings):
         name = f"{FASTEST}, repaired"
         sides[name] = Avalanche(model(), recipe, added, usages[FASTEST], seed)
-    exact = corrected(settings, recipe, scenario, seed) if recipe.epochs == 1 else None
+    exact = corrected(settings, recipe, scenario, seed)
     if exact is not None:
         sides[OUR_BATCHES] = Avalanche(model(), recipe, exact, same_batches(scenario, seed), seed)
     return sides

@@ -11,7 +11,7 @@ from probe.tasks import Task
 from probe.training.penultimate import in_batches, penultimate, penultimate_of
 from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ContinualSettings
-from scenarios.learners.distillation.teacher import DistillingLearner
+from scenarios.learners.distillation.lwf import DistillingLearner
 from scenarios.learners.exemplars import ExemplarSettings, ReplayMode
 from scenarios.learners.sampling import Strategy
 

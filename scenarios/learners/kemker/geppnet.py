@@ -15,8 +15,7 @@ from probe.training.costs import OpsMeter
 from scenarios.learners import base
 from scenarios.learners.catalog import learner
 from scenarios.learners.joint import FullRehearsalLearner
-from scenarios.learners.kemker.online_map import OnlineMap, decayed
-from scenarios.learners.kemker.som import SelfOrganizingMap, longest_block
+from scenarios.learners.kemker.som import OnlineMap, SelfOrganizingMap, decayed, longest_block
 
 
 class MapSettings(base.Settings):

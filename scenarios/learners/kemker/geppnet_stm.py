@@ -9,8 +9,7 @@ from torch import Tensor
 from probe.examples import Examples
 from scenarios.learners.catalog import learner
 from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
-from scenarios.learners.kemker.online_map import OnlineMap
-from scenarios.learners.kemker.som import longest_block
+from scenarios.learners.kemker.som import OnlineMap, longest_block
 
 
 class GeppnetStmSettings(MapSettings):

@@ -120,14 +120,6 @@ class PathNet(Learner):
     def view(cls, scenario: Scenario) -> Scenario:
         return replace(scenario, tasks=tuple(map(_with_index, scenario.tasks)))
 
-    def begin(self, task: Task) -> None:
-        tasks = len(self.model.learned)
-        if not 1 <= task.index <= tasks:
-            raise InputError(
-                f"the network has outputs for {tasks} tasks, but task {task.name!r} has the index "
-                f"{task.index}: build it for all tasks of the scenario"
-            )
-
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
         own = self.settings
         draw = self.stream("search")

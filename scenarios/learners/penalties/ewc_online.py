@@ -42,11 +42,9 @@ class RunningFisherLearner(PenalizedLearner):
     def begin(self, task: Task) -> None:
         super().begin(task)
         trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
+        before = self.fisher or {n: torch.zeros_like(p) for n, p in trained.items()}
         # A copy: the Fisher of the penalty must not move.
-        self.fisher = {
-            n: self.fisher[n].clone() if self.fisher else torch.zeros_like(p)
-            for n, p in trained.items()
-        }
+        self.fisher = {n: each.clone() for n, each in before.items()}
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         # Replayed examples included.

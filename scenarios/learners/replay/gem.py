@@ -1,6 +1,6 @@
 """Gradient episodic memory: no step may raise the loss on an earlier task's memory."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -50,23 +50,19 @@ class GradientEpisodicMemory(ContinualLearner):
     replays = False
 
     _memories: tuple[Examples, ...] = ()
-    _trained: tuple[nn.Parameter, ...] = ()
-
-    def begin(self, task: Task) -> None:
-        super().begin(task)
-        self._trained = tuple(p for p in self.model.parameters() if p.requires_grad)
 
     def after_backward(self, model: nn.Module) -> None:
         if not self._memories:
             return
-        gradient = self._flat(p.grad for p in self._trained)
+        trained = [p for p in model.parameters() if p.requires_grad]
+        gradient = _flat(trained, [p.grad for p in trained])
         with mode(model, training=False):
-            past = torch.stack([self._gradient_of(memory) for memory in self._memories])
+            past = torch.stack([self._gradient_of(memory, trained) for memory in self._memories])
         projected = project(gradient, past, self.settings.margin)
         # A gradient that violates nothing is left as it is, bit for bit.
         if projected is not gradient:
-            parts = projected.split([p.numel() for p in self._trained])
-            for p, part in zip(self._trained, parts, strict=True):
+            parts = projected.split([p.numel() for p in trained])
+            for p, part in zip(trained, parts, strict=True):
                 # A copy lies in memory as its parameter does, which fused optimizers rely on.
                 p.grad = torch.empty_like(p) if p.grad is None else p.grad
                 p.grad.copy_(part.view_as(p))
@@ -93,7 +89,7 @@ class GradientEpisodicMemory(ContinualLearner):
             halves = state["memory.x"].split(sizes), state["memory.y"].split(sizes)
             self._memories = tuple(map(Examples, *halves))
 
-    def _gradient_of(self, memory: Examples) -> Tensor:
+    def _gradient_of(self, memory: Examples, trained: Sequence[nn.Parameter]) -> Tensor:
         """Return the gradient (P,) of the mean loss on a memory."""
         size = batch_size_on(memory.y.device)
         total = torch.zeros((), device=memory.y.device)
@@ -103,14 +99,14 @@ class GradientEpisodicMemory(ContinualLearner):
             with torch.autocast(y.device.type, torch.bfloat16, enabled=bf16):
                 # A copy: a model may write into its input.
                 loss = self.classification(self.model(x.clone()), y) * (len(y) / len(memory))
-            parts = torch.autograd.grad(loss, self._trained, allow_unused=True)
-            total = total + self._flat(parts)
+            total = total + _flat(trained, torch.autograd.grad(loss, trained, allow_unused=True))
         return total
 
-    def _flat(self, gradients: Iterable[Tensor | None]) -> Tensor:
-        """Return the gradients of the trained parameters as one vector (P,), None as zeros."""
-        pairs = zip(self._trained, gradients, strict=True)
-        return torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for p, g in pairs])
+
+def _flat(trained: Sequence[nn.Parameter], gradients: Sequence[Tensor | None]) -> Tensor:
+    """Return the gradients of the trained parameters as one vector (P,), None as zeros."""
+    pairs = zip(trained, gradients, strict=True)
+    return torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for p, g in pairs])
 
 
 def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:

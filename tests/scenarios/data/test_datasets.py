@@ -90,7 +90,6 @@ def test_bundled_data_need_no_folder():
 
 
 LAYOUTS = {
-    "mnist": (write_idx, datasets.MNIST, 10, 1),
     "fashion_mnist": (write_idx, datasets.FashionMNIST, 10, 1),
     "cifar10": (write_cifar, datasets.CIFAR10, 10, 5),
     "cifar100": (write_cifar, datasets.CIFAR100, 100, 1),
@@ -124,13 +123,6 @@ def test_a_file_that_is_not_the_published_one_is_refused_and_not_run(tmp_path, m
     assert not Path(SPRUNG).exists()
 
 
-def test_a_table_of_other_images_is_refused(tmp_path, monkeypatch):
-    write_svhn(tmp_path, datasets.SVHN, monkeypatch)
-    savemat(tmp_path / "test_32x32.mat", {"X": np.zeros((32, 32, 3, 1)), "y": [[1]]})
-    with pytest.raises(InputError, match=r"svhn cannot be read .*test_32x32.mat one is damaged"):
-        load("svhn", Location(tmp_path))
-
-
 @pytest.mark.parametrize(
     ("name", "file"),
     [
@@ -155,10 +147,9 @@ def test_a_file_that_is_cut_off_or_has_a_damaged_header_is_named(tmp_path):
     write_idx(tmp_path, datasets.MNIST)
     path = tmp_path / "MNIST" / "raw" / "t10k-labels-idx1-ubyte"
     whole = path.read_bytes()
-    damaged = [whole[:keep] for keep in (0, 3, 4, 7, -1)]
-    for at, value in [(2, 13), (2, 9), (3, 2), (3, 0), (3, 9), (7, 4)]:
-        damaged.append(whole[:at] + bytes([value]) + whole[at + 1 :])
-    for content in damaged:
+    headers = [(2, 13), (2, 9), (3, 2), (3, 0), (3, 9), (7, 4)]
+    changed = (whole[:at] + bytes([value]) + whole[at + 1 :] for at, value in headers)
+    for content in (*(whole[:keep] for keep in (0, 3, 4, 7, -1)), *changed):
         path.write_bytes(content)
         with pytest.raises(InputError, match=rf"mnist .*{path.name} .*; remove it"):
             load("mnist", Location(tmp_path))
@@ -180,8 +171,6 @@ def test_the_folder_of_the_environment_is_used_and_the_one_given_wins(monkeypatc
     monkeypatch.setenv("PROBE_DATA", "/from/environment")
     assert Location.of(None, True) == Location(Path("/from/environment"), True)
     assert Location.of(Path("/given"), False) == Location(Path("/given"), False)
-    monkeypatch.setenv("PROBE_DATA", "")
-    assert Location.of(None, False) == Location(None, False)
 
 
 def test_an_unknown_data_set_suggests_the_nearest_and_none_may_hold_what_is_not_finite():
@@ -189,6 +178,5 @@ def test_an_unknown_data_set_suggests_the_nearest_and_none_may_hold_what_is_not_
         load("cifar")
     good = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
     bad = Examples(torch.tensor([[0.0], [float("nan")]]), torch.tensor([0, 1]))
-    Dataset(name="toy", classes=2, train=good, test=good)
     with pytest.raises(InputError, match="the test data of toy has NaN or Inf in example 1"):
         Dataset(name="toy", classes=2, train=good, test=bad)

@@ -1,7 +1,6 @@
 """Feature files: what is written is read again, and every defect is named with its remedy."""
 
 import io
-import zipfile
 
 import numpy as np
 import pytest
@@ -73,15 +72,10 @@ def test_a_relative_name_is_of_the_current_folder_or_else_of_the_data_folder(tmp
     assert load("sub/a.npz", location).train.x.shape == (3, 1)
     assert load(str(data / "sub" / "a.npz"), location).train.x.shape == (3, 3)
     assert load("sub/a.npz").name == "a"
-
-
-def test_of_a_file_that_is_not_there_every_place_looked_at_is_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError) as refused:
-        load("no.npz", Location(tmp_path / "data"))
-    assert f"{tmp_path / 'no.npz'} or {tmp_path / 'data' / 'no.npz'}" in str(refused.value)
-    with pytest.raises(InputError, match=f"no feature file {tmp_path / 'no.npz'}: give its path"):
-        load(str(tmp_path / "no.npz"), Location(tmp_path / "data"))
+    both = f"no feature file {here / 'no.npz'} or {data / 'no.npz'}: give its path"
+    for name, said in (("no.npz", both), (str(here / "no.npz"), f"{here / 'no.npz'}: give")):
+        with pytest.raises(InputError, match=said):
+            load(name, location)
 
 
 NAMES = np.array(["ape", "bee"])
@@ -100,7 +94,7 @@ DEFECTS = {
     "gap": ({"y_train": np.array([0, 1, 2**63 - 1])}, "y_train .*no example of class 2 of"),
     "beyond int64": (
         {"y_test": np.array([0, 1 + 2**63], np.uint64)},
-        "y_test .*label 9223372036854775809, too large for int64: number the classes from 0",
+        "y_test .*label 9223372036854775809: number the classes from 0, as int64",
     ),
     "not tested": ({"y_test": np.array([1, 1])}, "y_test .*no example of class 0"),
     "not named": ({"class_names": NAMES[:1]}, "y_train .*label 1, but there are 1 class_names"),
@@ -132,18 +126,6 @@ def test_broken_npz_files_are_refused(tmp_path):
         (tmp_path / "bad.npz").write_bytes(content)
         with pytest.raises(InputError, match=r"bad.npz is no whole file of .* format: write"):
             load(str(tmp_path / "bad.npz"))
-
-
-def test_a_single_array_and_a_zip_of_something_else_are_refused(tmp_path):
-    with (tmp_path / "one.npz").open("wb") as file:
-        np.save(file, np.eye(2))
-    with pytest.raises(InputError, match=r"one\.npz holds a single array: write several"):
-        load(str(tmp_path / "one.npz"))
-    with zipfile.ZipFile(tmp_path / "zip.npz", "w") as archive:
-        for name in GOOD:
-            archive.writestr(name, "text")
-    with pytest.raises(InputError, match=r"x_train of .*zip\.npz is no array"):
-        load(str(tmp_path / "zip.npz"))
 
 
 def test_nothing_is_written_that_could_not_be_read(tmp_path):

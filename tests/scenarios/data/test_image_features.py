@@ -1,6 +1,6 @@
 """`probe features`: real images through torchvision networks, against a plain forward pass."""
 
-import sys
+import zipfile
 from urllib.error import URLError
 
 import numpy as np
@@ -11,9 +11,10 @@ from sklearn.datasets import load_digits, load_sample_images
 from torchvision import models
 
 from probe.errors import InputError
-from scenarios.commands.main import main
 from scenarios.data.datasets import load
 from scenarios.data.image_features import features_of_images, load_network
+from tests.bad_input.making import TRAP
+from tests.bad_input.refused import last_changes
 
 CPU = torch.device("cpu")
 COUNTS = {"train": 2, "test": 1}
@@ -41,14 +42,15 @@ def pictures(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """Return a ResNet of 5 classes with weights of its own, and the file of its state dict."""
+    """Return a ShuffleNet of 5 classes with weights of its own, and the file of its state dict."""
     with torch.random.fork_rng():
         torch.manual_seed(3)
-        model = models.resnet18(num_classes=5).eval()
-        # Running variances that are not those of a fresh network.
-        for name, value in model.named_buffers():
-            if "running_var" in name:
-                value.uniform_(0.5, 1.5)
+        model = models.shufflenet_v2_x0_5(num_classes=5).eval()
+        # Those of a fresh network would leave nothing of an image.
+        for layer in model.modules():
+            layer.momentum = 1.0
+        model.train()(torch.randn(4, 3, 64, 64))
+        model.eval()
     path = tmp_path_factory.mktemp("weights") / "mine.pt"
     torch.save(model.state_dict(), path)
     return model, path
@@ -56,7 +58,7 @@ def trained(tmp_path_factory):
 
 def plain(model, folder, half):
     """Return what reaches the last layer, image by image, and the labels, class by class."""
-    prepare = models.ResNet18_Weights.DEFAULT.transforms()
+    prepare = models.ShuffleNet_V2_X0_5_Weights.DEFAULT.transforms()
     seen = []
     hook = model.fc.register_forward_hook(lambda layer, inputs, output: seen.append(inputs[0]))
     labels = []
@@ -71,34 +73,25 @@ def plain(model, folder, half):
 
 def test_features_are_what_a_plain_forward_pass_gives_the_last_layer(pictures, trained):
     model, path = trained
-    torch.manual_seed(0)
-    before = torch.get_rng_state()
-    found = features_of_images(pictures, "resnet18", str(path), CPU)
-    assert torch.equal(torch.get_rng_state(), before)
+    found = features_of_images(pictures, "shufflenet_v2_x0_5", str(path), CPU)
     assert found.class_names == ("China", "digit", "flower")
     for half, count in COUNTS.items():
         x, labels = plain(model, pictures, half)
         got = getattr(found, half)
-        assert got.x.shape == (3 * count, 512)
+        assert got.x.shape == (3 * count, 1024)
         assert got.y.tolist() == labels
         torch.testing.assert_close(got.x, x, rtol=1e-4, atol=1e-5)
-        # Other images and other weights give something else.
+        # Other images give something else.
         assert (x.unsqueeze(0) - x.unsqueeze(1)).norm(dim=2).fill_diagonal_(9).min() > 0.01
-    fresh, _ = plain(load_network("resnet18", "random"), pictures, "test")
-    assert (found.test.x - fresh).norm() > 1
 
 
-def test_the_command_writes_a_file_that_loads_as_a_data_set(
-    pictures, tmp_path, monkeypatch, capsys
-):
+def test_the_command_writes_a_file_that_loads_as_a_data_set(pictures, tmp_path, probe):
     out = tmp_path / "birds.npz"
-    command = f"probe features {pictures} --network mobilenet_v3_small --weights random --out {out}"
-    monkeypatch.setattr(sys, "argv", command.split())
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 0
+    before = torch.get_rng_state()
     said = f"{out}: 1024 features of 6 training and 3 test images of 3 classes\n"
-    assert capsys.readouterr() == (said, "")
+    call = f"features {pictures} --network mobilenet_v3_small --weights random --out {out}"
+    assert probe(call) == (0, said, "")
+    assert torch.equal(torch.get_rng_state(), before)
     data = load(str(out))
     assert (data.name, data.classes) == ("birds", 3)
     assert data.train.y.tolist() == [0, 0, 1, 1, 2, 2]
@@ -109,21 +102,24 @@ def test_weights_that_cannot_be_fetched_say_what_to_do(monkeypatch):
     def offline(*_, **__):
         raise URLError("no network")
 
-    monkeypatch.setattr(models.ResNet18_Weights, "get_state_dict", offline)
-    with pytest.raises(InputError, match=r"cannot fetch .*resnet18 .*no network.*--weights FILE"):
-        load_network("resnet18", "default")
-
-
-@pytest.mark.parametrize("name", ["resnet", "vit_h_14"])
-def test_an_unknown_network_names_some_that_exist(pictures, name):
+    monkeypatch.setattr(models.ShuffleNet_V2_X0_5_Weights, "get_state_dict", offline)
     with pytest.raises(
-        InputError, match=rf"unknown network of torchvision '{name}': .*known: [a-z]"
+        InputError, match=r"cannot fetch .*shufflenet_v2_x0_5 .*no network.*--weights FILE"
     ):
-        features_of_images(pictures, name, "random", CPU)
+        load_network("shufflenet_v2_x0_5", "default")
 
 
-def test_weights_of_another_network_are_refused(trained):
-    """What else is no state dict, no image or no folder of them: `tests/bad_input/checkpoints`."""
-    _, path = trained
-    with pytest.raises(InputError, match=r"mine\.pt are not those of torchvision's resnet34: name"):
-        load_network("resnet34", str(path))
+@pytest.mark.parametrize("name", ["resnet50-precious.pth", "../up.txt"])
+def test_an_archive_in_the_place_of_weights_is_not_unpacked(tmp_path, monkeypatch, name):
+    """torch would, over whatever lies beside it. Other bad weights: `tests/bad_input`."""
+    monkeypatch.setattr(torch.hub, "_hub_dir", str(tmp_path))
+    url = models.ShuffleNet_V2_X0_5_Weights.DEFAULT.url
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    with zipfile.ZipFile(folder / url.rpartition("/")[2], "w") as file:
+        file.writestr(name, TRAP)
+    (folder / "resnet50-precious.pth").write_text("precious")
+    before = last_changes(tmp_path)
+    with pytest.raises(InputError, match=r"is an archive of a single file.*not unpacked: remove"):
+        load_network("shufflenet_v2_x0_5", "default")
+    assert last_changes(tmp_path) == before

@@ -11,10 +11,6 @@ from scenarios.data.speech import log_mel, mel_bank
 RANDOM = np.random.default_rng(0)
 
 
-def tone(hertz, samples, amplitude=10000):
-    return np.round(amplitude * np.sin(2 * np.pi * hertz * np.arange(samples) / 8000))
-
-
 def images(*recordings):
     """Return the images of some recordings, as one file would hold them."""
     offsets = np.cumsum([0, *map(len, recordings)])
@@ -37,10 +33,9 @@ def plain(recording):
     return image
 
 
-@pytest.mark.parametrize("samples", [256, 335, 336, 1148, 2096, 5000, 18262])
+@pytest.mark.parametrize("samples", [256, 335, 336, 2096, 5000])
 def test_the_image_is_that_of_a_plain_computation_beside_any_others(samples):
-    noise = RANDOM.normal(0, 1000, samples).round() * np.linspace(0, 1, samples) ** 3
-    recording = noise.round()
+    recording = (RANDOM.normal(0, 1000, samples) * np.linspace(0, 1, samples) ** 3).round()
     beside = RANDOM.normal(0, 9000, 700)
     got = images(beside, recording, beside)[1]
     assert got.dtype == np.float32
@@ -48,11 +43,10 @@ def test_the_image_is_that_of_a_plain_computation_beside_any_others(samples):
 
 
 def file_of(folder, **changes):
-    """Write 20 recordings, a take 0 and a take 5 of every digit, whose tone is its own."""
-    waves = [tone(250 + 300 * digit, 800 + 10 * digit) for digit in range(10) for _ in range(2)]
+    """Write 20 recordings, a take 0 and a take 5 of every digit."""
     arrays = {
-        "audio": np.concatenate(waves).astype(np.int16),
-        "offsets": np.cumsum([0, *map(len, waves)]),
+        "audio": RANDOM.integers(-99, 99, 6000).astype(np.int16),
+        "offsets": np.arange(21) * 300,
         "label": np.arange(10, dtype=np.uint8).repeat(2),
         "index": np.tile(np.array([0, 5], np.uint8), 10),
         "sample_rate": np.array(8000),
@@ -70,11 +64,11 @@ def test_takes_0_to_4_are_the_test_data(tmp_path):
 
 
 WRONG = {
-    "audio is float64": {"audio": np.zeros(16900)},
+    "audio is float64": {"audio": np.zeros(6000)},
     "offsets go from 0": {"audio": np.zeros(99, np.int16)},
     "offsets, label and index must be vectors": {"label": np.zeros(20)},
     "label and index have one number": {"index": np.zeros(19, np.uint8)},
-    "a recording is shorter than 256 samples": {"offsets": np.array([0, 255, *[16900] * 19])},
+    "a recording is shorter than 256 samples": {"offsets": np.array([0, 255, *[6000] * 19])},
     "labels are 0 to 9": {"label": np.full(20, 10)},
     "sample_rate is 16000, expected 8000": {"sample_rate": np.array(16000)},
 }

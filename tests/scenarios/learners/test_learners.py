@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from probe.examples import Examples, join
+from probe.examples import join
 from probe.metrics.counts import Counts
 from probe.modules import mode
 from probe.seeding import stream
@@ -23,7 +23,6 @@ from tests.scenarios.learners.tiny_learners import (
     RECIPE,
     digits,
     equal,
-    forgetful,
     learn,
     learner as tiny_learner,
     logits,
@@ -32,27 +31,20 @@ from tests.scenarios.learners.tiny_learners import (
     with_norm,
 )
 
-NORM_FREE = ("pathnet", "geppnet", "geppnet_stm", "fel")  # they bring a network of their own
-
 
 def learner(kind: str, recipe: Recipe = RECIPE, **given: object) -> Learner:
     memory = {"memory_per_class": 5} if kind == "er" else {}
     return tiny_learner(kind, "cnn3", recipe, **memory, **given)
 
 
-def with_batch_norm(kind: str, **given: object) -> Learner:
-    return tiny_learner(kind, model=None if kind in NORM_FREE else with_norm(), **given)
-
-
-def accuracy(of: Learner, examples: Examples, classes: tuple[int, ...]) -> float:
-    with mode(of.model, training=False):
-        return evaluate(partial(logits, of), examples, 10).accuracy(classes)
+def with_batch_norm(kind: str) -> Learner:
+    return tiny_learner(kind, model=None if LEARNERS[kind].own_features else with_norm())
 
 
 @pytest.mark.parametrize("kind", ["finetune", "er"])
 def test_agrees_with_the_plain_implementation(kind: str) -> None:
     """Weights after every task, and the predictions among the classes seen so far."""
-    tasks = digits(20).tasks
+    tasks = digits(10).tasks[:3]
     test = join([task.test for task in tasks])
     own = learner(kind)
     plain = ARCHITECTURES["cnn3"].build((1, 8, 8), 10)
@@ -89,7 +81,7 @@ MAKE: dict[str, Callable[[], Learner]] = {
     },
     **{
         f"{kind} with exemplars": lambda kind=kind: tiny_learner(kind, exemplars={"total": 12})
-        for kind in ("ewc", "ewc_online", "si", "rwalk", "lwf", "fel")
+        for kind in ("rwalk", "lwf")
     },
 }
 
@@ -112,19 +104,10 @@ def test_a_learner_continued_from_its_state_is_the_learner(name: str) -> None:
     assert all(torch.isfinite(each).all() for each in whole.model.state_dict().values())
 
 
-@pytest.mark.parametrize("kind", ["er", "ewc", "ewc_online", "si", "rwalk", "gem", "icarl_hybrid1"])
-def test_a_state_left_out_changes_what_is_learned(kind: str) -> None:
-    """The negative control of the test above: without its memory, ER goes another way."""
-    tasks = digits(10).tasks
-    whole = learn(learner(kind), tasks[:2])
-    other = forgetful(whole, lambda: learner(kind), tasks[:2])
-    assert not same(learn(whole, tasks[2:3]), learn(other, tasks[2:3]))
-
-
 def test_cumulative_and_offline_train_from_scratch_on_all_tasks_so_far() -> None:
     """With the streams of the task at hand."""
-    scenario = digits(20)
-    for kind, tasks in (("cumulative", scenario.tasks[:3]), ("offline", (scenario.merged,))):
+    scenario = digits(10)
+    for kind, tasks in (("cumulative", scenario.tasks[:2]), ("offline", (scenario.merged,))):
         own, scratch = learn(learner(kind), tasks), learner("finetune").model
         batches = stream(0, "batches", len(tasks) - 1)
         fit(scratch, join([t.train for t in tasks]), RECIPE, batches)

@@ -1,6 +1,6 @@
 """A learner's own recipe: it changes what it names, for that learner's training, and no more."""
 
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -15,17 +15,15 @@ RAW: dict[str, Any] = {
     "name": "own",
     "scenario": {"data": "digits", "classes_per_task": 5, "train_limit": 4},
     "network": {"name": "mlp", "features": ["hidden1"]},
-    "training": {
-        f.name: value for f in fields(Recipe) if (value := getattr(RECIPE, f.name)) is not None
-    },
+    "training": {name: value for name, value in asdict(RECIPE).items() if value is not None},
     "learners": {"finetune": {}},
     "orders": "none",
     "probing": PLAIN,
 }
 
 
-def with_own(training: dict[str, Any], **given: Any) -> dict[str, Any]:
-    return {**RAW, "learners": {"finetune": {"training": training}, "er": {}}, **given}
+def with_own(training: object) -> dict[str, Any]:
+    return {**RAW, "learners": {"finetune": {"training": training}, "er": {}}}
 
 
 def test_it_is_the_recipe_of_that_learners_training_alone() -> None:

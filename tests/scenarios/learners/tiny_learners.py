@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -35,7 +34,6 @@ SMALL: dict[str, dict[str, object]] = {
     "geppnet_stm": {**_MAP, "memory": 5, "sleep_interval": 10},
     "fel": {"hidden": 30, "units": 200},
 }
-SHAPE, CLASSES = (1, 8, 8), 10
 
 
 def digits(train_limit: int, classes_per_task: int = 2) -> Scenario:
@@ -49,27 +47,14 @@ def points(
     """Return the task number `index`, from 0, of two classes of points in a few dimensions."""
     classes = (2 * index, 2 * index + 1)
     y = torch.tensor(classes).repeat(n // 2)
-    draw = torch.Generator().manual_seed(index)
-    data = Examples(
-        torch.randn(n, dims, generator=draw, dtype=dtype) + apart * y[:, None].to(dtype), y
-    )
+    x = torch.randn(n, dims, generator=torch.Generator().manual_seed(index), dtype=dtype)
+    data = Examples(x + apart * y[:, None].to(dtype), y)
     return Task(index=index + 1, name=str(classes), classes=classes, train=data, test=data)
-
-
-def cast(task: Task, dtype: torch.dtype) -> Task:
-    halves = [Examples(half.x.to(dtype), half.y) for half in (task.train, task.test)]
-    return replace(task, train=halves[0], test=halves[1])
 
 
 def settings(kind: str, **given: object) -> Settings:
     """Return a kind's settings: those given, small memories, and its defaults for the rest."""
     return settings_of({"kind": kind, **SMALL.get(kind, {}), **given})
-
-
-def network(name: str = "mlp", recipe: Recipe = RECIPE) -> nn.Sequential:
-    model = build_network(name, SHAPE, CLASSES)
-    initialize(model, recipe.init, stream(0, "init"))
-    return model
 
 
 def learner(
@@ -86,12 +71,15 @@ def learner(
     class in place of the kind's; model: another network; given: settings.
     """
     chosen, own = settings(kind, **given), of or LEARNERS[kind]
-    if model is None and own.own_features:
+    if model is None:
         shape = own.view(digits(1)).tasks[0].train.x.shape[1:]
+        brought = bool(own.own_features)
         with torch.random.fork_rng():
-            model = own.network(chosen, shape, CLASSES, tasks=10)
+            model = (
+                own.network(chosen, shape, 10, 10) if brought else build_network(name, shape, 10)
+            )
         initialize(model, recipe.init, stream(0, "init"))
-    return own(network(name, recipe) if model is None else model, recipe, chosen, 0)
+    return own(model, recipe, chosen, 0)
 
 
 def seeded(build: Callable[[], nn.Module], seed: int = 0) -> nn.Module:
@@ -104,30 +92,17 @@ def seeded(build: Callable[[], nn.Module], seed: int = 0) -> nn.Module:
 def with_norm() -> nn.Module:
     """Return a convolution with batch norm, for the digits."""
     first = (lambda: nn.Conv2d(1, 4, 3), lambda: nn.BatchNorm2d(4))
-    return chain(*first, nn.ReLU, nn.Flatten, lambda: nn.Linear(144, CLASSES))
+    return chain(*first, nn.ReLU, nn.Flatten, lambda: nn.Linear(144, 10))
 
 
 def noisy_network() -> nn.Module:
     """Return a network with dropout and batch norm, for the digits."""
     first = (nn.Flatten, lambda: nn.Linear(64, 20), lambda: nn.BatchNorm1d(20), nn.ReLU)
-    return chain(*first, lambda: nn.Dropout(0.3), lambda: nn.Linear(20, CLASSES))
+    return chain(*first, lambda: nn.Dropout(0.3), lambda: nn.Linear(20, 10))
 
 
 def chain(*layers: Callable[[], nn.Module]) -> nn.Module:
     return seeded(lambda: nn.Sequential(*(make() for make in layers)))
-
-
-class Writing(nn.Module):
-    """A hostile model: writes into its input, and keeps a value of its last pass."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = seeded(lambda: nn.Linear(64, 10))
-        self.last: Tensor | None = None
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.last = self.layer(x.mul_(0.5).flatten(1))
-        return self.last
 
 
 def logits(own: Learner, x: Tensor, task: Task | None = None) -> Tensor:
@@ -168,14 +143,6 @@ def resumed(
     return whole, others
 
 
-def forgetful(own: Learner, make: Callable[[], Learner], past: Sequence[Task]) -> Learner:
-    """Return a learner of the same model, which what was carried and stored is kept from."""
-    other = make()
-    other.model.load_state_dict(copy.deepcopy(own.model.state_dict()))
-    other.restore({}, past)
-    return other
-
-
 def equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
     """Whether both have the same tensors by the same names, bit for bit."""
     return one.keys() == other.keys() and all(torch.equal(one[n], t) for n, t in other.items())
@@ -184,11 +151,6 @@ def equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
 def same(a: Learner, b: Learner) -> bool:
     """Whether both have the same model, buffers included, bit for bit."""
     return equal(a.model.state_dict(), b.model.state_dict())
-
-
-def snapshot(own: Learner) -> dict[str, Tensor]:
-    """Return a copy of the model's state."""
-    return {name: tensor.clone() for name, tensor in own.model.state_dict().items()}
 
 
 def rows(x: Tensor) -> list[tuple[float, ...]]:

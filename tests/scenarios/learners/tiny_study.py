@@ -13,10 +13,10 @@ from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import Dataset, limited, load
 from scenarios.learners.base import Learner
-from scenarios.learners.catalog import LEARNERS, settings_of
+from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import mlp
 from scenarios.streams.split import split_by_class
-from tests.scenarios.learners.tiny_learners import SMALL, by_head
+from tests.scenarios.learners.tiny_learners import by_head, settings
 
 RECIPE = Recipe(epochs=4, batch_size=8, learning_rate=0.01, init="torch")
 CLASSES, WIDTH = 6, 16
@@ -36,17 +36,12 @@ Table = list[list[int]]
 """A confusion matrix (K, K), true x predicted."""
 
 
-def tiny_counts(kind: str) -> list[Table]:
-    """Train a learner with seed 0; return the counts before any task and after each one.
+def tiny_study(kind: str) -> tuple[list[Table], Learner]:
+    """Train a learner with seed 0; return the counts before any task and after each one, and it.
 
     They are of the test data of all tasks: multi-head where the learner must be told the task,
     else single-head. Offline training learns all tasks as one.
     """
-    return tiny_study(kind)[0]
-
-
-def tiny_study(kind: str) -> tuple[list[Table], Learner]:
-    """Return the counts of `tiny_counts`, and the learner that has learned all tasks."""
     scenario = LEARNERS[kind].view(scenario_of_digits())
     own = learner(kind, scenario)
     tables = [_counts(own, scenario)]
@@ -67,20 +62,16 @@ def scenario_of_digits() -> Scenario:
 
 def learner(kind: str, scenario: Scenario) -> Learner:
     """Make a learner of all in float64, its network always the same; its own is tiny too."""
-    of, settings = (
-        LEARNERS[kind],
-        settings_of({"kind": kind, **SMALL.get(kind, {}), **CHANGED.get(kind, {})}),
-    )
+    of, chosen = LEARNERS[kind], settings(kind, **CHANGED.get(kind, {}))
     shape = scenario.tasks[0].train.x.shape[1:]
     with torch.random.fork_rng():
-        torch.manual_seed(0)
         if of.own_features:
-            model = of.network(settings, shape, CLASSES, len(scenario.tasks))
+            model = of.network(chosen, shape, CLASSES, len(scenario.tasks))
         else:
             model = mlp(shape, CLASSES, WIDTH)
     initialize(model.double(), RECIPE.init, stream(0, "init"))
-    recipe = settings.training.instead_of(RECIPE) if settings.training else RECIPE
-    return of(model, recipe, settings, 0)
+    recipe = chosen.training.instead_of(RECIPE) if chosen.training else RECIPE
+    return of(model, recipe, chosen, 0)
 
 
 def _counts(own: Learner, scenario: Scenario) -> Table:

@@ -39,21 +39,6 @@ def scored(model: nn.Module, x: Tensor) -> Floats:
         return model(x).double().numpy()
 
 
-def in_third_task(own: LearningWithoutForgetting) -> tuple[Tensor, Tensor, Floats]:
-    """Learn two tasks, begin a third, move the weights; return a batch and its old scores."""
-    learn(own, TASKS[:2]).begin(TASKS[2])
-    x, y = own.batch(TASKS[2].train.x, TASKS[2].train.y)
-    old = scored(own.model, x)
-    for p in own.model.parameters():
-        p.data += 0.1 * torch.randn(p.shape, generator=torch.Generator().manual_seed(3))
-    return x, y, old
-
-
-def distilled(own: LearningWithoutForgetting, x: Tensor, y: Tensor) -> Tensor:
-    """Return the loss of a batch without its classification."""
-    return own.loss(own.model, x.clone(), y) - own.classification(own.model(x.clone()), y)
-
-
 def test_with_nothing_to_remember_it_is_finetuning_bit_for_bit() -> None:
     """In the first task, and with strength 0 in all, also where networks draw at random."""
     plain, none, own = tiny_learner("finetune", "cnn3"), lwf(strength=0.0), lwf()
@@ -79,7 +64,11 @@ def test_the_loss_is_the_one_computed_by_hand(
 ) -> None:
     """The classes 0 to 3 of the first two tasks are distilled, those of heads one by one."""
     own = lwf(competing=competing, temperature=temperature, strength=strength)
-    x, y, old = in_third_task(own)
+    learn(own, TASKS[:2]).begin(TASKS[2])
+    x, y = TASKS[2].train.x, TASKS[2].train.y
+    old = scored(own.model, x)
+    for p in own.model.parameters():
+        p.data += 0.1 * torch.randn(p.shape, generator=torch.Generator().manual_seed(3))
     new, among = scored(own.model, x), list(AMONG[competing])
     label = y.numpy() - among[0]
     expected = -log_softmax(new[:, among])[np.arange(len(y)), label].mean()

@@ -1,27 +1,19 @@
 """FEL: the expansion layer, who fires and where gradients go; what of the network learns."""
 
+import copy
+
 import pytest
 import torch
 from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from probe.examples import Examples
-from probe.seeding import global_stream, stream
 from probe.tasks import Task
-from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.kemker.fel import Expansion, FelSettings, FixedExpansion
-from tests.scenarios.learners.tiny_learners import digits, seeded, snapshot
+from tests.scenarios.learners.tiny_learners import digits, learner
 
 TASKS = digits(20).tasks
-SMALL = FelSettings(hidden=64, units=300, connected=0.2, firing=0.04)
-
-
-def learner(recipe: Recipe | None = None, settings: FelSettings = SMALL) -> FixedExpansion:
-    recipe = recipe or Recipe(epochs=3, batch_size=16, init="torch")
-    model = seeded(lambda: FixedExpansion.network(settings, (1, 8, 8), 10, 5))
-    initialize(model, recipe.init, stream(0, "init"))
-    return FixedExpansion(model, recipe, settings, 0)
 
 
 def test_defaults_are_the_papers() -> None:
@@ -55,12 +47,13 @@ def test_an_example_teaches_only_what_its_firing_units_are_joined_to() -> None:
     recipe = Recipe(epochs=1, batch_size=1, optimizer="sgd", learning_rate=0.1, init="torch")
     changed = {}
     for share in (0.04, 1.0):
-        own = learner(recipe, SMALL.model_copy(update={"firing": share}))
-        before = snapshot(own)
+        small = {"hidden": 64, "units": 300, "connected": 0.2, "firing": share}
+        own = learner("fel", recipe=recipe, **small)
+        before = copy.deepcopy(own.model.state_dict())
         hidden = own.model.get_submodule("hidden")(x)
         fired = (own.model.get_submodule("fel")(hidden) != 0).squeeze(0)
         own.learn(task)
-        after = snapshot(own)
+        after = own.model.state_dict()
         assert torch.equal(after["fel.weight"], before["fel.weight"])
         columns = (after["output.weight"] != before["output.weight"]).any(0)
         assert torch.equal(columns, fired)
@@ -70,13 +63,6 @@ def test_an_example_teaches_only_what_its_firing_units_are_joined_to() -> None:
         changed[share] = int(columns.sum()), int(rows.sum())
     assert (changed[0.04][0], changed[1.0][0]) == (12, 300)
     assert changed[0.04][1] < changed[1.0][1]
-
-
-def layer(inputs: int = 12, units: int = 30, connected: int = 6, firing: int = 8) -> Expansion:
-    made = Expansion(inputs, units, connected, firing)
-    with global_stream(stream(0, "fixed")):
-        made.reset_parameters()
-    return made
 
 
 @given(
@@ -94,4 +80,4 @@ def test_the_extreme_units_fire_ties_by_number(case: tuple[list[int], int]) -> N
     expected = [1 if unit in most else -1 if unit in least else 0 for unit in units]
     own = Expansion(2, len(excitation), 2, firing)
     assert own.signs(torch.tensor([excitation]))[0].tolist() == expected
-    assert layer(units=6, firing=3)(torch.zeros(1, 12)).tolist() == [[1, 1, 0, 0, 0, -1]]
+    assert Expansion(12, 6, 6, 3)(torch.zeros(1, 12)).tolist() == [[1, 1, 0, 0, 0, -1]]

@@ -16,23 +16,13 @@ D, K, T, M, N, W = 6, 4, 3, 5, 3, 2
 PATHS = {0: [[0, 2, 2], [1, 3, 4]], 2: [[2, 3, 4], [0, 0, 0]]}
 
 
-def network(seed: int = 0, width: int = W) -> PathNetwork:
+X = torch.randn(40, D, generator=stream(0, "x"))
+
+
+def network(width: int = W) -> PathNetwork:
     made = PathNetwork(D, K, T, M, N, width)
-    initialize(made, "torch", stream(seed, "init"))
+    initialize(made, "torch", stream(0, "init"))
     return made
-
-
-def learned() -> PathNetwork:
-    made = network()
-    for task, path in PATHS.items():
-        made.keep(task, torch.tensor(path))
-    return made
-
-
-def mixed(count: int = 40) -> Tensor:
-    """Return examples of all tasks in turn."""
-    x = torch.randn(count, D, generator=stream(0, "x"))
-    return torch.cat([x, 1.0 + torch.arange(count)[:, None] % T], 1)
 
 
 def plainly(net: PathNetwork, one: Tensor, path: list[list[int]]) -> Tensor:
@@ -51,8 +41,11 @@ def plainly(net: PathNetwork, one: Tensor, path: list[list[int]]) -> Tensor:
 @torch.no_grad()
 def test_a_mixed_batch_is_what_each_examples_own_path_computes() -> None:
     """A task not learned is seen through the path learned last, before any the first modules."""
-    x, first = mixed(), [list(range(N))] * 2
-    for net, paths in ((learned(), [PATHS[0], PATHS[2], PATHS[2]]), (network(), [first] * T)):
+    x, first = torch.cat([X, 1.0 + torch.arange(40)[:, None] % T], 1), [list(range(N))] * 2
+    learned = network()
+    for task, path in PATHS.items():
+        learned.keep(task, torch.tensor(path))
+    for net, paths in ((learned, [PATHS[0], PATHS[2], PATHS[2]]), (network(), [first] * T)):
         expected = torch.stack([plainly(net, one, paths[int(one[-1]) - 1]) for one in x])
         torch.testing.assert_close(net(x), expected)
 
@@ -74,8 +67,7 @@ def test_a_lifted_path_computes_the_same_and_moves_only_what_is_free(
 ) -> None:
     net = network(width=WIDE)
     net.keep(0, torch.tensor(frozen))
-    x = torch.randn(40, D, generator=stream(0, "x"))
-    data = Examples(torch.cat([x, torch.full((40, 1), TASK + 1.0)], 1), (x[:, 0] > 0).long())
+    data = Examples(torch.cat([X, torch.full((40, 1), TASK + 1.0)], 1), (X[:, 0] > 0).long())
     before, shown = copy.deepcopy(net), copy.deepcopy(net)
     shown.keep(TASK, PATH)
     lifted = LiftedPath(net, PATH, TASK, CLASSES)

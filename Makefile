@@ -47,10 +47,9 @@ LOWEST_TESTS := \
 lowest: $(LOWEST)/installed
 	$(LOWEST)/bin/python -m pytest $(LOWEST_TESTS)
 
-# A hundred kills at random moments, and every table as if nothing had happened, eleven minutes; then
-# many more cases of laws of which `make test-all` has a few.
+# A hundred kills at random moments, and every table as if nothing had happened; and many more cases
+# of laws of which `make test-all` has a few.
 soak: $(VENV)/installed-dev
-	$(BIN)/python -m tests.soak
 	$(PYTEST) -m soak
 
 # Small networks at every feature, those of torchvision, timm and transformers (extra `zoo`) at four

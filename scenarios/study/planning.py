@@ -100,9 +100,7 @@ def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> Pl
         network=None if kind.own_features else record,
         settings=settings.recorded() | ({} if own is None else {"source": own}),
         training=study.recipe_of(name),
-        per_class=budget.per_class if budget else None,
-        total=budget.total if budget else None,
-        sampling=budget.sampling if budget else "",
+        **(budget.model_dump(include={"per_class", "total", "sampling"}) if budget else {}),
     )
 
 

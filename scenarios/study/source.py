@@ -147,16 +147,15 @@ def overridden(study: Study, options: RunOptions) -> Study:
     3
     """
     raw = study.model_dump()
+    scenario = raw["scenario"]
     if options.learners is not None:
         raw["learners"] = _learners(names(options.learners), raw["learners"])
-    for flag, table in {
-        **dict.fromkeys(("seeds", "orders"), raw),
-        **dict.fromkeys(("train_limit", "validation"), raw["scenario"]),
-    }.items():
+    tables = {"seeds": raw, "orders": raw, "train_limit": scenario, "validation": scenario}
+    for flag, table in tables.items():
         if (given := getattr(options, flag)) is not None:
             table[flag] = given
     if options.sets is not None:
-        raw["scenario"]["data"] = _sets(names(options.sets), raw["scenario"]["kind"])
+        scenario["data"] = _sets(names(options.sets), scenario["kind"])
     if options.budget is not None:
         raw["probing"]["budget"] = _multiples(options.budget)
     if options.heads is not None:

@@ -7,10 +7,10 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
+from probe.tables.run_directory import TIMES
 from tests.scenarios.tiny_run import Tiny
 
 FINETUNE, OFFLINE, UNTRAINED = "finetune.order-there.seed-0", "offline.seed-0", "untrained.seed-0"
-TABLES = ("rows", "summary", "metrics", "layers", "starts", "costs", "retraining", "diagnostics")
 
 
 def parts(tiny: Tiny) -> dict[str, dict[str, tuple[int, int, bytes]]]:
@@ -43,7 +43,7 @@ def checkpoints(tiny: Tiny) -> set[str]:
 
 def tables(tiny: Tiny) -> dict[str, bytes]:
     """Return every table but that of seconds."""
-    return {name: (tiny.root / f"{name}.csv").read_bytes() for name in TABLES}
+    return {p.name: p.read_bytes() for p in tiny.root.glob("*.csv") if p.name != TIMES}
 
 
 def rows(tiny: Tiny, name: str, **given: object) -> list[dict[str, str]]:

@@ -1,5 +1,6 @@
-"""One finished run of the tiny study, for all tests of this folder."""
+"""One finished run of the tiny study, for all tests of this folder, and a copy of it for each."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,3 +14,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("undisturbed") / "run"
     assert run(out)
     return out
+
+
+@pytest.fixture
+def out(tmp_path: Path, finished: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(finished, tmp_path / "run"))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -33,9 +31,8 @@ class Command:
 
     def reaches(self, condition: Callable[[], object]) -> None:
         """Wait for a condition while it runs."""
-        while not condition():
-            assert self.process.poll() is None, self.process.communicate()
-            time.sleep(0.005)
+        until(lambda: condition() or self.process.poll() is not None)
+        assert self.process.poll() is None, self.process.communicate()
 
     def family(self) -> list[int]:
         """Return the processes that run and were started by it, itself included."""
@@ -46,17 +43,13 @@ class Command:
             return self.mark in (path / "environ").read_bytes() and alive(int(path.name))
         return False
 
-    def is_gone(self) -> None:
-        """Wait until it and all that it has started are gone."""
-        until(lambda: self.process.poll() is not None and not self.family())
-
     def stops(self, number: int, send: Callable[[int, int], None] = os.kill) -> str:
         """Ask it to stop, and check the sentence and the exit code; return its output."""
         send(self.process.pid, number)
         shown, said = self.process.communicate(timeout=600)
         assert said == "stopped: run the same command again to go on\n"
         assert self.process.returncode == 128 + number
-        self.is_gone()
+        until(lambda: not self.family())
         return shown
 
 
@@ -90,6 +83,10 @@ def holders(root: Path) -> list[int]:
             if any(os.readlink(file) in locks for file in (path / "fd").iterdir()):
                 found.append(int(path.name))
     return found
+
+
+def parent_of(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def signaled_at(name: str, number: int, action: Callable[[], object]) -> int:
@@ -136,12 +133,12 @@ def killed_after(accesses: int, root: Path, action: Callable[[], object]) -> boo
 
 
 @contextmanager
-def killer(*chosen: Callable[[], int | None]) -> Iterator[list[int]]:
+def killer(*chosen: Callable[[], int | None]) -> Iterator[None]:
     """Kill -9 within the block what each of `chosen` returns, as soon as it returns a process.
 
     After the block all of them must have been killed: a test without its kill tests nothing.
     """
-    kills, left, done = list[int](), list(chosen), threading.Event()
+    left, done = list(chosen), threading.Event()
 
     def work() -> None:
         while left and not done.wait(0.001):
@@ -150,12 +147,11 @@ def killer(*chosen: Callable[[], int | None]) -> Iterator[list[int]]:
                 if process is not None:
                     left.remove(choose)
                     os.kill(process, signal.SIGKILL)
-                    kills.append(process)
 
     thread = threading.Thread(target=work)
     thread.start()
     try:
-        yield kills
+        yield
     finally:
         done.set()
         thread.join()
@@ -166,11 +162,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     """Return the bytes of every file below a folder."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
-
-
-def copied(source: Path, target: Path) -> Path:
-    """Return a copy of a run directory in which nobody is surprised by a change."""
-    return Path(shutil.copytree(source, target))
 
 
 @contextmanager

@@ -38,7 +38,6 @@ def test_intervals_of_95_percent_cover_the_truth_in_95_percent(examples, seeds, 
             if q.place is None:
                 covered[q.quantity] += q.low <= truth[q.quantity] <= q.high
     shares = {name: covered[name] / studies for name in truth}
-    print(shares)
     assert len(shares) == 9
     assert {name: share for name, share in shares.items() if abs(share - 0.95) > off} == {}
 
@@ -61,13 +60,11 @@ def starts(world, drops, seeds, margin, studies, examples):
 def test_where_nothing_was_forgotten_at_most_5_percent_find_a_start(world, seeds, studies):
     """Where any difference counts; with a margin of one point, fewer."""
     found = starts(world, [0, 0, 0, 0], seeds, margin=0, studies=studies, examples=360)
-    print(found)
     assert found[None] >= 0.95 * studies
 
 
 @pytest.mark.parametrize("seeds", [3, 5, 10])
 def test_ten_points_lost_at_the_third_layer_are_mostly_found_there(seeds):
     found = starts(AGREEING, [0, 0, 0.1, 0.1], seeds, margin=0.01, studies=200, examples=1000)
-    print(found)
     assert found[2] >= 0.5 * 200
     assert found[0] + found[1] <= 0.05 * 200

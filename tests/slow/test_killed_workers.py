@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 from probe.by_layer.jobs import Job
-from scenarios.execution.executor import Executor, Inline, Take
+from scenarios.execution.executor import Inline, Take
 from scenarios.execution.pool import Pool
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Event, Work
@@ -32,27 +31,23 @@ from tests.scenarios.execution.helpers import (
     work_of,
     workers_of,
 )
-from tests.slow.helpers import killer
+from tests.slow.helpers import killer, parent_of
 
 pytestmark = pytest.mark.slow
 
 
-@dataclass
-class Watched:
-    """An executor whose events are kept."""
+class Watched(Pool):
+    """A pool of two that notes the jobs whose worker was killed."""
 
-    executor: Executor
-    seen: list[Event] = field(default_factory=list)
+    def __init__(self) -> None:
+        super().__init__(["cpu"] * 2)
+        self.killed: list[str] = []
 
     def events(self, work: Work, take: Take) -> Iterator[Event]:
-        for event in self.executor.events(work, take):
-            self.seen.append(event)
+        for event in super().events(work, take):
+            if isinstance(event, Ended) and event.how == "killed":
+                self.killed.append(event.job.name)
             yield event
-
-    def ended(self, how: str) -> list[str]:
-        """Return the jobs of which an attempt ended so, sorted."""
-        ends = (event for event in self.seen if isinstance(event, Ended))
-        return sorted(end.job.name for end in ends if end.how == how)
 
 
 def test_killed_workers_cost_their_own_job_a_part(tmp_path: Path, finished: Path) -> None:
@@ -68,11 +63,11 @@ def test_killed_workers_cost_their_own_job_a_part(tmp_path: Path, finished: Path
             kept.append({name: file for name, file in results(work.root).items() if job in name})
         return process
 
-    watched = Watched(Pool(["cpu"] * 2))
+    watched = Watched()
     with killer(*(partial(choose, job) for job in moments)):
         ends = finish(work, watched)
     assert {end.how for end in ends.values()} == {"finished"}
-    assert watched.ended("killed") == sorted(moments)
+    assert sorted(watched.killed) == sorted(moments)
     assert tables(work.root) == tables(finished)
     assert all(results(work.root).items() >= before.items() for before in kept)
     assert max(map(len, kept)) > 10
@@ -80,68 +75,53 @@ def test_killed_workers_cost_their_own_job_a_part(tmp_path: Path, finished: Path
 
 def test_the_server_that_forks_them_is_killed(tmp_path: Path, finished: Path) -> None:
     """With it all workers are lost, once."""
-    work = work_of(tmp_path / "run", {SICK: "wait step-3"})
+    work, watched = work_of(tmp_path / "run", {SICK: "wait step-3"}), Watched()
 
     def server() -> int | None:
         process = waiting(work, SICK)
-        if process is None:
-            return None
-        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+        return process and parent_of(process)
 
-    watched = Watched(Pool(["cpu"] * 2))
     with killer(server):
         ends = finish(work, watched)
     assert {end.how for end in ends.values()} == {"finished"}
-    assert SICK in watched.ended("killed")
+    assert SICK in watched.killed
     assert tables(work.root) == tables(finished)
     assert not alive(waiting(work, SICK) or 0)
 
 
 def test_killed_with_nothing_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker killed between two jobs is replaced; its next job has lost no attempt."""
-    work, killed, pools = work_of(tmp_path / "run"), list[int](), list[Any]()
-    left = jobs_in(work)
+    work, pools = work_of(tmp_path / "run"), list[Any]()
+    left = jobs_in(work)[:2]
 
     def made(*arguments: Any, **flags: Any) -> ProcessPoolExecutor:
         pools.append(ProcessPoolExecutor(*arguments, **flags))
         return pools[-1]
 
     def take() -> Job | None:
-        if len(left) == 2:
-            killed.extend(workers_of(os.getpid()))
-            os.kill(killed[0], signal.SIGKILL)
+        if len(left) == 1:
+            [worker] = workers_of(os.getpid())
+            os.kill(worker, signal.SIGKILL)
             # Its pool knows that it is gone before it is given the next job.
             until(lambda: pools[-1]._broken)
         return left.pop(0) if left else None
 
     monkeypatch.setattr("scenarios.execution.pool.ProcessPoolExecutor", made)
     ends = [event for event in Pool(["cpu"]).events(work, take) if isinstance(event, Ended)]
-    assert [end.how for end in ends] == ["finished"] * 5
-    assert len(killed) == 1
+    assert [end.how for end in ends] == ["finished"] * 2
+    assert len(pools) == 2
 
 
-@pytest.mark.parametrize(
-    ("how", "executor", "reason"),
-    [
-        ("kill", Pool(["cpu"] * 2), "its worker was killed, 3 times: if memory was short, run"),
-        (
-            "gpu",
-            Inline(),
-            "out of memory (CUDA out of memory. Tried to allocate 2.00 GiB), 3 times",
-        ),
-    ],
-)
-def test_killed_every_time(
-    tmp_path: Path, finished: Path, how: str, executor: Executor, reason: str
-) -> None:
+def test_killed_every_time(tmp_path: Path, finished: Path) -> None:
     """A job that kills whoever does it is given up, and tried again by the next command."""
-    work, watched = work_of(tmp_path / "run", {SICK: f"{how} step-2"}), Watched(executor)
+    work, watched = work_of(tmp_path / "run", {SICK: "kill step-2"}), Watched()
     ends = finish(work, watched)
-    assert watched.ended("killed") == [SICK] * 3
-    assert [name for name, end in ends.items() if end.how == "failed"] == [SICK]
-    assert ends[SICK].reason.startswith(reason)
-    assert ends[SICK].reason.endswith("run the same command again with fewer --workers")
-    assert watched.ended("finished") == sorted(ends.keys() - {SICK})
+    assert watched.killed == [SICK] * 3
+    assert [name for name, end in ends.items() if end.how != "finished"] == [SICK]
+    assert ends[SICK].reason == (
+        "its worker was killed, 3 times: if memory was short, run the same command again with "
+        "fewer --workers"
+    )
     there, whole = (set(tables(root)["rows.csv"].splitlines()) for root in (work.root, finished))
     assert there < whole
     before = results(work.root)

@@ -1,60 +1,86 @@
-"""A few of the kills of `make soak`, and whether its witness sees what is wrong."""
+"""Processes that share a run directory, killed -9 at random moments and started again."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+import os
+import random
+import signal
+import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.scenarios.execution.helpers import tables
-from tests.slow.helpers import copied
-from tests.soak.kills import Campaign
-from tests.soak.laws import Broken, Witness
-
-pytestmark = pytest.mark.slow
-
-
-@pytest.mark.soak
-def test_killed_at_random_moments(tmp_path: Path) -> None:
-    campaign = Campaign(tmp_path, seed=0)
-    for kind in ("the only process", "one of three shards"):
-        campaign.carry_out(kind, wanted=2, until=math.inf)
-    assert campaign.broken == []
-    assert campaign.kills >= 3
-
-
-def part(root: Path, name: str = "step-5.json") -> Path:
-    [path] = root.glob(f"jobs/offline.seed-0/*/{name}")
-    return path
-
-
-def write_again(path: Path) -> None:
-    content = path.read_bytes()
-    path.unlink()
-    path.write_bytes(content)
-
-
-@pytest.mark.parametrize(
-    ("crime", "said"),
-    [
-        (lambda root: write_again(part(root)), r"step-5\.json was finished and has been written"),
-        (lambda root: part(root, "step-5.pt").write_bytes(b"PK"), "is not whole"),
-        (lambda root: part(root).unlink(), "written again"),
-        (lambda root: (root / "rows.csv").write_text("1"), r"rows\.csv is not the expected one"),
-        (lambda root: (root / "costs.csv").unlink(), r"costs\.csv is not the expected one"),
-        (lambda root: (root / "rows.csv.tmp").touch(), r"there are left: .*rows\.csv\.tmp"),
-        (lambda root: (root / "scratch").mkdir(), "there are left: scratch"),
-        (lambda root: (root / "quarantine").mkdir(), "something was set aside"),
-    ],
+from probe.by_layer.jobs import jobs_of
+from probe.results.run_directory import read_plan, store_of
+from tests.scenarios.execution.helpers import (
+    alive,
+    exit_code,
+    fork,
+    results,
+    run,
+    tables,
+    workers_of,
 )
-def test_the_witness_sees_what_is_wrong(
-    tmp_path: Path, finished: Path, crime: Callable[[Path], object], said: str
-) -> None:
-    root = copied(finished, tmp_path / "run")
-    witness = Witness(root, tables(finished))
-    witness.end()
-    crime(root)
-    with pytest.raises(Broken, match=said):
-        witness.end()
+
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
+
+POOL = {"executor": "pool", "workers": 2}
+KINDS: dict[str, list[dict[str, Any]]] = {
+    "one of two on one directory": [{}, {}],
+    "one of three shards": [{"shard": f"{k}/3"} for k in (1, 2, 3)],
+    "a pool's parent": [POOL],
+    "a pool's parent and workers": [POOL],
+    "a pool's worker": [POOL],
+}
+"""What is killed, and the flags of each process on one run directory."""
+
+
+def start(root: Path, flags: dict[str, Any]) -> int:
+    """Start the study in a process that leads a group."""
+
+    def act() -> bool:
+        os.setsid()
+        return run(root, **flags)
+
+    return fork(act)
+
+
+def assert_whole(root: Path, before: dict[str, tuple[int, int]]) -> None:
+    """Check that every result and checkpoint is whole, and what was finished the same file."""
+    if (root / "study.json").exists():
+        plan = read_plan(root)
+        for store in (store_of(plan, root, job) for job in jobs_of(plan)):
+            assert not store.contents().corrupt
+            for path in store.folder.glob("*.checkpoint.json"):
+                assert store.load_checkpoint(path.name.partition(".")[0])
+    assert not (root / "quarantine").exists()
+    assert results(root).items() >= before.items()
+
+
+@pytest.mark.parametrize("seed", range(7))
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_thrice(tmp_path: Path, finished: Path, kind: str, seed: int) -> None:
+    root, chance, before = tmp_path / "run", random.Random(f"{kind} {seed}"), results(tmp_path)
+    processes = [start(root, flags) for flags in KINDS[kind]]
+    for _ in range(3):
+        victim, files = chance.randrange(len(processes)), chance.randrange(100)
+        leader = processes[victim]
+        while alive(leader) and len(list(root.rglob("*"))) < files:
+            time.sleep(chance.uniform(0, 0.02))
+        with suppress(OSError):
+            if kind != "a pool's worker":
+                (os.killpg if "workers" in kind else os.kill)(leader, signal.SIGKILL)
+            elif workers := workers_of(leader):
+                os.kill(chance.choice(workers), signal.SIGKILL)
+        if kind != "a pool's worker":
+            assert exit_code(leader) in (0, -signal.SIGKILL)
+            processes[victim] = start(root, KINDS[kind][victim])
+        assert_whole(root, before)
+        before = results(root)
+    assert [exit_code(process) for process in processes] == [0] * len(processes)
+    assert_whole(root, before)
+    assert tables(root) == tables(finished)
+    assert not list(root.rglob("*.tmp"))
+    assert not [name for name in ("scratch", "failures") if (root / name).exists()]

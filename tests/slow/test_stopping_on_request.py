@@ -27,7 +27,6 @@ SLURM = (signal.SIGTERM, os.killpg)
     ("flags", "how", "moment"),
     [
         (INLINE, TERM, "imports"),
-        (INLINE, CTRL_C, "jobs/*/*/step-1.json"),
         (POOL, SLURM, "jobs/*/*/step-1.json"),
         (POOL, CTRL_C, "study.json"),  # while the workers start
         (POOL, TERM, "figures"),

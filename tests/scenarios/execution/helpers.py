@@ -82,25 +82,25 @@ class Disturbed(Work):
         return store
 
 
+ERRORS = {
+    "memory": MemoryError(),
+    "gpu": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB\nmore"),
+    "error": KeyError("nobody foresaw this"),
+    "misuse": InputError("training diverged"),
+    "unwritten": NotWritten("cannot write step-2.json (No space left on device): make room"),
+}
+
+
 def end_badly(how: str, mark: Path) -> None:
-    match how:
-        case "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
-        case "wait":  # once, to be killed: whoever comes here later goes on
-            with suppress(FileExistsError), mark.open("x") as file:
-                print(os.getpid(), file=file, flush=True)
-                time.sleep(300)
-                raise AssertionError("nobody killed this process")
-        case "memory":
-            raise MemoryError
-        case "gpu":
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB\nmore")
-        case "error":
-            raise KeyError("nobody foresaw this")
-        case "misuse":
-            raise InputError("training diverged")
-        case "unwritten":
-            raise NotWritten("cannot write step-2.json (No space left on device): make room")
+    """End as it says: by an error of above, by `kill`, or `wait` once to be killed by somebody."""
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how != "wait":
+        raise ERRORS[how]
+    with suppress(FileExistsError), mark.open("x") as file:
+        print(os.getpid(), file=file, flush=True)
+        time.sleep(300)
+        raise AssertionError("nobody killed this process")
 
 
 def waiting(work: Work, job: str) -> int | None:
@@ -218,17 +218,19 @@ def ignores_ctrl_c(process: int) -> bool:
 
 def workers_of(process: int) -> list[int]:
     """Return the workers of a pool that run: what the server of the process has forked."""
-    workers = []
-    for server in _children(process):
-        with suppress(OSError):
-            if b"forkserver" in Path(f"/proc/{server}/cmdline").read_bytes():
-                workers += filter(alive, _children(server))
-    return workers
+    servers = [each for each in _children(process) if b"forkserver" in _command(each)]
+    return [worker for server in servers for worker in _children(server) if alive(worker)]
+
+
+def _command(process: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    return b""
 
 
 def _children(process: int) -> list[int]:
-    children: list[str] = []
+    children = ""
     for path in Path(f"/proc/{process}/task").glob("*/children"):
         with suppress(OSError):
-            children += path.read_text().split()
-    return [int(each) for each in children]
+            children += path.read_text()
+    return [int(each) for each in children.split()]

@@ -17,6 +17,7 @@ from scenarios.execution.executor import Inline
 from scenarios.execution.pool import Pool
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Part
+from scenarios.learners.catalog import MODULES
 from tests.scenarios.execution.helpers import (
     FIRST,
     SICK,
@@ -30,7 +31,8 @@ from tests.scenarios.execution.helpers import (
 )
 
 LEARNERS: dict[str, dict[str, object]] = {"finetune": {}, "offline": {}}
-LOADED = "{'torch._dynamo', 'scenarios.study.learned'} <= __import__('sys').modules.keys()"
+NEEDED = {"torch._dynamo", "scenarios.study.learned", *MODULES.values()}
+LOADED = f"{NEEDED} <= __import__('sys').modules.keys()"
 
 
 def test_workers_give_the_same_tables(tmp_path: Path) -> None:
@@ -46,6 +48,7 @@ def test_workers_give_the_same_tables(tmp_path: Path) -> None:
 def test_workers_are_preloaded_where_a_server_forks_them(
     monkeypatch: pytest.MonkeyPatch, server: bool
 ) -> None:
+    """And learners, so that every worker has the same code, even if it is edited meanwhile."""
     if not server:
         monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
     context = pool._context()

@@ -29,13 +29,9 @@ def test_time_by_effort_and_kind(parts: str, pace: dict[str, float], seconds: ob
     assert seconds_left({JOB: parts.split()}, pace) == seconds
 
 
-def test_effort_of_controls_and_of_given_networks() -> None:
+def test_processes_share_jobs_but_not_a_job() -> None:
     offline, cumulative = replace(JOB, offline=True), replace(JOB, kind="cumulative")
     assert [effort(each, "step-2") for each in (JOB, offline, cumulative)] == [1, 3, 2]
-    assert effort(replace(JOB, given=True), "step-3") == effort(JOB, "step-0") == 0.1
-
-
-def test_processes_share_jobs_but_not_a_job() -> None:
     left = {JOB: ["step-1", "step-2"], **{replace(JOB, seed=k): ["step-1"] for k in (1, 2)}}
     expected = {1: 24, 2: 12, 50: 12}  # the longest job takes as long with any number
     assert {n: seconds_left(left, {"step": 6.0}, processes=n) for n in expected} == expected

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from probe.errors import NotWritten
 from scenarios.execution.executor import Inline, Take
 from scenarios.execution.schedule import RETRIES, Waiting, execute
 from scenarios.execution.work import Ended, Event, Part, Work, carry_out
@@ -25,22 +24,16 @@ class Scripted:
     script: dict[str, list[str]] = field(default_factory=dict)
     tried: list[str] = field(default_factory=list)
     rounds: int = 0
-    closed: int = 0
 
     def events(self, work: Work, take: Take) -> Generator[Event]:
         self.rounds += 1
         left = defaultdict(list, self.script)
-        try:
-            while job := take():
-                self.tried.append(job.name)
-                how = (left[job.name] or ["finished"]).pop(0)
-                if how == "unwritten":
-                    raise NotWritten("no room")
-                yield Part(job, "step-0")
-                how = "locked" if work.is_locked(job) else how
-                yield Ended(job=job, how=how, reason="its worker was killed")
-        finally:
-            self.closed += 1
+        while job := take():
+            self.tried.append(job.name)
+            how = (left[job.name] or ["finished"]).pop(0)
+            yield Part(job, "step-0")
+            how = "locked" if work.is_locked(job) else how
+            yield Ended(job=job, how=how, reason="its worker was killed")
 
 
 @pytest.fixture
@@ -71,20 +64,7 @@ def test_attempts_of_a_job(
     }
     assert len(ends) == len(names)
     assert executor.tried == names + [names[0]] * (tries - 1)
-    assert (executor.rounds, executor.closed) == (rounds, rounds)
-
-
-@pytest.mark.parametrize("stop", ["unwritten", "nobody listens"])
-def test_the_executor_is_closed_whatever_happens(work: Work, stop: str) -> None:
-    executor = Scripted({jobs_in(work)[1].name: [stop]})
-    events = execute(work, jobs_in(work), executor)
-    next(events)
-    assert executor.closed == 0
-    if stop == "unwritten":
-        with pytest.raises(NotWritten):
-            list(events)
-    events.close()
-    assert executor.closed == 1
+    assert executor.rounds == rounds
 
 
 @pytest.mark.parametrize("wait", [True, False])

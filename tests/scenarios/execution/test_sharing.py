@@ -83,16 +83,3 @@ def test_a_shard_that_ends_before_the_others_says_so(
         assert not list((out / "jobs" / FIRST).glob("*/*"))
     assert run(out, shard="2/7", **FLAGS)
     assert tables(out) == alone
-
-
-def test_other_settings_in_one_directory_are_kept_apart(
-    tmp_path: Path, alone: dict[str, bytes]
-) -> None:
-    """Two studies of one name at once: each has its own results, and the tables are of one."""
-    out = tmp_path / "run"
-    run_at_once(out, [{"epochs": 1}, {"epochs": 2}])
-    before = results(out)
-    assert len({path.rpartition("/")[0] for path in before}) == 6
-    run(out, **FLAGS)
-    assert tables(out) == alone
-    assert results(out) == before

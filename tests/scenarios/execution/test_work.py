@@ -86,24 +86,6 @@ def test_a_directory_that_was_moved_away_is_not_made_anew(work: Work) -> None:
     assert not is_locked(moved / "jobs" / FIRST)
 
 
-def test_results_of_other_code_are_made_again_on_request(
-    work: Work, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Until then they do not count as finished; results of today's code stay."""
-    first, second, *_ = jobs_in(work)
-    carried_out(work, second)
-    with monkeypatch.context() as patch:
-        patch.setattr("probe.results.run_directory.code_hash", lambda modules: "other code")
-        carried_out(work, first)
-    again = replace(work, recompute=True)
-    assert (work.is_finished(first), again.is_finished(first)) == (True, False)
-    assert again.finished(first) == set()
-    for same, job in ((work, first), (again, second)):
-        assert list(carry_out(same, job)) == [Ended(job=job, how="finished")]
-    assert len(list(carry_out(again, first))) == len(work.parts(first)) + 1
-    assert again.is_finished(first)
-
-
 def test_a_file_of_the_same_name_with_other_data(tmp_path: Path) -> None:
     """In one process, which keeps the data that it has loaded; a worker refuses the others."""
     study, file, made = tmp_path / "features.toml", tmp_path / "birds.npz", []

@@ -12,11 +12,19 @@ import torch
 from probe.by_layer.code import code_hash
 from probe.by_layer.fingerprint import RESULTS_VERSION
 from probe.results import run_directory
-from probe.tables.run_directory import TIMES
 from scenarios.commands import run as module
 from scenarios.commands.status import show_status
 from scenarios.study import learned
-from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, bare, checkpoints, names, parts
+from tests.scenarios.probed import (
+    FINETUNE,
+    OFFLINE,
+    UNTRAINED,
+    bare,
+    checkpoints,
+    names,
+    parts,
+    tables,
+)
 from tests.scenarios.study.toy import flipped, made_a_folder
 from tests.scenarios.tiny_run import PROBED, TINY, probed
 
@@ -41,11 +49,6 @@ DEFAULT = {
         *LINEAR[UNTRAINED],
     },
 }
-
-
-def tables(tiny) -> dict[str, bytes]:
-    """Return every table but that of seconds."""
-    return {p.name: p.read_bytes() for p in tiny.root.glob("*.csv") if p.name != TIMES}
 
 
 def status(tiny) -> str:
@@ -262,33 +265,31 @@ SENTENCE = f"the results of 1 job of 2 were made by other code than today's ({FI
 
 
 @pytest.mark.usefixtures("other_code")
-def test_results_of_other_code_are_shown_and_named(tiny, finished_study, probe, monkeypatch):
+def test_results_of_other_code_are_shown_and_named_and_made_again_on_request(tiny, finished_study):
     before = tiny.results()
-    assert SENTENCE in status(tiny)
-    assert SENTENCE in tiny.run()
+    for said in (status(tiny), tiny.run()):
+        assert SENTENCE in said
     assert tables(tiny) == tables(finished_study)
     assert tiny.results() == before
-    monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
-    assert SENTENCE in probe(f"figures {tiny.root}")[1]
-    # A new part by today's code does not hide the old ones.
-    assert SENTENCE in tiny.run(TINY.replace(*FEATURES))
-    # Tables alone are drawn without a word.
-    os.remove(tiny.root / "study.json")
-    assert probe(f"figures {tiny.root}") == (0, "", "")
-
-
-@pytest.mark.usefixtures("other_code")
-def test_recompute_changed_does_exactly_those_jobs_again(tiny, finished_study):
-    before = tiny.results()
     said = tiny.run(recompute="changed")
     after = tiny.results()
-    changed = {name for name in before if after.get(name) != before[name]}
     assert after.keys() == before.keys()
+    changed = {name for name in before if after[name] != before[name]}
     assert changed == {n for n in before if n.startswith(FINETUNE) and "fingerprint.json" not in n}
     assert tables(tiny) == tables(finished_study)
     for shown in (said, status(tiny), tiny.run(recompute="changed")):
         assert "other code" not in shown
     assert tiny.results() == after
+
+
+@pytest.mark.usefixtures("other_code")
+def test_a_new_part_by_todays_code_does_not_hide_the_old_ones(tiny, probe, monkeypatch):
+    monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
+    assert SENTENCE in tiny.run(TINY.replace(*FEATURES))
+    assert SENTENCE in probe(f"figures {tiny.root}")[1]
+    # Tables alone are drawn without a word.
+    os.remove(tiny.root / "study.json")
+    assert probe(f"figures {tiny.root}") == (0, "", "")
 
 
 # Tables that were not made of the present results

@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 from probe.tables.rows import TimeRow
 from probe.tables.run_directory import TABLES, TIMES
 from probe.tables.table_file import read_table
+from tests.scenarios.execution.helpers import exit_code, fork
 from tests.scenarios.tiny_run import TINY, Tiny
+from tests.slow.helpers import killed_at
 
 FEATURES = TINY.replace('"hidden1"', '"hidden1", "hidden2"')
 
 
-def killed_at(tiny: Tiny, fatal: Callable[[Path], bool], toml: str, **flags: object) -> bool:
-    """Run the study in a fork and die by SIGKILL right before a file is replaced, if it comes."""
-    process = os.fork()
-    if process == 0:
-        replace = os.replace
+def killed_in_write(number: int, tiny: Tiny) -> None:
+    """Run the study in a child that is killed -9 in so manyth a replacement of a file."""
+
+    def act() -> None:
+        replace, left = os.replace, iter(range(number - 1))
 
         def deadly(source: Path, target: Path) -> None:
-            if fatal(Path(target)):
+            if next(left, None) is None:
                 os.kill(os.getpid(), signal.SIGKILL)
             replace(source, target)
 
-        try:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            os.replace = deadly  # type: ignore[assignment]
-            tiny.run(toml, **flags)
-        finally:
-            os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
+        os.replace = deadly  # type: ignore[assignment]
+        tiny.run()
+
+    assert exit_code(fork(act)) in (0, -signal.SIGKILL)
 
 
 def test_killed_at_every_write(fresh: Tiny, finished_study: Tiny) -> None:
@@ -42,13 +40,7 @@ def test_killed_at_every_write(fresh: Tiny, finished_study: Tiny) -> None:
     """
     starts = 0
     while not (fresh.root / TABLES[-1]).exists():
-        left = [1 + starts % 8]
-
-        def count_down(target: Path, left: list[int] = left) -> bool:
-            left[0] -= 1
-            return left[0] == 0
-
-        killed_at(fresh, count_down, TINY)
+        killed_in_write(1 + starts % 8, fresh)
         starts += 1
         assert starts < 100
     assert starts > 8
@@ -65,7 +57,7 @@ def test_killed_with_values_on_the_disk(fresh: Tiny) -> None:
     fresh.run(FEATURES)
     kept = Tiny(fresh.folder.with_name("kept"))
     for part in ("feature-hidden1.json", "feature-hidden2.json"):
-        assert killed_at(kept, lambda to, part=part: to.name == part, FEATURES, cache_budget="0")
+        killed_at(part, lambda: kept.run(FEATURES, cache_budget="0"))
         assert list((kept.root / "scratch").iterdir()) == []
     kept.run(FEATURES, cache_budget="0")
     assert kept.tables() == fresh.tables()

@@ -1,4 +1,4 @@
-"""Networks of a study: tested in eval mode, read as `analyze` does, with the published costs."""
+"""Networks of a study: tested in eval mode, with the published costs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from typing import Any, ClassVar
 import pytest
 from torch import Tensor, nn
 
-from probe import Measure, analyze
 from probe.by_layer.jobs import jobs_of
-from probe.metrics.task_counts import TaskCounts
-from probe.results.evaluations import At
+from probe.by_layer.plan import Plan
 from probe.results.run_directory import store_of
 from probe.results.tables import write_tables
 from scenarios.data.datasets import Location
-from scenarios.networks import build_network
 from scenarios.study.source import check_study
 from tests.scenarios.study.toy import do, made_plan
 from tests.scenarios.tiny_run import PLAIN
@@ -33,15 +30,14 @@ RAW: dict[str, Any] = {
 }
 
 
-def learned(root: Path, **changes: Any):
-    """Do the jobs of a study; return its plan, scenario and the store of its first job."""
+def learned(root: Path, **changes: Any) -> Plan:
+    """Do the jobs of a study; return its plan."""
     study = check_study({**RAW, **changes}, "learned")
     scenario = study.scenario.scenario(Location())
     plan = made_plan(study, scenario)
-    stores = [store_of(plan, root, job) for job in jobs_of(plan)]
-    for job, store in zip(jobs_of(plan), stores, strict=True):
-        do(study, plan, job, scenario, store)
-    return plan, scenario, stores[0]
+    for job in jobs_of(plan):
+        do(study, plan, job, scenario, store_of(plan, root, job))
+    return plan
 
 
 class Watched(nn.Linear):
@@ -68,27 +64,6 @@ def test_a_study_evaluates_in_eval_mode(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert sum(n for n, training in Watched.seen if not training) >= 6 * 360
 
 
-def test_a_study_and_an_analysis_read_the_same(tmp_path: Path) -> None:
-    last = dict.fromkeys(("retrain", "linear"), "last")
-    plan, scenario, store = learned(tmp_path, probing={**PLAIN, "readouts": last})
-    network, T = build_network("mlp", (1, 8, 8), 10), len(scenario.tasks)
-    classes = tuple(task.classes for task in scenario.tasks)
-    network.load_state_dict(store.load_checkpoint(f"step-{T}").model)
-    analysis = analyze(
-        {T: network},
-        *(scenario.merged.train, scenario.test, classes, ("hidden1", "hidden2")),
-        readouts=Measure(readouts=tuple(last), steps=last),
-        recipe=plan.retraining,
-    )
-    parts = {"retrain": "feature-{}", "linear": f"row-{T}.{{}}.linear"}
-    for feature in ("hidden1", "hidden2"):
-        for readout, name in parts.items():
-            [part] = [p for p in store.finished() if p.startswith(name.format(feature))]
-            here, there = store.read(part), analysis.evaluations[At(T, feature, readout, 0)]
-            assert TaskCounts(tasks=classes, tables=here.counts["single"]).total == there.counts
-            assert here.right["single"].right.sum() == there.right.right.sum()
-
-
 # Diaz-Rodriguez 2018, Table 1: MS and SSS of its five strategies, over ten tasks.
 PUBLISHED = {
     "finetune": (1, 1),
@@ -100,7 +75,7 @@ PUBLISHED = {
 
 
 def test_the_published_costs_come_out_of_the_tables(tmp_path: Path) -> None:
-    plan, *_ = learned(
+    plan = learned(
         tmp_path,
         scenario={"data": "digits", "classes_per_task": 1, "train_limit": 4, "test_limit": 2},
         network={"name": "mlp", "features": ["output"]},

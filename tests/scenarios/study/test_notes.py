@@ -6,7 +6,6 @@ from collections import OrderedDict
 from copy import deepcopy
 
 import pytest
-import torch
 from torch import Tensor, nn
 
 from probe.training.history import STUCK
@@ -57,35 +56,11 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
     assert not (fresh.root / "notes.csv").exists()
 
 
-class Detached(nn.Linear):
-    """A layer that somebody has taken out of the training."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        with torch.no_grad():
-            return super().forward(x)
-
-
 class Nothing(nn.Module):
     """The same for whatever it is given."""
 
     def forward(self, x: Tensor) -> Tensor:
         return 0 * x
-
-
-def network(monkeypatch: pytest.MonkeyPatch, *hidden: nn.Module, last: nn.Module) -> None:
-    """Let studies have a network of these modules."""
-    first = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), *hidden)
-    model = nn.Sequential(OrderedDict(hidden1=first, output=last))
-    monkeypatch.setattr("scenarios.study.learned.network_for", lambda *_: deepcopy(model))
-
-
-def test_parameters_without_gradients_are_noted(fresh: Tiny, monkeypatch) -> None:
-    last = nn.Sequential(Detached(32, 32), nn.ReLU(), nn.Linear(32, 10))
-    network(monkeypatch, nn.ReLU(), last=last)
-    said = fresh.run(TINY.replace("epochs = 1", "epochs = 5"))
-    [note] = [row["note"] for row in rows(fresh, "notes") if "left output" in row["note"]]
-    assert note.startswith("its training left output.0.weight, output.0.bias as re-initialized:")
-    assert f"note: finetune, downstream of hidden1 (1 of 1 job): {note}" in printed(said)
 
 
 READ = {
@@ -102,9 +77,13 @@ def where(tiny: Tiny, note: str) -> set[tuple[str, ...]]:
     return {tuple(row[k] for k in keys) for row in rows(tiny, "notes") if note in row["note"]}
 
 
-def test_constant_predictions_are_noted_of_every_step_and_readout(fresh: Tiny, monkeypatch) -> None:
+def test_constant_predictions_are_noted_of_every_step_and_readout(
+    fresh: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a network that says one class whatever it sees, and whose features are all the same."""
-    network(monkeypatch, Nothing(), last=nn.Linear(32, 10))
+    first = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), Nothing())
+    model = nn.Sequential(OrderedDict(hidden1=first, output=nn.Linear(32, 10)))
+    monkeypatch.setattr("scenarios.study.learned.network_for", lambda *_: deepcopy(model))
     fresh.run(PROBED)
     assert where(fresh, "it predicts class") == OWN | READ
     dead = {(*each[:3], "") for each in READ if each[3] == "retrain"}

@@ -39,17 +39,15 @@ def but(**fields):
 
 
 def changed(study):
-    """Return what differs from the study above, by field."""
-    was, now = STUDY.model_dump(), study.model_dump()
+    """Return what differs from the study above, by field, of scenario and report by key."""
+    was, now = (flat(each.model_dump()) for each in (STUDY, study))
     return {name: now[name] for name in was if was[name] != now[name]}
 
 
-def with_one(field, name, value):
-    """Return the field of the study above, one entry of it changed, as a difference."""
-    return {field: {**STUDY.model_dump()[field], name: value}}
-
-
-SEVENTH, B = (0, 0, 0, 0, 0, 0, 1), (0.5, 0, 0, 0, 0, 0, 0.5)
+def flat(dump):
+    for table in ("scenario", "report"):
+        dump |= {f"{table}.{key}": value for key, value in dump.pop(table).items()}
+    return dump
 
 
 @pytest.mark.parametrize(
@@ -58,13 +56,13 @@ SEVENTH, B = (0, 0, 0, 0, 0, 0, 1), (0.5, 0, 0, 0, 0, 0, 0.5)
         ({}, {}),
         ({"seeds": 1}, {"seeds": 1}),
         ({"orders": "shuffle:4"}, {"orders": "shuffle:4"}),
-        ({"train_limit": 9}, with_one("scenario", "train_limit", 9)),
-        ({"validation": 3}, with_one("scenario", "validation", 3)),
-        ({"sets": "a.npz"}, with_one("scenario", "data", "a.npz")),
-        ({"heads": "multi, all"}, with_one("report", "heads", ("multi", "all"))),
+        ({"train_limit": 9}, {"scenario.train_limit": 9}),
+        ({"validation": 3}, {"scenario.validation": 3}),
+        ({"sets": "a.npz"}, {"scenario.data": "a.npz"}),
+        ({"heads": "multi, all"}, {"report.heads": ("multi", "all")}),
         (
             {"weights": ("halves=0,0,0,0,0,0,1", "b=.5,0,0,0,0,0,.5")},
-            with_one("report", "weights", {"halves": SEVENTH, "b": B}),
+            {"report.weights": {"halves": (0,) * 6 + (1,), "b": (0.5, 0, 0, 0, 0, 0, 0.5)}},
         ),
     ],
 )

@@ -62,21 +62,19 @@ def _retrained(name: str) -> Iterator[Table]:
         yield Counts.of(test.y, found.predicted, CLASSES).table.tolist()
 
 
-def changes(golden: dict[str, Any], here: dict[str, Any]) -> list[str]:
-    """Return the names that have other results, or that one of both lacks."""
-    counts, sums = golden["counts"], golden["sums"]
-    return [
-        name
-        for name in sorted(counts.keys() | here["counts"].keys())
-        if counts.get(name) != here["counts"].get(name)
-        or not math.isclose(sums.get(name, 0), here["sums"].get(name, 0), rel_tol=1e-7)
-    ]
+def changes(here: dict[str, Any]) -> list[str]:
+    """Return the names that have other results than the golden ones, or that one of both lacks."""
+    golden = json.loads(GOLDEN.read_bytes())
+    one, other = golden["counts"], here["counts"]
+    changed = {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
+    one, other = golden["sums"], here["sums"]
+    return sorted(changed | {n for n in one if not math.isclose(one[n], other[n], rel_tol=1e-7)})
 
 
 def test_the_results_are_those_of_the_version() -> None:
-    golden = json.loads(GOLDEN.read_bytes())
-    assert golden["version"] == RESULTS_VERSION, f"write the golden results anew: {ANEW}"
-    changed = changes(golden, results())
+    version = json.loads(GOLDEN.read_bytes())["version"]
+    assert version == RESULTS_VERSION, f"write the golden results anew: {ANEW}"
+    changed = changes(results())
     assert not changed, (
         f"the results of {', '.join(changed)} have changed: raise RESULTS_VERSION in "
         f"probe/by_layer/fingerprint.py and write the golden results anew with {ANEW}; or, if no "
@@ -88,13 +86,10 @@ def write() -> None:
     """Write the golden results anew; refuse to if they change and the version does not."""
     torch.set_num_threads(1)
     here = results()
-    if GOLDEN.exists():
-        golden = json.loads(GOLDEN.read_bytes())
-        if golden["version"] == RESULTS_VERSION and changes(golden, here):
-            sys.exit("the results have changed: raise RESULTS_VERSION")
+    if json.loads(GOLDEN.read_bytes())["version"] == RESULTS_VERSION and changes(here):
+        sys.exit("the results have changed: raise RESULTS_VERSION")
     # A line for each learner, so that a change shows which are concerned.
-    text = json.dumps(here).replace(', "', ',\n"')
-    GOLDEN.write_text(text + "\n")
+    GOLDEN.write_text(json.dumps(here).replace(', "', ',\n"') + "\n")
 
 
 if __name__ == "__main__":

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from probe.by_layer.jobs import jobs_of, parts_of
+from probe.by_layer.jobs import jobs_of
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.training.costs import Cost
@@ -50,25 +50,18 @@ def planned(kind: str) -> tuple[Any, ...]:
     return study, plan, *jobs_of(plan), scenario
 
 
-@dataclass(frozen=True)
 class OneJob:
     """The job of such a study, and its store."""
 
-    kind: str
-    root: Path
-
-    @property
-    def store(self) -> Store:
-        return Store(self.root, "job", {})
-
-    @property
-    def steps(self) -> list[str]:
-        _, plan, job, _ = planned(self.kind)
-        return [part for part in parts_of(plan, job) if part.startswith("step-")]
+    def __init__(self, kind: str, root: Path) -> None:
+        root.mkdir(exist_ok=True)
+        self.kind = kind
+        self.store = Store(root, "job", {})
+        _, _, job, _ = planned(kind)
+        self.steps = [f"step-{step}" for step in job.steps]
 
     def run(self) -> list[str]:
         """Do what is left and return which parts that was."""
-        self.root.mkdir(exist_ok=True)
         return do(*planned(self.kind), self.store)
 
     def measured(self) -> dict[str, tuple[object, Cost | None]]:
@@ -85,39 +78,31 @@ class OneJob:
             (self.store.folder / name).unlink()
 
 
-Finished = Callable[[str], OneJob]
+@cache
+def finished(kind: str) -> OneJob:
+    """Return a kind's finished job; no test may change it."""
+    own = OneJob(kind, Path(FOLDER.name) / kind)
+    own.run()
+    return own
+
+
+FOLDER = TemporaryDirectory()
+Copied = Callable[[str], OneJob]
 """By the kind of the learner."""
 
 
-@pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """Return a kind's finished job; no test may change it."""
-    folder = tmp_path_factory.mktemp("jobs")
-
-    @cache
-    def of(kind: str) -> OneJob:
-        own = OneJob(kind, folder / kind)
-        own.run()
-        return own
-
-    return of
-
-
 @pytest.fixture
-def copied(tmp_path: Path, finished: Finished) -> Finished:
-    """Return a copy of it."""
+def copied(tmp_path: Path) -> Copied:
+    """Return a copy of the finished job of a kind."""
 
     def of(kind: str) -> OneJob:
-        shutil.copytree(finished(kind).root, tmp_path / "run")
-        return OneJob(kind, tmp_path / "run")
+        return OneJob(kind, shutil.copytree(finished(kind).store.root, tmp_path / "run"))
 
     return of
 
 
 @pytest.mark.parametrize("kind", sorted(LEARNERS.keys() - {"untrained"}))
-def test_counts_and_costs_are_the_same_after_a_kill_anywhere(
-    kind: str, copied: Finished, finished: Finished
-) -> None:
+def test_counts_and_costs_are_the_same_after_a_kill_anywhere(kind: str, copied: Copied) -> None:
     """Between the last checkpoint and its measurement, and before it, where it is learned again."""
     own, expected = copied(kind), finished(kind).measured()
     last = own.steps[-1]
@@ -126,7 +111,7 @@ def test_counts_and_costs_are_the_same_after_a_kill_anywhere(
         assert own.run() == [last]
         assert own.measured() == expected
     assert {part for part, (_, cost) in expected.items() if cost} == {*own.steps[1:]}
-    assert quarantine_notes(own.root) == []
+    assert quarantine_notes(own.store.root) == []
 
 
 @pytest.mark.parametrize(
@@ -138,7 +123,7 @@ def test_counts_and_costs_are_the_same_after_a_kill_anywhere(
     ],
 )
 def test_a_lost_measurement_is_made_again_and_nothing_else(
-    copied: Finished, finished: Finished, lost: list[str], again: str
+    copied: Copied, lost: list[str], again: str
 ) -> None:
     """No task is learned again: the networks of other steps are whole."""
     own = copied("er")
@@ -214,31 +199,31 @@ def cut_back(own: OneJob, model: Spoil, learner: Spoil, every: bool = False) -> 
     ],
 )
 def test_a_checkpoint_from_which_no_learner_can_be_restored_is_set_aside(
-    copied: Finished, finished: Finished, kind: str, model: Spoil, learner: Spoil, every: bool
+    copied: Copied, kind: str, model: Spoil, learner: Spoil, every: bool
 ) -> None:
     """And the results are those of a run without it: nothing of it was taken over."""
     own = copied(kind)
     spoilt = cut_back(own, model, learner, every)
     own.run()
     assert own.measured() == finished(kind).measured()
-    notes = quarantine_notes(own.root)
+    notes = quarantine_notes(own.store.root)
     assert len(notes) == 3 * len(spoilt)
     assert all("the learner cannot be restored from it" in note for note in notes)
     assert all(any(f"/{step}.checkpoint.json: " in note for note in notes) for step in spoilt)
 
 
-def test_other_values_give_other_results(copied: Finished, finished: Finished) -> None:
+def test_other_values_give_other_results(copied: Copied) -> None:
     """What is set aside above would have been seen, had it been used."""
     own = copied("er")
     cut_back(own, garbage, as_it_is)
     own.run()
     assert own.measured() != finished("er").measured()
-    assert quarantine_notes(own.root) == []
+    assert quarantine_notes(own.store.root) == []
 
 
 @pytest.mark.parametrize("error", [error("gone") for error in _DEVICE_FAILED])
 def test_a_device_that_fails_says_nothing_about_a_checkpoint(
-    copied: Finished, monkeypatch: pytest.MonkeyPatch, error: RuntimeError
+    copied: Copied, monkeypatch: pytest.MonkeyPatch, error: RuntimeError
 ) -> None:
     own = copied("er")
     cut_back(own, as_it_is, as_it_is)
@@ -249,4 +234,4 @@ def test_a_device_that_fails_says_nothing_about_a_checkpoint(
     monkeypatch.setattr("scenarios.learners.continual.ContinualLearner.restore", fail)
     with pytest.raises(type(error)):
         own.run()
-    assert quarantine_notes(own.root) == []
+    assert quarantine_notes(own.store.root) == []

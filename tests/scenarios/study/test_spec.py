@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from probe.errors import InputError
-from probe.training.recipe import Recipe
 from scenarios.data.datasets import Location, load
 from scenarios.learners.catalog import settings_of
 from scenarios.streams.permuted import permutation
@@ -21,7 +20,7 @@ data = "digits"
 name = "mlp"
 [learners.finetune]
 """
-TOP, DATA, NETWORK = 'name = "tiny"', 'data = "digits"', 'name = "mlp"'
+TOP, DATA = 'name = "tiny"', 'data = "digits"'
 LEARNER, NAME = "[learners.finetune]", "e" * 81
 
 
@@ -36,17 +35,6 @@ def problems(written=LEAST, **given):
     source, _, rest = str(error.value).partition(": ")
     assert source == "tiny.toml"
     return dict(problem.split(": ", 1) for problem in rest.split("; "))
-
-
-def test_defaults_are_the_papers_values():
-    tiny = study()
-    assert (tiny.scenario.classes_per_task, tiny.scenario.train_limit) == (2, None)
-    assert tiny.training == tiny.retraining_recipe == Recipe()
-    assert (tiny.orders, tiny.seeds) == ("rotate", 1)
-    # By depth, and the output last.
-    named = study(LEAST.replace(NETWORK, f'{NETWORK}\nfeatures = ["hidden2", "hidden1"]'))
-    for each in (tiny, named):
-        assert each.features_of("finetune") == ("hidden1", "hidden2", "output")
 
 
 def test_a_learners_table_is_called_after_its_kind_unless_it_says_another():

@@ -1,0 +1,104 @@
+"""Whatever is killed at random moments: the same tables, and nothing that was finished is lost."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from probe.errors import InputError
+from probe.record.recorder import Recorder
+from probe.record.recording import load_data, read_recording
+from probe.record.state_files import fit_state, load_state
+from tests.probe.record.tiny import TASKS, accuracies, examples, network, train
+from tests.scenarios.execution.helpers import results
+from tests.scenarios.probed import tables
+from tests.scenarios.tiny_run import TINY, Tiny, probed
+from tests.slow.helpers import killed_after
+
+pytestmark = pytest.mark.slow
+
+
+def measured(root: Path) -> dict[str, tuple[int, int]]:
+    """Return the finished measurements, each file with what changes when it is written again."""
+    return {name: file for name, file in results(root).items() if "checkpoint" not in name}
+
+
+def killed(root: Path, seed: int, kills: int, action: Callable[[], object]) -> None:
+    """Do something again and again, killed after up to 150 accesses to files, then to its end.
+
+    What was finished stays as it is, and nothing unfinished is left.
+    """
+    draw, before, count = random.Random(seed), measured(root), 0
+    for left in reversed(range(kills + 1)):
+        if left:
+            count += killed_after(draw.randint(0, 150), root, action)
+        else:
+            action()
+        assert measured(root).items() >= before.items()
+        before = measured(root)
+    assert count
+    assert not list(root.rglob("*.tmp"))
+    assert not (root / "quarantine").exists()
+    assert not (root / "scratch").exists()
+
+
+STAGES = {
+    "plain": TINY,
+    "probed": probed('budget = [1, 2]\nreadouts = { retrain = "all", linear = "all" }'),
+    "all": probed('readouts = { ncm = "ends" }') + "[learners.si]\n",
+}
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.soak) for k in (1, 2, 3))])
+def test_a_study_that_grows(tmp_path: Path, seed: int) -> None:
+    """Its tables are those of a fresh study; no checkpoint is left but those that it leaves."""
+    grown = Tiny(tmp_path / "grown")
+    for stage, toml in STAGES.items():
+        fresh = Tiny(tmp_path / stage)
+        fresh.run(toml)
+        killed(grown.root, seed, 3, lambda toml=toml: grown.run(toml))  # type: ignore[misc]
+        assert tables(grown) == tables(fresh)
+        assert measured(grown.root).keys() >= measured(fresh.root).keys()
+
+
+def record(folder: Path, first: int) -> None:
+    """Record without end, another network each time: files of an earlier one would be seen."""
+    torch.set_num_threads(1)
+    data, test = examples(), examples(60, 1)
+    for seed in itertools.count(first):
+        model = network(seed)
+        torch.manual_seed(seed)
+        recorder = Recorder(folder, model, test, TASKS, train=data)
+        recorder.after_task(0)
+        for learned, task in enumerate(TASKS, 1):
+            train(model, data, task, steps=3)
+            recorder.after_task(learned)
+
+
+def test_every_row_of_a_recorder_is_of_the_network_beside_it(tmp_path: Path) -> None:
+    chance, test, read, folder = random.Random(0), examples(60, 1), 0, tmp_path / "rec"
+    for first in range(0, 6000, 1000):
+        assert killed_after(
+            chance.randint(0, 99), folder, lambda first=first: record(folder, first)
+        )
+        try:
+            found = read_recording(folder)
+        except InputError as error:
+            assert "has no network in it yet" in str(error) or "is no folder" in str(error)  # noqa: PT017
+            continue
+        ((name, matrix),) = found.R.items()
+        for learned, path in found.checkpoints.runs[name].items():
+            model = network()
+            fit_state(model, load_state(path), path.name)
+            expected = accuracies(model.eval(), test, TASKS)
+            np.testing.assert_array_equal(matrix.values[learned], expected)
+            read += 1
+        if found.data:
+            assert len(load_data(found.data)[0]) == 120
+    assert read > 1

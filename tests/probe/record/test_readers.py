@@ -87,14 +87,6 @@ def test_outputs_that_came_later_never_win_and_the_others_are_as_they_were(tmp_p
         assert torch.allclose(logits[:, :there], wanted, atol=1e-5)
 
 
-def test_class_orders_are_those_that_the_frameworks_drew():
-    # Mammoth's log has the output of each class, PyCIL's the class of each output.
-    assert READERS["mammoth"](RUNS / "mammoth").class_order == tuple(np.argsort([3, 5, 4, 1, 0, 2]))
-    drawn = tuple(np.random.RandomState(1993).permutation(30).tolist())
-    assert READERS["pycil"](RUNS / "pycil").class_order == drawn
-    assert READERS["facil"](RUNS / "facil").class_order is None
-
-
 def test_a_network_of_joint_training_is_the_offline_one(tmp_path):
     reading = READERS["mammoth"](RUNS / "mammoth")
     kept = reading.keep(tmp_path).offline

@@ -30,16 +30,6 @@ class Estimate:
     seeds: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ratio(Estimate):
-    """A ratio with its interval; identifiable: whether its denominator is clearly above 0.
-
-    Otherwise value, low and high are NaN.
-    """
-
-    identifiable: bool
-
-
 def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
     """Return the mean over seeds of sum_i w_i e_si, with its t interval.
 
@@ -59,28 +49,27 @@ def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
     return Estimate(value=value, low=value - half, high=value + half, seeds=S)
 
 
-def ratio_of(design: Design, num: Floats, den: Floats) -> Ratio:
+def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
     """Return the ratio of two means that are paired by seed and example, with Fieller's interval.
 
     num, den: (S, n), such as A - b and C - b. The interval holds every r for which num - r den is
     not clearly other than 0. The ratio is identifiable where the interval of den lies above 0; with
-    one seed, where that of the test set alone does. num of zeros gives 0, num equal to den exactly
-    1, each with no width.
+    one seed, where that of the test set alone does; elsewhere it is NaN, and so are its ends. num
+    of zeros gives 0, num equal to den exactly 1, each with no width.
 
     Source: Fieller, Some Problems in Interval Estimation, JRSS B 1954.
     """
     top, bottom = design.scaled(num), design.scaled(den)
     S = len(top)
     line = _Line(design, top, bottom)
-    identifiable = line.below > design.spread(line.of_below, S).half_width(LEVEL)
     value, ends = math.nan, (math.nan, math.nan)
-    if identifiable:
+    if line.below > design.spread(line.of_below, S).half_width(LEVEL):
         exact = 1.0 if np.array_equal(top, bottom) else 0.0
         known = bool(exact) or not top.any()
         value = exact if known else line.above / line.below
         if S > 1:
             ends = (value, value) if known else line.ends(value)
-    return Ratio(value=value, low=ends[0], high=ends[1], seeds=S, identifiable=identifiable)
+    return Estimate(value=value, low=ends[0], high=ends[1], seeds=S)
 
 
 class _Line:

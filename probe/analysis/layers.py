@@ -7,7 +7,7 @@ orders within a seed. None stands for all tasks, weighted by their numbers of te
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -165,5 +165,5 @@ def _quantity(name: str, place: Place, estimate: Estimate) -> Quantity:
     if name in ("accuracy", "floor", "ceiling"):
         # Nothing else can be true of an accuracy; NaN stays.
         low, high = float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
-    own = {"value": estimate.value, "low": low, "high": high, "seeds": estimate.seeds}
-    return Quantity(quantity=name, place=place.place, **own)  # type: ignore[arg-type]
+    bounded = replace(estimate, low=low, high=high)
+    return Quantity(quantity=name, place=place.place, **vars(bounded))

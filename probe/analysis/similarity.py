@@ -38,7 +38,7 @@ class Compared:
         # The diagonal of the Gram matrix.
         self._norms = torch.cat([part.square().sum(1) for part in self._parts()])
 
-    def cka(self, other: Tensor | Compared) -> float:
+    def cka(self, other: Tensor) -> float:
         """Return the debiased linear CKA with another feature of the same n examples, at most 1.
 
         1 for a feature and itself, rotated, scaled or shifted; 0 on average, so also below it, for
@@ -49,7 +49,7 @@ class Compared:
         >>> round(Compared(x).cka(3 * x.flip(1) + 1), 12)
         1.0
         """
-        y = other if isinstance(other, Compared) else Compared(other)
+        y = Compared(other)
         return self._hsic(y) / math.sqrt(self._own * y._own)
 
     @cached_property

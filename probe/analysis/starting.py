@@ -26,16 +26,13 @@ class Start:
 
 
 def starting_feature(
-    differences: Sequence[Floats],
-    w: Floats,
-    strata: NDArray[np.integer],
-    margin: float = 0.01,
+    differences: Sequence[Floats], w: Floats, strata: NDArray[np.integer], margin: float
 ) -> Start:
     """Return the first layer by depth whose difference to the ceiling exceeds the margin.
 
     differences: of each of L layers, by depth, (S, n), right by the ceiling minus right by the
     learner, for each seed and test example; w, strata: see `probe.analysis.crossed.Design`;
-    margin: a fraction. One seed is not enough for a test.
+    margin: a fraction. All layers have the same seeds; one seed is not enough for a test.
 
     Holm's one-sided test over layers: the probability that any layer is wrongly declared to be
     beyond the margin is at most (1 - LEVEL) / 2, 2.5 %. With 3 seeds it may be 3.5 % for 4 layers
@@ -45,16 +42,13 @@ def starting_feature(
 
     Source: Murata 2020 (starting feature); Holm, Scandinavian Journal of Statistics 1979.
     """
-    design = Design(w, strata)
-    scaled = [design.scaled(e) for e in differences]
-    together = 1 - (1 - LEVEL) / len(scaled)
+    design, seeds = Design(w, strata), len(differences[0])
+    together = 1 - (1 - LEVEL) / len(differences)
     estimates = tuple(mean_of(design, e, together) for e in differences)
-    if min(len(parts) for parts in scaled) == 1:
+    if seeds == 1:
         return Start(index=None, earliest=None, estimates=estimates)
-    p = []
-    for parts, estimate in zip(scaled, estimates, strict=True):
-        spread = design.spread(design.components(parts), len(parts))
-        p.append(spread.p_above(estimate.value - margin))
+    spreads = [design.spread(design.components(design.scaled(e)), seeds) for e in differences]
+    p = [s.p_above(e.value - margin) for s, e in zip(spreads, estimates, strict=True)]
     found = holm(np.array(p), (1 - LEVEL) / 2)
     may = np.array([estimate.high > margin for estimate in estimates])
     return Start(index=_first(found), earliest=_first(may | found), estimates=estimates)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from probe.cut.model_call import Output
 from probe.errors import InputError
-from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.record.checkpoints import Checkpoints, Run, place
 from probe.record.data import load_data
@@ -29,8 +28,7 @@ class Recording:
     - tasks: the classes of each of T tasks, in the order in which the first run learned them;
     - orders: by its name, the tasks of an order, numbers from 0 into `tasks`;
     - checkpoints: the files of all networks; data: of the examples, None if they were not kept;
-    - R: the accuracy matrix of each run, tasks in its own order; counts: its (K, K) tables by tasks
-      learned;
+    - R: the accuracy matrix of each run, tasks in its own order;
     - output: where in the model's output the logits are; called: whether a function gave the model
       its batches, which is not kept.
     """
@@ -40,7 +38,6 @@ class Recording:
     checkpoints: Checkpoints
     data: Path | None
     R: Mapping[Run, AccuracyMatrix]
-    counts: Mapping[Run, Mapping[int, Counts]]
     output: Output
     called: bool
 
@@ -79,7 +76,6 @@ def read_recording(folder: str | Path) -> Recording:
         ),
         data=root / DATA if (root / DATA).exists() else None,
         R={record.run: record.matrix() for record in records},
-        counts={record.run: record.rows for record in records},
         output=records[0].output,
         called=any(record.called for record in records),
     )

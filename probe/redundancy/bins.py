@@ -50,16 +50,13 @@ def minimum_description(
     x: (N, D) finite values; labels: (N,) class numbers from 0. A feature is cut in two where the
     classes' entropy within the parts is least, and each part again, as long as a cut describes
     the labels in fewer bits than it takes to state it. A feature that tells nothing of the classes
-    stays whole: all 0. Raises InputError for values that are not finite and labels that do not fit.
+    stays whole: all 0. Raises InputError for values that are not finite.
 
     Source: Fayyad & Irani 1993, their criterion of minimum description length. Deviation: a cut is
     sought at the inner edges of 256 bins of equal width, not between any two values; for 8-bit
     values this is the same.
     """
     levels = equal_width(x, MOST_BINS)
-    if labels.shape != (len(x),) or labels.dtype.kind not in "iu" or labels.min() < 0:
-        got = f"{labels.dtype} of shape {labels.shape}"
-        raise InputError(f"expected a class number from 0 for each of {len(x)} examples, got {got}")
     classes = int(labels.max()) + 1
     # In place: a level's bin is the number of cuts at or below it.
     for level in levels.T:

@@ -19,8 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from probe.errors import InputError
-
 Codes = NDArray[np.integer[Any]]
 """The bin that each example is in: whole numbers from 0."""
 
@@ -30,12 +28,12 @@ def symmetric_uncertainty(codes: Codes) -> NDArray[np.float64]:
 
     codes: (N, D), the bin of each example in each feature. The diagonal is 1, or 0 for a constant
     feature. Takes time in proportion to N D^2 and, beside the result, memory in proportion to D.
-    Raises InputError for anything but whole numbers from 0. Source: Kemker 2018, figure S4.
+    Source: Kemker 2018, figure S4.
 
     >>> symmetric_uncertainty(np.array([[0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 0, 1]])).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    codes = _checked(codes)
+    codes = np.asfortranarray(codes)
     bins = codes.max(0).astype(np.intp) + 1
     rows = _by_products if (bins**2).mean() <= _FEW_CELLS else _by_counting
     joint = np.zeros((len(bins), len(bins)))
@@ -51,15 +49,12 @@ def relevance(codes: Codes, labels: Codes) -> NDArray[np.float64]:
     """Return SU of each of D features with the class, (D,).
 
     codes: (N, D), the bin of each example in each feature; labels: (N,) class numbers from 0.
-    Higher tells more of the class. Raises InputError if the two do not fit together.
+    Higher tells more of the class.
 
     >>> relevance(np.array([[0, 1], [0, 0], [1, 1], [1, 0]]), np.array([2, 2, 0, 0])).tolist()
     [1.0, 0.0]
     """
-    codes, labels = _checked(codes), _checked(labels[:, None])[:, 0]
-    if len(codes) != len(labels):
-        raise InputError(f"got {len(labels)} labels for {len(codes)} examples: give one for each")
-    return _with_each(labels, codes, range(codes.shape[1]))
+    return _with_each(labels, np.asfortranarray(codes), range(codes.shape[1]))
 
 
 def non_redundant(codes: Codes, labels: Codes, threshold: float = 0.0) -> list[int]:
@@ -93,16 +88,6 @@ def non_redundant(codes: Codes, labels: Codes, threshold: float = 0.0) -> list[i
 # counts; counting takes 130 to 300, however many the cells.
 _FEW_CELLS = 100
 _WIDTH, _AT_ONCE = 512, 1024  # bins and examples in one product: some 100 MB for 10,000 bins
-
-
-def _checked(codes: Codes) -> Codes:
-    """Return codes that are whole numbers from 0, each feature's lying together in memory."""
-    if codes.ndim != 2 or not codes.size or codes.dtype.kind not in "iu" or codes.min() < 0:
-        raise InputError(
-            f"expected bins as whole numbers from 0, (N, D), got {codes.dtype} of shape "
-            f"{codes.shape}: see probe.redundancy.bins"
-        )
-    return np.asfortranarray(codes)
 
 
 def _blocks(bins: NDArray[np.intp]) -> list[tuple[int, int]]:

@@ -8,26 +8,21 @@ from avalanche.training.plugins import SupervisedPlugin
 
 from probe.examples import Examples, join
 from probe.record.plugins.task_counter import TaskCounter
-from probe.record.recorder import Recorder
 
 
-class ForgettingProbe(SupervisedPlugin):
+class ForgettingProbe(TaskCounter, SupervisedPlugin):
     """A recorder of each experience of a strategy as a task.
 
     recorder: of the run, of examples as by `data_of`; learned: number of experiences that an
     earlier process has trained. Raises InputError as the recorder does.
     """
 
-    def __init__(self, recorder: Recorder, learned: int = 0) -> None:
-        super().__init__()
-        self._counter = TaskCounter(recorder, learned)
-        self._ended = False
-        self.recorder = recorder
+    _ended = False
 
     def before_train_dataset_adaptation(self, strategy: Any, **kwargs: Any) -> None:
         """Record the network before this experience: no plugin has prepared it yet."""
         self.after_training(strategy)
-        self._counter.begin(strategy.model)
+        self.begin(strategy.model)
 
     def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
         """Note that an experience is over."""
@@ -36,7 +31,7 @@ class ForgettingProbe(SupervisedPlugin):
     def after_training(self, strategy: Any, **kwargs: Any) -> None:
         """Record the network: now the strategy's own plugins, which come last, are done with it."""
         if self._ended:
-            self._counter.end()
+            self.end()
         self._ended = False
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from probe.record.plugins.task_counter import TaskCounter
-from probe.record.recorder import Recorder
 
 
-class ForgettingProbe(Callback):
+class ForgettingProbe(TaskCounter, Callback):
     """A recorder of each `fit()` as a task; the same callback goes to the trainers of all tasks.
 
     recorder: of the run, whose model is the LightningModule or a network in it; learned: number of
@@ -16,17 +15,12 @@ class ForgettingProbe(Callback):
     processes the first records.
     """
 
-    def __init__(self, recorder: Recorder, learned: int = 0) -> None:
-        super().__init__()
-        self._counter = TaskCounter(recorder, learned)
-        self.recorder = recorder
-
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the network before any training."""
         if trainer.is_global_zero:
-            self._counter.begin(pl_module)
+            self.begin(pl_module)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the network after one more task."""
         if trainer.is_global_zero:
-            self._counter.end()
+            self.end()

@@ -11,14 +11,15 @@ from probe.record.recorder import Recorder
 class TaskCounter:
     """A counter of the tasks that a loop begins and ends, which records the network then.
 
-    recorder: of the run; learned: number of tasks learned by an earlier process. Raises InputError
-    for what is no recorder.
+    The base of each plugin, beside that of its framework. recorder: of the run; learned: number of
+    tasks learned by an earlier process. Raises InputError for what is no recorder.
     """
 
     def __init__(self, recorder: Recorder, learned: int = 0) -> None:
         if not isinstance(recorder, Recorder):
             got = type(recorder).__name__
             raise InputError(f"a plugin takes a probe.Recorder, got {got}: make one first")
+        super().__init__()
         self.recorder = recorder
         self.learned = learned
         self._begun = bool(learned)

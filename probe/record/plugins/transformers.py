@@ -7,10 +7,9 @@ from typing import Any
 from transformers import TrainerCallback
 
 from probe.record.plugins.task_counter import TaskCounter
-from probe.record.recorder import Recorder
 
 
-class ForgettingProbe(TrainerCallback):
+class ForgettingProbe(TaskCounter, TrainerCallback):
     """A recorder of each `train()` as a task; the same callback goes to the trainers of all tasks.
 
     recorder: of the run, mostly with output="logits"; learned: number of tasks that an earlier
@@ -18,16 +17,12 @@ class ForgettingProbe(TrainerCallback):
     records.
     """
 
-    def __init__(self, recorder: Recorder, learned: int = 0) -> None:
-        self._counter = TaskCounter(recorder, learned)
-        self.recorder = recorder
-
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Record the network before any training."""
         if state.is_world_process_zero:
-            self._counter.begin(kwargs["model"])
+            self.begin(kwargs["model"])
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Record the network after one more task."""
         if state.is_world_process_zero:
-            self._counter.end()
+            self.end()

@@ -10,7 +10,6 @@ from typing import Any
 from torch import Tensor
 
 from probe.errors import InputError, unreadable
-from probe.metrics.log_file import read_log
 from probe.record.readers.folders import merged, named, one_file, runs_in
 from probe.record.readers.foreign_runs import ForeignRuns, consecutive, load_grown
 from probe.record.state_files import load_state
@@ -25,8 +24,8 @@ def read_facil(folder: Path) -> ForeignRuns:
     give the logits of all heads in one tensor, as by `torch.cat(heads, 1)`. FACIL draws another
     order of the classes for each seed, unless its `dataset_config` has one, and writes none of
     them: without one, `order = list(range(K)); numpy.random.RandomState(seed).shuffle(order)` is
-    the class of each output. R is task-agnostic (`acc_tag`). Raises InputError for a folder without
-    checkpoints, for damaged files, and for runs of several seeds.
+    the class of each output. Raises InputError for a folder without checkpoints, for damaged files,
+    and for runs of several seeds.
     """
     readings = {path: _run(path) for path in runs_in(folder, _FILES)}
     if len(seeds := sorted({run.seed for one in readings.values() for run in one.files})) > 1:
@@ -43,15 +42,12 @@ def _run(folder: Path) -> ForeignRuns:
     if not files:
         raise InputError(f"{folder} has no models/task0.ckpt: give a run with --save-models")
     args = _arguments(folder)
-    run = named(args.get("approach"), args.get("seed"))
     *_, last = files.values()
     sizes, shapes = _heads(load_state(last), last)
-    log = one_file(folder, "results/acc_tag-*.txt", "accuracy matrices")
     return ForeignRuns(
-        files={run: files},
+        files={named(args.get("approach"), args.get("seed")): files},
         load=partial(load_grown, shapes),
         tasks=consecutive(sizes),
-        R={run: read_log(log, "facil")} if log else {},
     )
 
 

@@ -42,7 +42,6 @@ def merged(readings: Mapping[Path, ForeignRuns]) -> ForeignRuns:
         load=lambda path: loads.get(path, one.load)(path),
         tasks=one.tasks,
         class_order=one.class_order,
-        R={run: R for each in readings.values() for run, R in each.R.items()},
     )
 
 

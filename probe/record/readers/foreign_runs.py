@@ -9,7 +9,6 @@ from torch import Tensor
 
 from probe.errors import InputError
 from probe.files import make_folder
-from probe.metrics.matrix import AccuracyMatrix
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.runs import network_file, offline_file
 from probe.record.state_files import keep_tensors, load_state
@@ -31,8 +30,7 @@ class ForeignRuns:
       it. An output that came later has weights of 0 and the bias `NEVER`;
     - tasks: by task, in the order in which they were learned, the numbers of its outputs; None =
       the files do not say;
-    - class_order: the class of the data that each output stands for; None = the files do not say;
-    - R: what the framework has measured, by its own classifier, of the runs whose log has it.
+    - class_order: the class of the data that each output stands for; None = the files do not say.
     """
 
     files: Mapping[Run, Mapping[int, Path]]
@@ -40,31 +38,10 @@ class ForeignRuns:
     offline: Mapping[int, Path] = field(default_factory=dict)
     tasks: tuple[tuple[int, ...], ...] | None = None
     class_order: tuple[int, ...] | None = None
-    R: Mapping[Run, AccuracyMatrix] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # It raises for runs and steps that are missing, before anything is written.
         Checkpoints(runs=self.files, offline=self.offline)
-
-    def labels(self, y: Tensor) -> Tensor:
-        """Return the outputs (N,) that stand for classes y (N,) of the data, -1 for none.
-
-        Raises InputError if the files do not say it.
-
-        >>> files = {Run("er", "0", 0): {}}
-        >>> runs = ForeignRuns(files=files, load=lambda path: {}, class_order=(2, 0, 1))
-        >>> runs.labels(torch.tensor([0, 1, 2])).tolist()
-        [1, 2, 0]
-        """
-        if self.class_order is None:
-            raise InputError(
-                "the files do not say which class each output stands for: number the labels of "
-                "your data as the outputs of the network"
-            )
-        most = max(int(y.max()) if len(y) else 0, *self.class_order)
-        outputs = torch.full((most + 1,), -1)
-        outputs[list(self.class_order)] = torch.arange(len(self.class_order))
-        return outputs[y]
 
     def keep(self, folder: Path) -> Checkpoints:
         """Write every network to a file of its own, which `load_state` reads; return the files.

@@ -9,8 +9,6 @@ from typing import Any
 from torch import Tensor
 
 from probe.errors import InputError
-from probe.metrics.log_file import learned
-from probe.metrics.matrix import AccuracyMatrix
 from probe.record.readers.folders import merged, named
 from probe.record.readers.foreign_runs import ForeignRuns
 from probe.record.state_files import load_state, read_content
@@ -24,9 +22,9 @@ def read_mammoth(folder: Path) -> ForeignRuns:
     """Read the checkpoints in a folder; runs of joint training become the offline networks.
 
     The tensors have the names of the backbone. The files do not list the classes of each task. If
-    classes were permuted, `class_order` has the permutation. R is of class-incremental evaluation.
-    Raises InputError for a folder without checkpoints, for other files, old pickles among them,
-    which could run code, and for runs that do not fit each other.
+    classes were permuted, `class_order` has the permutation. Raises InputError for a folder without
+    checkpoints, for other files, old pickles among them, which could run code, and for runs that do
+    not fit each other.
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder: give the one that Mammoth saves checkpoints in")
@@ -47,35 +45,30 @@ def read_mammoth(folder: Path) -> ForeignRuns:
 def _run(own: Mapping[int, Path]) -> ForeignRuns:
     files = dict(sorted(own.items()))
     *_, last = files.values()
-    args, results = _said(last)
-    run, R = named(args.get("model"), args.get("seed")), _matrix(results, last)
-    return ForeignRuns(
-        files={run: files},
-        load=_load,
-        class_order=_class_order(args, last),
-        R={} if R is None else {run: R},
-    )
+    args = _arguments(last)
+    run = named(args.get("model"), args.get("seed"))
+    return ForeignRuns(files={run: files}, load=_load, class_order=_class_order(args, last))
 
 
 def _offline(joint: Sequence[Path]) -> dict[int, Path]:
     """Return networks of joint training by seed; raises InputError for two of one seed."""
     found: dict[int, Path] = {}
     for path in joint:
-        args, _ = _said(path)
-        if (other := found.setdefault(named("", args.get("seed")).seed, path)) != path:
+        run = named("", _arguments(path).get("seed"))
+        if (other := found.setdefault(run.seed, path)) != path:
             raise InputError(f"{other} and {path} are of one seed: leave one in the folder")
     return found
 
 
-def _said(path: Path) -> tuple[Mapping[str, Any], Any]:
+def _arguments(path: Path) -> Mapping[str, Any]:
     try:
         content = read_content(path)
     except InputError as error:
         raise InputError(f"{error}, or {_REMEDY}") from None
     args = content.get("args") if isinstance(content, Mapping) else None
-    if not isinstance(content, Mapping) or not isinstance(args, Mapping):
+    if not isinstance(args, Mapping):
         raise InputError(f"{path} holds no arguments of Mammoth: {_REMEDY}")
-    return args, content.get("results")
+    return args
 
 
 def _class_order(args: Mapping[str, Any], path: Path) -> tuple[int, ...]:
@@ -95,14 +88,6 @@ def _class_order(args: Mapping[str, Any], path: Path) -> tuple[int, ...]:
             f"{path} has permuted classes, and no class_order of {classes} of them: {_REMEDY}"
         )
     return tuple(outputs.index(output) for output in range(classes))
-
-
-def _matrix(results: Any, path: Path) -> AccuracyMatrix | None:
-    """Return R of the results, None where they are of another kind."""
-    try:
-        return learned([[cell / 100 for cell in row] for row in results[0]], path)
-    except (InputError, TypeError, IndexError, KeyError):
-        return None
 
 
 def _load(path: Path) -> dict[str, Tensor]:

@@ -7,8 +7,7 @@ from pathlib import Path
 from torch import Tensor
 
 from probe.errors import InputError
-from probe.metrics.log_file import read_log, text_of
-from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.log_file import text_of
 from probe.record.checkpoints import Run
 from probe.record.readers.folders import merged, named, one_file, runs_in
 from probe.record.readers.foreign_runs import ForeignRuns, consecutive, load_grown
@@ -22,8 +21,8 @@ def read_pycil(folder: Path) -> ForeignRuns:
     """Read a folder with `NAME_0.pkl`, `NAME_1.pkl`, ... and the `.log` of a run, or folders of it.
 
     The tensors have the names of their networks, and `fc` all outputs. The outputs that `fc` gained
-    are the classes of each task. The log, anywhere in the folder, says learner, seed, R, if it has
-    it, and the order of the classes. Raises InputError for a folder without checkpoints, for heads
+    are the classes of each task. The log, anywhere in the folder, says learner, seed and the order
+    of the classes. Raises InputError for a folder without checkpoints, for heads
     other than one linear `fc` with a bias, and for several runs that were written over each other.
     """
     readings = {path: _run(path) for path in runs_in(folder, "*_*.pkl")}
@@ -60,13 +59,12 @@ def _run(folder: Path) -> ForeignRuns:
         )
     log = one_file(folder, "**/*.log", "logs")
     said = _log(log, names[0], outputs[-1]) if log else None
-    run, order, R = said or (named(names[0], 0), None, None)
+    run, order = said or (named(names[0], 0), None)
     return ForeignRuns(
         files={run: files},
         load=partial(load_grown, {name: tuple(one.shape) for name, one in heads[-1].items()}),
         tasks=consecutive(sizes),
         class_order=order,
-        R={} if R is None else {run: R},
     )
 
 
@@ -80,8 +78,8 @@ def _head(path: Path) -> dict[str, Tensor]:
     return found
 
 
-def _log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...], AccuracyMatrix | None]:
-    """Return the run, the class of each output, and R where there is one, of a log."""
+def _log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...]]:
+    """Return the run and the class of each output that a log names."""
     text = text_of(path)
     orders = re.findall(r"\[data_manager\.py\] => \[([0-9, ]+)\]", text)
     if len(orders) != 1:
@@ -98,9 +96,4 @@ def _log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...], Acc
     seed = re.search(r"=> seed: (\d{1,18})\b", text)
     learner = re.search(r"=> model_name: (\S+)", text)
     run = named(learner[1] if learner else name, int(seed[1]) if seed else 0)
-    try:
-        R = read_log(path, "pycil")
-    except InputError:
-        # Tasks of other than ten classes: their log has no R.
-        R = None
-    return run, order[:outputs], R
+    return run, order[:outputs]

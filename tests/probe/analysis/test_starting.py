@@ -23,7 +23,7 @@ def layers(drops, seeds, seed=0):
 
 def test_a_layer_that_lost_much_is_the_start_and_none_before():
     for seed in range(20):
-        start = starting_feature(layers([0, 0, 0.2, 0.2], 5, seed), *WHERE)
+        start = starting_feature(layers([0, 0, 0.2, 0.2], 5, seed), *WHERE, margin=0.01)
         assert start.index == 2
         assert start.earliest is not None
         assert start.earliest <= 2
@@ -31,7 +31,7 @@ def test_a_layer_that_lost_much_is_the_start_and_none_before():
 
 
 def test_one_seed_claims_nothing():
-    start = starting_feature(layers([0, 0.5], 1), *WHERE)
+    start = starting_feature(layers([0, 0.5], 1), *WHERE, margin=0.01)
     assert (start.index, start.earliest) == (None, None)
     assert start.estimates[1].value > 0.4
     assert np.isnan(start.estimates[1].low)

@@ -1,6 +1,5 @@
 """The published tables of Diaz-Rodriguez 2018, and what its criteria refuse."""
 
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
@@ -24,14 +23,7 @@ def test_cl_score_gives_table_3_to_four_decimals(strategy):
     row, scores = PUBLISHED[strategy]
     criteria = dict(zip(TABLE_1, row, strict=True))
     assert tuple(round(cl_score(criteria, weights), 4) for weights in (W1, W2, W3)) == scores
-    assert cl_score(criteria) == cl_score(criteria, W1)
-
-
-def test_each_weight_meets_its_own_criterion():
-    for place, name in enumerate(CRITERIA):
-        alone = tuple(np.eye(7)[place])
-        assert cl_score(NAIVE, alone) == NAIVE[name]
-        assert cl_score(NAIVE, dict(zip(CRITERIA, alone, strict=True))) == NAIVE[name]
+    assert cl_score(criteria) == cl_score(criteria, dict(zip(CRITERIA, W1, strict=True)))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import math
 import re
-from dataclasses import dataclass
 from statistics import mean
 
 import numpy as np
@@ -26,34 +25,34 @@ def pairs(T):
 
 
 def transfer(R, T):
-    return mean(R[i][j] - R[j][j] for i, j in pairs(T))
+    return mean(R(i, j) - R(j, j) for i, j in pairs(T))
 
 
 def weighted(R, k):
     """Return the accuracy on tasks 1..k, of which task j has j test examples."""
-    return sum(j * R[k][j] for j in upto(k)) / sum(upto(k))
+    return sum(j * R(k, j) for j in upto(k)) / sum(upto(k))
 
 
-# Metrics by plain loops over R[i][j] after k tasks, all T where they have no k.
+# Metrics by plain loops over R(i, j) after k tasks, all T where they have no k.
 LOOPS = {
-    "gem.acc": lambda R, k: mean(R[k][j] for j in upto(k)),
-    "gem.bwt": lambda R, k: mean(R[k][j] - R[j][j] for j in range(1, k)),
-    "gem.fwt": lambda R, k: mean(R[j - 1][j] - R[0][j] for j in range(2, k + 1)),
-    "diaz_rodriguez.accuracy": lambda R, k: mean(R[i][j] for i in upto(k) for j in upto(i)),
+    "gem.acc": lambda R, k: mean(R(k, j) for j in upto(k)),
+    "gem.bwt": lambda R, k: mean(R(k, j) - R(j, j) for j in range(1, k)),
+    "gem.fwt": lambda R, k: mean(R(j - 1, j) - R(0, j) for j in range(2, k + 1)),
+    "diaz_rodriguez.accuracy": lambda R, k: mean(R(i, j) for i in upto(k) for j in upto(i)),
     "diaz_rodriguez.bwt": transfer,
     "diaz_rodriguez.rem": lambda R, k: 1 - abs(min(transfer(R, k), 0)),
     "diaz_rodriguez.bwt_plus": lambda R, k: max(transfer(R, k), 0),
-    "diaz_rodriguez.fwt": lambda R, k: mean(R[j][i] for i, j in pairs(k)),
-    "chaudhry.average_accuracy": lambda R, k: mean(R[k][j] for j in upto(k)),
+    "diaz_rodriguez.fwt": lambda R, k: mean(R(j, i) for i, j in pairs(k)),
+    "chaudhry.average_accuracy": lambda R, k: mean(R(k, j) for j in upto(k)),
     "chaudhry.forgetting": lambda R, k: mean(
-        max(R[i][j] for i in range(1, k)) - R[k][j] for j in range(1, k)
+        max(R(i, j) for i in range(1, k)) - R(k, j) for j in range(1, k)
     ),
-    "chaudhry.intransigence": lambda R, k: IDEAL - R[k][k],
-    "kemker.alpha_base": lambda R, k: R[k][1],
-    "kemker.alpha_new": lambda R, k: R[k][k],
+    "chaudhry.intransigence": lambda R, k: IDEAL - R(k, k),
+    "kemker.alpha_base": lambda R, k: R(k, 1),
+    "kemker.alpha_new": lambda R, k: R(k, k),
     "kemker.alpha_all": weighted,
-    "kemker.omega_base": lambda R, k: mean(R[i][1] / IDEAL for i in upto(k)[1:]),
-    "kemker.omega_new": lambda R, k: mean(R[i][i] for i in upto(k)[1:]),
+    "kemker.omega_base": lambda R, k: mean(R(i, 1) / IDEAL for i in upto(k)[1:]),
+    "kemker.omega_new": lambda R, k: mean(R(i, i) for i in upto(k)[1:]),
     "kemker.omega_all": lambda R, k: mean(weighted(R, i) / IDEAL for i in upto(k)[1:]),
 }
 BY_NAME = {f"{metric.paper}.{metric.name}": metric for metric in METRICS}
@@ -89,24 +88,14 @@ def tables(low=0.0, high=1.0):
     )
 
 
-class Reads:
-    """R[i][j] with 1-based columns that records which cells were read."""
+def cells_of(table, read):
+    """Return R(i, j), with tasks j from 1, which adds each cell that is read to a set."""
 
-    def __init__(self, table):
-        self.table, self.cells = table, set()
+    def R(i, j):  # noqa: N802, as the literature has it
+        read.add((i, j))
+        return float(table[i, j - 1])
 
-    def __getitem__(self, i):
-        return _Row(self, i)
-
-
-@dataclass
-class _Row:
-    reads: Reads
-    i: int
-
-    def __getitem__(self, j):
-        self.reads.cells.add((self.i, j))
-        return float(self.reads.table[self.i, j - 1])
+    return R
 
 
 def bounds(name):
@@ -127,7 +116,7 @@ def test_metric_keeps_its_bounds_and_agrees_with_plain_loops(name, table, data):
     assert math.isfinite(found)
     assert low - 1e-12 <= found <= high + 1e-12
     if name in LOOPS:
-        assert found == pytest.approx(LOOPS[name](Reads(table), k), abs=1e-12)
+        assert found == pytest.approx(LOOPS[name](cells_of(table, set()), k), abs=1e-12)
 
 
 @each_metric
@@ -144,5 +133,5 @@ def test_a_missing_cell_is_named_where_it_is_used_and_ignored_where_not(name, k)
             used.add((i, column + 1))
     assert used
     if name in LOOPS:
-        LOOPS[name](reads := Reads(table), k)
-        assert used == reads.cells
+        LOOPS[name](cells_of(table, read := set()), k)
+        assert used == read

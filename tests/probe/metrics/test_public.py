@@ -8,28 +8,19 @@ import sys
 import pytest
 
 from probe import metrics
-from probe.metrics import diaz_rodriguez, gem
 from probe.metrics.registry import registered
 
-each = pytest.mark.parametrize("metric", registered(), ids=lambda metric: metric.public)
 
-
-@each
-def test_each_metric_is_there_by_one_name(metric):
-    assert getattr(metrics, metric.public) is metric.function
-    assert dir(metrics).count(metric.public) == 1
-
-
-def test_no_two_metrics_share_a_name():
-    names = [metric.public for metric in registered()]
-    assert len(set(names)) == len(names) >= 31
-    assert metrics.gem_fwt is gem.fwt
-    assert metrics.diaz_fwt is diaz_rodriguez.fwt
+def test_each_metric_is_there_by_one_name():
+    assert len(registered()) >= 31
+    for metric in registered():
+        assert getattr(metrics, metric.public) is metric.function
+        assert dir(metrics).count(metric.public) == 1
     with pytest.raises(AttributeError, match="no attribute 'fwt'"):
         _ = metrics.fwt
 
 
-@each
+@pytest.mark.parametrize("metric", registered(), ids=lambda metric: metric.public)
 def test_each_says_formula_range_direction_and_source(metric):
     said = inspect.getdoc(metric.function) or ""
     module = inspect.getdoc(inspect.getmodule(metric.function)) or ""

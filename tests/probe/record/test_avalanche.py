@@ -69,7 +69,7 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
         held.train(part)
     assert torch.equal(draws, torch.rand(3))
     assert same_state(plain.state_dict(), model.state_dict())
-    assert_recorded(plugin.recorder, tmp_path, rows, expected, lambda: [network(5)] * 2)
+    assert_recorded(plugin.recorder, tmp_path, rows, expected, lambda: network(5))
     kept = load_data(read_recording(tmp_path).data)
     assert [len(each) for each in kept] == [120, 60]
     assert kept[1].of_classes([4]).x.shape == (10, 8)

@@ -59,8 +59,7 @@ def fit(module, folder, task, callbacks=()):
         trainer.fit(module, loader)
 
 
-@pytest.mark.parametrize("inner", [False, True], ids=["the module", "a network in it"])
-def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tmp_path, inner):
+def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tmp_path):
     test, plain, module = examples(60, 1), Module(), Module()
     torch.manual_seed(4)
     states, rows = course(
@@ -69,16 +68,9 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
     draws = torch.rand(3)
 
     torch.manual_seed(4)
-    callback = ForgettingProbe(
-        Recorder(tmp_path / "rec", module.net if inner else module, test, TASKS)
-    )
+    callback = ForgettingProbe(Recorder(tmp_path / "rec", module.net, test, TASKS))
     for task in TASKS:
         fit(module, tmp_path, task, [callback])
     assert torch.equal(draws, torch.rand(3))
     assert same_state(plain.state_dict(), module.state_dict())
-
-    def build():
-        own = Module(5)
-        return own.net if inner else own, own.net
-
-    assert_recorded(callback.recorder, tmp_path / "rec", rows, states, build)
+    assert_recorded(callback.recorder, tmp_path / "rec", rows, states, lambda: network(5))

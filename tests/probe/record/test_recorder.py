@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-import subprocess
-import sys
-from pathlib import Path
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -149,25 +148,15 @@ def test_runs_share_a_folder_and_orders_are_numbers_into_the_first(tmp_path):
     assert torch.equal(test.x, examples(60, 1).x)
 
 
-ONE = """
-import sys, torch
-from tests.probe.record.tiny import TASKS, examples, network
-from probe.record.recorder import Recorder
-torch.set_num_threads(1)
-seed = int(sys.argv[2])
-data, test = examples(), examples(60, 1)
-rec = Recorder(sys.argv[1], network(seed), test, TASKS, seed=seed, train=data)
-for learned in range(4):
-    rec.after_task(learned)
-"""
+def record_alone(folder, seed):
+    torch.set_num_threads(1)
+    recorded(folder, seed=seed, train=examples())
 
 
 @pytest.mark.slow
 def test_processes_share_a_folder(tmp_path):
-    root = Path(__file__).parents[3]
-    call = (sys.executable, "-c", ONE, str(tmp_path))
-    workers = [subprocess.Popen([*call, str(seed)], cwd=root) for seed in range(2)]
-    assert [worker.wait() for worker in workers] == [0, 0]
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        list(pool.map(record_alone, [tmp_path, tmp_path], [0, 1]))
     found = read_recording(tmp_path)
     assert [run.seed for run in found.R] == [0, 1]
     assert all(np.isfinite(R.values).all() for R in found.R.values())

@@ -79,13 +79,10 @@ def course(model, fit, row, tasks=TASKS):
 
 
 def assert_recorded(recorder, folder, rows, states, build):
-    """Check R, and that the kept networks have these states: rows from 0, states from 1 task on.
-
-    build: makes a network, and a module in it to which the state dicts belong.
-    """
+    """Check R, and that the kept networks have these states: rows from 0, states from 1 task on."""
     np.testing.assert_array_equal(recorder.R.values, rows)
     files = read_recording(folder).checkpoints.runs[recorder.run]
     for learned, state in enumerate(states, 1):
-        whole, inner = build()
-        fit_state(whole, load_state(files[learned]), "own")
-        assert same_state(inner.state_dict(), state)
+        model = build()
+        fit_state(model, load_state(files[learned]), "own")
+        assert same_state(model.state_dict(), state)

@@ -6,7 +6,6 @@ from math import log2
 import numpy as np
 import pytest
 
-from probe.errors import InputError
 from probe.redundancy.fcbf import non_redundant, relevance, symmetric_uncertainty
 
 
@@ -61,10 +60,3 @@ def test_fcbf_is_the_plain_loop(seed, threshold):
     selected = non_redundant(codes, labels, threshold)
     assert selected == plain_fcbf(codes, labels, threshold)
     assert 1 < len(selected) < 14
-
-
-def test_what_is_not_in_bins_and_labels_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match=r"bins as whole numbers from 0, \(N, D\), got"):
-        symmetric_uncertainty(np.array([[-1, 0]]))
-    with pytest.raises(InputError, match="got 2 labels for 3 examples"):
-        non_redundant(np.zeros((3, 1), int), np.array([0, 1]))

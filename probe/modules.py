@@ -151,11 +151,8 @@ def forget(model: nn.Module) -> None:
     own = [module for module in model.modules() if type(module).train is not nn.Module.train]
     for module in own:
         if not module.training:
-            before = [(part, part.training) for part in module.modules()]
-            module.train(True)
-            module.train(False)
-            for part, flag in before:
-                part.training = flag
+            with mode(module, training=True):
+                pass
 
 
 def copied(model: nn.Module) -> nn.Module:

@@ -185,9 +185,5 @@ def marks_of(what: object) -> tuple[Own, ...]:
 
 def marked_in(names: Mapping[str, object]) -> Iterator[Own]:
     """Yield every mark in a module's names once; what it imported is among them."""
-    seen: set[int] = set()
-    for value in list(names.values()):
-        for own in marks_of(value):
-            if id(own) not in seen:
-                seen.add(id(own))
-                yield own
+    found = {id(own): own for value in list(names.values()) for own in marks_of(value)}
+    yield from found.values()

@@ -110,7 +110,7 @@ def keys_at(kind: Any, path: Sequence[str | int]) -> list[str]:
 
 def _within(kind: Any, part: str | int) -> Iterator[Any]:
     """Yield the annotations at a part of a path: of a field, an entry, or a union's tag."""
-    for each in [kind] if _is_plain(kind) else get_args(kind):  # the alternatives of a union
+    for each in get_args(kind) if get_origin(kind) in _UNIONS else (kind,):
         tags = [tag.tag for tag in get_args(each)[1:] if isinstance(tag, Tag)]
         if part in tags:
             yield get_args(each)[0]
@@ -118,24 +118,19 @@ def _within(kind: Any, part: str | int) -> Iterator[Any]:
         for plain in _plain(each):
             if part in _fields(plain):
                 yield _fields(plain)[str(part)].annotation
-            # Of a table its values, of a list its entries.
-            elif get_origin(plain) is not None:
-                yield from (
-                    get_args(plain)[-2:] if get_origin(plain) is tuple else get_args(plain)[-1:]
-                )
+            else:
+                yield from get_args(plain)  # the keys and values of a table, the entries of a list
 
 
-def _plain(kind: Any) -> list[Any]:
-    """Return the plain types of an annotation, without unions and metadata."""
+def _plain(kind: Any) -> Iterator[Any]:
+    """Yield the plain types of an annotation, without unions and metadata."""
     if get_origin(kind) is Annotated:
-        return _plain(get_args(kind)[0])
-    if _is_plain(kind):
-        return [kind]
-    return [plain for each in get_args(kind) for plain in _plain(each)]
-
-
-def _is_plain(kind: Any) -> bool:
-    return get_origin(kind) not in (Union, UnionType)
+        yield from _plain(get_args(kind)[0])
+    elif get_origin(kind) in _UNIONS:
+        for each in get_args(kind):
+            yield from _plain(each)
+    else:
+        yield kind
 
 
 def _fields(kind: Any) -> Mapping[str, Any]:
@@ -194,6 +189,7 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
+_UNIONS = (Union, UnionType)
 _FEW = 8  # keys of a table that are listed
 _LONGEST = 60  # characters of a value that are shown
 

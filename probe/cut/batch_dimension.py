@@ -66,6 +66,14 @@ class BatchedShape:
         growing = [dim for dim, per in enumerate(self.per) if per]
         return growing[0] if len(growing) == 1 else None
 
+    @property
+    def example(self) -> tuple[int, ...]:
+        """The shape of one example's entries, all of it where no single dimension grows."""
+        if self.dim is None:
+            return self.seen.shape
+        rest = (*self.seen.shape[: self.dim], *self.seen.shape[self.dim + 1 :])
+        return rest if self.per[self.dim] == 1 else (self.per[self.dim], *rest)
+
     def at(self, batch: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return shape and strides for a batch of that size, dense, dimensions ordered as here.
 

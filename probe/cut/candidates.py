@@ -96,11 +96,12 @@ def _features(seen: Trace) -> Iterator[Feature]:
 
 def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
     seen = feature.trace
+    shape = seen.shapes.get(feature.visit.names[0])
     kept = {} if isinstance(plan, str) else {name: plan.shapes[name].seen for name in plan.kept}
     return Candidate(
         feature=feature.name,
         kind=type(seen.model.get_submodule(feature.module)).__name__,
-        shape=_shape(feature),
+        shape=feature.visit.metadata[0].shape if shape is None else shape.example,
         tensors=len(feature.visit.names),
         values=len(kept),
         bytes=sum(kept[name].bytes // seen.sizes[0] for name in kept if not of_input(name)),
@@ -109,17 +110,6 @@ def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate
         slow=plan if isinstance(plan, str) else "",
         suggested=chosen,
     )
-
-
-def _shape(feature: Feature) -> tuple[int, ...]:
-    """Return the shape of one example's value, all of it if no single dimension is the batch's."""
-    whole = feature.visit.metadata[0].shape
-    batched = feature.trace.shapes.get(feature.visit.names[0])
-    if batched is None or batched.dim is None:
-        return whole
-    per = batched.per[batched.dim]
-    rest = tuple(size for dim, size in enumerate(whole) if dim != batched.dim)
-    return rest if per == 1 else (per, *rest)
 
 
 def _parameters(seen: Trace, names: frozenset[str]) -> int:

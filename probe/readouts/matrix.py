@@ -136,12 +136,10 @@ class _Reading:
 
 def _of_one_example(shape: BatchedShape) -> tuple[int, ...]:
     """Return the shape of one example's value; what (k B, T, D) holds of it is (k T, D)."""
-    dim = shape.dim or 0
-    rest = tuple(size for at, size in enumerate(shape.seen.shape) if at != dim)
-    per = shape.per[dim]
-    if per == 1:
-        return rest
-    return (per * rest[0], rest[1]) if len(rest) == 2 else (per, *rest)
+    one = shape.example
+    if len(one) == len(shape.seen.shape) == 3:
+        return (one[0] * one[1], one[2])
+    return one
 
 
 def _groups(

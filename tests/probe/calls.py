@@ -39,17 +39,6 @@ class Two(nn.Module):
         return self.out((self.a(left) + self.b(right)).relu())
 
 
-class Named(nn.Module):
-    """A model that returns more than its logits."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.net = net()
-
-    def forward(self, x: Tensor) -> dict[str, Tensor]:
-        return {"scores": self.net(x), "x": x}
-
-
 def normed() -> nn.Sequential:
     return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
 

@@ -80,5 +80,3 @@ def test_a_rate_that_depends_on_the_length_is_refused(changes) -> None:
     with pytest.raises(InputError, match="a schedule or warm-up that depends on its length"):
         RetrainSettings(recipe=recipe(**changes), multiples=(1, 2))
     assert RetrainSettings(recipe=recipe(**changes), multiples=(3,)).multiples == (3,)
-    steady = recipe(weight_decay=0.1, clip_norm=1.0)
-    assert RetrainSettings(recipe=steady, multiples=(1, 2)).multiples == (1, 2)

@@ -20,13 +20,9 @@ TASKS = [[0, 1], [2]]
 RECIPE = Recipe(epochs=40, batch_size=16, learning_rate=0.02)
 
 
-def three_classes(n: int = 96) -> Examples:
-    """Three clouds that any network tells apart."""
-    y = torch.arange(n) % 3
-    return Examples(functional.one_hot(y, 6) * 3 + torch.randn(n, 6, generator=stream(0)), y)
-
-
-DATA = three_classes()
+Y = torch.arange(96) % 3
+DATA = Examples(functional.one_hot(Y, 6) * 3 + torch.randn(96, 6, generator=stream(0)), Y)
+"""Three clouds that any network tells apart."""
 
 
 def made(run: Callable[[Any, Tensor], Any], layers: Mapping[str, Layer] = ABC) -> nn.Module:
@@ -83,13 +79,9 @@ def test_a_head_that_nothing_trains_is_noted_downstream_of_the_last_feature_alon
     assert "its score is that of the model as it is" in note
 
 
-def of(data: Examples, *classes: int) -> Examples:
-    return data.take(torch.isin(data.y, torch.tensor(classes)).nonzero().flatten())
-
-
 def test_a_constant_prediction() -> None:
     """Nobody learns anything else from examples of one class."""
-    result = retrained(made(plain), "a", "b", train=of(DATA, 1))
+    result = retrained(made(plain), "a", "b", train=DATA.of_classes([1]))
     lacking, constant = result.notes
     assert constant == "a, b: it predicts class 1 for every test example"
     assert lacking.startswith("classes 0, 2 have no training examples")

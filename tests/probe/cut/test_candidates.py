@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from probe.cut.candidates import candidates
 from probe.cut.cuts import split
 from probe.cut.model_call import tensors_of
 from probe.errors import InputError
+from probe.modules import tap
 from probe.seeding import global_stream, stream
 from scenarios.networks import ARCHITECTURES
 from tests.laws.zoo.specimens import SPECIMENS, specimen
@@ -25,15 +27,10 @@ SMALL = [name for name in SPECIMENS if name != "reduced_resnet18"]
 
 def runs(model: nn.Module, x: Tensor) -> tuple[list[tuple[str, Tensor]], Tensor]:
     """Run a model in eval mode; return its modules' outputs as they finish, and its own."""
-    seen: list[tuple[str, Tensor]] = []
-    handles = [
-        module.register_forward_hook(lambda m, i, o, name=name: seen.append((name, o)))
-        for name, module in model.named_modules()
-        if name
-    ]
-    output = model.eval()(x)
-    for handle in handles:
-        handle.remove()
+    seen: list[tuple[str, Any]] = []
+    names = [name for name, _ in model.named_modules() if name]
+    with tap(model.eval(), names, lambda name, output: seen.append((name, output))):
+        output = model(x)
     times = Counter(name for name, _ in seen)
     before: Counter[str] = Counter()
     found = []

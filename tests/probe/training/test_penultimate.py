@@ -23,7 +23,6 @@ def images(*shape: int) -> Tensor:
     [
         nn.Identity(),
         nn.Flatten(),
-        nn.Dropout(0.5),
         nn.LogSoftmax(dim=1),
         nn.ReLU(inplace=True),
         nn.BatchNorm1d(4),

@@ -35,10 +35,10 @@ def diverging(folder: Path) -> Path:
     return study
 
 
-def test_jobs_that_diverge(tmp_path: Path, probe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("undrawn")
+def test_jobs_that_diverge(tmp_path: Path, probe: Any) -> None:
     """The others' rows are those of a study in which nothing diverges, also when tried again."""
     study, out = diverging(tmp_path), tmp_path / "run"
-    monkeypatch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
     for _ in range(2):
         code, said, error = probe(f"run {study} --out {out} --executor inline")
         assert (code, error) == (1, "")

@@ -60,9 +60,9 @@ class GivenOrigin:
                 )
             yield
 
-    def plan(self, device: torch.device) -> Plan:
-        """Return the plan; every file is read for it, and tried on the network."""
-        return self._request(device, partial(tracked, label="reading checkpoints")).given().plan
+    def given(self, device: torch.device) -> GivenNetworks:
+        """Return the networks with their plan; every file is read for it, and tried."""
+        return self._request(device, partial(tracked, label="reading checkpoints")).given()
 
     def source(self, plan: Plan, device: torch.device) -> GivenNetworks:
         """Return the networks, with the data on a device; raises InputError for other data."""
@@ -75,10 +75,6 @@ class GivenOrigin:
         return GivenNetworks(
             plan=plan, weights=asked.networks, model=asked.model, scenario=asked.scenario
         )
-
-    def sizes(self, device: torch.device) -> list[int]:
-        """Return the number of training examples of each task."""
-        return [len(task.train) for task in self._request(device).scenario.tasks]
 
     def caches(self, plan: Plan, cache: CacheSettings) -> dict[str, tuple[Allocation, ...]]:
         """Return where jobs keep their features' values, for the network."""

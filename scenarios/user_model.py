@@ -137,6 +137,5 @@ def build_model(target: str, factory: Callable[[], object]) -> nn.Module:
             f"{target}() raised {described(error)}: give a callable that needs no arguments"
         ) from error
     if not isinstance(model, nn.Module):
-        kind = type(model).__name__
-        raise InputError(f"{target}() returned {kind}, expected a torch.nn.Module")
+        raise InputError(f"{target}() returned {type(model).__name__}, expected a torch.nn.Module")
     return model

@@ -133,12 +133,10 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
     """
     given = [_read(text, integers) for text in texts]
     named = [name for name, *_ in given if name]
-    if named and len(named) < len(given):
+    if named and len(set(named)) < len(given):
         raise InputError(
-            f"--input is given with a name ({named[0]}) and without one: name all inputs, or none"
+            f"--input expects a name of its own for each input, or no names, got {', '.join(texts)}"
         )
-    if twice := next((name for name in named if named.count(name) > 1), None):
-        raise InputError(f"--input names {twice!r} twice: give each input a name of its own")
     if sum(prod(sizes) for _, sizes, _ in given) > _LARGEST:
         raise InputError(
             f"--input expects a shape of at most {_LARGEST // _EXAMPLES:,} values, got "

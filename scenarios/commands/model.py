@@ -69,9 +69,11 @@ def probe_model(target: str, options: ModelOptions) -> bool:
 
 
 def _begun(origin: GivenOrigin, device: torch.device) -> Begun:
-    plan = origin.plan(device)
-    caches, sizes = partial(origin.caches, plan), origin.sizes(device)
-    return Begun(plan=plan, origin=origin, caches=caches, sizes=sizes)
+    given = origin.given(device)
+    sizes = [len(task.train) for task in given.scenario.tasks]
+    return Begun(
+        plan=given.plan, origin=origin, caches=partial(origin.caches, given.plan), sizes=sizes
+    )
 
 
 def _reading(options: ModelOptions) -> ForeignRuns | None:

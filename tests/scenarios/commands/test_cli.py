@@ -36,12 +36,6 @@ def figures(cwd):
     return drawn
 
 
-@pytest.fixture
-def undrawn(monkeypatch):
-    """Leave the figures out, which take longer than the study."""
-    monkeypatch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
-
-
 @pytest.mark.parametrize(
     ("epochs", "reason"),
     [

@@ -14,13 +14,8 @@ import pytest
 from scenarios.study.source import check_study, read_study
 
 Call = Callable[[str], tuple[int, str, str]]
+pytestmark = pytest.mark.usefixtures("undrawn")
 FEW = "--epochs 1 --seeds 1 --train-limit 4 --learners finetune --workers 1"
-
-
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave figures out, which take longer than these studies."""
-    monkeypatch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
 
 
 def features(run: Path) -> set[str]:

@@ -1,9 +1,10 @@
-"""`probe run` prints the plan before a study, and Kemker's table after it."""
+"""Output of `probe run`: the plan of cached activations before a study, Kemker's table after it."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from torch import Tensor, nn
 
 from probe.byte_sizes import show_size
 from tests.bad_input.making import study
+from tests.scenarios.tiny_run import Tiny
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("kind", "trains"), [("split", True), ("incremental", False)])
 def test_kemkers_omegas_and_a_plan_without_the_examples_of_what_cannot_be_trained(
     kind: str, trains: bool, cwd: Path, probe: Any, monkeypatch: pytest.MonkeyPatch
@@ -25,10 +28,27 @@ def test_kemkers_omegas_and_a_plan_without_the_examples_of_what_cannot_be_traine
         return nn.Sequential(OrderedDict(hidden1=first, hidden2=nn.ReLU(), output=last))
 
     monkeypatch.setattr("scenarios.study.learned.network_for", tailed)
-    monkeypatch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
     changes = {"scenario.kind": f'"{kind}"', "network.features": '["hidden1"]'}
     (cwd / "tiny.toml").write_text(study(changes))
     code, out, _ = probe("run tiny.toml --workers 1 --learners finetune")
     assert code == 0
     assert f"hidden1: {show_size((50 * trains + 360) * 10 * 4)}, in memory" in out
     assert ("Omegas" in out) == (kind == "incremental")
+
+
+def test_the_tables_do_not_depend_on_where_values_live(
+    fresh: Tiny, finished_study: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first layer gives 256 floats for each of 40 + 50 examples."""
+    for disk, where in ((10**9, "memory-mapped"), (0, "recomputed")):
+        free = SimpleNamespace(free=disk)
+        monkeypatch.setattr("shutil.disk_usage", lambda folder, free=free: free)
+        own = Tiny(fresh.folder.with_name(where))
+        assert f"hidden1: 92.2 KB, {where}" in own.run(cache_budget="1000")
+        assert not (own.root / "scratch").exists()
+        assert own.tables() == finished_study.tables()
+
+
+def test_workers_share_the_budget(fresh: Tiny) -> None:
+    said = fresh.run(executor="pool", workers=2, cache_budget="500000", dry_run=True)
+    assert "at most 250.0 KB in memory per worker" in said

@@ -1,0 +1,9 @@
+"""What tests of commands share."""
+
+import pytest
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the figures out, which take longer than the studies."""
+    monkeypatch.setattr("scenarios.commands.run.build", lambda *_, **__: [])

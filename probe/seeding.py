@@ -72,7 +72,9 @@ def python_draws() -> Callable[[], bool]:
     """Return a function that tells whether `random` or numpy have been drawn from since."""
 
     def states() -> object:
-        return random.getstate(), repr(np.random.get_state(legacy=False))  # noqa: NPY002
+        state = np.random.get_state(legacy=False)  # noqa: NPY002
+        values = [*state.pop("state").values(), *state.values()]
+        return random.getstate(), [x.tobytes() if isinstance(x, np.ndarray) else x for x in values]
 
     before = states()
     return lambda: states() != before

@@ -33,7 +33,7 @@ test-all: $(VENV)/installed-dev
 # below numpy 2 bytes overflow in the bins of features, matplotlib 3.9 draws the same figure in
 # other bytes, rich 14.2 prints empty lines into files, and typer 0.28 words its errors otherwise.
 LOWEST_TESTS := \
-	tests/probe/cut/test_split.py \
+	tests/probe/cut/test_cuts.py \
 	tests/probe/training/test_fitting.py \
 	tests/probe/redundancy \
 	tests/figures/kinds/test_values.py \

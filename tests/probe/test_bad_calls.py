@@ -40,6 +40,11 @@ def whole_number() -> nn.Module:
     return model
 
 
+def twice() -> nn.Module:
+    layer = nn.Linear(4, 4)
+    return nn.Sequential(layer, layer, nn.Linear(4, 2))
+
+
 def in_inference_mode() -> None:
     with torch.inference_mode():
         retrained()
@@ -94,6 +99,10 @@ CASES: dict[str, Case] = {
     "classes out of range": (lambda: retrained(classes=[0, 7]), "names outputs [7]"),
     "classes by name": (lambda: retrained(classes=["a", "b"]), "as range(2), got ['a', 'b']"),
     "one class for two": (lambda: retrained(classes=[0, 0]), "a different one for each of the 2"),
+    "a layer that runs twice": (lambda: retrained(twice(), ["0"]), "name the call, 0#1 to 0#2"),
+    "a third call": (lambda: retrained(twice(), ["0#3"]), "unknown call of '0' '3'"),
+    "an unknown layer": (lambda: retrained(features=["11"]), "feature '11': did you mean '1'"),
+    "a tuple": (lambda: retrained(nn.Sequential(net(), nn.LSTM(2, 2)), ["0"]), "returns tuple"),
     "a task without classes": (lambda: retrained(tasks=[[0], [1], []]), "tasks [3] of 3"),
     "half a class": (lambda: retrained(tasks=[[0], [1.5]]), "got [[0], [1.5]]"),
     "no features": (lambda: retrained(features=[]), "name at least one layer"),

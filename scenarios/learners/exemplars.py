@@ -96,5 +96,5 @@ class Exemplars:
         self._of_class = {}
         if "memory.x" in state:
             kept = Examples(state["memory.x"], state["memory.y"])
-            for label in dict.fromkeys(kept.y.tolist()):
-                self._of_class[label] = kept.of_classes([label])
+            labels = dict.fromkeys(kept.y.tolist())
+            self._of_class = {label: kept.of_classes([label]) for label in labels}

@@ -63,10 +63,10 @@ class Cumulative(FullRehearsalLearner):
         super().__init__(model, recipe, settings, seed)
         self._first = {name: each.detach().clone() for name, each in named_state(model).items()}
 
+    @torch.no_grad()
     def begin(self, task: Task) -> None:
-        with torch.no_grad():
-            for name, own in named_state(self.model).items():
-                own.copy_(self._first[name])
+        for name, own in named_state(self.model).items():
+            own.copy_(self._first[name])
 
     def examples(self, task: Task) -> Examples:
         return join([*self.past, task.train])

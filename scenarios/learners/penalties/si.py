@@ -30,12 +30,10 @@ class PathIntegralLearner(PenalizedLearner):
     def begin(self, task: Task) -> None:
         super().begin(task)
         self._trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
-        self._start, self._before = (
-            {n: p.detach().clone() for n, p in self._trained.items()} for _ in range(2)
-        )
-        self._gradient, self.drop = (
-            {n: torch.zeros_like(p) for n, p in self._before.items()} for _ in range(2)
-        )
+        self._before = {n: p.detach().clone() for n, p in self._trained.items()}
+        self._start = {n: before.clone() for n, before in self._before.items()}
+        self._gradient = {n: torch.zeros_like(before) for n, before in self._before.items()}
+        self.drop = {n: torch.zeros_like(before) for n, before in self._before.items()}
 
     @torch.no_grad()
     def after_backward(self, model: nn.Module) -> None:

@@ -71,9 +71,8 @@ def probe_model(target: str, options: ModelOptions) -> bool:
 def _begun(origin: GivenOrigin, device: torch.device) -> Begun:
     given = origin.given(device)
     sizes = [len(task.train) for task in given.scenario.tasks]
-    return Begun(
-        plan=given.plan, origin=origin, caches=partial(origin.caches, given.plan), sizes=sizes
-    )
+    caches = partial(origin.caches, given.plan)
+    return Begun(plan=given.plan, origin=origin, caches=caches, sizes=sizes)
 
 
 def _reading(options: ModelOptions) -> ForeignRuns | None:

@@ -2,14 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from figures.tables import continual
 from probe.tables.rows import SummaryRow
 
 
-@dataclass(frozen=True, kw_only=True)
-class Architecture:
+class Architecture(NamedTuple):
     """An architecture, and the learners that train networks of it.
 
     features: names by depth, in order of depth; learners: in the order of the table.
@@ -34,17 +33,14 @@ def architectures(summary: Sequence[SummaryRow]) -> list[Architecture]:
         agreeing = (each for each in found if _agree(each.features, own[name]))
         one = next(agreeing, None)
         if one is None:
-            one = Architecture(features={}, learners=[])
+            one = Architecture({}, [])
             found.append(one)
         one.features.update(own[name])
         one.learners.append(name)
     order = continual(summary)
     ordered = [
-        Architecture(
-            features=dict(sorted(one.features.items())),
-            learners=[name for name in order if name in one.learners],
-        )
-        for one in found
+        Architecture(dict(sorted(features.items())), [name for name in order if name in learners])
+        for features, learners in found
     ]
     # Features of Offline alone are of no continual learner.
     trained = [one for one in ordered if one.learners]

@@ -8,6 +8,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.text import Text
 
 SHADES = "magma_r"
 """The colors from 0 to the top: perceptually uniform, and told apart by color-blind readers."""
@@ -48,20 +49,21 @@ def draw_cells(axes: Axes, cells: Sequence[Cell], *, top: float, texts: bool) ->
     _hatch(axes, [cell for cell in cells if cell.hatched])
     shades = mesh.to_rgba(values)
     for (cell, (left, right, value)), color in zip(parts, shades, strict=True) if texts else ():
-        axes.text(
-            (left + right) / 2,
-            cell.y + 0.5,
-            # Rounded to a whole number: of a float, -0.2 would be -0.
-            str(round(value)),
-            color=ink(color),
-            size=digits_size(),
-            ha="center",
-            va="center_baseline",
+        # Rounded to a whole number: of a float, -0.2 would be -0.
+        number = write(axes, (left + right) / 2, cell.y + 0.5, str(round(value)), color)
+        number.set_verticalalignment("center_baseline")
+        if cell.hatched:
             # No hatching under a number.
-            bbox={"facecolor": color, "linewidth": 0, "pad": 0.6} if cell.hatched else None,
-            in_layout=False,  # it lies within the panel, which is much to find out
-        )
+            number.set_bbox({"facecolor": color, "linewidth": 0, "pad": 0.6})
     return mesh
+
+
+def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -> Text:
+    """Write a number into the middle of a cell of that color, black or white."""
+    size, ground = digits_size(), ink(color)
+    text = axes.text(x, y, number, color=ground, size=size, ha="center", va="center")
+    text.set_in_layout(False)  # it lies within the panel, which is much to find out
+    return text
 
 
 def digits_size() -> float:

@@ -1,13 +1,11 @@
 """Grids of panels, the texts along their axes, and the layout of a figure before it is drawn."""
 
 import math
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable
 from textwrap import fill
 from typing import Any
 
 import matplotlib
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -76,26 +74,3 @@ def ticks(first: int, last: int) -> list[int]:
     steps = (step * 10**power for power in range(9) for step in (2, 5, 10))
     step = next(step for step in steps if span / step <= 6)
     return [first, *range(first - first % step + step, last + 1, step)]
-
-
-def name_ticks(
-    figure: Figure,
-    axes: Axes,
-    x: Sequence[float],
-    names: Sequence[str],
-    *,
-    upright: bool = False,
-) -> None:
-    """Write names below the x axis, at x; turn them if they would touch. "" = a tick alone.
-
-    upright: turn them as many names are turned, however few they are.
-    """
-    axes.set_xticks(list(x), list(names))
-    arrange(figure)
-    labels = [label for label in axes.get_xticklabels() if label.get_text()]
-    boxes = [label.get_window_extent() for label in labels]
-    gap = figure.dpi / 18  # 4 points
-    if any(left.x1 + gap > right.x0 for left, right in pairwise(boxes)):
-        rotation, va = (90, "center") if upright or len(names) > 16 else (40, "top")
-        for label in labels:
-            label.set(rotation=rotation, rotation_mode="anchor", ha="right", va=va)

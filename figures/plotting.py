@@ -108,7 +108,8 @@ def _drawn(
     page = Page(options=options, every=every)
     if ax is not None:
         page = GivenAxes(options=options, every=every, axes=ax, kind=kind)
-    figure = module.draw(drawn, page)
+    with page.style():
+        figure = module.draw(drawn, page)
     if figure is None:
         raise _nothing(kind, drawn)
     return figure, module.caption(drawn, page)

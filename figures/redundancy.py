@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from figures import labels, layout, style
-from figures.pages.page import HOUSE
+from figures.pages.page import Page
 from probe.redundancy.table import Redundancy
 
 MOST_ACROSS = 3
@@ -37,14 +37,15 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
         f"{gap}({100 * len(table.selected) / len(table.bins):.1f} %)"
         for table in tables
     ]
-    figure, grid = HOUSE.panels(titles, MOST_ACROSS, share_y=False, fold=False)
-    figure.set_layout_engine("constrained", hspace=0.06)
+    page = Page()
+    grid = page.panels(titles, MOST_ACROSS, share_y=False, fold=False)
+    page.figure.set_layout_engine("constrained", hspace=0.06)
     for axes, table in zip(grid, tables, strict=True):
         image = _heat_map(axes, table)
     label = f"Symmetric uncertainty ({', '.join(methods)})"
     size = (side * columns, side * len(grid) / columns)
-    HOUSE.color_bar(figure, grid, image, label, [0, 0.05, 0.2, 0.5, 1], size)
-    return HOUSE.fit(figure, grid, ("Feature", "Feature"), height=side, width=side)
+    page.color_bar(grid, image, label, [0, 0.05, 0.2, 0.5, 1], size)
+    return page.fit(grid, ("Feature", "Feature"), height=side, width=side)
 
 
 def _heat_map(axes: Axes, table: Redundancy) -> AxesImage:

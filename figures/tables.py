@@ -171,8 +171,7 @@ def _plain(rows: Sequence[Any]) -> list[Any]:
     named = attrgetter(*texts)
 
     def plainly(row: Any) -> Any:
-        cells: dict[str, Any] = {name: plain(getattr(row, name)) for name in texts}
-        return replace(row, **cells)
+        return replace(row, **dict(zip(texts, map(plain, named(row)), strict=True)))
 
     return [plainly(row) if "$" in "".join(named(row)) else row for row in rows]
 

@@ -1,6 +1,5 @@
 """The three programs of docs/examples, small: a training, `probe model`, and what comes out."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -19,30 +18,24 @@ FILES = "--checkpoints 'ckpt/seed{seed}-task{task}.pt' --offline 'ckpt/offline-{
 
 @pytest.fixture
 def programs(cwd, monkeypatch):
-    """Return what trains by one of the programs, in a folder of its own with all of them."""
+    """Return a function that runs one of the programs, in a new folder with all of them."""
     monkeypatch.delenv("MNIST", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     for path in EXAMPLES.glob("*.py"):
         shutil.copy(path, cwd)
-    yield lambda name, *flags: _run(cwd, name, *flags)
+
+    def run(*line):
+        done = subprocess.run([sys.executable, *line], cwd=cwd, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+    yield run
     # The next test has another folder with modules of the same names.
     for path in EXAMPLES.glob("*.py"):
         sys.modules.pop(path.stem, None)
 
 
-def _run(folder, name, *flags):
-    done = subprocess.run(
-        [sys.executable, name, *flags],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-
-
 def _layers(cwd, name, features):
-    """What was measured of a run directory: floor and ceiling of every layer but the output."""
+    """Check floor and ceiling of every layer but the output in a run directory; load it."""
     rows = read_table(cwd / "runs" / name / "layers.csv", LayerRow)
     found = {(row.readout, row.feature, row.quantity) for row in rows if row.place is None}
     wanted = {(readout, feature) for readout in ("retrain", "linear") for feature in features}

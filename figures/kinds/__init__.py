@@ -2,9 +2,8 @@
 
 A figure's module has
 
-- `draw(tables: Tables, page: Page) -> Figure | None`, decorated with `on_page`: None where there is
-  nothing to draw, and, if its legend tells learners apart, where there are too many of them
-  (`tables.crowded`);
+- `draw(tables: Tables, page: Page) -> Figure | None`: None where there is nothing to draw, and, if
+  its legend tells learners apart, where there are too many of them (`tables.crowded`);
 - `names(tables) -> list[str]`, the learners whose appearances it takes from the page;
 - `caption(tables, page) -> str`, a paragraph for a paper;
 - `NEEDS`, the least that there has to be, for messages;

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from figures import labels, layout, lines
 from figures.appearance import Appearances
 from figures.architectures import Architecture, architectures
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
 from probe.tables.rows import SummaryRow
@@ -33,7 +33,6 @@ def names(tables: Tables) -> list[str]:
     return continual(_f1(tables))
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per feature and in it one line per continual learner over T task positions.
 
@@ -53,7 +52,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     titles = [_titles(each) for each in drawn]
     most = page.across(4 if len(learners) <= MANY else 2)
     columns = _columns([len(each) for each in titles], most)
-    figure, blocks = page.blocks(titles, columns, wide=columns > 1)
+    blocks = page.blocks(titles, columns, wide=columns > 1)
     for each, block in zip(drawn, blocks, strict=True):
         for axes, depth in zip(block, each.features, strict=True):
             # Learners of another architecture have features of other names at the same depths.
@@ -63,12 +62,12 @@ def draw(tables: Tables, page: Page) -> Figure | None:
             who = labels.listed(looks[name].label for name in each.learners)
             block[0].set_ylabel(labels.folded(who, width=16))
     # One legend for all: a learner looks the same in each panel.
-    page.legend(figure, [looks[name] for name in learners], labels.over_seeds(f1))
+    page.legend([looks[name] for name in learners], labels.over_seeds(f1))
     sides = ("Task position in the executed order", "F1 of the task (%)")
-    return page.fit(figure, [axes for block in blocks for axes in block], sides, height=1.3)
+    return page.fit([axes for block in blocks for axes in block], sides, height=1.3)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     f1 = _f1(tables)
     return page.caption(

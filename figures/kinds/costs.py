@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from figures import labels, lines
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
 from probe.tables.summary import training_seconds
@@ -31,7 +31,6 @@ def names(tables: Tables) -> list[str]:
     return [name for name in _accuracy(tables)[2] if all(name in each for each in costs)]
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one marker per continual learner, against its size in one panel, its time in another.
 
@@ -48,7 +47,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         return None
     appearances = page.looks(learners)
     drawn = [accuracy[name] for name in learners]
-    figure, grid = page.panels([""] * len(spent), most=2)
+    grid = page.panels([""] * len(spent), most=2)
     for axes, (name, costs) in zip(grid, spent.items(), strict=True):
         for learner in learners:
             point, own = [costs[learner]], appearances[learner]
@@ -57,11 +56,11 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         axes.set_xlabel(name)
     # Both panels have the same learners: only those are drawn whose size and time are known.
     entries = [appearances[name] for name in learners]
-    page.legend(figure, entries, labels.over_seeds(drawn), joined=False)
-    return page.fit(figure, grid, ("", labels.with_head(label, drawn)), height=1.9)
+    page.legend(entries, labels.over_seeds(drawn), joined=False)
+    return page.fit(grid, ("", labels.with_head(label, drawn)), height=1.9)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     label, _, accuracy = _accuracy(tables)
     learners = names(tables)

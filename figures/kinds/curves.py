@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from figures import labels, layout
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
@@ -37,7 +37,6 @@ def names(tables: Tables) -> list[str]:
     return list(tables.matrices)
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per continual learner: accuracy against the number k of tasks learned.
 
@@ -49,16 +48,17 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     if not matrices:
         return None
     # Of the longest stream: a position has one color in all panels.
-    palette = colors(max(R.tasks for R in matrices.values()))
-    figure, grid = page.panels([page.label(name) for name in matrices], most=3)
+    T = max(R.tasks for R in matrices.values())
+    palette = matplotlib.colormaps["viridis"](np.linspace(0, 0.88, T))
+    grid = page.panels([page.label(name) for name in matrices], most=3)
     for axes, R in zip(grid, matrices.values(), strict=True):
         _plot_tasks(axes, R, palette)
-    _name_places(page, figure, grid, palette)
+    _name_places(page, grid, palette)
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
-    return page.fit(figure, grid, sides, height=1.45)
+    return page.fit(grid, sides, height=1.45)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     return page.caption(
         tables,
@@ -68,11 +68,6 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
         "from the dot on after; black is the average over the tasks learned so far",
         labels.averaged(tables.rows, "All"),
     )
-
-
-def colors(tasks: int) -> NDArray[np.float64]:
-    """Return a color per task position, (T, 4) RGBA in [0, 1], from dark to light."""
-    return matplotlib.colormaps["viridis"](np.linspace(0, 0.88, tasks))
 
 
 def _plot_tasks(axes: Axes, R: AccuracyMatrix, palette: NDArray[np.float64]) -> None:
@@ -99,9 +94,7 @@ def seen_average(R: AccuracyMatrix) -> NDArray[np.float64]:
     return np.array([R.values[k, :k].mean() for k in range(1, R.tasks + 1)])
 
 
-def _name_places(
-    page: Page, figure: Figure, grid: list[Axes], palette: NDArray[np.float64]
-) -> None:
+def _name_places(page: Page, grid: list[Axes], palette: NDArray[np.float64]) -> None:
     """Explain the colors of task positions, in a legend or, of many, by a color bar.
 
     palette: (T, 4).
@@ -114,7 +107,7 @@ def _name_places(
             Line2D([], [], color=color, marker="o", ms=3.4, label=str(place))
             for place, color in enumerate(palette, start=1)
         ]
-        page.legend_right(figure, [*places, average], title)
+        page.legend_right([*places, average], title)
     else:
-        page.color_steps(figure, grid, palette, title)
-        page.legend(figure, [average])
+        page.color_steps(grid, palette, title)
+        page.legend([average])

@@ -15,15 +15,16 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from figures import labels, layout, lines
+from figures import labels, lines
 from figures.appearance import Appearances
 from figures.architectures import Architecture, architectures
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
 from probe.metrics.murata import RETRAIN
@@ -47,17 +48,38 @@ TABLES = ("summary", "learners", "layers", "starts")
 
 def names(tables: Tables) -> list[str]:
     """Return the learners with a PRA."""
-    return list(dict.fromkeys(row.learner for row in _drawn(tables)[0]))
+    return list(dict.fromkeys(row.learner for row in _study(tables).pra))
 
 
-def _drawn(tables: Tables) -> tuple[list[SummaryRow], list[Architecture], list[str]]:
-    """Return every PRA, the architectures that are drawn, and the learners that train these."""
+class _Study(NamedTuple):
+    """Measurements of a study.
+
+    pra: of all learners; drawn: the architectures with several features; learners: those that train
+    these; layers: see LayerTable; bars: the accuracies by whose intervals bars are drawn.
+    """
+
+    pra: list[SummaryRow]
+    drawn: list[Architecture]
+    learners: list[str]
+    layers: LayerTable
+    bars: list[LayerRow]
+
+
+def _study(tables: Tables) -> _Study:
     pra = [row for row in tables.summary if row.measure == "pra"]
     drawn = [each for each in architectures(pra) if len(each.features) > 1]
-    return pra, drawn, [name for name in continual(pra) if any(name in n.learners for n in drawn)]
+    learners = [name for name in continual(pra) if any(name in each.learners for each in drawn)]
+    layers: LayerTable = {}
+    for row in tables.layers:
+        # Of all tasks, with everything downstream of a feature retrained.
+        if row.readout in ("", RETRAIN) and row.place is None and not math.isnan(row.value):
+            layers.setdefault((row.learner, row.quantity), {})[row.feature] = row
+    bars = [row for name in learners for row in layers.get((name, "accuracy"), {}).values()]
+    # All bars of a figure are of one kind, or none could be read.
+    known = {row.learner for row in bars if not math.isnan(row.low)}
+    return _Study(pra, drawn, learners, layers, bars if known == set(learners) else [])
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one line per continual learner over L features, between floor and ceiling.
 
@@ -69,35 +91,33 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     panel, in which that line is still that of the study's network. Returns None without a continual
     learner, and where nothing but the output was measured.
     """
-    pra, drawn, learners = _drawn(tables)
+    study = _study(tables)
+    pra, drawn, learners, _, bars = study
     if tables.crowded or not drawn:
         return None
     looks = page.looks([*names(tables), *CONTROLS])
-    layers = _layers(tables)
-    bars = _with_intervals(layers, learners)
     wide = max(len(each.features) for each in drawn) > 8 or len(learners) > MANY
     alone = len(drawn) == 1
     titles = [labels.listed(looks[name].label for name in each.learners) for each in drawn]
-    figure, grid = page.panels([""] if alone else titles, most=4, wide=wide or not alone)
+    grid = page.panels([""] if alone else titles, most=4, wide=wide or not alone)
     keys: dict[str, Line2D] = {}
     for axes, each in zip(grid, drawn, strict=True):
-        keys |= _plot_controls(axes, looks, each, layers, pra, bands=bool(bars))
-        at = _plot_learners(axes, looks, each, pra, layers if bars else {})
+        keys |= _plot_controls(axes, looks, each, study)
+        at = _plot_learners(axes, looks, each, study)
         keys |= _mark_starts(axes, tables, at)
     said = labels.with_interval(bars) if bars else labels.over_seeds(pra)
-    page.legend(figure, [*(looks[name] for name in learners), *keys.values()], said)
+    page.legend([*(looks[name] for name in learners), *keys.values()], said)
     # After the legend, whose height has to be known before names can be seen to touch.
     for axes, each in zip(grid, drawn, strict=True):
         features = labels.shortened(list(each.features.values()))
-        layout.name_ticks(figure, axes, list(each.features), features)
+        page.name_ticks(axes, list(each.features), features)
     sides = ("Feature held fixed, by depth", "Partial Retrain Accuracy (%)")
-    return page.fit(figure, grid, sides, height=2.0 if alone else 1.7)
+    return page.fit(grid, sides, height=2.0 if alone else 1.7)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
-    pra, _, learners = _drawn(tables)
-    bars = _with_intervals(_layers(tables), learners)
+    pra, _, learners, _, bars = _study(tables)
     points = (
         f"{labels.means_are(bars)}; bars and bands are 95 % intervals, which cover seeds and the "
         f"finite test set"
@@ -135,36 +155,17 @@ def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:
         )
 
 
-def _layers(tables: Tables) -> LayerTable:
-    """Return the measurements of all tasks with everything downstream of a feature retrained."""
-    found: LayerTable = {}
-    for row in tables.layers:
-        if row.readout in ("", RETRAIN) and row.place is None and not math.isnan(row.value):
-            found.setdefault((row.learner, row.quantity), {})[row.feature] = row
-    return found
-
-
-def _with_intervals(layers: LayerTable, learners: Sequence[str]) -> list[LayerRow]:
-    """Return the accuracies with intervals for bars, none unless all learners have some."""
-    rows = [row for name in learners for row in layers.get((name, "accuracy"), {}).values()]
-    known = {row.learner for row in rows if not math.isnan(row.low)}
-    # All bars of a figure are of one kind, or none could be read.
-    return rows if known == set(learners) else []
-
-
 def _plot_learners(
-    axes: Axes, looks: Appearances, one: Architecture, pra: Sequence[SummaryRow], layers: LayerTable
+    axes: Axes, looks: Appearances, one: Architecture, study: _Study
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """Draw a line for each learner of an architecture, and return the points of its features.
-
-    layers: their intervals are the bars; none = standard deviations.
-    """
+    """Draw a line for each learner of an architecture, and return the points of its features."""
+    intervals = {(row.learner, row.feature): row for row in study.bars}
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for name, offset in zip(one.learners, lines.dodges(len(one.learners)), strict=True):
-        points = sorted((row for row in pra if row.learner == name), key=attrgetter("depth"))
-        x, own = [row.depth + offset for row in points], layers.get((name, "accuracy"), {})
-        known = [own.get(row.feature) for row in points]
-        ends = [(row.low, row.high) if row else (math.nan, math.nan) for row in known if layers]
+        points = sorted((row for row in study.pra if row.learner == name), key=attrgetter("depth"))
+        x = [row.depth + offset for row in points]
+        known = [intervals.get((name, row.feature)) for row in points]
+        ends = [(row.low, row.high) if row else (math.nan, math.nan) for row in known if intervals]
         # A bar and its middle come from one table.
         points = [
             replace(row, mean=measured.value) if measured else row
@@ -191,21 +192,12 @@ def _mark_starts(
 
 
 def _plot_controls(
-    axes: Axes,
-    looks: Appearances,
-    one: Architecture,
-    layers: LayerTable,
-    pra: Sequence[SummaryRow],
-    *,
-    bands: bool,
+    axes: Axes, looks: Appearances, one: Architecture, study: _Study
 ) -> dict[str, Line2D]:
-    """Draw the controls of an architecture; return the legend's entries by name.
-
-    bands: whether floor and ceiling have the band of their intervals.
-    """
+    """Draw the controls of an architecture; return the legend's entries by name."""
 
     def of_any_learner(quantity: str) -> list[LayerRow]:
-        tables = (layers.get((name, quantity), {}) for name in one.learners)
+        tables = (study.layers.get((name, quantity), {}) for name in one.learners)
         return sorted(next(filter(None, tables), {}).values(), key=attrgetter("depth"))
 
     found = {}
@@ -216,10 +208,11 @@ def _plot_controls(
                 [100 * getattr(row, end) for row in rows] for end in ("value", "low", "high")
             )
             (found[label],) = axes.plot(x, value, color=look.color, ls=look.line, label=label)
-            if bands:
+            if study.bars:
                 axes.fill_between(x, low, high, color=look.color, alpha=0.15, linewidth=0)
     # It has a row at the output at least; should there be others, the deepest is the model itself.
-    offline = max((r for r in pra if r.learner == OFFLINE), key=attrgetter("depth"), default=None)
+    alone = (row for row in study.pra if row.learner == OFFLINE)
+    offline = max(alone, key=attrgetter("depth"), default=None)
     if offline and _CONTROLS["ceiling"][1] not in found:
         look, mean, std = looks[OFFLINE], 100 * offline.mean, 100 * offline.std
         line = axes.axhline(mean, color=look.color, ls=look.line, label=look.label)

@@ -21,7 +21,7 @@ from matplotlib.patches import Patch, Rectangle
 from figures import labels, layout, style
 from figures.cells import draw_cells
 from figures.missing import GAP, READOUTS, Panel, missing_panels
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables
 from probe.tables.rows import LayerRow
 
@@ -41,7 +41,6 @@ def names(tables: Tables) -> list[str]:
     return list(dict.fromkeys(panel.learner for panel in missing_panels(tables)))
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one heat map per continual learner and readout: T positions (and all) by L layers.
 
@@ -55,7 +54,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     blocks = [own for name in READOUTS if (own := [p for p in panels if p.readout == name])]
     while not (size := _Size.of(page, blocks)).fits and len(blocks) > 1:
         blocks = blocks[:-1]
-    figure, grid = _grid(page, blocks, size)
+    grid = _grid(page, blocks, size)
     shown = [panel for block in blocks for panel in block]
     highest = max(value for panel in shown for cell in panel.cells for value in cell.values)
     top = max(10, 10 * math.ceil(highest / 10))
@@ -64,16 +63,16 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         _finish(axes, panel)
     # In a user's axes there is one of them.
     seen = [panel for axes, panel in zip(grid, shown, strict=True) if page.axes in (None, axes)]
-    _explain(page, figure, tables, seen)
-    _name_features(figure, grid, shown)
+    _explain(page, tables, seen)
+    _name_features(page, grid, shown)
     whole = (size.columns * size.wide, len(grid) / size.columns * size.high)
     label = "Missing: ceiling minus accuracy (points)"
-    page.color_bar(figure, grid, mesh, label, (0, top / 2, top), whole)
+    page.color_bar(grid, mesh, label, (0, top / 2, top), whole)
     sides = ("Layer, by depth", "Task position")
-    return page.fit(figure, grid, sides, height=size.high, width=size.wide)
+    return page.fit(grid, sides, height=size.high, width=size.wide)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     panels = missing_panels(tables)
     readouts, rows = _measured(tables, panels)
@@ -146,15 +145,15 @@ class _Size:
         )
 
 
-def _grid(page: Page, blocks: Sequence[Sequence[Panel]], size: _Size) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its panels, in which each readout begins a row of its own."""
+def _grid(page: Page, blocks: Sequence[Sequence[Panel]], size: _Size) -> list[Axes]:
+    """Return the panels of a figure, in which each readout begins a row of its own."""
     named = "{0}, {1}" if len(blocks) > 1 else "{0}"
     titles = [[named.format(page.label(p.learner), p.readout) for p in own] for own in blocks]
-    figure, found = page.blocks(titles, size.columns, wide=True)
+    found = page.blocks(titles, size.columns, wide=True)
     if page.axes is None and page.options.width is None:
         # Legends are as wide as the figure will be.
-        figure.set_size_inches(size.columns * size.wide + _BESIDE, figure.get_figheight())
-    return figure, [axes for block in found for axes in block]
+        page.figure.set_figwidth(size.columns * size.wide + _BESIDE)
+    return [axes for block in found for axes in block]
 
 
 def _finish(axes: Axes, panel: Panel) -> None:
@@ -180,7 +179,7 @@ def _finish(axes: Axes, panel: Panel) -> None:
 _FRAME: dict[str, Any] = {"fill": False, "edgecolor": "black", "linewidth": 1.6}
 
 
-def _name_features(figure: Figure, grid: Sequence[Axes], shown: Sequence[Panel]) -> None:
+def _name_features(page: Page, grid: Sequence[Axes], shown: Sequence[Panel]) -> None:
     """Name the features below each panel, unless the same stand below the panel under it."""
     places = [axes.get_subplotspec() for axes in grid]
     at = {
@@ -193,10 +192,10 @@ def _name_features(figure: Figure, grid: Sequence[Axes], shown: Sequence[Panel])
         x = [k + 0.5 for k in range(len(panel.features))]
         names = [""] * len(x) if same else labels.shortened(panel.features)
         # Slanted, long names would push the panels apart.
-        layout.name_ticks(figure, axes, x, names, upright=max(map(len, names)) > 10)
+        page.name_ticks(axes, x, names, upright=max(map(len, names)) > 10)
 
 
-def _explain(page: Page, figure: Figure, tables: Tables, shown: Sequence[Panel]) -> None:
+def _explain(page: Page, tables: Tables, shown: Sequence[Panel]) -> None:
     """Put a legend above the panels that explains halves, hatches and frames."""
     entries = []
     if any(panel.split for panel in shown):
@@ -209,4 +208,4 @@ def _explain(page: Page, figure: Figure, tables: Tables, shown: Sequence[Panel])
         entries.append(Patch(**_FRAME, label="Forgetting starts (95 %)"))
     names, rows = _measured(tables, shown)
     readouts = f"readout{'s' * (len(names) > 1)} {' and '.join(names)}"
-    page.legend(figure, entries, f"{labels.mean_over(rows)}, {readouts}")
+    page.legend(entries, f"{labels.mean_over(rows)}, {readouts}")

@@ -12,11 +12,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from figures import labels, layout
-from figures.cells import digits_size, ink
-from figures.pages.page import HOUSE, Page, on_page
+from figures.cells import write
+from figures.pages.page import Page
 from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
@@ -34,7 +33,6 @@ def names(tables: Tables) -> list[str]:
     return list(tables.matrices)
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw each continual learner's R, averaged over orders and seeds, with one color bar.
 
@@ -46,7 +44,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     if not matrices:
         return None
     columns, wide, high = _sizes(page, len(matrices), max(R.tasks for R in matrices.values()))
-    figure, grid = page.panels([page.label(name) for name in matrices], columns, wide=True)
+    grid = page.panels([page.label(name) for name in matrices], columns, wide=True)
     for axes, R in zip(grid, matrices.values(), strict=True):
         legible = R.tasks <= MOST_ANNOTATED and page.legible(R.tasks, R.tasks + 1)
         mesh = _heat_map(axes, R, legible=legible)
@@ -54,12 +52,12 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         axes.yaxis.set_inverted(True)
     size = (columns * wide, len(grid) / columns * high)
     label = labels.with_head("Accuracy (%)", tables.rows)
-    page.color_bar(figure, grid, mesh, label, range(0, 101, 25), size)
+    page.color_bar(grid, mesh, label, range(0, 101, 25), size)
     sides = ("Position of the evaluated task", "Tasks learned so far")
-    return page.fit(figure, grid, sides, height=high, width=wide)
+    return page.fit(grid, sides, height=high, width=wide)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     return page.caption(
         tables,
@@ -113,18 +111,8 @@ def _heat_map(axes: Axes, R: AccuracyMatrix, *, legible: bool) -> QuadMesh:
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    if legible:
-        _annotate(axes, R.values)
-    return mesh
-
-
-def _annotate(axes: Axes, values: NDArray[np.float64]) -> None:
-    """Write each measured cell of R, (T+1, T), in whole percent, black or white."""
     shade = matplotlib.colormaps["viridis"]
-    for (row, column), value in np.ndenumerate(values):
+    for (row, column), value in np.ndenumerate(R.values) if legible else ():
         if not np.isnan(value):
-            color = ink(shade(float(value)))
-            text = f"{100 * value:.0f}"
-            cell = axes.text(column + 1, row, text, color=color, ha="center", va="center")
-            cell.set_fontsize(digits_size())
-            cell.set_in_layout(False)  # it lies within the panel, which is much to find out
+            write(axes, column + 1, row, f"{100 * value:.0f}", shade(float(value)))
+    return mesh

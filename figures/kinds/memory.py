@@ -18,9 +18,9 @@ from statistics import median
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines
+from figures import labels, lines
 from figures.appearance import Appearance, strategy_appearances
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
 
@@ -42,7 +42,6 @@ def names(tables: Tables) -> list[str]:
     return list(_named(_swept(tables)[1]).values())
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw A_T against the number of stored samples (Chaudhry 2018, figure 4).
 
@@ -56,17 +55,17 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         return None
     appearances = _appearances(page, swept)
     titles = [UNITS[unit].capitalize() if len(swept) > 1 else "" for unit in swept]
-    figure, grid = page.panels(titles, most=2)
+    grid = page.panels(titles, most=2)
     for axes, each in zip(grid, swept.values(), strict=True):
-        _plot_sweeps(figure, axes, appearances, each)
+        _plot_sweeps(page, axes, appearances, each)
     rows = _points(swept)
-    page.legend(figure, appearances.values(), labels.over_seeds(rows))
+    page.legend(appearances.values(), labels.over_seeds(rows))
     x_label = " ".join(["Stored samples", *(UNITS[unit] for unit in swept if len(swept) == 1)])
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows))
-    return page.fit(figure, grid, sides, height=2.0)
+    return page.fit(grid, sides, height=2.0)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     T, swept = _swept(tables)
     return labels.caption(
@@ -142,7 +141,7 @@ def named(x: Mapping[int, float]) -> list[str]:
 
 
 def _plot_sweeps(
-    figure: Figure,
+    page: Page,
     axes: Axes,
     appearances: Mapping[_Sweep, Appearance],
     drawn: Mapping[_Sweep, Mapping[int, MetricRow]],
@@ -154,7 +153,7 @@ def _plot_sweeps(
     for (sweep, points), offset in zip(drawn.items(), lines.dodges(len(drawn)), strict=True):
         x = [at[budget] + closest * offset for budget in points]
         lines.plot_means(axes, appearances[sweep], x, list(points.values()))
-    layout.name_ticks(figure, axes, list(at.values()), named(at))
+    page.name_ticks(axes, list(at.values()), named(at))
     if 0 in at:
         # A break in the axis: where it is logarithmic there is no 0.
         middle, below = (at[0] + sorted(at.values())[1]) / 2, axes.get_xaxis_transform()

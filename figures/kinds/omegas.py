@@ -12,8 +12,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from figures import labels, layout
-from figures.pages.page import HOUSE, Page, on_page
+from figures import labels
+from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
@@ -36,7 +36,6 @@ def names(tables: Tables) -> list[str]:
     return [name for name in base if all(name in rows for rows in others)]
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one group of bars per learner: its three Omegas (Kemker 2018, table 2).
 
@@ -49,7 +48,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         return None
     appearances = page.looks(whole)
     drawn = [rows[learner] for rows in omegas.values() for learner in appearances]
-    figure, (axes,) = page.panels([""], wide=len(appearances) > MANY)
+    (axes,) = page.panels([""], wide=len(appearances) > MANY)
     for k, (name, rows) in enumerate(omegas.items()):
         # The middle one of a group's three bars stands over the learner's name.
         x = [group + (k - 1) * _BAR for group in range(len(appearances))]
@@ -65,13 +64,13 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         Patch(facecolor=shade, edgecolor=_INK, linewidth=_THIN, label=_sign(name))
         for name, shade in SHADES.items()
     ]
-    page.legend(figure, entries, labels.with_head(labels.over_seeds(drawn), drawn))
+    page.legend(entries, labels.with_head(labels.over_seeds(drawn), drawn))
     groups = [each.label for each in appearances.values()]
-    layout.name_ticks(figure, axes, range(len(groups)), groups)
-    return page.fit(figure, [axes], ("", r"$\Omega$"), height=1.8)
+    page.name_ticks(axes, range(len(groups)), groups)
+    return page.fit([axes], ("", r"$\Omega$"), height=1.8)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     rows = [row[name] for row in _omegas(tables).values() for name in names(tables)]
     return page.caption(

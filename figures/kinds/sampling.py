@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines
+from figures import labels, lines
 from figures.appearance import strategy_appearances
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
 
@@ -30,7 +30,6 @@ def names(tables: Tables) -> list[str]:
     return list(dict.fromkeys(kind for kind, _, _ in _compared(tables)[1]))
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw A_T of every strategy, grouped by kind of learner and budget (Chaudhry 2018, figure 5).
 
@@ -43,17 +42,17 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         return None
     appearances = strategy_appearances(name for group in groups.values() for name in group)
     # More marks than this would touch in a column of a page.
-    figure, (axes,) = page.panels([""], wide=len(groups) * len(appearances) > 16)
+    (axes,) = page.panels([""], wide=len(groups) * len(appearances) > 16)
     lines.plot_groups(axes, appearances, list(groups.values()), most=0.2, span=0.6, scale=100)
     drawn = [row for group in groups.values() for row in group.values()]
-    page.legend(figure, appearances.values(), labels.over_seeds(drawn), joined=False)
+    page.legend(appearances.values(), labels.over_seeds(drawn), joined=False)
     x_label, names = _named(list(groups), page)
-    layout.name_ticks(figure, axes, range(len(groups)), names)
+    page.name_ticks(axes, range(len(groups)), names)
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", drawn))
-    return page.fit(figure, [axes], sides, height=2.0)
+    return page.fit([axes], sides, height=2.0)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     T, groups = _compared(tables)
     drawn = [row for group in groups.values() for row in group.values()]
@@ -83,12 +82,12 @@ def _compared(tables: Tables) -> tuple[int, dict[_Group, dict[str, MetricRow]]]:
     return T, {key: group for key, group in groups.items() if len(group) > 1}
 
 
-def _named(groups: Sequence[_Group], page: Page = HOUSE) -> tuple[str, list[str]]:
+def _named(groups: Sequence[_Group], page: Page) -> tuple[str, list[str]]:
     """Return the label of the x axis and the groups' names, with the budget if there are two.
 
-    >>> _named([("er", 10, "per class"), ("ewc", 10, "per class")])
+    >>> _named([("er", 10, "per class"), ("ewc", 10, "per class")], Page())
     ('Learner, with 10 stored samples per class', ['ER', 'EWC'])
-    >>> _named([("er", 10, "per class"), ("er", 20, "per class")])
+    >>> _named([("er", 10, "per class"), ("er", 20, "per class")], Page())
     ('Learner, with stored samples', ['ER, 10 per class', 'ER, 20 per class'])
     """
     kinds = page.looks(kind for kind, _, _ in groups)

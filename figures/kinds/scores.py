@@ -9,8 +9,8 @@ changes from one weighting to the next, the best depends on the weights.
 
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines
-from figures.pages.page import HOUSE, Page, on_page
+from figures import labels, lines
+from figures.pages.page import Page
 from figures.tables import Tables, continual
 from probe.tables.rows import MetricRow
 
@@ -25,7 +25,7 @@ def names(tables: Tables) -> list[str]:
     return continual(_scored(tables))
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     rows = _scored(tables)
     several = any(row.seeds > 1 for row in rows)
@@ -45,7 +45,6 @@ def _scored(tables: Tables) -> list[MetricRow]:
     return [row for group in scores.values() for row in group.values()]
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one group per weighting, W1, W2, W3 and user-defined ones, with one mark per learner.
 
@@ -73,10 +72,10 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     crowded = len(learners) * len(scores) > 24
     wide = crowded or len(shown) > 1
     most = 1 if crowded else 2
-    figure, grid = page.panels(list(shown), most, wide=wide, share_y=False, fold=False)
+    grid = page.panels(list(shown), most, wide=wide, share_y=False, fold=False)
     for axes, groups in zip(grid, shown.values(), strict=True):
         lines.plot_groups(axes, drawn_as, list(groups.values()), most=0.15, span=0.8, scale=1)
-        layout.name_ticks(figure, axes, range(len(groups)), list(groups))
+        page.name_ticks(axes, range(len(groups)), list(groups))
     note = labels.with_head(labels.over_seeds(rows), rows)
-    page.legend(figure, drawn_as.values(), note, joined=False)
-    return page.fit(figure, grid, ("Weights of the criteria", ""), height=1.8)
+    page.legend(drawn_as.values(), note, joined=False)
+    return page.fit(grid, ("Weights of the criteria", ""), height=1.8)

@@ -12,7 +12,7 @@ learner may be good at the one at the expense of the other.
 from matplotlib.figure import Figure
 
 from figures import labels, layout, lines
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables
 
 PANELS = {
@@ -34,7 +34,7 @@ def names(tables: Tables) -> list[str]:
     return list(dict.fromkeys(name for each in alphas for name in each))
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     rows = [
         row for each in tables.by_number("kemker", "alpha_all").values() for row in each.values()
@@ -48,7 +48,6 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
     )
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw alpha_all, alpha_base and alpha_new, a panel each, against the session i = 1..T.
 
@@ -65,7 +64,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     if tables.crowded or len(learners) < 2 or T < 2:
         return None
     appearances = page.looks(learners)
-    figure, grid = page.panels(list(PANELS.values()), most=3, fold=False)
+    grid = page.panels(list(PANELS.values()), most=3, fold=False)
     for axes, name in zip(grid, PANELS, strict=True):
         for learner in learners:
             # A learner has all sessions, in order, or none: without all of R there are no metrics.
@@ -76,6 +75,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     drawn = [row for each in alphas.values() for rows in each.values() for row in rows.values()]
     # No bars: under them the lines of many sessions could not be told apart.
     note = labels.over_seeds(drawn, bars=False)
-    page.legend(figure, [appearances[name] for name in learners], note)
+    page.legend([appearances[name] for name in learners], note)
     sides = ("Session $i$", labels.with_head("Accuracy (%)", drawn))
-    return page.fit(figure, grid, sides, height=1.7)
+    return page.fit(grid, sides, height=1.7)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from figures import labels, lines
 from figures.appearance import Appearance
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.style import DOUBLE
 from figures.tables import Tables
 from probe.errors import InputError
@@ -57,7 +57,6 @@ def names(tables: Tables) -> list[str]:
     return [name for name in rows["A"] if all(name in row for row in rows.values())]
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw all learners in one large panel, then each between its bounds in a small one.
 
@@ -77,7 +76,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     # On axes of a user's own there is room for the large panel.
     between = between if page.axes is None else []
     drawn = [row[name] for row in rows.values() for name in learners]
-    figure, large, small = _grid(page, [appearances[name].label for name in between])
+    large, small = _grid(page, [appearances[name].label for name in between])
     for name in learners:
         _polygon(large, appearances[name], values[name])
     # The learner last, so that its line lies over those of its bounds.
@@ -86,12 +85,12 @@ def draw(tables: Tables, page: Page) -> Figure | None:
             _polygon(axes, appearances[each], values[each])
         axes.fill(_ANGLES, values[name], color=appearances[name].color, alpha=0.25, linewidth=0)
     note = labels.with_head(labels.over_seeds(drawn, bars=False), drawn)
-    page.legend(figure, [appearances[name] for name in learners], note)
+    page.legend([appearances[name] for name in learners], note)
     side = 1.0 if small else 2.3
-    return page.fit(figure, [*small, large], ("", ""), height=side, width=side, square=True)
+    return page.fit([*small, large], ("", ""), height=side, width=side, square=True)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     learners = names(tables)
     bounds, between = _small(tables, learners)
@@ -128,8 +127,8 @@ def _small(tables: Tables, learners: Sequence[str]) -> tuple[list[str], list[str
     return bounds, [name for name in learners if name not in bounds] if bounds else []
 
 
-def _grid(page: Page, titles: Sequence[str]) -> tuple[Figure, Axes, list[Axes]]:
-    """Return a figure, its large panel and the small ones around it, which have these titles.
+def _grid(page: Page, titles: Sequence[str]) -> tuple[Axes, list[Axes]]:
+    """Return the large panel and the small ones around it, which have these titles.
 
     The large one takes two by two cells at the top left; without small ones there is one cell.
     """
@@ -139,8 +138,8 @@ def _grid(page: Page, titles: Sequence[str]) -> tuple[Figure, Axes, list[Axes]]:
                 "figures.spider is drawn into polar axes: make them by "
                 "plt.subplots(subplot_kw={'projection': 'polar'})"
             )
-        figure, (large,) = page.panels([""])
-        return figure, _web(large, scale=True), []
+        (large,) = page.panels([""])
+        return _web(large, scale=True), []
     small = len(titles)
     columns = rows = 1
     if small:
@@ -156,7 +155,7 @@ def _grid(page: Page, titles: Sequence[str]) -> tuple[Figure, Axes, list[Axes]]:
         axes.set_title(page.folded(title, columns), pad=_ABOVE)
     if small:
         large.set_title("All learners", pad=_ABOVE)
-    return figure, large, [_web(axes, scale=False) for axes in panels]
+    return large, [_web(axes, scale=False) for axes in panels]
 
 
 def _web(axes: Axes, *, scale: bool) -> Axes:

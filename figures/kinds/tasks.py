@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from figures import labels, layout, lines
 from figures.kinds.curves import seen_average
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables
 
 MOST_PANELS = 20
@@ -31,7 +31,7 @@ def names(tables: Tables) -> list[str]:
     return list(tables.matrices)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     return page.caption(
         tables,
@@ -43,7 +43,6 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
     )
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per position j in the executed order: R[k, j] against k = j..T.
 
@@ -62,7 +61,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     places = list(range(1, T + 1)) if T <= MOST_PANELS else layout.ticks(1, T)
     titles = [*(f"Task {j}" for j in places), "Average of tasks so far"]
     most = 4 if len(places) < 12 else 5
-    figure, (*grid, last) = page.panels(titles, most, fold=False)
+    (*grid, last) = page.panels(titles, most, fold=False)
     for name, R in matrices.items():
         for axes, j in zip(grid, places, strict=True):
             # Row j of R is after j tasks, and column j - 1 the j-th task.
@@ -72,6 +71,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     for axes in (*grid, last):
         axes.set_xlim(0.5, T + 0.5)
         axes.set_xticks(layout.ticks(1, T))
-    page.legend(figure, [appearances[name] for name in matrices])
+    page.legend([appearances[name] for name in matrices])
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
-    return page.fit(figure, [*grid, last], sides, height=1.15)
+    return page.fit([*grid, last], sides, height=1.15)

@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 
 from figures import labels, layout, lines
 from figures.appearance import Appearance
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
 from probe.metrics.mean_over_seeds import SeedMean
@@ -43,7 +43,7 @@ def names(tables: Tables) -> list[str]:
     return list(dict.fromkeys(layer.learner for layer in _measured(tables)[1]))
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     readout, drawn, _ = _measured(tables)
     points = [point for course in drawn.values() for point in course.values()]
@@ -59,7 +59,6 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
     )
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per continual learner and in it a line per layer over 0..T tasks learned.
 
@@ -75,7 +74,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     bars = len(looks) <= MOST_NAMED
     many = len(learners) > MANY
     titles = [page.label(name) for name in learners]
-    figure, grid = page.panels(titles, most=4 if many else 3)
+    grid = page.panels(titles, most=4 if many else 3)
     for axes, learner in zip(grid, learners, strict=True):
         own = {layer: course for layer, course in drawn.items() if layer.learner == learner}
         _plot_learner(axes, looks, own, ends, bars=bars)
@@ -84,12 +83,12 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         entries.append(Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)"))
     points = [point for course in drawn.values() for point in course.values()]
     said = f"{labels.over_seeds(points, bars=bars)}, readout {readout}"
-    page.legend(figure, entries, said)
+    page.legend(entries, said)
     if not named:
         shades = [look.color for look in looks.values()]
-        page.color_steps(figure, grid, shades, "Layer, by depth")
+        page.color_steps(grid, shades, "Layer, by depth")
     sides = ("Tasks learned so far (0: untrained)", "Accuracy on all tasks (%)")
-    return page.fit(figure, grid, sides, height=1.3 if many else 1.6)
+    return page.fit(grid, sides, height=1.3 if many else 1.6)
 
 
 _DASHES = (0, (2, 0.8))
@@ -145,12 +144,7 @@ def _looks(drawn: Sequence[Layer]) -> tuple[dict[int, Appearance], bool]:
 
 
 def _plot_learner(
-    axes: Axes,
-    looks: Mapping[int, Appearance],
-    own: Courses,
-    ends: Courses,
-    *,
-    bars: bool,
+    axes: Axes, looks: Mapping[int, Appearance], own: Courses, ends: Courses, *, bars: bool
 ) -> None:
     """Draw the layers of one learner slightly beside each other, and their ceilings.
 

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures import labels, lines
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
@@ -38,26 +38,29 @@ TABLES = ("metrics", "learners")
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that have both."""
-    (_, forgetting), (_, other) = map(tables.after_last_task, ("forgetting", "intransigence"))
-    return [name for name in forgetting if name in other]
+    return list(_both(tables)[1])
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
-    T, F = tables.after_last_task("forgetting")
-    _, I_T = tables.after_last_task("intransigence")
-    learners = names(tables)
+    T, both = _both(tables)
     return page.caption(
         tables,
-        learners,
+        both,
         f"Forgetting against intransigence after {labels.counted(T, 'task')} (Chaudhry et al. "
         f"2018): how much accuracy on earlier tasks is lost, and how much is lacking on the last "
         f"one against training on all so far; lower is better in both",
-        labels.points_are([rows[name] for rows in (F, I_T) for name in learners]),
+        labels.points_are([row for rows in both.values() for row in rows]),
     )
 
 
-@on_page
+def _both(tables: Tables) -> tuple[int, dict[str, tuple[MetricRow, MetricRow]]]:
+    """Return T, and the forgetting and the intransigence of the learners that have both."""
+    T, forgetting = tables.after_last_task("forgetting")
+    _, other = tables.after_last_task("intransigence")
+    return T, {name: (row, other[name]) for name, row in forgetting.items() if name in other}
+
+
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one marker per learner at (F_T, I_T), with bars of one std over seeds either way.
 
@@ -65,28 +68,26 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     NBT) along x, forward (PFT, NFT) along y (Chaudhry 2018, figure 3). Returns None if no learner
     has both.
     """
-    T, forgetting = tables.after_last_task("forgetting")
-    _, intransigence = tables.after_last_task("intransigence")
-    learners = names(tables)
-    if tables.crowded or not learners:
+    T, both = _both(tables)
+    if tables.crowded or not both:
         return None
-    appearances = page.looks(learners)
-    F, I_T = ([rows[name] for name in learners] for rows in (forgetting, intransigence))
+    appearances = page.looks(both)
+    F, I_T = zip(*both.values(), strict=True)
     # So many names have no room above a narrow figure.
-    figure, (axes,) = page.panels([""], wide=len(learners) > 2 * MANY)
+    (axes,) = page.panels([""], wide=len(both) > 2 * MANY)
     # Before the markers: it sets the limits of both axes, from the numbers alone.
     _name_quadrants(axes, F, I_T)
-    for name, x, y in zip(learners, F, I_T, strict=True):
+    for name, (x, y) in both.items():
         at, bars, appearance = [x.mean], [x.std], appearances[name]
         lines.plot_means(axes, appearance, at, [y], x_bars=bars, scale=1, joined=False)
-    entries = [appearances[name] for name in learners]
+    entries = [appearances[name] for name in both]
     note = labels.with_head(labels.over_seeds([*F, *I_T]), F)
-    page.legend(figure, entries, note, joined=False)
+    page.legend(entries, note, joined=False)
     sides = (
         f"Forgetting $F_{{{T}}}$\n(below 0: positive backward transfer, PBT)",
         f"Intransigence $I_{{{T}}}$\n(below 0: positive forward transfer, PFT)",
     )
-    return page.fit(figure, [axes], sides, height=2.5)
+    return page.fit([axes], sides, height=2.5)
 
 
 def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]) -> None:

@@ -13,7 +13,6 @@ from textwrap import fill
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
 from figures import layout, lines
@@ -24,7 +23,7 @@ from probe.errors import InputError
 _GAP = 3  # points between the label of the x axis and the legend
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class GivenAxes(Page):
     """The axes of a user's figure. kind: the figure's name, for messages."""
 
@@ -35,13 +34,11 @@ class GivenAxes(Page):
         """Return a context in the user's settings."""
         return nullcontext()
 
-    @property
-    def figure(self) -> Figure:
-        """The figure of the axes; raises InputError if they belong to none."""
+    def __post_init__(self) -> None:
         figure = self.axes.get_figure(root=True)
         if figure is None:
             raise InputError("the axes belong to no figure: take those of `plt.subplots()`")
-        return figure
+        self.figure = figure
 
     def legible(self, columns: int, rows: int) -> bool:
         """Tell whether numbers of three digits fit in so many cells."""
@@ -52,16 +49,16 @@ class GivenAxes(Page):
 
     def blocks(
         self, titles: Sequence[Sequence[str]], *arguments: object, **options: object
-    ) -> tuple[Figure, list[list[Axes]]]:
-        """Return the figure of the axes, with hidden axes for all panels but the chosen one."""
+    ) -> list[list[Axes]]:
+        """Return the axes for the chosen panel, and hidden ones for all others."""
         every = list(chain(*titles))
-        figure, chosen = self.figure, self._chosen(every)
+        chosen = self._chosen(every)
         if every[chosen]:
             self.axes.set_title(every[chosen])
         panels = list(Figure().subplots(1, len(every), squeeze=False)[0])
         panels[chosen] = self.axes
         left = iter(panels)
-        return figure, [[next(left) for _ in block] for block in titles]
+        return [[next(left) for _ in block] for block in titles]
 
     def _chosen(self, titles: Sequence[str]) -> int:
         """Return the index of the panel that is drawn into the axes."""
@@ -81,33 +78,23 @@ class GivenAxes(Page):
         )
 
     def legend(
-        self,
-        figure: Figure,
-        entries: Iterable[lines.Entry],
-        title: str = "",
-        *,
-        joined: bool = True,
+        self, entries: Iterable[lines.Entry], title: str = "", *, joined: bool = True
     ) -> None:
-        """Put a legend below the axes, in as few rows as their width allows, without the title."""
-        self._legend(lines.handles(entries, joined=joined), "")
+        """Put a legend below the axes; the title is left to the caption."""
+        self.legend_right(lines.handles(entries, joined=joined), "")
 
-    def legend_right(self, figure: Figure, entries: Sequence[Line2D], title: str) -> None:
-        """Put a legend below the axes."""
-        self._legend(entries, title)
-
-    def _legend(self, handles: Sequence[lines.Key], title: str) -> None:
-        axes = self.axes
+    def legend_right(self, entries: Sequence[lines.Key], title: str) -> None:
+        """Put a legend below the axes, in as few rows as their width allows."""
         layout.arrange(self.figure)
-        for columns in layout.columns(len(handles)):
-            found = axes.legend(
-                handles=handles, ncols=columns, loc="upper center", title=title, borderaxespad=0
+        for columns in layout.columns(len(entries)):
+            found = self.axes.legend(
+                handles=entries, ncols=columns, loc="upper center", title=title, borderaxespad=0
             )
-            if found.get_window_extent().width < 0.97 * axes.bbox.width:
+            if found.get_window_extent().width < 0.97 * self.axes.bbox.width:
                 return
 
     def color_bar(
         self,
-        figure: Figure,
         grid: Sequence[Axes],
         image: ScalarMappable,
         label: str,
@@ -118,36 +105,29 @@ class GivenAxes(Page):
         """Put a color bar at the right of the axes, as matplotlib does."""
         colors = ScalarMappable(image.norm, image.cmap)
         # The label runs along the bar, which is as long as the axes are high.
-        bar = figure.colorbar(
+        bar = self.figure.colorbar(
             colors, ax=self.axes, label=fill(label, 24), ticks=list(ticks), format="%g"
         )
         bar.outline.set_visible(False)
 
-    def color_steps(
-        self, figure: Figure, grid: Sequence[Axes], colors: lines.Colors, label: str
-    ) -> None:
+    def color_steps(self, grid: Sequence[Axes], colors: lines.Colors, label: str) -> None:
         """Explain the colors of 1, 2, ... by a color bar at the right of the axes."""
-        super().color_steps(figure, [self.axes], colors, label)
+        super().color_steps([self.axes], colors, label)
 
     def fit(
-        self,
-        figure: Figure,
-        grid: Sequence[Axes],
-        sides: tuple[str, str],
-        *arguments: object,
-        **options: object,
+        self, grid: Sequence[Axes], sides: tuple[str, str], *arguments: object, **options: object
     ) -> Figure:
         """Label the axes in lines that fit, and move the legend below the label of x."""
         for text, axis, k in zip(sides, (self.axes.xaxis, self.axes.yaxis), (0, 1), strict=True):
             if text:
                 shown = axis.set_label_text(text)
-                layout.arrange(figure)
+                layout.arrange(self.figure)
                 long, room = shown.get_window_extent().size[k], 0.85 * self.axes.bbox.size[k]
                 if long > room and "\n" not in text:
                     shown.set_text(fill(text, max(8, int(len(text) * room / long))))
             # The legend takes from the room that there is along y.
             self._lower_legend()
-        return figure
+        return self.figure
 
     def _lower_legend(self) -> None:
         """Move the legend below the label of the x axis."""

@@ -6,11 +6,10 @@ user's axes have room for one panel, and are drawn in the user's settings of mat
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import wraps
-from itertools import islice
+from itertools import islice, pairwise
 from textwrap import fill
 
 from matplotlib.axes import Axes
@@ -18,7 +17,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
 from figures import labels, layout, lines, style
@@ -27,17 +25,19 @@ from figures.options import Options
 from figures.tables import Tables
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Page:
     """A figure of our own.
 
     options: as asked for; every: the names in the figure of all learners, by which spare
-    appearances are given; axes: those of a user's figure, None on a page of our own.
+    appearances are given; axes: those of a user's figure, None on a page of our own; figure: begun
+    by `panels`, `blocks` or `blank`.
     """
 
     options: Options = field(default_factory=Options)
     every: Sequence[str] = ()
     axes: Axes | None = None
+    figure: Figure = field(init=False, repr=False)
 
     def style(self) -> AbstractContextManager[None]:
         """Return a context in the settings of matplotlib to draw in: the house style."""
@@ -90,14 +90,14 @@ class Page:
         return max(1, min(most, round(most * self.wide / style.DOUBLE / self.scale)))
 
     def blank(self, rows: int, *, wide: bool) -> Figure:
-        """Return an empty figure for so many rows of panels, one or two columns of a page wide.
+        """Begin an empty figure for so many rows of panels, one or two columns of a page wide.
 
         It is too high until `fit` makes it fit, and unknown to pyplot, which would keep it.
         """
         width = self.options.width or (style.DOUBLE if wide else style.SINGLE)
-        figure = Figure(figsize=(width, 4 * rows + 3), layout="constrained")
-        FigureCanvasAgg(figure)
-        return figure
+        self.figure = Figure(figsize=(width, 4 * rows + 3), layout="constrained")
+        FigureCanvasAgg(self.figure)
+        return self.figure
 
     def panels(
         self,
@@ -106,15 +106,15 @@ class Page:
         *,
         wide: bool | None = None,
         **options: bool,
-    ) -> tuple[Figure, list[Axes]]:
-        """Return a figure and its panels with these titles, at most so many of them side by side.
+    ) -> list[Axes]:
+        """Begin a figure and return its panels with these titles, at most so many side by side.
 
         wide: None = if there are several panels; options: see `blocks`.
         """
         columns = layout.balanced(len(titles), self.across(most))
         wide = len(titles) > 1 if wide is None else wide
-        figure, (grid,) = self.blocks([titles], columns, wide=wide, **options)
-        return figure, grid
+        (grid,) = self.blocks([titles], columns, wide=wide, **options)
+        return grid
 
     def blocks(
         self,
@@ -124,8 +124,8 @@ class Page:
         wide: bool,
         share_y: bool = True,
         fold: bool = True,
-    ) -> tuple[Figure, list[list[Axes]]]:
-        """Return a figure and blocks of panels with these titles, each starting in a new row.
+    ) -> list[list[Axes]]:
+        """Begin a figure and return blocks of panels with these titles, each from a new row on.
 
         columns: panels side by side; wide: whether the figure is two columns of a page wide;
         share_y: whether all have the same y axis; fold: whether titles are names, which are broken
@@ -144,15 +144,10 @@ class Page:
                     axes.set_title(self.folded(title, columns if fold else 0))
             for unused in cells[len(block) :]:
                 unused.remove()
-        return figure, found
+        return found
 
     def legend(
-        self,
-        figure: Figure,
-        entries: Iterable[lines.Entry],
-        title: str = "",
-        *,
-        joined: bool = True,
+        self, entries: Iterable[lines.Entry], title: str = "", *, joined: bool = True
     ) -> None:
         """Put a legend above the panels, in as few rows as the figure's width allows.
 
@@ -161,7 +156,7 @@ class Page:
         caption. The figure grows by the legend's height. Titles and names that are too wide for the
         figure are broken into lines.
         """
-        keys = lines.handles(entries, joined=joined)
+        figure, keys = self.figure, lines.handles(entries, joined=joined)
         length = None if any(key.get_linestyle() != "None" for key in keys) else 1
         room = 0.97 * figure.bbox.width
         title = layout.filled(figure, title, room, "legend.title_fontsize")
@@ -187,19 +182,18 @@ class Page:
         wide, high = figure.get_size_inches()
         figure.set_size_inches(wide, high + legend.get_window_extent().height / figure.dpi)
 
-    def legend_right(self, figure: Figure, entries: Sequence[Line2D], title: str) -> None:
+    def legend_right(self, entries: Sequence[lines.Key], title: str) -> None:
         """Put a legend with an entry in each line at the right of the panels.
 
         In a column of a page it would take half of the width: there it goes above them.
         """
         if self.wide < style.NARROW:
-            self.legend(figure, entries, title)
+            self.legend(entries, title)
         else:
-            figure.legend(handles=entries, loc="outside right upper", title=title)
+            self.figure.legend(handles=entries, loc="outside right upper", title=title)
 
     def color_bar(
         self,
-        figure: Figure,
         grid: Sequence[Axes],
         image: ScalarMappable,
         label: str,
@@ -214,33 +208,33 @@ class Page:
         # As far as is known here, panels are as wide as a figure whose width was asked for.
         wide = self.options.width - 0.6 if self.options.width else size[0]
         length = min(wide, 2.5)
-        bar = figure.colorbar(
+        room = 0.85 * self.figure.bbox.width
+        bar = self.figure.colorbar(
             image,
             ax=list(grid),
             location="top",
             shrink=length / wide,
             aspect=length / 0.08,
             pad=0.06 / size[1],
-            label=layout.filled(figure, label, 0.85 * figure.bbox.width, "axes.labelsize"),
+            label=layout.filled(self.figure, label, room, "axes.labelsize"),
             ticks=list(ticks),
             format="%g",
         )
         bar.outline.set_visible(False)
 
-    def color_steps(
-        self, figure: Figure, grid: Sequence[Axes], colors: lines.Colors, label: str
-    ) -> None:
+    def color_steps(self, grid: Sequence[Axes], colors: lines.Colors, label: str) -> None:
         """Explain the colors of 1, 2, ... by a color bar at the right of the panels."""
         palette = ListedColormap(colors)
         # From half a step before the first: so each color stands around its number.
         scale = ScalarMappable(Normalize(0.5, palette.N + 0.5), palette)
-        bar = figure.colorbar(scale, ax=list(grid), fraction=0.05, pad=0.02, aspect=25, label=label)
+        bar = self.figure.colorbar(
+            scale, ax=list(grid), fraction=0.05, pad=0.02, aspect=25, label=label
+        )
         bar.set_ticks(layout.ticks(1, palette.N))
         bar.outline.set_visible(False)
 
     def fit(
         self,
-        figure: Figure,
         grid: Sequence[Axes],
         sides: tuple[str, str],
         height: float,
@@ -256,7 +250,7 @@ class Page:
         was asked for; others have the same height whatever the width. Given axes keep their size.
         The layout is final: nothing moves any more when the figure is saved.
         """
-        fixed = self.options.width is not None
+        figure, fixed = self.figure, self.options.width is not None
         width, square = 0 if fixed else width, fixed and square
         label_along = (figure.supxlabel, figure.supylabel)
         shown = [(label_along[k](text), k) for k, text in enumerate(sides) if text]
@@ -285,6 +279,23 @@ class Page:
             layout.center(figure, label, (whole.min[k] + whole.max[k]) / 2, k)
         return figure
 
+    def name_ticks(
+        self, axes: Axes, x: Sequence[float], names: Sequence[str], *, upright: bool = False
+    ) -> None:
+        """Write names below the x axis, at x; turn them if they would touch. "" = a tick alone.
+
+        upright: turn them as many names are turned, however few they are.
+        """
+        axes.set_xticks(list(x), list(names))
+        layout.arrange(self.figure)
+        shown = [label for label in axes.get_xticklabels() if label.get_text()]
+        boxes = [label.get_window_extent() for label in shown]
+        gap = self.figure.dpi / 18  # 4 points
+        if any(left.x1 + gap > right.x0 for left, right in pairwise(boxes)):
+            rotation, va = (90, "center") if upright or len(names) > 16 else (40, "top")
+            for label in shown:
+                label.set(rotation=rotation, rotation_mode="anchor", ha="right", va=va)
+
     def folded(self, title: str, columns: int) -> str:
         """Break a title in lines that fit above one of so many panels side by side.
 
@@ -298,21 +309,6 @@ class Page:
         if _FORMULA.search(title):
             return title if len(title) < 2 * room else title.replace(", ", ",\n")
         return labels.folded(title, width=max(6, min(room, 22) if columns > 1 else room))
-
-
-HOUSE = Page()
-"""A figure as wide as one column of a page or two, with all learners."""
-
-
-def on_page(draw: Callable[[Tables, Page], Figure | None]) -> Callable[..., Figure | None]:
-    """Let a function draw in the settings of its page, by default the house style."""
-
-    @wraps(draw)
-    def drawn(tables: Tables, page: Page = HOUSE) -> Figure | None:
-        with page.style():
-            return draw(tables, page)
-
-    return drawn
 
 
 # A text between two dollar signs, of which none is escaped.

@@ -2,7 +2,8 @@
 
 from functools import cache
 
-from figures.plotting import Drawing
+from figures.options import Options
+from figures.plotting import Drawing, asked_for
 from figures.tables import Tables
 from probe.tables.summary import summarize
 from tests.figures import invented
@@ -46,6 +47,11 @@ def tables():
 def figure(kind):
     """Return the figure of the study, which nobody may change."""
     return Drawing(kind)(tables())
+
+
+def caption(kind, of):
+    """Return the caption of a figure of tables."""
+    return asked_for([kind], of, Options())[kind][1]
 
 
 def metric(name, learner):

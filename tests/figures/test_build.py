@@ -81,7 +81,7 @@ def sketched(monkeypatch):
         return paths
 
     monkeypatch.setattr("figures.style.save", save)
-    monkeypatch.setattr("figures.pages.page.Page.fit", lambda page, figure, *_, **__: figure)
+    monkeypatch.setattr("figures.pages.page.Page.fit", lambda page, *_, **__: page.figure)
     monkeypatch.setattr("figures.layout.arrange", lambda figure: None)
 
 
@@ -149,12 +149,11 @@ def tables(rows, metrics):
     return lambda run: write(run, [row for row in rows if row.measure != "f1"], metrics)
 
 
-def without(name):
-    return lambda run: (run / "figures" / name).unlink()
-
-
-def record(text):
-    return lambda run: (run / "figures" / RECORD).write_text(text)
+def file(name, text=None):
+    """Remove a file of the figures, or write a text into it."""
+    return lambda run: (
+        (run / "figures" / name).write_text(text) if text else (run / "figures" / name).unlink()
+    )
 
 
 @pytest.mark.parametrize(
@@ -163,8 +162,8 @@ def record(text):
         (tables(ROWS, METRICS), False),
         (tables(ROWS, OTHER_METRICS), True),
         (tables(OTHER_ROWS, METRICS), True),
-        *((without(name), True) for name in ("omegas.svg", "curves.txt", RECORD)),
-        *((record(text), True) for text in ("", "[]", '{"from": 1}')),
+        *((file(name), True) for name in ("omegas.svg", "curves.txt", RECORD)),
+        *((file(RECORD, text), True) for text in ("{", "[]", '{"from": 1}')),
     ],
 )
 def test_figures_are_drawn_again_if_a_table_has_changed_or_a_file_is_missing(

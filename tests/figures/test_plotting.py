@@ -41,10 +41,9 @@ def pixels(figure):
 
 def looks(figure):
     """Return color and marker of each name in the legend."""
-    (legend,) = figure.legends
-    lines = [line for line in legend.get_lines() if line.get_marker() not in (None, "None", "")]
-    texts = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
-    found = dict(zip(texts, lines, strict=False))
+    lines = figure.legends[0].get_lines()
+    marked = [line for line in lines if line.get_marker() not in (None, "None", "")]
+    found = dict(zip(seen.legend(figure), marked, strict=False))
     return {name: (to_hex(line.get_color()), line.get_marker()) for name, line in found.items()}
 
 
@@ -175,7 +174,6 @@ def test_all_kinds_are_there_with_their_help_and_nothing_else_is():
         assert "ax" in inspect.signature(getattr(figures, name)).parameters
         assert "learners:" in getattr(plot, name).__doc__
         assert f".{name}()" in repr(plot)
-    assert isinstance(plot.depth(), Figure)
     for where in (figures, plot):
         with pytest.raises(AttributeError, match="dept"):
             operator.attrgetter("dept")(where)

@@ -67,6 +67,3 @@ def test_tables_of_layers_are_read_where_they_are(tmp_path):
     assert {row.feature for row in read.layers} == {r"a\$b_c\$", "output"}
     # By its name a start is found among the layers.
     assert [row.feature for row in read.starts] == [r"a\$b_c\$"]
-    (tmp_path / "layers.csv").write_text("learner\n")
-    with pytest.raises(InputError, match=r"layers\.csv: expected the columns"):
-        Tables.read(tmp_path)

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 
-from figures.kinds import depth
+import figures
+from figures.architectures import architectures
 from figures.tables import Tables
 from probe.tables.summary import summarize
 from tests.figures import invented, papers, seen
@@ -14,7 +15,11 @@ FEATURES = ["conv1", "conv2", "output"]
 OWN = {"pathnet": ["layer1", "layer2", "layer3", "output"], "fel": ["hidden", "output"]}
 
 
-def pra(learner, summary):
+LEARNERS = ["finetune", "pathnet", "ewc", "fel", "offline"]
+SUMMARY = summarize(invented.rows(LEARNERS, FEATURES, seeds=3, own=OWN))
+
+
+def pra(learner, summary=SUMMARY):
     return [row for row in summary if row.learner == learner and row.measure == "pra"]
 
 
@@ -29,23 +34,21 @@ def bands(axes):
 
 
 def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each_architecture():
-    learners = ["finetune", "pathnet", "ewc", "fel", "offline"]
-    summary = summarize(invented.rows(learners, FEATURES, seeds=3, own=OWN))
-    figure = depth.draw(Tables(summary=summary))
+    figure = figures.depth(Tables(summary=SUMMARY))
     assert seen.titles(figure) == ["Finetune, EWC", "PathNet", "FEL"]
     assert [seen.tick_names(axes) for axes in figure.axes] == [FEATURES, *OWN.values()]
     assert figure.axes[1].get_xticks().tolist() == [1, 2, 3, 4]
     found = [container for axes in figure.axes for container in axes.containers]
     drawn = {each.lines[0].get_color(): each for each in found}
     for learner in ["finetune", "ewc", *OWN]:
-        rows, line = pra(learner, summary), drawn.pop(seen.color(learner))
+        rows, line = pra(learner), drawn.pop(seen.color(learner))
         assert seen.heights(line) == pytest.approx([100 * row.mean for row in rows])
         assert seen.bars(line) == pytest.approx(seen.spread(rows))
     assert not drawn
     left, right = (seen.points(each)[:, 0] for each in figure.axes[0].containers)
     assert right - left == pytest.approx(np.full(3, 0.08))
     assert (left + right) / 2 == pytest.approx(np.array([1, 2, 3]))
-    (row,) = pra("offline", summary)
+    (row,) = pra("offline")
     for axes in figure.axes:
         (line,) = [line for line in axes.lines if line.get_label() == "Offline"]
         assert list(line.get_ydata()) == pytest.approx([100 * row.mean] * 2)
@@ -53,6 +56,17 @@ def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each
         assert band.get_y() == pytest.approx(100 * (row.mean - row.std))
         assert band.get_height() == pytest.approx(200 * row.std)
     assert seen.legend(figure) == ["Finetune", "PathNet", "EWC", "FEL", "Offline"]
+
+
+@pytest.mark.parametrize("missing", [set(), {("finetune", "conv1"), ("ewc", "conv2")}])
+def test_learners_share_an_architecture_where_features_agree_even_if_some_are_missing(missing):
+    """One learner may lack a feature of the architecture that another has."""
+    found = architectures([row for row in SUMMARY if (row.learner, row.feature) not in missing])
+    assert [(each.learners, list(each.features.values())) for each in found] == [
+        (["finetune", "ewc"], FEATURES),
+        (["pathnet"], OWN["pathnet"]),
+        (["fel"], OWN["fel"]),
+    ]
 
 
 def test_with_layers_there_are_controls_by_depth_intervals_and_a_ring_where_forgetting_starts():
@@ -76,7 +90,7 @@ def test_with_layers_there_are_controls_by_depth_intervals_and_a_ring_where_forg
     assert [seen.points(ring)[0].tolist() for ring in rings] == [pytest.approx(p) for p in at]
     assert len(bands(axes)) == 2
     assert " ".join(seen.note(figure).split()).endswith("95 % interval (of seeds and test set)")
-    said = depth.caption(papers.tables())
+    said = papers.caption("depth", papers.tables())
     for word in ("bars and bands are 95 % intervals", "Ceiling:", "Floor:", "ring", "Chance:"):
         assert word in said
 
@@ -93,11 +107,11 @@ def test_where_an_interval_lacks_all_bars_are_deviations(lost):
     }[lost]
     linear = invented.starts(papers.LEARNERS, "conv2", readouts=("linear",))
     tables = replace(whole, layers=layers, starts=linear)
-    figure = depth.draw(tables)
+    figure = figures.depth(tables)
     for learner, drawn in zip(papers.LEARNERS, figure.axes[0].containers, strict=True):
         assert seen.bars(drawn) == pytest.approx(seen.spread(pra(learner, whole.summary)))
     assert not bands(figure.axes[0])
-    said = depth.caption(tables)
+    said = papers.caption("depth", tables)
     assert "bars are one standard deviation over seeds either way" in said
     assert ("Dashed line: a network trained on all tasks" in said) == (lost in ("table", "readout"))
     for absent in ("interval", "ring"):

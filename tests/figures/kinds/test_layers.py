@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 
+import figures
 from figures.cells import HATCHED
 from figures.kinds import layers
 from figures.tables import Tables
@@ -15,7 +16,7 @@ ROWS = [row for row in papers.tables().layers if row.learner in LEARNERS]
 
 
 def drawn(rows, starts):
-    return layers.draw(Tables(layers=rows, starts=starts))
+    return figures.layers(Tables(layers=rows, starts=starts))
 
 
 def lower_ends(axes, *, hatched):

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from figures.kinds import memory
+import figures
 from figures.tables import Tables
 from tests.figures import invented, seen
 
@@ -44,7 +44,7 @@ def lines(axes):
 
 
 def test_a_line_per_kind_with_two_budgets_on_a_logarithmic_axis_with_a_break_at_zero():
-    figure = memory.draw(tables())
+    figure = figures.memory(tables())
     (axes,) = figure.axes
     finetune, rwalk = (lines(axes).pop(seen.color(kind)) for kind in ("finetune", "rwalk"))
     assert len(axes.containers) == 2
@@ -66,7 +66,7 @@ def test_a_line_per_kind_with_two_budgets_on_a_logarithmic_axis_with_a_break_at_
 
 
 def test_budgets_per_class_and_in_total_are_not_mixed_and_without_zero_there_is_no_break():
-    figure = memory.draw(tables(FOUND | {("rwalk", 200): 0.9}, total=["rwalk"]))
+    figure = figures.memory(tables(FOUND | {("rwalk", 200): 0.9}, total=["rwalk"]))
     assert seen.titles(figure) == ["Per class", "In total"]
     expected = [[seen.color("finetune")], [seen.color("rwalk")]]
     assert [list(lines(axes)) for axes in figure.axes] == expected

@@ -1,7 +1,7 @@
 import pytest
 
+import figures
 from figures.appearance import strategy_appearances
-from figures.kinds import sampling
 from figures.tables import Tables
 from tests.figures import invented, seen
 
@@ -29,7 +29,7 @@ def groups(figure):
 
 
 def test_each_point_is_the_tables_in_its_group_and_color():
-    figure = sampling.draw(tables(GRID))
+    figure = figures.sampling(tables(GRID))
     drawn = groups(figure)
     assert len(drawn) == len(GRID)
     for row in tables(GRID).metrics:
@@ -53,6 +53,6 @@ def test_strategies_are_compared_at_one_budget_of_one_kind_only():
         *(("ewc", "uniform", 10), ("ewc", "entropy", 10), ("ewc", "entropy", 20)),
         *(("si", "uniform", 10), ("rwalk", "uniform", 50), ("rwalk", "entropy", 50)),
     ]
-    figure = sampling.draw(tables(stored))
+    figure = figures.sampling(tables(stored))
     assert seen.tick_names(figure.axes[0]) == ["EWC, 10 per class", "RWalk, 50 per class"]
     assert sorted(group for group, _ in groups(figure)) == [0, 0, 1, 1]

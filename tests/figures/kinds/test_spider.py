@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
+import figures
 from figures.kinds import spider
 from figures.tables import Tables
 from probe.metrics import diaz_rodriguez
@@ -50,5 +51,5 @@ def test_bounds_are_known_by_their_kind_and_by_storing_nothing():
     ]
     for first, lines in ((0, [4, 3, 3]), (1, [3, 2, 2]), (2, [2])):
         metrics = invented.metrics([row.learner for row in learners[first:]])
-        figure = spider.draw(Tables(metrics=metrics, learners=learners))
+        figure = figures.spider(Tables(metrics=metrics, learners=learners))
         assert [len(axes.lines) for axes in figure.axes] == lines

@@ -4,7 +4,7 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 
-from figures.kinds import time
+import figures
 from figures.tables import Tables
 from tests.figures import invented, seen
 
@@ -14,7 +14,7 @@ LEVELS = invented.levels(FEATURES, steps=4, seeds=3)
 
 
 def drawn(*rows):
-    return time.draw(Tables(rows=[row for each in rows for row in each]))
+    return figures.time(Tables(rows=[row for each in rows for row in each]))
 
 
 def by_seed(learner, feature, step):
@@ -24,11 +24,6 @@ def by_seed(learner, feature, step):
         if (row.learner, row.feature, row.step) == (learner, feature, step):
             found.setdefault(row.seed, []).append(100 * row.value)
     return [fmean(orders) for orders in found.values()]
-
-
-def ceilings(axes):
-    """Return the heights of the dashed pieces at the right."""
-    return [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"]
 
 
 def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_the_layer():
@@ -42,8 +37,9 @@ def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_th
             ends = [[fmean(s) - stdev(s), fmean(s) + stdev(s)] for s in scores]
             assert seen.bars(course) == pytest.approx(np.array(ends))
             assert np.round(seen.points(course)[:, 0]).tolist() == [0, 1, 2, 3, 4]
+        ceilings = [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"]
         expected = [fmean(by_seed("offline", feature, 4)) for feature in FEATURES]
-        assert ceilings(axes) == pytest.approx(expected)
+        assert ceilings == pytest.approx(expected)
     assert seen.legend(figure) == [*FEATURES, "Ceiling (offline)"]
     colors = [[c.lines[0].get_color() for c in axes.containers] for axes in figure.axes]
     assert colors[0] == colors[1]

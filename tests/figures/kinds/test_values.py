@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from matplotlib.container import BarContainer
 
+import figures
 from figures.appearance import learner_appearances
-from figures.kinds import bias, matrix, sessions
 from figures.tables import Tables
+from probe.errors import InputError
 from probe.tables.summary import mean_accuracies, summarize, training_seconds
 from tests.figures import invented, papers, seen
 
@@ -20,7 +21,7 @@ def test_bias_has_the_f1_of_a_feature_by_position_and_rows_for_each_architecture
     features, trained = ["conv1", "conv2", "output"], "output (as\N{NO-BREAK SPACE}trained)"
     learners, own = ["finetune", "geppnet", "er", "offline"], {"geppnet": ["som", "output"]}
     summary = summarize(invented.rows(learners, features, tasks=4, own=own))
-    figure = bias.draw(Tables(summary=summary[::-1]))
+    figure = figures.bias(Tables(summary=summary[::-1]))
     assert seen.titles(figure) == ["conv1", "conv2", trained, "som", trained]
     assert [axes.get_ylabel() for axes in figure.axes] == ["ER, Finetune", "", "", "GeppNet", ""]
     places = [axes.get_subplotspec() for axes in figure.axes]
@@ -41,7 +42,7 @@ def test_matrix_has_r_in_percent_and_hatches_what_was_not_measured():
         replace(row, value=math.nan) if (row.step, row.place) == (2, 1) else row
         for row in invented.rows(["finetune", "er", "gem", "offline"], tasks=4)
     ]
-    panels = seen.titled(matrix.draw(Tables(rows=rows)))
+    panels = seen.titled(figures.matrix(Tables(rows=rows)))
     assert [axes.get_title() for axes in panels] == ["Finetune", "ER", "GEM"]
     for learner, axes in zip(["finetune", "er", "gem"], panels, strict=True):
         percent = 100 * mean_accuracies(rows)[learner].values
@@ -94,7 +95,7 @@ def test_sessions_have_the_alphas_session_by_session():
     learners = ["fel", "finetune", "ewc"]
     # In an order in which alpha_all[10] comes before alpha_all[9].
     table = invented.metrics(learners, tasks=12)[::-1]
-    figure = sessions.draw(Tables(metrics=table))
+    figure = figures.sessions(Tables(metrics=table))
     panels = [title.partition(",")[0] for title in seen.titles(figure)]
     assert panels == ["All sessions so far", "Base set", "Newest session"]
     assert seen.note(figure) == "Mean over 3 seeds"
@@ -108,7 +109,8 @@ def test_sessions_have_the_alphas_session_by_session():
             expected = [100 * value[f"{metric}[{i}]"] for i in range(1, 13)]
             assert seen.heights(line) == pytest.approx(expected)
     for few in (invented.metrics(["ewc"]), invented.metrics(learners, tasks=1)):
-        assert sessions.draw(Tables(metrics=few)) is None
+        with pytest.raises(InputError, match="two learners and two sessions"):
+            figures.sessions(Tables(metrics=few))
 
 
 def test_omegas_have_bars_learner_by_learner():

@@ -57,7 +57,7 @@ def test_figures_on_request_and_those_of_a_run_leave_each_other_alone(run, monke
 
 
 def test_without_a_name_all_are_drawn_that_can_be(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("figures.pages.page.Page.fit", lambda page, figure, *_, **__: figure)
+    monkeypatch.setattr("figures.pages.page.Page.fit", lambda page, *_, **__: page.figure)
     monkeypatch.setattr("figures.layout.arrange", lambda figure: None)
     monkeypatch.setattr("figures.style.save", lambda figure, folder, name, *_: [folder / name])
     paths = build_asked(run, Options(learners=["ewc"]), (), ["png"], tmp_path)

@@ -81,7 +81,7 @@ def sketched(monkeypatch):
         return paths
 
     monkeypatch.setattr("figures.style.save", save)
-    monkeypatch.setattr("figures.pages.page.Page.fit", lambda page, figure, *_, **__: figure)
+    monkeypatch.setattr("figures.pages.page.Page.fit", lambda page, *_, **__: page.figure)
     monkeypatch.setattr("figures.layout.arrange", lambda figure: None)
 
 

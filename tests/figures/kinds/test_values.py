@@ -109,7 +109,7 @@ def test_sessions_have_the_alphas_session_by_session():
             expected = [100 * value[f"{metric}[{i}]"] for i in range(1, 13)]
             assert seen.heights(line) == pytest.approx(expected)
     for few in (invented.metrics(["ewc"]), invented.metrics(learners, tasks=1)):
-        with pytest.raises(InputError, match="needs two learners and two sessions"):
+        with pytest.raises(InputError, match="two learners and two sessions"):
             figures.sessions(Tables(metrics=few))
 
 

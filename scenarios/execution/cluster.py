@@ -15,11 +15,13 @@ import os
 import re
 import signal
 import socket
+import threading
+import time
 from collections.abc import Generator, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, chdir, contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from scenarios.execution.executor import Started, Take, follow
 from scenarios.execution.work import Ended, Event, Work, carried_out
 
 _AHEAD = 2  # jobs submitted at once for each processor of the cluster, which may grow
+_PAUSE = 0.2  # seconds between two looks at the process of the node
 _PATIENCE = 5.0  # seconds in which the address of a cluster must answer
 
 _OURS = Path(__file__).parents[2]
@@ -90,8 +93,23 @@ class Cluster:
 
 def _on_node(work: Work, job: Job, folder: Path) -> Ended:
     """Do a job on a node; folder: from where the user's relative paths are named."""
+    _end_with_node()
     with chdir(folder) if folder.is_dir() else nullcontext():
         return carried_out(work, job)
+
+
+@cache
+def _end_with_node() -> None:
+    """Let this process end as soon as its parent does, Ray's process on the node."""
+    # Ray lets a worker run on for a while, and another process that resumes the study would wait.
+    parent = os.getppid()
+
+    def follow() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PAUSE)
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def _ended(ray: Any, future: Future[Ended], job: Job) -> Ended:

@@ -158,12 +158,6 @@ def killer(*chosen: Callable[[], int | None]) -> Iterator[None]:
     assert not left
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    """Return the bytes of every file below a folder."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
-
-
 @contextmanager
 def tmpfs(folder: Path, options: str) -> Iterator[Callable[[str], None]]:
     """Mount a small disk at a folder within the block; yields what mounts it anew with others."""

@@ -19,8 +19,9 @@ from probe.metrics.counts import Counts
 from probe.results.run_directory import read_plan, store_of
 from scenarios.commands.run import write_tables
 from scenarios.commands.status import show_status
+from tests.bad_input.refused import contents
 from tests.scenarios.execution.helpers import jobs_in, run, tables, work_of
-from tests.slow.helpers import JOB, contents
+from tests.slow.helpers import JOB
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,7 @@ from tests.scenarios.execution.helpers import (
     tables,
     until,
 )
-from tests.slow.helpers import POOL, command, holders, killed_at, signaled_at
+from tests.slow.helpers import holders, killed_at, signaled_at
 
 pytestmark = pytest.mark.slow
 
@@ -61,20 +61,6 @@ def test_a_shard_is_killed(tmp_path: Path, finished: Path) -> None:
     assert tables(moved) == tables(finished)
     assert results(moved).items() > before.items()
     assert not out.exists()
-
-
-@pytest.mark.soak
-def test_one_of_two_pools_is_killed(tmp_path: Path, finished: Path) -> None:
-    """As typed, with figures, and at work on one run directory."""
-    out = tmp_path / "run"
-    with command(out, *POOL) as one, command(out, *POOL) as other:
-        one.reaches(lambda: list(out.glob("jobs/*/*/step-2.json")))
-        one.process.kill()
-        _, error = other.process.communicate(timeout=600)
-        assert (other.process.returncode, error) == (0, "")
-    assert tables(out) == tables(finished)
-    assert (out / "figures" / "depth.png").exists()
-    assert not list(out.rglob("*.tmp"))
 
 
 def test_half_figures_do_not_stay(out: Path) -> None:

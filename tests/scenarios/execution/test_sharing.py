@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +31,19 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return tables(out)
 
 
-def run_at_once(out: Path, each: list[dict[str, Any]]) -> None:
-    """Run in processes with these flags; every file of a job is written once.
+def test_processes_started_at_once(tmp_path: Path, alone: dict[str, bytes]) -> None:
+    """Shards or not, also more than there are jobs: every file of a job is written once.
 
-    Each process waits with its first result for that of another: so at least two do jobs.
+    Each process waits with its first result for that of another: so at least two do jobs. The last
+    writes the tables.
     """
-    notes = out.with_name("notes")
+    out, notes = tmp_path / "run", tmp_path / "notes"
     notes.touch()
 
     def noted() -> list[list[str]]:
         return [line.split() for line in notes.read_text().splitlines() if " jobs/" in line]
 
-    def noting(flags: dict[str, Any]) -> bool:
+    def noting(shard: str | None) -> bool:
         replace = os.replace
 
         def replaced(source: Path, target: Path) -> None:
@@ -52,21 +54,16 @@ def run_at_once(out: Path, each: list[dict[str, Any]]) -> None:
                 until(lambda: len({process for process, _ in noted()}) > 1)
 
         os.replace = replaced  # type: ignore[assignment]
-        return run(out, **FLAGS, **flags)
+        return run(out, shard=shard, **FLAGS)
 
-    processes = [fork(lambda flags=flags: noting(flags)) for flags in each]  # type: ignore[misc]
-    assert [exit_code(process) for process in processes] == [0] * len(each)
+    processes = [fork(partial(noting, shard)) for shard in ("1/4", "2/4", "4/4", None)]
+    assert [exit_code(process) for process in processes] == [0] * 4
     times = Counter(path for _, path in noted())
     assert set(times.values()) == {1}
     assert times.keys() >= results(out).keys()
     assert not (out / "quarantine").exists()
     assert not list(out.rglob("*.tmp"))
-
-
-def test_processes_started_at_once(tmp_path: Path, alone: dict[str, bytes]) -> None:
-    """Shards or not, also more than there are jobs; the last writes the tables."""
-    run_at_once(tmp_path / "run", [{"shard": shard} for shard in ("1/4", "2/4", "4/4", None)])
-    assert tables(tmp_path / "run") == alone
+    assert tables(out) == alone
 
 
 def test_a_shard_that_ends_before_the_others_says_so(

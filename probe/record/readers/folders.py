@@ -59,6 +59,18 @@ def runs_in(folder: Path, pattern: str) -> Iterator[Path]:
     yield from found[:1] if found[0] == folder else found
 
 
+def numbered(folder: Path, pattern: str, name: str) -> dict[str, dict[int, Path]]:
+    """Return the files that fit a pattern, by the name of the run and tasks learned.
+
+    name: a regular expression of their names, with that of the run and the task, from 0, as groups.
+    """
+    runs: dict[str, dict[int, Path]] = {}
+    for path in folder.glob(pattern):
+        if match := re.fullmatch(name, path.name):
+            runs.setdefault(match[1], {})[int(match[2]) + 1] = path
+    return {run: dict(sorted(own.items())) for run, own in sorted(runs.items())}
+
+
 def one_file(folder: Path, pattern: str, what: str) -> Path | None:
     """Return the file that fits a pattern, None if there is none.
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from probe.errors import InputError
@@ -31,18 +32,8 @@ def merged(readings: Mapping[Path, ForeignRuns]) -> ForeignRuns:
                 f"{first} and {path} have {what}, so their outputs stand for different classes: "
                 f"read one of them at a time"
             )
-    loads = {
-        path: reading.load
-        for reading in readings.values()
-        for own in reading.files.values()
-        for path in own.values()
-    }
-    return ForeignRuns(
-        files={run: own for each in readings.values() for run, own in each.files.items()},
-        load=lambda path: loads.get(path, one.load)(path),
-        tasks=one.tasks,
-        class_order=one.class_order,
-    )
+    # Heads of the same tasks grow alike, so that the files of all are read as those of the first.
+    return replace(one, files={run: own for r in readings.values() for run, own in r.files.items()})
 
 
 def runs_in(folder: Path, pattern: str) -> Iterator[Path]:

@@ -50,18 +50,21 @@ class ForeignRuns:
         The same networks give the same bytes. Raises InputError for a file that cannot be read, and
         NotWritten.
         """
-        runs = {
-            run: {learned: network_file(folder, run, learned) for learned in own}
-            for run, own in self.files.items()
+        runs: dict[Run, dict[int, Path]] = {}
+        for run, own in self.files.items():
+            runs[run] = {
+                at: self._kept(path, network_file(folder, run, at)) for at, path in own.items()
+            }
+        offline = {
+            seed: self._kept(path, offline_file(folder, seed))
+            for seed, path in self.offline.items()
         }
-        offline = {seed: offline_file(folder, seed) for seed in self.offline}
-        pairs = [
-            (path, runs[run][at]) for run, own in self.files.items() for at, path in own.items()
-        ]
-        for path, target in pairs + [(path, offline[seed]) for seed, path in self.offline.items()]:
-            make_folder(target.parent)
-            keep_tensors(self.load(path), target)
         return Checkpoints(runs=runs, offline=offline)
+
+    def _kept(self, path: Path, target: Path) -> Path:
+        make_folder(target.parent)
+        keep_tensors(self.load(path), target)
+        return target
 
 
 def load_grown(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Tensor]:

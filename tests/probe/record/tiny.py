@@ -68,16 +68,6 @@ def same_state(a, b):
     return list(a) == list(b) and all(torch.equal(a[name], b[name]) for name in a)
 
 
-def course(model, fit, row, tasks=TASKS):
-    """Train a network on each task by `fit`; return its states after each, and R by `row`."""
-    states, rows = [], [row(copy.deepcopy(model).eval())]
-    for task in tasks:
-        fit(task)
-        states.append(copy.deepcopy(model.state_dict()))
-        rows.append(row(copy.deepcopy(model).eval()))
-    return states, rows
-
-
 def assert_unnoticed(plain, recorder, fit, row, tasks=TASKS, together=False):
     """Check R, the networks that are kept, and that a training does not notice its recorder.
 
@@ -86,7 +76,11 @@ def assert_unnoticed(plain, recorder, fit, row, tasks=TASKS, together=False):
     """
     model = recorder.model
     torch.manual_seed(4)
-    states, rows = course(plain, lambda task: fit(plain, task, False), row, tasks)
+    states, rows = [], [row(copy.deepcopy(plain).eval())]
+    for task in tasks:
+        fit(plain, task, False)
+        states.append(copy.deepcopy(plain.state_dict()))
+        rows.append(row(copy.deepcopy(plain).eval()))
     draws = torch.rand(3)
     torch.manual_seed(4)
     for task in [tasks] if together else tasks:

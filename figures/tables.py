@@ -12,9 +12,9 @@ from typing import Any, Self, get_args, get_type_hints
 from figures.appearance import distinct
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
-from probe.tables.cells import MOST
 from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.rows import (
+    MOST,
     LayerRow,
     LearnerRow,
     MetricRow,

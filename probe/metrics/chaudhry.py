@@ -23,7 +23,7 @@ def average_accuracy(R: AccuracyMatrix, k: int | None = None) -> float:
     >>> average_accuracy(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]), k=2)
     0.625
     """
-    learned = _learned(R, k)
+    learned = R.check_task(k)
     return float(R.seen(learned).sum() / learned)
 
 
@@ -50,7 +50,7 @@ def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float
     among them, so that f_j^k < 0 where task k improved task j. Raises NotMeasured for a missing
     cell and k = 1. Source: Chaudhry 2018, eq. 3 (whose worked example writes a_{j,k} transposed).
     """
-    k = _learned(R, k)
+    k = R.check_task(k)
     if k == 1:
         raise NotMeasured("forgetting F_k needs k >= 2: there is no task before the first")
     # Rows 1..k-1: row 0 is no knowledge that training gave, row k is what is compared with.
@@ -74,19 +74,11 @@ def intransigence(
     >>> intransigence(AccuracyMatrix.square([[0.75, 0.0], [0.25, 0.5]]), [0.75, 1.0], k=2)
     0.5
     """
-    k = _learned(R, k)
+    k = R.check_task(k)
     best = float(_diagonal(reference, R.tasks)[k - 1])
     if np.isnan(best):
         raise NotMeasured(f"the reference's accuracy on task {k} after task {k} was not measured")
     return best - R.cell(k, k)
-
-
-def _learned(R: AccuracyMatrix, k: int | None) -> int:
-    """Return after how many tasks, all of them by default."""
-    if k is None:
-        return R.tasks
-    R.check_task(k)
-    return k
 
 
 def _diagonal(reference: AccuracyMatrix | ArrayLike, tasks: int) -> NDArray[np.float64]:

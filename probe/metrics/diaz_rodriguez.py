@@ -105,8 +105,7 @@ def ms(model_bytes: Sequence[float]) -> float:
     >>> round(ms([1] + 9 * [3]), 4)
     0.4
     """
-    sizes = _per_task(model_bytes, "model_bytes")
-    _above_zero(sizes, "model_bytes")
+    sizes = _per_task(model_bytes, "model_bytes", above_zero=True)
     return min(1.0, float((sizes[0] / sizes).mean()))
 
 
@@ -123,8 +122,8 @@ def sss(stored_bytes: Sequence[float], lifetime_bytes: float) -> float:
     0.55
     """
     stored = _per_task(stored_bytes, "stored_bytes")
-    _above_zero(np.array([lifetime_bytes], dtype=np.float64), "lifetime_bytes")
-    return 1 - min(1.0, float((stored / lifetime_bytes).mean()))
+    lifetime = _per_task([lifetime_bytes], "lifetime_bytes", above_zero=True)
+    return 1 - min(1.0, float((stored / lifetime).mean()))
 
 
 @metric(scorecard=False)
@@ -145,8 +144,8 @@ def ce(
     >>> ce([10, 10], [20, 40]), ce([10, 10], [19, 39], form="poster")
     (0.375, 0.375)
     """
-    one_pass, spent = _per_task(ops_one_pass, "ops_one_pass"), _per_task(ops_spent, "ops_spent")
-    _above_zero(spent, "ops_spent")
+    one_pass = _per_task(ops_one_pass, "ops_one_pass")
+    spent = _per_task(ops_spent, "ops_spent", above_zero=True)
     if one_pass.shape != spent.shape:
         raise InputError(f"got operations of {one_pass.size} and {spent.size} tasks: give as many")
     if not 1 <= epsilon < math.inf:
@@ -233,13 +232,10 @@ def _triangle(
     return i + 1, j + 1
 
 
-def _per_task(values: Sequence[float], name: str) -> NDArray[np.float64]:
+def _per_task(values: Sequence[float], name: str, above_zero: bool = False) -> NDArray[np.float64]:
     numbers = np.array(values, dtype=np.float64)
     if numbers.ndim != 1 or not numbers.size or not (np.isfinite(numbers) & (numbers >= 0)).all():
         raise InputError(f"{name} must hold a number >= 0 for each task, got {values!r}")
-    return numbers
-
-
-def _above_zero(numbers: NDArray[np.float64], name: str) -> None:
-    if not (numbers > 0).all():
+    if above_zero and not numbers.all():
         raise InputError(f"{name} must be above 0, got {numbers.tolist()}")
+    return numbers

@@ -105,12 +105,14 @@ class AccuracyMatrix:
         self.check_task(k)
         return self.measured(k, np.arange(1, k + 1)) if self._has_gaps else self.values[k, :k]
 
-    def check_task(self, k: int, name: str = "k") -> None:
-        """Raise InputError unless k is in 1..T; name: what the caller calls it."""
+    def check_task(self, k: int | None, name: str = "k") -> int:
+        """Return k, by default T; raises InputError unless it is in 1..T; name: for the message."""
+        k = self.tasks if k is None else k
         if not 1 <= k <= self.tasks:
             raise InputError(
                 f"{name} = {k} is not the number of a task: R has tasks 1..{self.tasks}"
             )
+        return k
 
     def mean(self, i: ArrayLike, j: ArrayLike) -> float:
         """Return the mean of R[i, j] over index arrays that broadcast, as `measured` reads them.

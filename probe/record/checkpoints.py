@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from glob import escape, glob
 from itertools import product, starmap
 from pathlib import Path
 from string import Formatter
@@ -95,8 +96,8 @@ class _Pattern:
         self._path = Path(self._text).expanduser()
         if not self._path.name:
             raise InputError(f"{self._text!r} is no pattern of file names: name the files")
-        self._parts = [self._parsed(part) for part in self._path.parts]
-        used = {name for _, names in self._parts for name in names}
+        self._regex, self._names = self._parsed()
+        used = set(self._names)
         for name in sorted(used - set(known)):
             raise unknown(f"field in {self._text!r}", name, known)
         if needed and len(used.intersection(needed)) != 1:
@@ -109,33 +110,23 @@ class _Pattern:
 
     def files(self) -> list[tuple[Path, dict[str, str]]]:
         """Return the files that fit, each with its fields; raises InputError if there is none."""
-        parts = self._path.parts
-        fixed = [not re.search("[{}]", part) for part in parts]
-        depth = fixed.index(False) if False in fixed else len(parts) - 1
-        found: list[tuple[Path, dict[str, str]]] = [(Path(*parts[:depth]), {})]
-        for at, (regex, names) in enumerate(self._parts[depth:], depth + 1):
-            wanted = Path.is_file if at == len(parts) else Path.is_dir
-            folders, found = found, []
-            for folder, said in folders:
-                matches = [(entry, re.fullmatch(regex, entry.name)) for entry in _entries(folder)]
-                found += [
-                    (entry, self._joined(entry, said, names, match.groups()))
-                    for entry, match in matches
-                    if match and wanted(entry)
-                ]
-            if not found:
-                raise self._none_in([folder for folder, _ in folders])
+        there = [(path, re.fullmatch(self._regex, str(path))) for path in _like(self._path)]
+        found = [
+            (path, self._fields(path, match.groups()))
+            for path, match in there
+            if match and path.is_file()
+        ]
+        if not found:
+            raise self._nothing_fits()
         return found
 
-    def _joined(
-        self, path: Path, said: Mapping[str, str], names: Sequence[str], values: Sequence[str]
-    ) -> dict[str, str]:
-        """Return fields with those of one more part of a path; numbers lose leading zeros.
+    def _fields(self, path: Path, values: Sequence[str]) -> dict[str, str]:
+        """Return the fields of a file; numbers lose leading zeros.
 
         Raises InputError for a field with two values.
         """
-        fields = dict(said)
-        for name, text in zip(names, values, strict=True):
+        fields: dict[str, str] = {}
+        for name, text in zip(self._names, values, strict=True):
             value = str(int(text)) if _FIELDS[name] == _NUMBER else text
             if fields.setdefault(name, value) != value:
                 raise InputError(
@@ -144,15 +135,15 @@ class _Pattern:
                 )
         return fields
 
-    def _parsed(self, part: str) -> tuple[str, list[str]]:
-        """Return a part of the path as a regular expression, and the field of each group.
+    def _parsed(self) -> tuple[str, list[str]]:
+        """Return the pattern as a regular expression, and the field of each group.
 
         Raises InputError for loose braces.
         """
         regex = text = ""
         names: list[str] = []
         try:
-            for plain, name, form, how in Formatter().parse(part):
+            for plain, name, form, how in Formatter().parse(str(self._path)):
                 text += plain
                 if name is None:
                     continue
@@ -169,23 +160,24 @@ class _Pattern:
             ) from None
         return regex + re.escape(text), names
 
-    def _none_in(self, folders: Sequence[Path]) -> InputError:
-        """Return the error for no file that fits, in folders of which some may not exist."""
-        there = sorted({entry.name for folder in folders for entry in _entries(folder)})
-        where = f"{folders[0]}{f' and {len(folders) - 1} more' if len(folders) > 1 else ''}"
+    def _nothing_fits(self) -> InputError:
+        """Return the error for no file that fits, with the content of its folders."""
+        folders = _like(self._path.parent)
+        there = sorted({path.name for folder in folders for path in folder.glob("*")})
+        more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
+        where = f"{folders[0]}{more}" if folders else self._path.parent
         what = f"which has {few(there)}" if there else "which is empty"
-        if not any(map(Path.is_dir, folders)):
-            what = "which is no folder"
         return InputError(
-            f"no file fits {self._text!r}: looked in {where}, {what}; correct the pattern"
+            f"no file fits {self._text!r}: looked in {where}, "
+            f"{what if folders else 'which is no folder'}; correct the pattern"
         )
 
 
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []
+def _like(pattern: Path) -> list[Path]:
+    """Return the paths that a pattern fits with anything in place of its fields, sorted."""
+    fields = Formatter().parse(str(pattern))
+    globbed = (escape(plain) + "*" * (name is not None) for plain, name, *_ in fields)
+    return sorted(map(Path, glob("".join(globbed), include_hidden=True)))
 
 
 def _put(files: dict[int, Path], at: int, path: Path) -> None:

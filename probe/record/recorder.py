@@ -44,8 +44,8 @@ class Recorder:
 
     - folder: of the recording; several runs, of other learners, orders and seeds, may share it,
       also at the same time, from several processes;
-    - model: the network that is trained, or its wrapper; it is left as it was, bit for bit, and so
-      are its mode, its gradients and all global generators;
+    - model: the network that is trained, or its wrapper, without which it is kept; it is left as it
+      was, bit for bit, and so are its mode, its gradients and all global generators;
     - test: examples of all tasks, or a pair (x, y) or a Dataset of them, labels 0..K-1;
     - tasks: the classes of each of T tasks in executed order, each class in exactly one;
     - seed, order, learner: which run this is; order: what the order of its tasks is called;
@@ -87,7 +87,7 @@ class Recorder:
     ) -> None:
         run = _run(learner, order, seed)
         check_model(model)
-        self._root, self._model = Path(folder), unwrapped(model)
+        self.folder, self.model = Path(folder), unwrapped(model)
         self._ask = ModelCall(call=call, output=output)
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
         executed = as_tasks(tasks)
@@ -103,23 +103,18 @@ class Recorder:
         self._record = RunRecord(
             run=run, tasks=executed, output=output, called=call is not None, rows={}
         )
-        others = [other for other in read_runs(self._root) if other.run != run]
+        others = [other for other in read_runs(self.folder) if other.run != run]
         check_tasks_of(self._record, others)
         self._resume()
         # What fails on a few examples now would fail after hours of training. A model without
         # shapes yet would get them here, and with them its weights.
-        if not any(map(is_lazy, plain_state(self._model).values())):
+        if not any(map(is_lazy, plain_state(self.model).values())):
             few = Examples(first(self._test.x, _FEW), self._test.y[:_FEW])
             self._tested(few, 0)
-        make_folder(run_folder(self._root, run))
+        make_folder(run_folder(self.folder, run))
         if train is not None:
             both = alike(_read(train, "train", known), self._test)
-            keep_data(self._root / DATA, *both)
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the recording."""
-        return self._root
+            keep_data(self.folder / DATA, *both)
 
     @property
     def run(self) -> Run:
@@ -130,11 +125,6 @@ class Recorder:
     def tasks(self) -> tuple[tuple[int, ...], ...]:
         """The classes of each task, in executed order."""
         return self._record.tasks
-
-    @property
-    def model(self) -> nn.Module:
-        """The network that is recorded, without what it is wrapped in."""
-        return self._model
 
     @property
     def R(self) -> AccuracyMatrix:  # noqa: N802 - as papers have it
@@ -155,9 +145,9 @@ class Recorder:
         row = _whole(learned, "tasks learned", 0)
         if row > len(self.tasks):
             raise InputError(f"there are {len(self.tasks)} tasks, and {row} cannot be learned")
-        path = network_file(self._root, self.run, row)
+        path = network_file(self.folder, self.run, row)
         with replacing(path) as new:
-            write_tensors(plain_state(self._model), new)
+            write_tensors(plain_state(self.model), new)
             if path.exists() and not filecmp.cmp(new, path, shallow=False):
                 # What comes after another network than this one is of no use beside it. Before that
                 # is replaced: a process that is killed here leaves no accuracy of another network.
@@ -166,7 +156,7 @@ class Recorder:
 
     def offline(self, model: nn.Module) -> None:
         """Keep a network that was trained on all tasks at once, the ceiling of this seed's runs."""
-        path = offline_file(self._root, self.run.seed)
+        path = offline_file(self.folder, self.run.seed)
         check_model(model)
         make_folder(path.parent)
         keep_tensors(plain_state(unwrapped(model)), path)
@@ -174,12 +164,12 @@ class Recorder:
     def _keep(self, rows: Mapping[int, Counts]) -> None:
         """Set the rows, in the file first."""
         record = replace(self._record, rows=rows)
-        record.write(self._root)
+        record.write(self.folder)
         self._record = record
 
     def _tested(self, test: Examples[Any], row: int) -> Counts:
         """Test the model, which is left as it was."""
-        model, known = self._model, sum(map(len, self.tasks))
+        model, known = self.model, sum(map(len, self.tasks))
         device = next((p.device for p in model.parameters()), test.y.device)
         # It may draw at random, in eval mode too.
         chance = every_global_stream(stream(self.run.seed, "record", row))
@@ -191,14 +181,14 @@ class Recorder:
 
     def _resume(self) -> None:
         """Take up the rows that an earlier process has recorded of this run."""
-        found = read_run(run_folder(self._root, self.run))
+        found = read_run(run_folder(self.folder, self.run))
         if found is None:
             return
         check_tasks_of(self._record, [found])
         totals = self._test.y.bincount(minlength=sum(map(len, self.tasks))).numpy()
         if any((counts.table.sum(axis=1) != totals).any() for counts in found.rows.values()):
             raise InputError(
-                f"{run_folder(self._root, self.run)} was recorded with other test examples: give "
+                f"{run_folder(self.folder, self.run)} was recorded with other test examples: give "
                 f"the same ones, or choose another folder"
             )
         self._record = replace(self._record, rows=found.rows)

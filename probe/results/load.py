@@ -6,7 +6,7 @@ from pathlib import Path
 from probe.errors import InputError
 from probe.results.analysis import KIND, Analysis
 from probe.retraining import PartialRetraining
-from probe.tables.folder import DESCRIPTION, Saved, is_saved, read_folder, read_tables
+from probe.tables.folder import DESCRIPTION, Saved, read_folder, read_tables
 
 _READERS: dict[str, Callable[[Saved], Analysis | PartialRetraining]] = {
     KIND: Analysis.of_saved,
@@ -22,7 +22,7 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
     naming the file, for a folder without a result and for a damaged one.
     """
     path = Path(folder)
-    if not is_saved(path):
+    if not (path / DESCRIPTION).is_file():
         return Analysis(given=read_tables(path))
     saved = read_folder(path)
     if saved.kind not in _READERS:

@@ -114,11 +114,6 @@ def read_tables(folder: Path) -> Tables:
     return {name: read_table(p, KINDS[name]) for name, p in there.items() if p.is_file()}
 
 
-def is_saved(folder: Path) -> bool:
-    """Return whether a folder was written by `write_folder`, and is not a study."""
-    return (folder / DESCRIPTION).is_file()
-
-
 def _fill(folder: Path, saved: Saved) -> None:
     for name, table in saved.tables.items():
         if table or name == "rows":

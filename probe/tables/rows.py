@@ -1,28 +1,53 @@
 """Tidy tables: the kinds of rows that a study writes and that figures read.
 
-A kind of row is a dataclass whose annotations say what each column can hold; columns with a default
-came later, and tables of earlier versions lack them. See `probe.tables.table_file`.
+A kind of row is a dataclass whose annotations, which pydantic checks, say what each column can
+hold; columns with a default came later, and tables of earlier versions lack them. See
+`probe.tables.table_file`.
 """
 
+import csv
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from probe.tables.cells import (
-    Amount,
-    AmountOrNone,
-    From0,
-    From0OrNone,
-    From1,
-    From1OrNone,
-    Measure,
-    Number,
-    Positive,
-)
+from pydantic import BeforeValidator, Field, WrapValidator
 
 CONTROLS = UNTRAINED, OFFLINE = "untrained", "offline"
 """The learners downstream of whose features are floor and ceiling; they have no order."""
 
 AnyRow = TypeVar("AnyRow")
+
+MOST = 100_000
+"""The largest step, place, depth or seed, and the most seeds: in a file, more is damage."""
+
+LARGEST = 1e15
+"""The largest number that is not whole, either way: beyond it figures have no axis."""
+
+Measure = Literal["accuracy", "pra", "f1"]
+"""The measures that a row can have."""
+
+
+def _or_none(cell: object) -> object:
+    """Return None for an empty cell of a file."""
+    return None if cell == "" else cell
+
+
+def _or_nan(cell: Any, bounded: Callable[[Any], float]) -> float:
+    """Return NaN for an empty cell and for NaN itself, which lies within no bounds."""
+    # NaN alone differs from itself.
+    return math.nan if cell == "" or cell != cell else bounded(cell)
+
+
+Text = Annotated[str, Field(max_length=csv.field_size_limit())]
+From0 = Annotated[int, Field(ge=0, le=MOST)]
+From1 = Annotated[int, Field(ge=1, le=MOST)]
+Amount = Annotated[int, Field(ge=0, lt=2**63)]
+Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST), WrapValidator(_or_nan)]
+Positive = Annotated[float, Field(ge=0, le=LARGEST), WrapValidator(_or_nan)]
+From0OrNone = Annotated[From0 | None, BeforeValidator(_or_none)]
+From1OrNone = Annotated[From1 | None, BeforeValidator(_or_none)]
+AmountOrNone = Annotated[Amount | None, BeforeValidator(_or_none)]
 
 
 @dataclass(frozen=True, kw_only=True)

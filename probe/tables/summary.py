@@ -12,9 +12,8 @@ from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import SeedMean, mean_over_seeds
 from probe.metrics.murata import RETRAIN
-from probe.tables.cells import Measure
 from probe.tables.frames import to_frame
-from probe.tables.rows import Row, SummaryRow, TimeRow
+from probe.tables.rows import Measure, Row, SummaryRow, TimeRow
 
 MEASURES: tuple[Measure, ...] = ("pra", "f1")
 """The measures that `summarize` keeps, in the order in which it lists them."""

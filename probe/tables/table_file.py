@@ -13,8 +13,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from probe.errors import InputError, unreadable
-from probe.tables.cells import Text
-from probe.tables.rows import AnyRow
+from probe.tables.rows import AnyRow, Text
 from probe.validation import expected, problems, shown
 
 Cells = Mapping[str, Any]

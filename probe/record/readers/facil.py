@@ -1,18 +1,14 @@
 """Runs of FACIL, `--save-models`: the folder that it makes for an experiment."""
 
 import json
-import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from probe.errors import InputError, unreadable
-from probe.record.readers.folders import merged, named, one_file, runs_in
-from probe.record.readers.foreign_runs import ForeignRuns, consecutive, load_grown
-from probe.record.state_files import load_state
+from probe.record.readers.folders import merged, named, numbered, one_file, runs_in
+from probe.record.readers.foreign_runs import ForeignRuns, consecutive, heads_of, load_grown
 
 _FILES = "models/task*.ckpt"
 
@@ -37,17 +33,16 @@ def read_facil(folder: Path) -> ForeignRuns:
 
 
 def _run(folder: Path) -> ForeignRuns:
-    numbers = {path: re.fullmatch(r"task(\d+)\.ckpt", path.name) for path in folder.glob(_FILES)}
-    files = dict(sorted((int(match[1]) + 1, path) for path, match in numbers.items() if match))
+    files = numbered(folder, _FILES, r"(task)(\d+)\.ckpt").get("task")
     if not files:
         raise InputError(f"{folder} has no models/task0.ckpt: give a run with --save-models")
     args = _arguments(folder)
     *_, last = files.values()
-    sizes, shapes = _heads(load_state(last), last)
+    heads = heads_of(last, "heads")
     return ForeignRuns(
         files={named(args.get("approach"), args.get("seed")): files},
-        load=partial(load_grown, shapes),
-        tasks=consecutive(sizes),
+        load=partial(load_grown, heads),
+        tasks=consecutive([heads[name][0] for name in heads if name.endswith("bias")]),
     )
 
 
@@ -64,16 +59,3 @@ def _arguments(folder: Path) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise InputError(f"{path} holds no arguments of FACIL: give the folder as it was written")
     return found
-
-
-def _heads(state: Mapping[str, Tensor], path: Path) -> tuple[list[int], dict[str, tuple[int, ...]]]:
-    """Return the outputs of each head, and the shapes of their weights and biases."""
-    shapes = {name: tuple(one.shape) for name, one in state.items() if name.startswith("heads.")}
-    count = len({name.split(".")[1] for name in shapes})
-    wanted = [f"heads.{at}.{part}" for at in range(count) for part in ("weight", "bias")]
-    if not count or sorted(shapes) != sorted(wanted) or not all(shapes.values()):
-        raise InputError(
-            f"{path} has the heads {', '.join(sorted(shapes)[:3]) or 'none'}: only linear heads "
-            f"with a bias are read, so that outputs of later tasks can be filled in"
-        )
-    return [shapes[name][0] for name in wanted[1::2]], shapes

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from probe.errors import InputError
@@ -31,18 +32,8 @@ def merged(readings: Mapping[Path, ForeignRuns]) -> ForeignRuns:
                 f"{first} and {path} have {what}, so their outputs stand for different classes: "
                 f"read one of them at a time"
             )
-    loads = {
-        path: reading.load
-        for reading in readings.values()
-        for own in reading.files.values()
-        for path in own.values()
-    }
-    return ForeignRuns(
-        files={run: own for each in readings.values() for run, own in each.files.items()},
-        load=lambda path: loads.get(path, one.load)(path),
-        tasks=one.tasks,
-        class_order=one.class_order,
-    )
+    # Heads of the same tasks grow alike, so that the files of all are read as those of the first.
+    return replace(one, files={run: own for r in readings.values() for run, own in r.files.items()})
 
 
 def runs_in(folder: Path, pattern: str) -> Iterator[Path]:
@@ -57,6 +48,18 @@ def runs_in(folder: Path, pattern: str) -> Iterator[Path]:
     if not found:
         raise InputError(f"{folder} has no {pattern} in it, nor has a folder of it: give another")
     yield from found[:1] if found[0] == folder else found
+
+
+def numbered(folder: Path, pattern: str, name: str) -> dict[str, dict[int, Path]]:
+    """Return the files that fit a pattern, by the name of the run and tasks learned.
+
+    name: a regular expression of their names, with that of the run and the task, from 0, as groups.
+    """
+    runs: dict[str, dict[int, Path]] = {}
+    for path in folder.glob(pattern):
+        if match := re.fullmatch(name, path.name):
+            runs.setdefault(match[1], {})[int(match[2]) + 1] = path
+    return {run: dict(sorted(own.items())) for run, own in sorted(runs.items())}
 
 
 def one_file(folder: Path, pattern: str, what: str) -> Path | None:

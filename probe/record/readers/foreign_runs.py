@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -49,18 +50,21 @@ class ForeignRuns:
         The same networks give the same bytes. Raises InputError for a file that cannot be read, and
         NotWritten.
         """
-        runs = {
-            run: {learned: network_file(folder, run, learned) for learned in own}
-            for run, own in self.files.items()
+        runs: dict[Run, dict[int, Path]] = {}
+        for run, own in self.files.items():
+            runs[run] = {
+                at: self._kept(path, network_file(folder, run, at)) for at, path in own.items()
+            }
+        offline = {
+            seed: self._kept(path, offline_file(folder, seed))
+            for seed, path in self.offline.items()
         }
-        offline = {seed: offline_file(folder, seed) for seed in self.offline}
-        pairs = [
-            (path, runs[run][at]) for run, own in self.files.items() for at, path in own.items()
-        ]
-        for path, target in pairs + [(path, offline[seed]) for seed, path in self.offline.items()]:
-            make_folder(target.parent)
-            keep_tensors(self.load(path), target)
         return Checkpoints(runs=runs, offline=offline)
+
+    def _kept(self, path: Path, target: Path) -> Path:
+        make_folder(target.parent)
+        keep_tensors(self.load(path), target)
+        return target
 
 
 def load_grown(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Tensor]:
@@ -80,6 +84,24 @@ def load_grown(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Ten
         value = NEVER if name.endswith("bias") else 0.0
         found[name] = torch.cat([own, own.new_full((rows - len(own), *rest), value)])
     return found
+
+
+def heads_of(path: Path, kind: Literal["fc", "heads"]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of weight and bias of each linear head in a file, by name.
+
+    kind: one head `fc`, or a list `heads`. Raises InputError for other heads.
+    """
+    state = load_state(path).items()
+    shapes = {name: tuple(one.shape) for name, one in state if name.startswith(f"{kind}.")}
+    several = [f"heads.{at}" for at in range(len(shapes) // 2)] if kind == "heads" else ["fc"]
+    wanted = [f"{head}.{part}" for head in several for part in ("weight", "bias")]
+    if not shapes or sorted(shapes) != sorted(wanted) or not all(shapes.values()):
+        raise InputError(
+            f"{path} has the heads {', '.join(sorted(shapes)[:3]) or 'none'}: only "
+            f"{'one linear fc' if kind == 'fc' else 'linear heads'} with a bias can be read, so "
+            f"that outputs of later tasks can be filled in"
+        )
+    return {name: shapes[name] for name in wanted}
 
 
 def consecutive(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:

@@ -1,6 +1,5 @@
 """Checkpoints of Mammoth (aimagelab), `--savecheck task`, as it has written them since `safe`."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +8,10 @@ from typing import Any
 from torch import Tensor
 
 from probe.errors import InputError
-from probe.record.readers.folders import merged, named
+from probe.record.readers.folders import merged, named, numbered
 from probe.record.readers.foreign_runs import ForeignRuns
 from probe.record.state_files import load_state, read_content
 
-_NAME = re.compile(r"(.+)_(\d+|joint)\.pt")
 _NET = "net."  # the backbone, among what else a learner of theirs keeps
 _REMEDY = "give checkpoints that Mammoth wrote with --savecheck task --save_checkpoint_mode safe"
 
@@ -28,26 +26,18 @@ def read_mammoth(folder: Path) -> ForeignRuns:
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder: give the one that Mammoth saves checkpoints in")
-    runs: dict[str, dict[int, Path]] = {}
-    joint = []
-    for path in sorted(folder.glob("*.pt")):
-        if match := _NAME.fullmatch(path.name):
-            if match[2] == "joint":
-                joint.append(path)
-            else:
-                runs.setdefault(match[1], {})[int(match[2]) + 1] = path
+    runs = numbered(folder, "*.pt", r"(.+)_(\d+)\.pt")
     if not runs:
         raise InputError(f"{folder} has no NAME_0.pt, NAME_1.pt, ... in it: {_REMEDY}")
     readings = {folder / name: _run(own) for name, own in runs.items()}
-    return replace(merged(readings), offline=_offline(joint))
+    return replace(merged(readings), offline=_offline(sorted(folder.glob("*_joint.pt"))))
 
 
 def _run(own: Mapping[int, Path]) -> ForeignRuns:
-    files = dict(sorted(own.items()))
-    *_, last = files.values()
+    *_, last = own.values()
     args = _arguments(last)
     run = named(args.get("model"), args.get("seed"))
-    return ForeignRuns(files={run: files}, load=_load, class_order=_class_order(args, last))
+    return ForeignRuns(files={run: own}, load=_load, class_order=_class_order(args, last))
 
 
 def _offline(joint: Sequence[Path]) -> dict[int, Path]:

@@ -17,12 +17,6 @@ def test_worked_example_a_task_seen_at_7_8_6_5_tenths_has_forgotten_3():
     assert chaudhry.forgetting(WORKED_EXAMPLE, 4) == pytest.approx(0.3 / 3)
 
 
-@pytest.mark.parametrize("k", [0, 5])
-def test_k_that_is_no_task_is_refused(k):
-    with pytest.raises(InputError, match=r"tasks 1\.\.4"):
-        chaudhry.forgetting(WORKED_EXAMPLE, k)
-
-
 def test_intransigence_takes_the_reference_as_a_matrix_or_as_its_diagonal():
     diagonal = [0.9, 0.7, 0.8, 1.0]
     table = np.tril(np.full((4, 4), 0.5), -1) + np.diag(diagonal)

@@ -16,8 +16,9 @@ ONE = AccuracyMatrix.square([[0.75]])
 @pytest.mark.parametrize("alpha", [kemker.alpha_base, kemker.alpha_new, kemker.alpha_all])
 def test_an_alpha_exists_after_each_session_and_no_other(alpha):
     assert alpha(ONE, 1) == 0.75
-    with pytest.raises(InputError, match=r"i = 4 .* tasks 1\.\.3"):
-        alpha(R, 4)
+    for i in (0, 4):
+        with pytest.raises(InputError, match=rf"i = {i} .* tasks 1\.\.3"):
+            alpha(R, i)
 
 
 def test_omega_all_with_test_sizes_is_accuracy_on_the_pooled_test_data():

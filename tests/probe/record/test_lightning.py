@@ -10,15 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from probe.record.recorder import Recorder
-from tests.probe.record.tiny import (
-    TASKS,
-    accuracies,
-    assert_recorded,
-    course,
-    examples,
-    network,
-    same_state,
-)
+from tests.probe.record.tiny import TASKS, accuracies, assert_unnoticed, examples, network
 
 lightning = pytest.importorskip("lightning", reason="the extra lightning is not installed")
 
@@ -60,17 +52,12 @@ def fit(module, folder, task, callbacks=()):
 
 
 def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tmp_path):
-    test, plain, module = examples(60, 1), Module(), Module()
-    torch.manual_seed(4)
-    states, rows = course(
-        plain.net, lambda task: fit(plain, tmp_path, task), lambda own: accuracies(own, test)
-    )
-    draws = torch.rand(3)
+    test = examples(60, 1)
+    of = {module.net: module for module in (Module(), Module())}
+    plain, recorded = of
+    callback = ForgettingProbe(Recorder(tmp_path / "rec", recorded, test, TASKS))
 
-    torch.manual_seed(4)
-    callback = ForgettingProbe(Recorder(tmp_path / "rec", module.net, test, TASKS))
-    for task in TASKS:
-        fit(module, tmp_path, task, [callback])
-    assert torch.equal(draws, torch.rand(3))
-    assert same_state(plain.state_dict(), module.state_dict())
-    assert_recorded(callback.recorder, tmp_path / "rec", rows, states, lambda: network(5))
+    def trained(net, task, watched):
+        fit(of[net], tmp_path, task, [callback] if watched else [])
+
+    assert_unnoticed(plain, callback.recorder, trained, lambda own: accuracies(own, test))

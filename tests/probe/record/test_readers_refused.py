@@ -9,8 +9,10 @@ from probe.errors import InputError
 from probe.record.readers import READERS
 from tests.probe.record.readers_nets import RUNS
 
+ARGS = "*/args-*.txt"
 LOG = "tiny_1993_tiny.log"
 SECOND, LAST = "finetune_10_10_1.pkl", "finetune_10_10_2.pkl"
+NO_BIAS = {"fc.weight": torch.zeros(9, 8)}
 
 
 def resaved(path, change):
@@ -44,6 +46,10 @@ def a_second_run(folder, **args):
         resaved(copy, lambda content: content["args"].update(args))
 
 
+def another_order(folder):
+    a_second_run(folder, model="b", class_order=[0, 1, 2, 3, 4, 5])
+
+
 def without_a_step(folder):
     a_second_run(folder, model="b")
     checkpoints(folder)[-1].unlink()
@@ -74,83 +80,44 @@ def order_of_texts(folder):
     resaved(checkpoints(folder)[-1], lambda content: content["args"].update(change))
 
 
-CASES = [
-    ("mammoth", shutil.rmtree, "is no folder"),
-    ("mammoth", empty, r"has no NAME_0\.pt, NAME_1\.pt.*--savecheck task"),
-    (
-        "mammoth",
-        lambda at: checkpoints(at)[-1].write_bytes(b"PK"),
-        "is damaged.*--savecheck task",
-    ),
-    ("mammoth", order_of_texts, "no class_order of 6"),
-    ("mammoth", a_second_run, "are both of er with seed 3"),
-    (
-        "mammoth",
-        lambda at: a_second_run(at, model="b", class_order=[0, 1, 2, 3, 4, 5]),
-        "have another order of the classes.*one of them at a time",
-    ),
-    (
-        "mammoth",
-        lambda at: torch.save({"net.fc.weight": torch.zeros(2)}, checkpoints(at)[-1]),
-        "no arguments of Mammoth",
-    ),
-    ("mammoth", without_a_step, "er/order-0/seed-3 has no checkpoint after 3 tasks"),
-    (
-        "mammoth",
-        lambda at: shutil.copy(next(at.glob("*_joint.pt")), at / "b_joint.pt"),
-        "are of one seed",
-    ),
-    ("facil", shutil.rmtree, "is no folder"),
-    ("facil", empty, r"has no models/task\*\.ckpt in it"),
-    (
-        "facil",
-        lambda at: (at / "mnist_finetuning/args-2.txt").write_text("{}"),
-        "2 files of arguments",
-    ),
-    (
-        "facil",
-        lambda at: next(at.glob("*/args-*.txt")).write_text('{"seed" : 3,'),
-        "no arguments of FACIL",
-    ),
-    ("facil", lambda at: next(at.glob("*/args-*.txt")).unlink(), r"has no args-\*\.txt"),
-    ("facil", two_seeds, "seeds 3, 4.*one seed at a time"),
-    ("facil", heads_without_bias, "only linear heads with a bias"),
-    ("pycil", two_runs_without_logs, r"a has no \.log"),
-    ("pycil", lambda at: (at / SECOND).unlink(), "checkpoints after 1, 3 tasks"),
-    (
-        "pycil",
-        lambda at: resaved(at / LAST, lambda own: own["model_state_dict"].pop("fc.bias")),
-        "only one linear fc with a bias",
-    ),
-    (
-        "pycil",  # as IL2A, which has further outputs for mixed classes
-        lambda at: torch.save(head(40, 8), at / LAST),
-        "order of 30 classes, and the last network 40 outputs",
-    ),
-    (
-        "pycil",
-        lambda at: torch.save(head(4, 8), at / SECOND),
-        "networks of 10, 4, 30 outputs",
-    ),
-    (
-        "pycil",
-        lambda at: shutil.copy(at / LAST, at / "wa_10_10_0.pkl"),
-        "checkpoints of finetune_10_10, wa_10_10",
-    ),
-    (
-        "pycil",
-        lambda at: (at / LOG).write_text((at / LOG).read_text() * 2),
-        "order of the classes of 2 runs",
-    ),
-    (
-        "pycil",
-        lambda at: edited(at / LOG, "=> [27, ", f"=> [{'9' * 5000}, , "),
-        "an order of",
-    ),
-]
+# By framework, a change of the folder of a run and the message.
+CASES = {
+    "mammoth": [
+        (shutil.rmtree, "is no folder"),
+        (empty, r"has no NAME_0\.pt, NAME_1\.pt.*--savecheck task"),
+        (lambda at: checkpoints(at)[-1].write_bytes(b"PK"), "is damaged.*--savecheck task"),
+        (order_of_texts, "no class_order of 6"),
+        (a_second_run, "are both of er with seed 3"),
+        (another_order, "have another order of the classes.*one of them at a time"),
+        (lambda at: torch.save(NO_BIAS, checkpoints(at)[-1]), "no arguments"),
+        (without_a_step, "er/order-0/seed-3 has no checkpoint after 3 tasks"),
+        (lambda at: shutil.copy(next(at.glob("*_joint.pt")), at / "b_joint.pt"), "are of one seed"),
+    ],
+    "facil": [
+        (shutil.rmtree, "is no folder"),
+        (empty, r"has no models/task\*\.ckpt in it"),
+        (lambda at: (at / "mnist_finetuning/args-2.txt").touch(), "2 files of arguments"),
+        (lambda at: next(at.glob(ARGS)).write_text('{"seed" : 3,'), "no arguments of FACIL"),
+        (lambda at: next(at.glob(ARGS)).unlink(), r"has no args-\*\.txt"),
+        (two_seeds, "seeds 3, 4.*one seed at a time"),
+        (heads_without_bias, "only linear heads with a bias"),
+    ],
+    "pycil": [
+        (two_runs_without_logs, r"a has no \.log"),
+        (lambda at: (at / SECOND).unlink(), "checkpoints after 1, 3 tasks"),
+        (lambda at: torch.save(NO_BIAS, at / LAST), "only one linear fc with a bias"),
+        # As IL2A, which has further outputs for mixed classes.
+        (lambda at: torch.save(head(40, 8), at / LAST), "of 30 classes, and the last network 40 o"),
+        (lambda at: torch.save(head(4, 8), at / SECOND), "networks of 10, 4, 30 outputs"),
+        (lambda at: shutil.copy(at / LAST, at / "wa_0.pkl"), "checkpoints of finetune_10_10, wa"),
+        (lambda at: (at / LOG).write_text((at / LOG).read_text() * 2), "of the classes of 2 runs"),
+        (lambda at: edited(at / LOG, "=> [27, ", f"=> [{'9' * 5000}, , "), "an order of"),
+    ],
+}
+EACH = [(name, *case) for name, own in CASES.items() for case in own]
 
 
-@pytest.mark.parametrize(("name", "spoil", "said"), CASES)
+@pytest.mark.parametrize(("name", "spoil", "said"), EACH)
 def test_folders_that_cannot_be_read_are_refused_in_one_sentence(tmp_path, name, spoil, said):
     folder = shutil.copytree(RUNS / name, tmp_path / "run")
     spoil(folder)

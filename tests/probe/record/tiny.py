@@ -68,21 +68,27 @@ def same_state(a, b):
     return list(a) == list(b) and all(torch.equal(a[name], b[name]) for name in a)
 
 
-def course(model, fit, row, tasks=TASKS):
-    """Train a network on each task by `fit`; return its states after each, and R by `row`."""
-    states, rows = [], [row(copy.deepcopy(model).eval())]
+def assert_unnoticed(plain, recorder, fit, row, tasks=TASKS, together=False):
+    """Check R, the networks that are kept, and that a training does not notice its recorder.
+
+    plain: as the recorder's model, trained alone; fit(module, task, recorded): trains on one task,
+    or with `together` on all; row(module): a row of R.
+    """
+    model = recorder.model
+    torch.manual_seed(4)
+    states, rows = [], [row(copy.deepcopy(plain).eval())]
     for task in tasks:
-        fit(task)
-        states.append(copy.deepcopy(model.state_dict()))
-        rows.append(row(copy.deepcopy(model).eval()))
-    return states, rows
-
-
-def assert_recorded(recorder, folder, rows, states, build):
-    """Check R, and that the kept networks have these states: rows from 0, states from 1 task on."""
+        fit(plain, task, False)
+        states.append(copy.deepcopy(plain.state_dict()))
+        rows.append(row(copy.deepcopy(plain).eval()))
+    draws = torch.rand(3)
+    torch.manual_seed(4)
+    for task in [tasks] if together else tasks:
+        fit(model, task, True)
+    assert torch.equal(draws, torch.rand(3))
+    assert same_state(plain.state_dict(), model.state_dict())
     np.testing.assert_array_equal(recorder.R.values, rows)
-    files = read_recording(folder).checkpoints.runs[recorder.run]
+    files = read_recording(recorder.folder).checkpoints.runs[recorder.run]
     for learned, state in enumerate(states, 1):
-        model = build()
         fit_state(model, load_state(files[learned]), "own")
         assert same_state(model.state_dict(), state)

@@ -112,7 +112,7 @@ def _drawn(
         figure = module.draw(drawn, page)
     if figure is None:
         raise _nothing(kind, drawn)
-    return figure, module.caption(drawn, page)
+    return figure, page.said
 
 
 def _check_place(options: Options, ax: Axes | None) -> None:

@@ -67,20 +67,15 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.legend(entries, labels.with_head(labels.over_seeds(drawn), drawn))
     groups = [each.label for each in appearances.values()]
     page.name_ticks(axes, range(len(groups)), groups)
-    return page.fit([axes], ("", r"$\Omega$"), height=1.8)
-
-
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    rows = [row[name] for row in _omegas(tables).values() for name in names(tables)]
-    return page.caption(
+    page.describe(
         tables,
-        page.looks(names(tables)),
+        appearances,
         "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the base set, on "
         "the newest session and on all sessions so far, means over the sessions from the second "
         "on; the first and the last are shares of the accuracy of offline training",
-        labels.points_are(rows, "Columns"),
+        labels.points_are(drawn, "Columns"),
     )
+    return page.fit([axes], ("", r"$\Omega$"), height=1.8)
 
 
 def _omegas(tables: Tables) -> dict[str, dict[str, MetricRow]]:

@@ -23,18 +23,8 @@ from figures.pages.page import Page
 from figures.style import DOUBLE
 from figures.tables import Tables
 from probe.errors import InputError
+from probe.metrics.diaz_rodriguez import CRITERIA, NAMES
 from probe.tables.rows import LearnerRow, MetricRow
-
-CRITERIA = {
-    "A": "accuracy",
-    "MS": "ms",
-    "SSS": "sss",
-    "CE": "ce",
-    "REM": "rem",
-    "BWT+": "bwt_plus",
-    "FWT": "fwt",
-}
-"""The metric of each criterion in metrics.csv, in the order in which the paper lists weights."""
 
 # The spokes, clockwise from the top; to close a polygon the first comes again at its end.
 _STEP = 2 * math.pi / len(CRITERIA)
@@ -87,15 +77,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     note = labels.with_head(labels.over_seeds(drawn, bars=False), drawn)
     page.legend([appearances[name] for name in learners], note)
     side = 1.0 if small else 2.3
-    return page.fit([*small, large], ("", ""), height=side, width=side, square=True)
-
-
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    learners = names(tables)
-    bounds, between = _small(tables, learners)
-    rows = [row[name] for row in _criteria(tables).values() for name in learners]
-    return page.caption(
+    page.describe(
         tables,
         learners,
         "Seven criteria of continual learning (Diaz-Rodriguez et al. 2018), from 0 in the middle "
@@ -105,8 +87,9 @@ def caption(tables: Tables, page: Page) -> str:
         f"Small panels: one learner each, with {labels.together(map(page.label, bounds))}"
         if between
         else "",
-        labels.points_are(rows, bars=False),
+        labels.points_are(drawn, bars=False),
     )
+    return page.fit([*small, large], ("", ""), height=side, width=side, square=True)
 
 
 def _bounds(row: LearnerRow) -> bool:
@@ -117,7 +100,7 @@ def _bounds(row: LearnerRow) -> bool:
 
 def _criteria(tables: Tables) -> dict[str, dict[str, MetricRow]]:
     """Return the rows of each criterion, by learner."""
-    return {name: tables.metric("diaz_rodriguez", metric) for name, metric in CRITERIA.items()}
+    return {name: tables.metric("diaz_rodriguez", metric) for name, metric in NAMES.items()}
 
 
 def _small(tables: Tables, learners: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -8,11 +8,13 @@ directory or memory). It is independent of processes, locks, learners and files.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import torch
+from torch import nn
 
 from probe.by_layer.jobs import Job, readings_of
-from probe.by_layer.networks import Networks
+from probe.by_layer.networks import Networks, Source
 from probe.by_layer.plan import Plan
 from probe.by_layer.reader import Reader
 from probe.by_layer.store import Results
@@ -48,6 +50,13 @@ def measure(
                 for reading, measured in reader.read(network.model, left):
                     results.write(reading.part, measured)
                     yield reading.part
+
+
+def offline_network(source: Source, job: Job, results: Results) -> nn.Module:
+    """Return the network of an offline job, trained here unless there is one already."""
+    with located(str(job)), one_thread():
+        again = partial(offline_network, source, job, results)
+        return source.networks(job, results, again).after(job.last).model
 
 
 @contextmanager

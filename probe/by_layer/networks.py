@@ -5,30 +5,52 @@ files, and in memory (both `probe.by_layer.given`).
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from torch import nn
 
 from probe.batch import Value
+from probe.by_layer.heads import count, predictions_by_head, right_of
 from probe.by_layer.jobs import Job
-from probe.by_layer.measurement import Measurement
+from probe.by_layer.measurement import Measurement, Spent
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
 from probe.cut.model_call import ModelCall
+from probe.modules import mode
 from probe.tasks import Scenario
+from probe.training.evaluation import Logits
 from probe.training.fresh_weights import Fresh
 
 
-class Trained(Protocol):
-    """A network after some tasks."""
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """A network after some tasks, on the device of the data.
 
-    @property
-    def model(self) -> nn.Module:
-        """The network itself, on the device of the data."""
+    scores: maps a batch to its logits; scenario: the tasks, as its learner sees them; seen: the
+    classes learned so far; task_aware: whether its learner must be told the task; spent: on the
+    last task learned.
+    """
+
+    model: nn.Module
+    scores: Logits
+    scenario: Scenario
+    seen: Sequence[int]
+    task_aware: bool = False
+    spent: Spent | None = None
 
     def evaluated(self) -> Measurement:
         """Test it on all tasks under every head."""
+        scenario, aware = self.scenario, self.task_aware
+        with mode(self.model, training=False):
+            predicted = predictions_by_head(self.scores, scenario, self.seen, task_aware=aware)
+        head = "multi" if aware else "single"
+        return Measurement(
+            counts={each: count(scenario, p).tables for each, p in predicted.items()},
+            right={head: right_of(scenario, predicted[head])},
+            spent=self.spent,
+        )
 
 
 class Networks(Protocol):
@@ -69,6 +91,3 @@ class Source(Protocol):
 
     def networks(self, job: Job, results: Results, offline: Offline) -> Networks:
         """Return the networks of a job; offline: called where the last one is compared with it."""
-
-    def offline_network(self, job: Job, results: Results) -> nn.Module:
-        """Return the network of an offline job, trained here unless there is one already."""

@@ -111,7 +111,7 @@ class Request:
         if has_offline or self.train_offline:
             at = (*(() if self._unruly else zero), T)
             learners[OFFLINE] = self._learner(OFFLINE, hashes, at)
-        if floor and has_floor(self.probing):
+        if floor and self.probing.has_floor:
             learners[UNTRAINED] = self._learner(UNTRAINED, hashes, (0,))
         tasks = self.scenario.tasks
         return Plan(
@@ -203,12 +203,6 @@ class Request:
         ranked = tensor_hash({"ranks": ranks})
         told = (self.source, str(self._blank), fresh, self.model.trainable, ranked)
         return hashlib.sha256(repr(told).encode()).hexdigest()
-
-
-def has_floor(probing: ProbingSpec) -> bool:
-    """Whether some readout is measured on untrained networks."""
-    each = (readout.steps for readout in probing.readouts.values())
-    return any(steps != "last" and (isinstance(steps, str) or 0 in steps) for steps in each)
 
 
 def _check_names(runs: Sequence[Run]) -> None:

@@ -18,7 +18,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -61,7 +61,25 @@ class Corrupt(Exception):
     """A corrupt file; the message gives the reason as the end of a sentence."""
 
 
-class Store:
+class Results(Protocol):
+    """The measurements of one job, and the networks trained for it, by name."""
+
+    def read(self, part: str) -> Measurement | None:
+        """Return a measurement, None without one."""
+
+    def write(self, part: str, measured: Measurement) -> None:
+        """Keep a measurement."""
+
+    def load_checkpoint(self, step: str) -> Checkpoint | None:
+        """Return the state of a network and of its learner, None without one."""
+
+    def save_checkpoint(
+        self, step: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
+    ) -> None:
+        """Keep a copy of the state of a network and of its learner."""
+
+
+class Store(Results):
     """The results of one job under one fingerprint; nothing is written before the first of them.
 
     root: the run directory, which must exist for anything to be written; job: its name; record:
@@ -242,7 +260,7 @@ class Store:
 
 
 @dataclass
-class InMemory:
+class InMemory(Results):
     """The results of one job in memory."""
 
     parts: dict[str, Measurement] = field(default_factory=dict)
@@ -268,10 +286,6 @@ class InMemory:
             {name: x.detach().clone() for name, x in each.items()} for each in (model, learner)
         )
         self.checkpoints[step] = Checkpoint(model, learner, code="")
-
-
-Results = Store | InMemory
-"""The measurements of one job, and the networks trained for it, by name."""
 
 
 def _measurement(record: Record) -> Measurement:

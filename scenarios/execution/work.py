@@ -18,7 +18,7 @@ from typing import Literal, Protocol
 import torch
 from torch import nn
 
-from probe.by_layer.engine import measure
+from probe.by_layer.engine import measure, offline_network
 from probe.by_layer.jobs import Job, is_retraining, jobs_of, parts_of
 from probe.by_layer.networks import Source
 from probe.by_layer.plan import OFFLINE, Plan
@@ -199,7 +199,7 @@ def _offline_network(work: Work, job: Job, source: Source) -> nn.Module:
     with lock(work.folder(offline), wait=True):
         store = work.store(offline)
         store.sweep()
-        return source.offline_network(offline, store)
+        return offline_network(source, offline, store)
 
 
 def _first_line(error: BaseException) -> str:

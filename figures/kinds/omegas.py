@@ -60,9 +60,10 @@ def draw(tables: Tables, page: Page) -> Figure | None:
             axes.errorbar(x, means, stds, fmt="none", ecolor="black", elinewidth=0.9, capthick=0.9)
     axes.axhline(1, color="0.4", linewidth=0.8, linestyle="--", zorder=0.9)
     axes.set_xlim(-0.6, len(appearances) - 0.4)
+    signs = [rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$" for name in omegas]
     entries = [
-        Patch(facecolor=shade, edgecolor=_INK, linewidth=_THIN, label=_sign(name))
-        for name, shade in SHADES.items()
+        Patch(facecolor=shade, edgecolor=_INK, linewidth=_THIN, label=sign)
+        for sign, shade in zip(signs, SHADES.values(), strict=True)
     ]
     page.legend(entries, labels.with_head(labels.over_seeds(drawn), drawn))
     groups = [each.label for each in appearances.values()]
@@ -81,8 +82,3 @@ def draw(tables: Tables, page: Page) -> Figure | None:
 def _omegas(tables: Tables) -> dict[str, dict[str, MetricRow]]:
     """Return the rows of each Omega, by learner."""
     return {name: tables.metric("kemker", name) for name in SHADES}
-
-
-def _sign(name: str) -> str:
-    """Return a metric's sign in print, as matplotlib sets formulas."""
-    return rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$"

@@ -94,11 +94,9 @@ class Models:
 
     def hashes(self) -> Mapping[Run, Mapping[int, str]]:
         """Hash the weights of every network; raises InputError for NaN in them."""
-        models = {
-            id(m): (m, spoken(run, t)) for run, own in self.runs.items() for t, m in own.items()
-        }
-        found = {key: _hash_of(model.state_dict(), name) for key, (model, name) in models.items()}
-        return {run: {t: found[id(m)] for t, m in own.items()} for run, own in self.runs.items()}
+        named = {m: spoken(run, t) for run, own in self.runs.items() for t, m in own.items()}
+        found = {model: _hash_of(model.state_dict(), name) for model, name in named.items()}
+        return {run: {t: found[m] for t, m in own.items()} for run, own in self.runs.items()}
 
     def network(self, run: Run, step: int, expected: str) -> nn.Module:
         """Return a copy of a network."""

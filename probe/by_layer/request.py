@@ -103,14 +103,11 @@ class Request:
             raise InputError("offline networks are both given and to be trained: do one of the two")
         floor = not self._unruly or 0 in steps
         hashes = self.networks.hashes()
-        zero = (0,) if floor else ()
-        learners = {
-            name: self._learner(name, hashes, (*zero, *(s for s in steps if s)))
-            for name in dict.fromkeys(run.learner for run in own)
-        }
+        every = tuple(sorted({0, *steps})) if floor else steps
+        names = dict.fromkeys(run.learner for run in own)
+        learners = {name: self._learner(name, hashes, every) for name in names}
         if has_offline or self.train_offline:
-            at = (*(() if self._unruly else zero), T)
-            learners[OFFLINE] = self._learner(OFFLINE, hashes, at)
+            learners[OFFLINE] = self._learner(OFFLINE, hashes, (T,) if self._unruly else (0, T))
         if floor and self.probing.has_floor:
             learners[UNTRAINED] = self._learner(UNTRAINED, hashes, (0,))
         tasks = self.scenario.tasks

@@ -62,9 +62,10 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         return None
     appearances = page.looks(learners)
     values = {name: np.array([row[name].mean for row in rows.values()]) for name in learners}
-    bounds, between = _small(tables, learners)
-    # On axes of a user's own there is room for the large panel.
-    between = between if page.axes is None else []
+    bounds = [row.learner for row in tables.learners if row.learner in learners and _bounds(row)]
+    # Small panels compare with a bound; on axes of a user's own there is room for the large one.
+    compared = bounds and page.axes is None
+    between = [name for name in learners if name not in bounds] if compared else []
     drawn = [row[name] for row in rows.values() for name in learners]
     large, small = _grid(page, [appearances[name].label for name in between])
     for name in learners:
@@ -101,13 +102,6 @@ def _bounds(row: LearnerRow) -> bool:
 def _criteria(tables: Tables) -> dict[str, dict[str, MetricRow]]:
     """Return the rows of each criterion, by learner."""
     return {name: tables.metric("diaz_rodriguez", metric) for name, metric in NAMES.items()}
-
-
-def _small(tables: Tables, learners: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the learners that bound the others, and those with a small panel between them."""
-    bounds = [row.learner for row in tables.learners if row.learner in learners and _bounds(row)]
-    # Without a bound there is nothing for a small panel to compare with.
-    return bounds, [name for name in learners if name not in bounds] if bounds else []
 
 
 def _grid(page: Page, titles: Sequence[str]) -> tuple[Axes, list[Axes]]:

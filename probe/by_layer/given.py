@@ -15,7 +15,7 @@ from probe.batch import Value
 from probe.by_layer.fingerprint import tensor_hash
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Spent
-from probe.by_layer.networks import Offline, Trained
+from probe.by_layer.networks import Trained
 from probe.by_layer.offline import train_offline
 from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
 from probe.by_layer.store import Results
@@ -157,10 +157,10 @@ class GivenNetworks:
         """The source of fresh weights."""
         return self.model.source(self.plan.retraining.init)
 
-    def networks(self, job: Job, results: Results, offline: Offline) -> _Networks:
+    def networks(self, job: Job, results: Results) -> _Networks:
         """Return the networks of a job."""
         own = self.scenario.reordered(job.tasks)
-        return _Networks(source=self, job=job, scenario=own, results=results, offline=offline)
+        return _Networks(source=self, job=job, scenario=own, results=results)
 
     def given(self, learner: str, order: str, seed: int, step: int) -> nn.Module | None:
         """Return a given network, on the device of the data; None if there is none."""
@@ -198,7 +198,6 @@ class _Networks:
     job: Job
     scenario: Scenario
     results: Results
-    offline: Offline
 
     @property
     def call(self) -> ModelCall:
@@ -223,8 +222,6 @@ class _Networks:
         return Trained(model=model, scores=scores, scenario=self.scenario, seen=seen, spent=spent)
 
     def compared_with(self, peer: str) -> nn.Module:
-        if peer == OFFLINE:
-            return self.offline()
         step = 0 if peer == UNTRAINED else int(peer.removeprefix("step-"))
         model = self.after(step).model
         if peer == UNTRAINED:

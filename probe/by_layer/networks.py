@@ -4,7 +4,7 @@ It has three implementations: networks learned by a study (`scenarios.study.lear
 files, and in memory (both `probe.by_layer.given`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -72,14 +72,10 @@ class Networks(Protocol):
         """Return the network after so many tasks."""
 
     def compared_with(self, peer: str) -> nn.Module:
-        """Return a network that the last one is compared with, see `jobs.peers_of`."""
+        """Return an earlier or the untrained network to compare with, see `jobs.peers_of`."""
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
         """Return the cuts of the first network at all features, which serve all others."""
-
-
-Offline = Callable[[], nn.Module]
-"""Function that returns the network of the offline job of the same seed, on the device."""
 
 
 class Source(Protocol):
@@ -89,5 +85,5 @@ class Source(Protocol):
     def plan(self) -> Plan:
         """The plan of their measurements."""
 
-    def networks(self, job: Job, results: Results, offline: Offline) -> Networks:
-        """Return the networks of a job; offline: called where the last one is compared with it."""
+    def networks(self, job: Job, results: Results) -> Networks:
+        """Return the networks of a job; results: keep those that are trained."""

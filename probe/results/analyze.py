@@ -154,8 +154,7 @@ def _measured(
     for job in tracked(jobs, "networks"):
         ceiling = next((own for own in jobs if (own.kind, own.seed) == (OFFLINE, job.seed)), job)
         offline = partial(offline_network, given, ceiling, each[ceiling])
-        networks = given.networks(job, each[job], offline)
-        for _ in measure(given.plan, job, networks, each[job], cache):
+        for _ in measure(given, job, each[job], cache, offline):
             pass
     return each
 

@@ -181,8 +181,8 @@ def _do(work: Work, job: Job) -> Iterator[str]:
             return
         source = work.origin.source(work.plan, device)
         cache = work.cache if work.sharing is None else work.cache.settled(device, work.sharing)
-        networks = source.networks(job, store, partial(_offline_network, work, job, source))
-        yield from measure(work.plan, job, networks, store, cache)
+        offline = partial(_offline_network, work, job, source)
+        yield from measure(source, job, store, cache, offline)
         if work.plan.checkpoints == "needed":
             # A study may grow by a feature or readout, for which it needs the last.
             store.drop_checkpoints(kept=f"step-{job.last}")

@@ -17,8 +17,8 @@ from torch import nn
 from probe.batch import Value, tensors
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Spent
-from probe.by_layer.networks import Offline, Trained
-from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
+from probe.by_layer.networks import Trained
+from probe.by_layer.plan import UNTRAINED, Plan
 from probe.by_layer.store import Results, Store
 from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
@@ -66,15 +66,13 @@ class StudyNetworks:
     study: Study
     scenario: Scenario
 
-    def networks(self, job: Job, results: Results, offline: Offline) -> LearnedNetworks:
+    def networks(self, job: Job, results: Results) -> LearnedNetworks:
         """Return the networks of a job; results: its store, for checkpoints."""
         if not isinstance(results, Store):
             raise TypeError("learners keep checkpoints, which need a store")
         # First the order, then the view: a learner's view may depend on which task comes first.
         scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
-        return LearnedNetworks(
-            study=self.study, job=job, scenario=scenario, store=results, offline=offline
-        )
+        return LearnedNetworks(study=self.study, job=job, scenario=scenario, store=results)
 
 
 @dataclass(kw_only=True)
@@ -88,7 +86,6 @@ class LearnedNetworks:
     job: Job
     scenario: Scenario
     store: Store
-    offline: Offline
     _now: tuple[Learner, Spent | None] | None = field(default=None, init=False)
     _cuts: Cuts | None = field(default=None, init=False)
 
@@ -124,9 +121,7 @@ class LearnedNetworks:
         )
 
     def compared_with(self, peer: str) -> nn.Module:
-        """Return a network that the last one is compared with."""
-        if peer == OFFLINE:
-            return self.offline()
+        """Return an earlier or the untrained network to compare with."""
         if peer == UNTRAINED:
             model = self._fresh().model
             reestimate(model, self.scenario.merged.train.x)

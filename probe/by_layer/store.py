@@ -15,7 +15,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -107,10 +107,8 @@ class Store(Results):
     def contents(self) -> Contents:
         """Return the files of the job after reading all but tensors; changes nothing."""
         found = Contents(finished=set(), corrupt=set(), codes=set())
-        for path in self.folder.glob("*.json"):
+        for path in self._results():
             part = path.stem
-            if path.name == _RECORD:
-                continue
             try:
                 record = self._read_json(path, part)
                 if record is not None and not part.endswith(_DESCRIPTION):
@@ -128,11 +126,7 @@ class Store(Results):
 
     def finished(self) -> set[str]:
         """Return the names of the measurements that have a file; `read` checks them."""
-        try:
-            listed = {path.name for path in self.folder.iterdir()} - {_RECORD}
-        except OSError:
-            return set()
-        parts = {name.removesuffix(".json") for name in listed if name.endswith(".json")}
+        parts = {path.stem for path in self._results()}
         return {part for part in parts if not part.endswith(_DESCRIPTION)}
 
     def save_checkpoint(
@@ -221,6 +215,10 @@ class Store(Results):
                 unknown = f"what they were made with is not known, as {_RECORD} is lost or corrupt"
                 found |= dict.fromkeys(differences(there, here) if there else [unknown])
         return list(found)
+
+    def _results(self) -> Iterator[Path]:
+        """Return the files of measurements and of the descriptions of checkpoints."""
+        return (path for path in self.folder.glob("*.json") if path.name != _RECORD)
 
     def _description(self, step: str) -> Path:
         return self.folder / f"{step}{_DESCRIPTION}.json"

@@ -204,7 +204,7 @@ def _of_layers(
         A = result.layer_matrix(feature, readout, untrained)
         if A is None or not result.test_sizes:
             continue
-        ceiling = offline.rows(feature, readout).get(offline.last) if offline else None
+        ceiling = offline.rows(feature, readout).get(offline.job.last) if offline else None
         ideal = float(ceiling.accuracy[result.job.tasks[0]]) if ceiling else None
         card = scorecard(A, ideal=ideal or None, test_sizes=result.test_sizes)
         yield from _of_card(card, feature=feature, readout=readout)

@@ -8,9 +8,9 @@ from typing import Any
 from figures.options import Options
 from figures.tables import CONTROLS, Tables
 from probe.errors import InputError, unknown
+from probe.tables.folder import read_tables
 from probe.tables.rows import LayerRow, LearnerRow, Row, StartRow
 from probe.tables.summary import summarize
-from probe.tables.table_file import read_table
 
 
 def tables_of(source: object) -> Tables:
@@ -72,12 +72,8 @@ def _read(directory: Path) -> Tables:
     """Read the tables of a run directory, or of a folder that has rows.csv alone."""
     if (directory / "summary.csv").exists() or not (directory / "rows.csv").exists():
         return Tables.read(directory)
-    layers, starts = directory / "layers.csv", directory / "starts.csv"
-    return _made(
-        read_table(directory / "rows.csv", Row),
-        read_table(layers, LayerRow) if layers.exists() else (),
-        read_table(starts, StartRow) if starts.exists() else (),
-    )
+    found = read_tables(directory)
+    return _made(found["rows"], found.get("layers", ()), found.get("starts", ()))
 
 
 def _made(

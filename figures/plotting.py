@@ -26,20 +26,14 @@ class NothingToDraw(InputError):
     """The tables hold nothing, or too little, of what a kind of figure draws."""
 
 
-class _Chosen(TypedDict, total=False):
+class _Asked(TypedDict, total=False):
     learners: Sequence[str] | None
     labels: Mapping[str, str] | None
     readouts: Sequence[str] | None
-
-
-class _OfFigure(_Chosen, total=False):
+    panel: int | str | None
     width: float | None
     font_size: float | None
     font: str
-
-
-class _OfAxes(_Chosen, total=False):
-    panel: int | str | None
 
 
 class Drawing:
@@ -51,10 +45,10 @@ class Drawing:
         self.__doc__ = _doc(kind)
 
     @overload
-    def __call__(self, source: object, ax: None = None, **asked: Unpack[_OfFigure]) -> Figure: ...
+    def __call__(self, source: object, ax: None = None, **asked: Unpack[_Asked]) -> Figure: ...
 
     @overload
-    def __call__(self, source: object, ax: Axes, **asked: Unpack[_OfAxes]) -> Axes: ...
+    def __call__(self, source: object, ax: Axes, **asked: Unpack[_Asked]) -> Axes: ...
 
     def __call__(self, source: object, ax: Axes | None = None, **asked: Any) -> Figure | Axes:
         """Draw the figure of a source, or one panel of it into given axes.
@@ -112,7 +106,7 @@ def _drawn(
         figure = module.draw(drawn, page)
     if figure is None:
         raise _nothing(kind, drawn)
-    return figure, module.caption(drawn, page)
+    return figure, page.said
 
 
 def _check_place(options: Options, ax: Axes | None) -> None:

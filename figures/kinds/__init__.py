@@ -5,18 +5,18 @@ A figure's module has
 - `draw(tables: Tables, page: Page) -> Figure | None`: None where there is nothing to draw, and, if
   its legend tells learners apart, where there are too many of them (`tables.crowded`);
 - `names(tables) -> list[str]`, the learners whose appearances it takes from the page;
-- `caption(tables, page) -> str`, a paragraph for a paper;
 - `NEEDS`, the least that there has to be, for messages;
 - `TABLES`, the fields of `Tables` that it draws, for messages; `learners` among them if its legend
   tells learners apart.
 
-Most figures are made in five steps, with the modules above this folder:
+Most figures are made in six steps, with the modules above this folder:
 
 1. take the data from `tables`, and return None if they are too few;
 2. begin a figure with so many panels: `page.panels`;
 3. draw into each panel, learners by their appearance: `lines`, `page.looks`;
 4. add a legend above the panels that explains points and bars: `page.legend`, `labels`;
-5. label the axes and give the panels their size: `page.fit`.
+5. describe the figure, its data, network and learners, and its marks: `page.describe`;
+6. label the axes and give the panels their size: `page.fit`.
 
 The page is one of ours or the axes of a user's figure: a figure does not know which.
 """

@@ -64,20 +64,15 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     # One legend for all: a learner looks the same in each panel.
     page.legend([looks[name] for name in learners], labels.over_seeds(f1))
     sides = ("Task position in the executed order", "F1 of the task (%)")
-    return page.fit([axes for block in blocks for axes in block], sides, height=1.3)
-
-
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    f1 = _f1(tables)
-    return page.caption(
+    page.describe(
         tables,
-        continual(f1),
+        learners,
         "F1 of each task by its position in the executed order, for each feature",
         "The network that has learned all tasks is held fixed up to the feature, and everything "
         "downstream is retrained on all tasks at once; the last panel is the network as trained",
         labels.points_are(f1),
     )
+    return page.fit([axes for block in blocks for axes in block], sides, height=1.3)
 
 
 def _f1(tables: Tables) -> list[SummaryRow]:

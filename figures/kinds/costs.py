@@ -57,22 +57,16 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     # Both panels have the same learners: only those are drawn whose size and time are known.
     entries = [appearances[name] for name in learners]
     page.legend(entries, labels.over_seeds(drawn), joined=False)
-    return page.fit(grid, ("", labels.with_head(label, drawn)), height=1.9)
-
-
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    label, _, accuracy = _accuracy(tables)
-    learners = names(tables)
     omega = "Omega_all, accuracy as a share of that of offline training (Kemker et al. 2018)"
     shown = omega if "Omega" in label else "Average accuracy after the last task"
-    return page.caption(
+    page.describe(
         tables,
         learners,
         f"{shown}, against the size of the model with everything stored beside it, and against the "
         f"training time of all tasks; both axes are logarithmic",
-        labels.points_are([accuracy[name] for name in learners]),
+        labels.points_are(drawn),
     )
+    return page.fit(grid, ("", labels.with_head(label, drawn)), height=1.9)
 
 
 def _spent(tables: Tables) -> dict[str, dict[str, float]]:

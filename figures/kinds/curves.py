@@ -55,19 +55,15 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         _plot_tasks(axes, R, palette)
     _name_places(page, grid, palette)
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
-    return page.fit(grid, sides, height=1.45)
-
-
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    return page.caption(
+    page.describe(
         tables,
-        names(tables),
+        matrices,
         "Accuracy on each task as tasks are learned, one after another",
         "A line is a task, by its position in the executed order: faint before it is learned, and "
         "from the dot on after; black is the average over the tasks learned so far",
         labels.averaged(tables.rows, "All"),
     )
+    return page.fit(grid, sides, height=1.45)
 
 
 def _plot_tasks(axes: Axes, R: AccuracyMatrix, palette: NDArray[np.float64]) -> None:

@@ -48,7 +48,7 @@ TABLES = ("summary", "learners", "layers", "starts")
 
 def names(tables: Tables) -> list[str]:
     """Return the learners with a PRA."""
-    return list(dict.fromkeys(row.learner for row in _study(tables).pra))
+    return list(dict.fromkeys(row.learner for row in tables.summary if row.measure == "pra"))
 
 
 class _Study(NamedTuple):
@@ -112,19 +112,13 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         features = labels.shortened(list(each.features.values()))
         page.name_ticks(axes, list(each.features), features)
     sides = ("Feature held fixed, by depth", "Partial Retrain Accuracy (%)")
-    return page.fit(grid, sides, height=2.0 if alone else 1.7)
-
-
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    pra, _, learners, _, bars = _study(tables)
     points = (
         f"{labels.means_are(bars)}; bars and bands are 95 % intervals, which cover seeds and the "
         f"finite test set"
         if bars
         else labels.points_are([row for row in pra if row.learner in learners])
     )
-    return page.caption(
+    page.describe(
         tables,
         learners,
         "Partial Retrain Accuracy by feature, in order of depth",
@@ -134,6 +128,7 @@ def caption(tables: Tables, page: Page) -> str:
         points,
         *_controls_said(tables, pra),
     )
+    return page.fit(grid, sides, height=2.0 if alone else 1.7)
 
 
 def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:

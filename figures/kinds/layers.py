@@ -69,26 +69,21 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     label = "Missing: ceiling minus accuracy (points)"
     page.color_bar(grid, mesh, label, (0, top / 2, top), whole)
     sides = ("Layer, by depth", "Task position")
-    return page.fit(grid, sides, height=size.high, width=size.wide)
-
-
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    panels = missing_panels(tables)
     readouts, rows = _measured(tables, panels)
     several = "s" * (len(readouts) > 1)
-    return page.caption(
+    page.describe(
         tables,
-        names(tables),
+        dict.fromkeys(panel.learner for panel in panels),
         "Accuracy that each layer lacks on each task: accuracy downstream of the same layer of a "
         "network trained on all tasks at once (the ceiling) minus accuracy downstream of the layer "
         "of the network that has learned them one after another, in points of 100",
         "Columns: layers by depth; rows: tasks by position in the executed order, and all tasks",
-        *_marks_said(panels),
+        *(said for _, said in _marks(panels)),
         f"Trained downstream of the layer, on all tasks at once: the readout{several} "
         f"{labels.together(readouts)}",
         labels.means_are(rows, "Numbers"),
     )
+    return page.fit(grid, sides, height=size.high, width=size.wide)
 
 
 def _measured(tables: Tables, panels: Sequence[Panel]) -> tuple[list[str], list[LayerRow]]:
@@ -98,14 +93,18 @@ def _measured(tables: Tables, panels: Sequence[Panel]) -> tuple[list[str], list[
     return list(dict.fromkeys(readout for _, readout in own)), rows
 
 
-def _marks_said(panels: Sequence[Panel]) -> Iterator[str]:
-    """Explain halves, hatches and frames, as far as there are any."""
+def _marks(panels: Sequence[Panel]) -> Iterator[tuple[Patch, str]]:
+    """Yield the legend's entry and the caption's sentence for each kind of mark that is there."""
     if any(panel.split for panel in panels):
-        yield "Halves of a cell: forgotten since it was best (left), never learned (right)"
+        halves = Patch(facecolor="0.85", edgecolor="0.5", label="Halves: forgotten | never learned")
+        yield halves, "Halves of a cell: forgotten since it was best (left), never learned (right)"
     if any(cell.hatched for panel in panels for cell in panel.cells):
-        yield "Hatched: an untrained layer gives as much, so that nothing can be said"
+        label = "Floor meets ceiling: retained is unknown"
+        hatched = Patch(facecolor="white", edgecolor="0.3", hatch="/////", lw=0, label=label)
+        yield hatched, "Hatched: an untrained layer gives as much, so that nothing can be said"
     if any(panel.start for panel in panels):
-        yield "A frame: the layer at which forgetting starts, with 95 % confidence"
+        frame = Patch(**_FRAME, label="Forgetting starts (95 %)")
+        yield frame, "A frame: the layer at which forgetting starts, with 95 % confidence"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,15 +196,6 @@ def _name_features(page: Page, grid: Sequence[Axes], shown: Sequence[Panel]) -> 
 
 def _explain(page: Page, tables: Tables, shown: Sequence[Panel]) -> None:
     """Put a legend above the panels that explains halves, hatches and frames."""
-    entries = []
-    if any(panel.split for panel in shown):
-        label = "Halves: forgotten | never learned"
-        entries.append(Patch(facecolor="0.85", edgecolor="0.5", label=label))
-    if any(cell.hatched for panel in shown for cell in panel.cells):
-        label = "Floor meets ceiling: retained is unknown"
-        entries.append(Patch(facecolor="white", edgecolor="0.3", hatch="/////", lw=0, label=label))
-    if any(panel.start for panel in shown):
-        entries.append(Patch(**_FRAME, label="Forgetting starts (95 %)"))
     names, rows = _measured(tables, shown)
     readouts = f"readout{'s' * (len(names) > 1)} {' and '.join(names)}"
-    page.legend(entries, f"{labels.mean_over(rows)}, {readouts}")
+    page.legend([mark for mark, _ in _marks(shown)], f"{labels.mean_over(rows)}, {readouts}")

@@ -54,19 +54,15 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     label = labels.with_head("Accuracy (%)", tables.rows)
     page.color_bar(grid, mesh, label, range(0, 101, 25), size)
     sides = ("Position of the evaluated task", "Tasks learned so far")
-    return page.fit(grid, sides, height=high, width=wide)
-
-
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    return page.caption(
+    page.describe(
         tables,
-        names(tables),
+        matrices,
         "Accuracy on each task (columns, by position in the executed order) before training and "
         "after each task (rows), in percent",
         "The white steps separate the tasks learned so far, below, from those to come",
         labels.averaged(tables.rows, "Numbers"),
     )
+    return page.fit(grid, sides, height=high, width=wide)
 
 
 def _sizes(page: Page, count: int, tasks: int) -> tuple[int, float, float]:

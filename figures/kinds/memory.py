@@ -58,22 +58,17 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     grid = page.panels(titles, most=2)
     for axes, each in zip(grid, swept.values(), strict=True):
         _plot_sweeps(page, axes, appearances, each)
-    rows = _points(swept)
+    rows = [row for own in swept.values() for points in own.values() for row in points.values()]
     page.legend(appearances.values(), labels.over_seeds(rows))
     x_label = " ".join(["Stored samples", *(UNITS[unit] for unit in swept if len(swept) == 1)])
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows))
-    return page.fit(grid, sides, height=2.0)
-
-
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    T, swept = _swept(tables)
-    return labels.caption(
+    page.said = labels.caption(
         f"Average accuracy after {labels.counted(T, 'task')}, against the number of stored samples",
-        labels.learners_named([look.label for look in _appearances(page, swept).values()]),
-        labels.points_are(_points(swept)),
+        labels.learners_named([look.label for look in appearances.values()]),
+        labels.points_are(rows),
         labels.measured_on(tables.rows),
     )
+    return page.fit(grid, sides, height=2.0)
 
 
 def _swept(tables: Tables) -> tuple[int, _Swept]:
@@ -103,10 +98,6 @@ def _swept(tables: Tables) -> tuple[int, _Swept]:
         for unit, each in budgets.items()
     }
     return T, {unit: each for unit, each in swept.items() if each}
-
-
-def _points(swept: _Swept) -> list[MetricRow]:
-    return [row for each in swept.values() for points in each.values() for row in points.values()]
 
 
 def positions(budgets: Sequence[int]) -> dict[int, float]:

@@ -60,34 +60,25 @@ def draw(tables: Tables, page: Page) -> Figure | None:
             axes.errorbar(x, means, stds, fmt="none", ecolor="black", elinewidth=0.9, capthick=0.9)
     axes.axhline(1, color="0.4", linewidth=0.8, linestyle="--", zorder=0.9)
     axes.set_xlim(-0.6, len(appearances) - 0.4)
+    signs = [rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$" for name in omegas]
     entries = [
-        Patch(facecolor=shade, edgecolor=_INK, linewidth=_THIN, label=_sign(name))
-        for name, shade in SHADES.items()
+        Patch(facecolor=shade, edgecolor=_INK, linewidth=_THIN, label=sign)
+        for sign, shade in zip(signs, SHADES.values(), strict=True)
     ]
     page.legend(entries, labels.with_head(labels.over_seeds(drawn), drawn))
     groups = [each.label for each in appearances.values()]
     page.name_ticks(axes, range(len(groups)), groups)
-    return page.fit([axes], ("", r"$\Omega$"), height=1.8)
-
-
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    rows = [row[name] for row in _omegas(tables).values() for name in names(tables)]
-    return page.caption(
+    page.describe(
         tables,
-        page.looks(names(tables)),
+        appearances,
         "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the base set, on "
         "the newest session and on all sessions so far, means over the sessions from the second "
         "on; the first and the last are shares of the accuracy of offline training",
-        labels.points_are(rows, "Columns"),
+        labels.points_are(drawn, "Columns"),
     )
+    return page.fit([axes], ("", r"$\Omega$"), height=1.8)
 
 
 def _omegas(tables: Tables) -> dict[str, dict[str, MetricRow]]:
     """Return the rows of each Omega, by learner."""
     return {name: tables.metric("kemker", name) for name in SHADES}
-
-
-def _sign(name: str) -> str:
-    """Return a metric's sign in print, as matplotlib sets formulas."""
-    return rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$"

@@ -49,21 +49,15 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     x_label, names = _named(list(groups), page)
     page.name_ticks(axes, range(len(groups)), names)
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", drawn))
-    return page.fit([axes], sides, height=2.0)
-
-
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    T, groups = _compared(tables)
-    drawn = [row for group in groups.values() for row in group.values()]
-    return page.caption(
+    page.describe(
         tables,
-        names(tables),
+        dict.fromkeys(kind for kind, _, _ in groups),
         f"Average accuracy after {labels.counted(T, 'task')} by the strategy that chooses which "
         f"samples are stored",
         "Within a group the kind of learner and the number of samples are the same",
         labels.points_are(drawn),
     )
+    return page.fit([axes], sides, height=2.0)
 
 
 def _compared(tables: Tables) -> tuple[int, dict[_Group, dict[str, MetricRow]]]:

@@ -25,20 +25,6 @@ def names(tables: Tables) -> list[str]:
     return continual(_scored(tables))
 
 
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    rows = _scored(tables)
-    several = any(row.seeds > 1 for row in rows)
-    both = "CLscore and CLstability" if several else "CLscore"
-    return page.caption(
-        tables,
-        names(tables),
-        f"{both} (Diaz-Rodriguez et al. 2018) under each weighting of the seven criteria, from 0 "
-        f"to 1, larger is better",
-        labels.points_are(rows),
-    )
-
-
 def _scored(tables: Tables) -> list[MetricRow]:
     """Return the rows of all scores."""
     scores = tables.by_bracket("diaz_rodriguez", "cl_score")
@@ -78,4 +64,12 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         page.name_ticks(axes, range(len(groups)), list(groups))
     note = labels.with_head(labels.over_seeds(rows), rows)
     page.legend(drawn_as.values(), note, joined=False)
+    both = "CLscore and CLstability" if any(row.seeds > 1 for row in rows) else "CLscore"
+    page.describe(
+        tables,
+        learners,
+        f"{both} (Diaz-Rodriguez et al. 2018) under each weighting of the seven criteria, from 0 "
+        f"to 1, larger is better",
+        labels.points_are(rows),
+    )
     return page.fit(grid, ("Weights of the criteria", ""), height=1.8)

@@ -34,20 +34,6 @@ def names(tables: Tables) -> list[str]:
     return list(dict.fromkeys(name for each in alphas for name in each))
 
 
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    rows = [
-        row for each in tables.by_number("kemker", "alpha_all").values() for row in each.values()
-    ]
-    return page.caption(
-        tables,
-        names(tables),
-        "Accuracy after each session (Kemker et al. 2018): on all sessions so far, on the base "
-        "set, which is learned first, and on the newest session",
-        labels.points_are(rows, bars=False),
-    )
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw alpha_all, alpha_base and alpha_new, a panel each, against the session i = 1..T.
 
@@ -77,4 +63,11 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     note = labels.over_seeds(drawn, bars=False)
     page.legend([appearances[name] for name in learners], note)
     sides = ("Session $i$", labels.with_head("Accuracy (%)", drawn))
+    page.describe(
+        tables,
+        learners,
+        "Accuracy after each session (Kemker et al. 2018): on all sessions so far, on the base "
+        "set, which is learned first, and on the newest session",
+        labels.points_are(drawn, bars=False),
+    )
     return page.fit(grid, sides, height=1.7)

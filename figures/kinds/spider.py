@@ -23,18 +23,8 @@ from figures.pages.page import Page
 from figures.style import DOUBLE
 from figures.tables import Tables
 from probe.errors import InputError
+from probe.metrics.diaz_rodriguez import CRITERIA, NAMES
 from probe.tables.rows import LearnerRow, MetricRow
-
-CRITERIA = {
-    "A": "accuracy",
-    "MS": "ms",
-    "SSS": "sss",
-    "CE": "ce",
-    "REM": "rem",
-    "BWT+": "bwt_plus",
-    "FWT": "fwt",
-}
-"""The metric of each criterion in metrics.csv, in the order in which the paper lists weights."""
 
 # The spokes, clockwise from the top; to close a polygon the first comes again at its end.
 _STEP = 2 * math.pi / len(CRITERIA)
@@ -72,9 +62,10 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         return None
     appearances = page.looks(learners)
     values = {name: np.array([row[name].mean for row in rows.values()]) for name in learners}
-    bounds, between = _small(tables, learners)
-    # On axes of a user's own there is room for the large panel.
-    between = between if page.axes is None else []
+    bounds = [row.learner for row in tables.learners if row.learner in learners and _bounds(row)]
+    # Small panels compare with a bound; on axes of a user's own there is room for the large one.
+    compared = bounds and page.axes is None
+    between = [name for name in learners if name not in bounds] if compared else []
     drawn = [row[name] for row in rows.values() for name in learners]
     large, small = _grid(page, [appearances[name].label for name in between])
     for name in learners:
@@ -87,15 +78,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     note = labels.with_head(labels.over_seeds(drawn, bars=False), drawn)
     page.legend([appearances[name] for name in learners], note)
     side = 1.0 if small else 2.3
-    return page.fit([*small, large], ("", ""), height=side, width=side, square=True)
-
-
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    learners = names(tables)
-    bounds, between = _small(tables, learners)
-    rows = [row[name] for row in _criteria(tables).values() for name in learners]
-    return page.caption(
+    page.describe(
         tables,
         learners,
         "Seven criteria of continual learning (Diaz-Rodriguez et al. 2018), from 0 in the middle "
@@ -105,8 +88,9 @@ def caption(tables: Tables, page: Page) -> str:
         f"Small panels: one learner each, with {labels.together(map(page.label, bounds))}"
         if between
         else "",
-        labels.points_are(rows, bars=False),
+        labels.points_are(drawn, bars=False),
     )
+    return page.fit([*small, large], ("", ""), height=side, width=side, square=True)
 
 
 def _bounds(row: LearnerRow) -> bool:
@@ -117,14 +101,7 @@ def _bounds(row: LearnerRow) -> bool:
 
 def _criteria(tables: Tables) -> dict[str, dict[str, MetricRow]]:
     """Return the rows of each criterion, by learner."""
-    return {name: tables.metric("diaz_rodriguez", metric) for name, metric in CRITERIA.items()}
-
-
-def _small(tables: Tables, learners: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the learners that bound the others, and those with a small panel between them."""
-    bounds = [row.learner for row in tables.learners if row.learner in learners and _bounds(row)]
-    # Without a bound there is nothing for a small panel to compare with.
-    return bounds, [name for name in learners if name not in bounds] if bounds else []
+    return {name: tables.metric("diaz_rodriguez", metric) for name, metric in NAMES.items()}
 
 
 def _grid(page: Page, titles: Sequence[str]) -> tuple[Axes, list[Axes]]:

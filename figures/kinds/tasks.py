@@ -31,18 +31,6 @@ def names(tables: Tables) -> list[str]:
     return list(tables.matrices)
 
 
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    return page.caption(
-        tables,
-        names(tables),
-        "Accuracy on each task from the moment it was learned, and on average over the tasks "
-        "learned so far",
-        "Tasks are numbered by their position in the executed order",
-        labels.averaged(tables.rows, "All"),
-    )
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per position j in the executed order: R[k, j] against k = j..T.
 
@@ -73,4 +61,12 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         axes.set_xticks(layout.ticks(1, T))
     page.legend([appearances[name] for name in matrices])
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
+    page.describe(
+        tables,
+        matrices,
+        "Accuracy on each task from the moment it was learned, and on average over the tasks "
+        "learned so far",
+        "Tasks are numbered by their position in the executed order",
+        labels.averaged(tables.rows, "All"),
+    )
     return page.fit([*grid, last], sides, height=1.15)

@@ -43,22 +43,6 @@ def names(tables: Tables) -> list[str]:
     return list(dict.fromkeys(layer.learner for layer in _measured(tables)[1]))
 
 
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    readout, drawn, _ = _measured(tables)
-    points = [point for course in drawn.values() for point in course.values()]
-    offline = any(row.learner == OFFLINE and row.readout == readout for row in tables.rows)
-    bars = len({layer.depth for layer in drawn}) <= MOST_NAMED
-    return page.caption(
-        tables,
-        names(tables),
-        "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",
-        f"The readout {readout} is trained downstream of the layer, on all tasks at once",
-        labels.points_are(points, bars=bars),
-        "Dashed: the same for the layers of a network trained on all tasks at once" * offline,
-    )
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per continual learner and in it a line per layer over 0..T tasks learned.
 
@@ -88,6 +72,15 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         shades = [look.color for look in looks.values()]
         page.color_steps(grid, shades, "Layer, by depth")
     sides = ("Tasks learned so far (0: untrained)", "Accuracy on all tasks (%)")
+    offline = any(row.learner == OFFLINE and row.readout == readout for row in tables.rows)
+    page.describe(
+        tables,
+        learners,
+        "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",
+        f"The readout {readout} is trained downstream of the layer, on all tasks at once",
+        labels.points_are(points, bars=bars),
+        "Dashed: the same for the layers of a network trained on all tasks at once" * offline,
+    )
     return page.fit(grid, sides, height=1.3 if many else 1.6)
 
 

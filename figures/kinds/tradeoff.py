@@ -41,19 +41,6 @@ def names(tables: Tables) -> list[str]:
     return list(_both(tables)[1])
 
 
-def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
-    T, both = _both(tables)
-    return page.caption(
-        tables,
-        both,
-        f"Forgetting against intransigence after {labels.counted(T, 'task')} (Chaudhry et al. "
-        f"2018): how much accuracy on earlier tasks is lost, and how much is lacking on the last "
-        f"one against training on all so far; lower is better in both",
-        labels.points_are([row for rows in both.values() for row in rows]),
-    )
-
-
 def _both(tables: Tables) -> tuple[int, dict[str, tuple[MetricRow, MetricRow]]]:
     """Return T, and the forgetting and the intransigence of the learners that have both."""
     T, forgetting = tables.after_last_task("forgetting")
@@ -86,6 +73,14 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     sides = (
         f"Forgetting $F_{{{T}}}$\n(below 0: positive backward transfer, PBT)",
         f"Intransigence $I_{{{T}}}$\n(below 0: positive forward transfer, PFT)",
+    )
+    page.describe(
+        tables,
+        both,
+        f"Forgetting against intransigence after {labels.counted(T, 'task')} (Chaudhry et al. "
+        f"2018): how much accuracy on earlier tasks is lost, and how much is lacking on the last "
+        f"one against training on all so far; lower is better in both",
+        labels.points_are([*F, *I_T]),
     )
     return page.fit([axes], sides, height=2.5)
 

@@ -31,13 +31,14 @@ class Page:
 
     options: as asked for; every: the names in the figure of all learners, by which spare
     appearances are given; axes: those of a user's figure, None on a page of our own; figure: begun
-    by `panels`, `blocks` or `blank`.
+    by `panels`, `blocks` or `blank`; said: its caption, a paragraph for a paper.
     """
 
     options: Options = field(default_factory=Options)
     every: Sequence[str] = ()
     axes: Axes | None = None
     figure: Figure = field(init=False, repr=False)
+    said: str = field(init=False)
 
     def style(self) -> AbstractContextManager[None]:
         """Return a context in the settings of matplotlib to draw in: the house style."""
@@ -76,10 +77,10 @@ class Page:
         """Return a learner's name in print."""
         return self.looks([name])[name].label
 
-    def caption(self, tables: Tables, learners: Iterable[str], *sentences: str) -> str:
-        """Return a paragraph of sentences, with the learners that are drawn, and their data."""
+    def describe(self, tables: Tables, learners: Iterable[str], *sentences: str) -> None:
+        """Make the caption of sentences, the learners that are drawn, and their data."""
         named = labels.learners_named([self.label(name) for name in learners])
-        return labels.caption(*sentences, named, labels.measured_on(tables.rows))
+        self.said = labels.caption(*sentences, named, labels.measured_on(tables.rows))
 
     def across(self, most: int) -> int:
         """Return the panels side by side, where a page of two columns has room for so many.

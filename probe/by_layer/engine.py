@@ -1,6 +1,6 @@
 """The engine: networks of one run go in, stored counts come out.
 
-`measure` takes the networks of a job after each number of tasks learned (`Networks`: learned now,
+`measure` takes the networks of a job after each number of tasks learned (`Source`: learned now,
 read from files, or in memory), tests them, trains the readouts downstream of their features
 (`probe.by_layer.reader`), and stores each measurement as soon as it is made (`Results`: a run
 directory or memory). It is independent of processes, locks, learners and files.
@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch import nn
 
 from probe.by_layer.jobs import Job, readings_of
-from probe.by_layer.networks import Networks
-from probe.by_layer.plan import Plan
-from probe.by_layer.reader import Reader
+from probe.by_layer.networks import Source
+from probe.by_layer.reader import Offline, Reader
 from probe.by_layer.store import Results
 from probe.errors import located
 from probe.tasks import Scenario
@@ -22,18 +22,20 @@ from probe.values.allocation import CacheSettings
 
 
 def measure(
-    plan: Plan, job: Job, networks: Networks, results: Results, cache: CacheSettings
+    source: Source, job: Job, results: Results, cache: CacheSettings, offline: Offline
 ) -> Iterator[str]:
     """Make a job's missing measurements, and yield the name of each as it is stored.
 
-    cache: memory and disk for features' values. See `jobs.parts_of` for the names. All
+    cache: memory and disk for features' values; offline: returns the offline network of the same
+    seed, where the job's last network is compared with it. See `jobs.parts_of` for the names. All
     randomness comes from named streams of the job's seed, and torch has one thread meanwhile: the
     results are the same bits however often the job was stopped and on any number of cores. Raises
     InputError, naming the job, for networks that diverge, and whatever `results` raises.
     """
+    networks = source.networks(job, results)
     with located(str(job)), one_thread():
-        reader = Reader(plan=plan, job=job, networks=networks, cache=cache)
-        readings = readings_of(plan, job)
+        reader = Reader(plan=source.plan, job=job, networks=networks, cache=cache, offline=offline)
+        readings = readings_of(source.plan, job)
         for step in job.steps:
             name, own = f"step-{step}", [each for each in readings if each.step == step]
             left = [each for each in own if results.read(each.part) is None]
@@ -48,6 +50,12 @@ def measure(
                 for reading, measured in reader.read(network.model, left):
                     results.write(reading.part, measured)
                     yield reading.part
+
+
+def offline_network(source: Source, job: Job, results: Results) -> nn.Module:
+    """Return the network of an offline job, trained here unless there is one already."""
+    with located(str(job)), one_thread():
+        return source.networks(job, results).after(job.last).model
 
 
 @contextmanager

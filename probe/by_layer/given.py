@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from probe.batch import Value
-from probe.by_layer.engine import one_thread
 from probe.by_layer.fingerprint import tensor_hash
-from probe.by_layer.heads import evaluated
 from probe.by_layer.jobs import Job
-from probe.by_layer.measurement import Measurement, Spent
-from probe.by_layer.networks import Offline
+from probe.by_layer.measurement import Spent
+from probe.by_layer.networks import Trained
 from probe.by_layer.offline import train_offline
 from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
 from probe.by_layer.store import Results
@@ -24,14 +23,15 @@ from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import InputError, located
 from probe.model import Model
-from probe.modules import copied, mode, restore, unwrapped
+from probe.modules import copied, restore, unwrapped
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.state_files import fit_state, load_state
 from probe.seeding import global_stream, stream
 from probe.tasks import Scenario
 from probe.training.batch_norm import reestimate
-from probe.training.evaluation import Logits
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
+
+Network = TypeVar("Network", Path, nn.Module)
 
 Each = Callable[[Sequence[Path]], Iterable[Path]]
 """Iterates over files, as a progress bar does."""
@@ -51,14 +51,8 @@ class Files:
 
     @classmethod
     def of(cls, found: Checkpoints, build: Callable[[], nn.Module], each: Each = iter) -> Files:
-        """Return the networks of checkpoints; the floor is the first network before any task."""
-        runs: dict[Run, Mapping[int, Path]] = dict(found.runs)
-        for run, own in found.runs.items():
-            if 0 in own:
-                runs.setdefault(Run(UNTRAINED, "", run.seed), {0: own[0]})
-        steps = max(step for own in found.runs.values() for step in own)
-        runs |= {Run(OFFLINE, "", s): {steps: path} for s, path in found.offline.items()}
-        return cls(runs=runs, build=build, each=each)
+        """Return the networks of checkpoints."""
+        return cls(runs=with_controls(found.runs, found.offline), build=build, each=each)
 
     def blank(self) -> nn.Module:
         """Return a new network, its weights drawn from a fixed seed."""
@@ -100,11 +94,9 @@ class Models:
 
     def hashes(self) -> Mapping[Run, Mapping[int, str]]:
         """Hash the weights of every network; raises InputError for NaN in them."""
-        models = {
-            id(m): (m, spoken(run, t)) for run, own in self.runs.items() for t, m in own.items()
-        }
-        found = {key: _hash_of(model.state_dict(), name) for key, (model, name) in models.items()}
-        return {run: {t: found[id(m)] for t, m in own.items()} for run, own in self.runs.items()}
+        named = {m: spoken(run, t) for run, own in self.runs.items() for t, m in own.items()}
+        found = {model: _hash_of(model.state_dict(), name) for model, name in named.items()}
+        return {run: {t: found[m] for t, m in own.items()} for run, own in self.runs.items()}
 
     def network(self, run: Run, step: int, expected: str) -> nn.Module:
         """Return a copy of a network."""
@@ -113,6 +105,18 @@ class Models:
 
 Weights = Files | Models
 """Given networks."""
+
+
+def with_controls(
+    runs: Mapping[Run, Mapping[int, Network]], offline: Mapping[int, Network]
+) -> dict[Run, Mapping[int, Network]]:
+    """Add the controls of each seed to runs; the floor is the first network before any task."""
+    found = dict(runs)
+    for run, own in runs.items():
+        if 0 in own:
+            found.setdefault(Run(UNTRAINED, "", run.seed), {0: own[0]})
+    last = max(step for own in runs.values() for step in own)
+    return found | {Run(OFFLINE, "", seed): {last: own} for seed, own in offline.items()}
 
 
 def spoken(run: Run, step: int) -> str:
@@ -153,16 +157,10 @@ class GivenNetworks:
         """The source of fresh weights."""
         return self.model.source(self.plan.retraining.init)
 
-    def networks(self, job: Job, results: Results, offline: Offline) -> _Networks:
+    def networks(self, job: Job, results: Results) -> _Networks:
         """Return the networks of a job."""
         own = self.scenario.reordered(job.tasks)
-        return _Networks(source=self, job=job, scenario=own, results=results, offline=offline)
-
-    def offline_network(self, job: Job, results: Results) -> nn.Module:
-        """Return the offline network of a job's seed."""
-        with located(str(job)), one_thread():
-            again = partial(self.offline_network, job, results)
-            return self.networks(job, results, again).after(job.last).model
+        return _Networks(source=self, job=job, scenario=own, results=results)
 
     def given(self, learner: str, order: str, seed: int, step: int) -> nn.Module | None:
         """Return a given network, on the device of the data; None if there is none."""
@@ -192,22 +190,6 @@ class GivenNetworks:
         return self._cuts
 
 
-@dataclass(frozen=True, kw_only=True)
-class _After:
-    """A network after some tasks; seen: the classes learned so far."""
-
-    model: nn.Module
-    call: ModelCall
-    scenario: Scenario
-    seen: Sequence[int]
-    spent: Spent | None
-
-    def evaluated(self) -> Measurement:
-        scores: Logits = partial(self.call, self.model)
-        with mode(self.model, training=False):
-            return evaluated(scores, self.scenario, self.seen, spent=self.spent)
-
-
 @dataclass(kw_only=True)
 class _Networks:
     """The networks of one job."""
@@ -216,7 +198,6 @@ class _Networks:
     job: Job
     scenario: Scenario
     results: Results
-    offline: Offline
 
     @property
     def call(self) -> ModelCall:
@@ -226,7 +207,7 @@ class _Networks:
     def fresh(self) -> Fresh:
         return self.source.fresh
 
-    def after(self, step: int) -> _After:
+    def after(self, step: int) -> Trained:
         job, spent = self.job, None
         model = self.source.given(job.learner, job.order, job.seed, step)
         if model is None and step:
@@ -237,11 +218,10 @@ class _Networks:
             self._reestimate(model)
         tasks = self.scenario.tasks[: len(self.scenario.tasks) if job.offline and step else step]
         seen = tuple(dict.fromkeys(c for task in tasks for c in task.classes))
-        return _After(model=model, call=self.call, scenario=self.scenario, seen=seen, spent=spent)
+        scores = partial(self.call, model)
+        return Trained(model=model, scores=scores, scenario=self.scenario, seen=seen, spent=spent)
 
     def compared_with(self, peer: str) -> nn.Module:
-        if peer == OFFLINE:
-            return self.offline()
         step = 0 if peer == UNTRAINED else int(peer.removeprefix("step-"))
         model = self.after(step).model
         if peer == UNTRAINED:

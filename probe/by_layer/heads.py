@@ -6,7 +6,6 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from probe.by_layer.measurement import Measurement, Spent
 from probe.metrics.outcomes import Outcomes
 from probe.metrics.task_counts import TaskCounts
 from probe.tasks import Scenario
@@ -14,27 +13,6 @@ from probe.training.evaluation import Logits, predict_each
 
 Head = Literal["single", "multi", "all"]
 """`single`: the classes seen so far; `multi`: those of the example's own task; `all` outputs."""
-
-
-def evaluated(
-    scores: Logits,
-    scenario: Scenario,
-    seen: Sequence[int],
-    *,
-    task_aware: bool = False,
-    spent: Spent | None = None,
-) -> Measurement:
-    """Test a network in eval mode on the test data of all tasks, under every head.
-
-    scores, seen, task_aware: as in `predictions_by_head`; spent: on the last task learned.
-    """
-    predicted = predictions_by_head(scores, scenario, seen, task_aware=task_aware)
-    head = "multi" if task_aware else "single"
-    return Measurement(
-        counts={each: count(scenario, p).tables for each, p in predicted.items()},
-        right={head: right_of(scenario, predicted[head])},
-        spent=spent,
-    )
 
 
 def predictions_by_head(

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from probe.by_layer.probing import ProbingSpec, settings_record
 from probe.errors import InputError, unknown
 from probe.metrics.murata import RETRAIN
-from probe.readouts.readout import OURS, READOUTS, Readout, name_of, readout_named
+from probe.readouts.readout import OURS, READOUTS, Readout, name_of
 from probe.registered import OwnReadout, marks_of
 from probe.validation import problem, problems
 from probe.values.allocation import CacheSettings
@@ -69,7 +69,7 @@ class Measure:
 
 
 def readouts_of(given: object) -> dict[str, Readout | None]:
-    """Return the readouts by name, None for retraining.
+    """Return the readouts by name, with their settings where they were given.
 
     given: names, or settings such as `Linear(C=0.1)`. Raises InputError for an unknown readout, for
     an empty list, and for two readouts of one name.
@@ -97,8 +97,6 @@ def _readout(each: object) -> tuple[str, Readout | None]:
         raise InputError(
             f"a readout is a name or settings such as Linear(C=0.1), got {type(each).__name__}"
         )
-    if each == RETRAIN:
-        return each, None
-    if each not in READOUTS:
+    if each not in (RETRAIN, *READOUTS):
         raise unknown("readout", each, (RETRAIN, *READOUTS))
-    return each, readout_named(each)
+    return each, None

@@ -4,31 +4,53 @@ It has three implementations: networks learned by a study (`scenarios.study.lear
 files, and in memory (both `probe.by_layer.given`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from torch import nn
 
 from probe.batch import Value
+from probe.by_layer.heads import count, predictions_by_head, right_of
 from probe.by_layer.jobs import Job
-from probe.by_layer.measurement import Measurement
+from probe.by_layer.measurement import Measurement, Spent
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
 from probe.cut.model_call import ModelCall
+from probe.modules import mode
 from probe.tasks import Scenario
+from probe.training.evaluation import Logits
 from probe.training.fresh_weights import Fresh
 
 
-class Trained(Protocol):
-    """A network after some tasks."""
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """A network after some tasks, on the device of the data.
 
-    @property
-    def model(self) -> nn.Module:
-        """The network itself, on the device of the data."""
+    scores: maps a batch to its logits; scenario: the tasks, as its learner sees them; seen: the
+    classes learned so far; task_aware: whether its learner must be told the task; spent: on the
+    last task learned.
+    """
+
+    model: nn.Module
+    scores: Logits
+    scenario: Scenario
+    seen: Sequence[int]
+    task_aware: bool = False
+    spent: Spent | None = None
 
     def evaluated(self) -> Measurement:
         """Test it on all tasks under every head."""
+        scenario, aware = self.scenario, self.task_aware
+        with mode(self.model, training=False):
+            predicted = predictions_by_head(self.scores, scenario, self.seen, task_aware=aware)
+        head = "multi" if aware else "single"
+        return Measurement(
+            counts={each: count(scenario, p).tables for each, p in predicted.items()},
+            right={head: right_of(scenario, predicted[head])},
+            spent=self.spent,
+        )
 
 
 class Networks(Protocol):
@@ -50,14 +72,10 @@ class Networks(Protocol):
         """Return the network after so many tasks."""
 
     def compared_with(self, peer: str) -> nn.Module:
-        """Return a network that the last one is compared with, see `jobs.peers_of`."""
+        """Return an earlier or the untrained network to compare with, see `jobs.peers_of`."""
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
         """Return the cuts of the first network at all features, which serve all others."""
-
-
-Offline = Callable[[], nn.Module]
-"""Function that returns the network of the offline job of the same seed, on the device."""
 
 
 class Source(Protocol):
@@ -67,8 +85,5 @@ class Source(Protocol):
     def plan(self) -> Plan:
         """The plan of their measurements."""
 
-    def networks(self, job: Job, results: Results, offline: Offline) -> Networks:
-        """Return the networks of a job; offline: called where the last one is compared with it."""
-
-    def offline_network(self, job: Job, results: Results) -> nn.Module:
-        """Return the network of an offline job, trained here unless there is one already."""
+    def networks(self, job: Job, results: Results) -> Networks:
+        """Return the networks of a job; results: keep those that are trained."""

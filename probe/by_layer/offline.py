@@ -1,7 +1,6 @@
 """Offline training of a network on all tasks at once, the ceiling."""
 
 import time
-from collections.abc import Sequence
 
 from torch import nn
 
@@ -18,15 +17,6 @@ from probe.training.precision import products
 from probe.training.recipe import Recipe
 
 
-class _Losses(Objective):
-    """Plain cross-entropy, with a record of its values."""
-
-    losses: tuple[float, ...] = ()
-
-    def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
-        self.losses = tuple(losses)
-
-
 def train_offline(
     model: nn.Module, call: ModelCall, scenario: Scenario, recipe: Recipe, seed: int
 ) -> Spent:
@@ -34,7 +24,7 @@ def train_offline(
 
     The same bits as of a study's learner `offline`. Raises InputError if the training diverges.
     """
-    data, meter, objective = scenario.merged.train, OpsMeter(), _Losses()
+    data, meter, objective = scenario.merged.train, OpsMeter(), Objective()
     called = model if call == ModelCall() else Called(model, call)
     clock = time.process_time if data.y.device.type == "cpu" else time.perf_counter
     start = clock()

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from probe.by_layer.fingerprint import RESULTS_VERSION
-from probe.by_layer.probing import REESTIMATED, ProbingSpec, named, recorded, settings_record
+from probe.by_layer.probing import REESTIMATED, PlannedReadout, ProbingSpec, named, recorded
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
@@ -36,14 +36,6 @@ class PlannedTask(_Frozen):
 
     name: str
     classes: tuple[int, ...]
-
-
-class PlannedReadout(_Frozen):
-    """A readout and its steps; source: a hash of the code of a user-defined one."""
-
-    steps: str | tuple[int, ...]
-    settings: dict[str, Any] = {}
-    source: str | None = None
 
 
 class PlannedLearner(_Frozen):
@@ -118,16 +110,17 @@ class Plan(_Frozen):
 
         Raises InputError for steps that T tasks do not have.
         """
-        steps, tasks = self.readouts[readout].steps, len(self.tasks)
+        own, tasks = self.readouts[readout], len(self.tasks)
+        steps = own.steps
         if isinstance(steps, str):
             every = range(1, tasks + 1) if steps == "all" else (tasks,)
-            return steps != "last", tuple(every)
+            return own.controlled, tuple(every)
         if steps[-1] > tasks:
             raise InputError(
                 f"probing.readouts.{readout}.steps: there are {tasks} tasks, so steps are from 0 "
                 f"to {tasks}, got {steps[-1]}"
             )
-        return 0 in steps, tuple(step for step in steps if step)
+        return own.controlled, tuple(step for step in steps if step)
 
     def variants(self, readout: str) -> tuple[str, ...]:
         """Return the names under which a readout is measured, by budget and statistics."""
@@ -170,9 +163,7 @@ class Plan(_Frozen):
 def planned(probing: ProbingSpec, sources: Mapping[str, str]) -> dict[str, Any]:
     """Return a plan's fields of `[probing]`; sources: hashes of user-defined readouts."""
     readouts = {
-        name: PlannedReadout(
-            steps=given.steps, settings=settings_record(given.readout), source=sources.get(name)
-        )
-        for name, given in probing.readouts.items()
+        name: readout.model_copy(update={"source": sources.get(name)})
+        for name, readout in probing.readouts.items()
     }
     return {**probing.model_dump(exclude={"readouts"}), "readouts": readouts}

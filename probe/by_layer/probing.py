@@ -13,24 +13,23 @@ from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
     PlainSerializer,
     PlainValidator,
     StrictBool,
     StrictInt,
-    Tag,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     create_model,
 )
 from pydantic.fields import FieldInfo
 
 from probe.errors import InputError, unknown
 from probe.metrics.murata import RETRAIN
-from probe.readouts.readout import OURS, READOUTS, Linear, Readout
+from probe.readouts.readout import OURS, READOUTS, Readout
 from probe.registered import NamedSteps
 from probe.training.recipe import Recipe
 
@@ -41,32 +40,22 @@ REESTIMATED = "+bn"
 """Suffix of a readout's name: with batch norm's statistics estimated on all tasks."""
 
 
-def _named_steps(steps: str) -> str:
-    if steps not in get_args(NamedSteps):
-        raise unknown("rule for steps", steps, get_args(NamedSteps))
-    return steps
-
-
-def _listed_steps(steps: tuple[int, ...]) -> tuple[int, ...]:
-    if sorted(set(steps)) != list(steps) or steps[0] < 0:
+def _steps(steps: object, listed: ValidatorFunctionWrapHandler) -> str | tuple[int, ...]:
+    """Return the name of a rule as it is, and a list as a tuple."""
+    if isinstance(steps, str):
+        if steps not in get_args(NamedSteps):
+            raise unknown("rule for steps", steps, get_args(NamedSteps))
+        return steps
+    numbers: tuple[int, ...] = listed(steps)
+    if sorted(set(numbers)) != list(numbers) or numbers[0] < 0:
         raise InputError(
             f"steps are numbers of tasks learned, from 0 and ascending, as [0, 2, 5], got "
-            f"{list(steps)}"
+            f"{list(numbers)}"
         )
-    return steps
+    return numbers
 
 
-def _kind(steps: object) -> str:
-    return "named" if isinstance(steps, str) else "listed"
-
-
-Steps = Annotated[
-    Annotated[str, AfterValidator(_named_steps), Tag("named")]
-    | Annotated[
-        tuple[StrictInt, ...], Field(min_length=1), AfterValidator(_listed_steps), Tag("listed")
-    ],
-    Discriminator(_kind),
-]
+Steps = Annotated[tuple[StrictInt, ...], Field(min_length=1), WrapValidator(_steps)]
 """Numbers of tasks after which a readout is measured, see `NamedSteps`; 0 is floor and ceiling."""
 
 
@@ -79,15 +68,20 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Given:
-    """A readout of a study: its steps and its settings, None for retraining."""
+class PlannedReadout(_Strict):
+    """A readout and its steps; source: a hash of the code of a user-defined one."""
 
     steps: str | tuple[int, ...]
-    readout: Readout | None
+    settings: dict[str, Any] = {}
+    source: str | None = None
+
+    @property
+    def controlled(self) -> bool:
+        """Whether it has controls."""
+        return self.steps != "last" and (isinstance(self.steps, str) or 0 in self.steps)
 
 
-Readouts = dict[str, Given]
+Readouts = dict[str, PlannedReadout]
 """The readouts of a study by name; those that are left out are not measured."""
 
 
@@ -113,21 +107,21 @@ def _checked(given: object) -> Readouts:
         if table is not None:
             settings = {key: value for key, value in table if key != "steps"}
             readout = READOUTS[name].readout(**settings) if name != RETRAIN else None
-            found[name] = Given(steps=table.steps, readout=readout)
+            found[name] = PlannedReadout(steps=table.steps, settings=settings_record(readout))
     return found
 
 
 def _written(readouts: Readouts) -> dict[str, Any]:
     """Return readouts as tables, None for this package's readouts that are left out."""
     return dict.fromkeys((RETRAIN, *OURS)) | {
-        name: {"steps": given.steps, **settings_record(given.readout)}
-        for name, given in readouts.items()
+        name: {"steps": given.steps, **given.settings} for name, given in readouts.items()
     }
 
 
 def settings_record(readout: Readout | None) -> dict[str, Any]:
     """Return the settings of a readout by name, none of retraining's.
 
+    >>> from probe.readouts.readout import Linear
     >>> settings_record(Linear(C=2.0)), settings_record(None)
     ({'C': 2.0}, {})
     """
@@ -149,15 +143,17 @@ class ProbingSpec(_Strict):
     """
 
     readouts: Annotated[Readouts, PlainValidator(_checked), PlainSerializer(_written)] = Field(
-        default={
-            RETRAIN: Given(steps="ends", readout=None),
-            "linear": Given(steps="all", readout=Linear()),
-        }
+        default={RETRAIN: "ends", "linear": "all"}, validate_default=True
     )
     budget: Annotated[tuple[_Multiple, ...], Field(max_length=8)] = (1,)
     batch_norm: Literal["kept", "reestimated"] = "kept"
     checkpoints: Literal["needed", "all"] = "needed"
     diagnostics: StrictBool = True
+
+    @property
+    def has_floor(self) -> bool:
+        """Whether some readout is measured on untrained networks."""
+        return any(readout.controlled for readout in self.readouts.values())
 
 
 def named(multiple: int) -> str:

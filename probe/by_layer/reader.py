@@ -5,7 +5,7 @@ their matrices, to which every readout is fitted, and one for the values that ta
 on.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -18,7 +18,7 @@ from probe.by_layer.heads import count, right_of
 from probe.by_layer.jobs import Job, peers_of
 from probe.by_layer.measurement import Measurement
 from probe.by_layer.networks import Networks
-from probe.by_layer.plan import Plan
+from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.probing import DIAGNOSTICS, Reading
 from probe.cut.cuts import Cuts
 from probe.metrics.murata import RETRAIN
@@ -35,6 +35,9 @@ from probe.values.allocation import CacheSettings
 Matrices = Mapping[str, FeatureMatrix]
 """Each feature's values by its name."""
 
+Offline = Callable[[], nn.Module]
+"""Function that returns the network of the offline job of the same seed, on the device."""
+
 _Measured = Iterator[tuple[Reading, Measurement]]
 
 
@@ -46,6 +49,7 @@ class Reader:
     job: Job
     networks: Networks
     cache: CacheSettings
+    offline: Offline
 
     def read(self, model: nn.Module, readings: Sequence[Reading]) -> _Measured:
         """Yield each of the readings of a network with its measurement; the model is not changed.
@@ -119,7 +123,7 @@ class Reader:
             for feature, x in here.items()
         }
         for peer in peers_of(self.plan, self.job):
-            model = self.networks.compared_with(peer)
+            model = self.offline() if peer == OFFLINE else self.networks.compared_with(peer)
             other = self._matrices(model, values.keys(), self.networks.scenario.test.x)
             for feature, numbers in values.items():
                 numbers[f"cka.{peer}"] = own[feature].cka(other[feature].values)

@@ -103,15 +103,12 @@ class Request:
             raise InputError("offline networks are both given and to be trained: do one of the two")
         floor = not self._unruly or 0 in steps
         hashes = self.networks.hashes()
-        zero = (0,) if floor else ()
-        learners = {
-            name: self._learner(name, hashes, (*zero, *(s for s in steps if s)))
-            for name in dict.fromkeys(run.learner for run in own)
-        }
+        every = tuple(sorted({0, *steps})) if floor else steps
+        names = dict.fromkeys(run.learner for run in own)
+        learners = {name: self._learner(name, hashes, every) for name in names}
         if has_offline or self.train_offline:
-            at = (*(() if self._unruly else zero), T)
-            learners[OFFLINE] = self._learner(OFFLINE, hashes, at)
-        if floor and has_floor(self.probing):
+            learners[OFFLINE] = self._learner(OFFLINE, hashes, (T,) if self._unruly else (0, T))
+        if floor and self.probing.has_floor:
             learners[UNTRAINED] = self._learner(UNTRAINED, hashes, (0,))
         tasks = self.scenario.tasks
         return Plan(
@@ -203,12 +200,6 @@ class Request:
         ranked = tensor_hash({"ranks": ranks})
         told = (self.source, str(self._blank), fresh, self.model.trainable, ranked)
         return hashlib.sha256(repr(told).encode()).hexdigest()
-
-
-def has_floor(probing: ProbingSpec) -> bool:
-    """Whether some readout is measured on untrained networks."""
-    each = (readout.steps for readout in probing.readouts.values())
-    return any(steps != "last" and (isinstance(steps, str) or 0 in steps) for steps in each)
 
 
 def _check_names(runs: Sequence[Run]) -> None:

@@ -15,10 +15,10 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -61,7 +61,25 @@ class Corrupt(Exception):
     """A corrupt file; the message gives the reason as the end of a sentence."""
 
 
-class Store:
+class Results(Protocol):
+    """The measurements of one job, and the networks trained for it, by name."""
+
+    def read(self, part: str) -> Measurement | None:
+        """Return a measurement, None without one."""
+
+    def write(self, part: str, measured: Measurement) -> None:
+        """Keep a measurement."""
+
+    def load_checkpoint(self, step: str) -> Checkpoint | None:
+        """Return the state of a network and of its learner, None without one."""
+
+    def save_checkpoint(
+        self, step: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
+    ) -> None:
+        """Keep a copy of the state of a network and of its learner."""
+
+
+class Store(Results):
     """The results of one job under one fingerprint; nothing is written before the first of them.
 
     root: the run directory, which must exist for anything to be written; job: its name; record:
@@ -89,10 +107,8 @@ class Store:
     def contents(self) -> Contents:
         """Return the files of the job after reading all but tensors; changes nothing."""
         found = Contents(finished=set(), corrupt=set(), codes=set())
-        for path in self.folder.glob("*.json"):
+        for path in self._results():
             part = path.stem
-            if path.name == _RECORD:
-                continue
             try:
                 record = self._read_json(path, part)
                 if record is not None and not part.endswith(_DESCRIPTION):
@@ -110,11 +126,7 @@ class Store:
 
     def finished(self) -> set[str]:
         """Return the names of the measurements that have a file; `read` checks them."""
-        try:
-            listed = {path.name for path in self.folder.iterdir()} - {_RECORD}
-        except OSError:
-            return set()
-        parts = {name.removesuffix(".json") for name in listed if name.endswith(".json")}
+        parts = {path.stem for path in self._results()}
         return {part for part in parts if not part.endswith(_DESCRIPTION)}
 
     def save_checkpoint(
@@ -204,6 +216,10 @@ class Store:
                 found |= dict.fromkeys(differences(there, here) if there else [unknown])
         return list(found)
 
+    def _results(self) -> Iterator[Path]:
+        """Return the files of measurements and of the descriptions of checkpoints."""
+        return (path for path in self.folder.glob("*.json") if path.name != _RECORD)
+
     def _description(self, step: str) -> Path:
         return self.folder / f"{step}{_DESCRIPTION}.json"
 
@@ -242,7 +258,7 @@ class Store:
 
 
 @dataclass
-class InMemory:
+class InMemory(Results):
     """The results of one job in memory."""
 
     parts: dict[str, Measurement] = field(default_factory=dict)
@@ -268,10 +284,6 @@ class InMemory:
             {name: x.detach().clone() for name, x in each.items()} for each in (model, learner)
         )
         self.checkpoints[step] = Checkpoint(model, learner, code="")
-
-
-Results = Store | InMemory
-"""The measurements of one job, and the networks trained for it, by name."""
 
 
 def _measurement(record: Record) -> Measurement:

@@ -18,7 +18,18 @@ from probe.errors import InputError, NotMeasured, unknown
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.registry import metric
 
-CRITERIA = ("A", "MS", "SSS", "CE", "REM", "BWT+", "FWT")
+NAMES = {
+    "A": "accuracy",
+    "MS": "ms",
+    "SSS": "sss",
+    "CE": "ce",
+    "REM": "rem",
+    "BWT+": "bwt_plus",
+    "FWT": "fwt",
+}
+"""The names of CLscore's criteria in metrics.csv, by their names in the paper."""
+
+CRITERIA = tuple(NAMES)
 """The criteria in the order in which the paper lists weights."""
 
 # From the caption of Table 3. The body text has another W2, (.4, .1, .1, .1, .2, .05, .05), which

@@ -15,7 +15,7 @@ from pydantic import Field, Strict
 from torch import Tensor
 
 from probe.batch import pieces
-from probe.errors import InputError, unknown
+from probe.errors import InputError
 from probe.readouts.linear import fit_linear
 from probe.readouts.matrix import FeatureMatrix
 from probe.readouts.standardized import Standardization
@@ -141,18 +141,6 @@ def name_of(settings: object) -> str | None:
     """
     found = [own.name for own in marks_of(type(settings)) if isinstance(own, OwnReadout)]
     return found[0] if found else None
-
-
-def readout_named(name: str) -> Readout:
-    """Return the readout of that name with its default settings; InputError for an unknown one.
-
-    >>> readout_named("knn")
-    Knn(k=10)
-    """
-    if name not in READOUTS:
-        raise unknown("readout", name, READOUTS)
-    made: Readout = READOUTS[name].readout()
-    return made
 
 
 def read(

@@ -13,7 +13,7 @@ from filelock import FileLock
 from torch import Tensor, nn
 
 from probe.batch import first
-from probe.by_layer.engine import measure
+from probe.by_layer.engine import measure, offline_network
 from probe.by_layer.given import Files, GivenNetworks, Models, spoken
 from probe.by_layer.jobs import Job, jobs_of, parts_of
 from probe.by_layer.measure import Measure
@@ -153,9 +153,8 @@ def _measured(
     each = {job: results_of(job) for job in jobs}
     for job in tracked(jobs, "networks"):
         ceiling = next((own for own in jobs if (own.kind, own.seed) == (OFFLINE, job.seed)), job)
-        offline = partial(given.offline_network, ceiling, each[ceiling])
-        networks = given.networks(job, each[job], offline)
-        for _ in measure(given.plan, job, networks, each[job], cache):
+        offline = partial(offline_network, given, ceiling, each[ceiling])
+        for _ in measure(given, job, each[job], cache, offline):
             pass
     return each
 

@@ -111,7 +111,7 @@ def _chance(one: Result, test_counts: NDArray[np.int64]) -> float:
 
 def _at_the_end(controls: Sequence[Result], readout: str, feature: str) -> dict[int, Scores]:
     """Return the scores of a readout of a feature at the end of each seed's job."""
-    rows = {r.job.seed: r.rows(feature, readout).get(r.last) for r in controls}
+    rows = {r.job.seed: r.rows(feature, readout).get(r.job.last) for r in controls}
     return {seed: found for seed, found in rows.items() if found}
 
 

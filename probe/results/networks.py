@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from probe.by_layer.given import Files, Models, spoken
-from probe.by_layer.plan import OFFLINE, UNTRAINED
+from probe.by_layer.given import Files, Models, spoken, with_controls
+from probe.by_layer.plan import OFFLINE
 from probe.errors import InputError, located
 from probe.model import Model
 from probe.modules import check_model
@@ -115,22 +115,18 @@ def _models(given: object, untrained: Any, offline: Any, tasks: int, seeds: int)
     if untrained is not None and 0 in rows:
         raise InputError("got untrained and row 0 of models, which are the same: give one of them")
     rows |= {} if untrained is None else {0: untrained}
-    ceiling = {} if offline is None else {tasks: offline}
-    for name, step, model in (
-        *((LEARNER, step, own) for step, own in rows.items()),
-        *((OFFLINE, step, own) for step, own in ceiling.items()),
-    ):
-        with located(spoken(Run(name, ORDER, 0), step)):
+    named = {spoken(Run(LEARNER, ORDER, 0), step): own for step, own in rows.items()}
+    named |= {} if offline is None else {spoken(Run(OFFLINE, "", 0), tasks): offline}
+    for name, model in named.items():
+        with located(name):
             check_model(model)
-            if device_of(model) != (device := device_of(rows[tasks])):
-                raise InputError(
-                    f"it is on {device_of(model)} and the model after {tasks} tasks on {device}: "
-                    f"move all models to one device"
-                )
-    runs = dict[Run, dict[int, nn.Module]]()
-    for seed in range(seeds):
-        runs[Run(LEARNER, ORDER, seed)] = dict(sorted(rows.items()))
-        floor = {0: rows[0]} if 0 in rows else {}
-        for name, own in ((UNTRAINED, floor), (OFFLINE, ceiling)):
-            runs |= {Run(name, "", seed): own} if own else {}
-    return Models(runs=runs)
+    device = device_of(rows[tasks])
+    for name, model in named.items():
+        if device_of(model) != device:
+            raise InputError(
+                f"{name}: it is on {device_of(model)} and the model after {tasks} tasks on "
+                f"{device}: move all models to one device"
+            )
+    runs = {Run(LEARNER, ORDER, seed): dict(sorted(rows.items())) for seed in range(seeds)}
+    ceilings = {} if offline is None else dict.fromkeys(range(seeds), offline)
+    return Models(runs=with_controls(runs, ceilings))

@@ -88,20 +88,16 @@ class Result:
     @property
     def test_sizes(self) -> tuple[int, ...]:
         """The numbers of test examples, (T,), empty if the last evaluation is not finished."""
-        if self.last not in self.output or self.test_counts is None:
+        if self.job.last not in self.output or self.test_counts is None:
             return ()
         return tuple(self.test_counts.sum(axis=1).tolist())
-
-    @property
-    def last(self) -> int:
-        """The number of tasks learned at the job's end."""
-        return self.job.last
 
     @property
     def retrained(self) -> dict[str, Scores]:
         """The scores of partial retraining of each feature at the end; last the output."""
         each = {feature: self.rows(feature, RETRAIN) for feature in self.features}
-        return {name: rows[self.last] for name, rows in each.items() if self.last in rows}
+        last = self.job.last
+        return {name: rows[last] for name, rows in each.items() if last in rows}
 
     @property
     def readouts(self) -> list[str]:

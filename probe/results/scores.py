@@ -21,7 +21,7 @@ from probe.by_layer.plan import CONTROLS, UNTRAINED
 from probe.by_layer.report import ReportSpec
 from probe.errors import described
 from probe.metrics.deep_shallow import deep_forgetting, replay_gap, shallow_forgetting
-from probe.metrics.diaz_rodriguez import CRITERIA, ce, cl_score, cl_stability, ms, sss
+from probe.metrics.diaz_rodriguez import NAMES, ce, cl_score, cl_stability, ms, sss
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import SeedMean, mean_over_seeds
 from probe.metrics.murata import forgetting_strength
@@ -29,11 +29,6 @@ from probe.metrics.scorecard import Scorecard, scorecard
 from probe.registered import OwnMetric
 from probe.results.result import Result, own_head
 from probe.tables.rows import MetricRow
-
-CRITERIA_NAMES = dict(
-    zip(CRITERIA, ("accuracy", "ms", "sss", "ce", "rem", "bwt_plus", "fwt"), strict=True)
-)
-"""The names of CLscore's criteria in metrics.csv, by their names in the paper."""
 
 
 class _Name(NamedTuple):
@@ -90,9 +85,9 @@ def cl_scores(
     mean is the score (Diaz-Rodriguez 2018, eq. 8 and 9, of means and deviations over the seeds); it
     has no deviation. CLstability needs two seeds.
     """
-    if not set(CRITERIA_NAMES.values()) <= set(criteria):
+    if not set(NAMES.values()) <= set(criteria):
         return
-    measured = {name: criteria[key] for name, key in CRITERIA_NAMES.items()}
+    measured = {name: criteria[key] for name, key in NAMES.items()}
     means = {name: each.mean for name, each in measured.items()}
     stds = {name: each.std for name, each in measured.items()}
     seeds = min(each.seeds for each in measured.values())
@@ -209,7 +204,7 @@ def _of_layers(
         A = result.layer_matrix(feature, readout, untrained)
         if A is None or not result.test_sizes:
             continue
-        ceiling = offline.rows(feature, readout).get(offline.last) if offline else None
+        ceiling = offline.rows(feature, readout).get(offline.job.last) if offline else None
         ideal = float(ceiling.accuracy[result.job.tasks[0]]) if ceiling else None
         card = scorecard(A, ideal=ideal or None, test_sizes=result.test_sizes)
         yield from _of_card(card, feature=feature, readout=readout)

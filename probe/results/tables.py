@@ -171,7 +171,7 @@ def measured_rows(plan: Plan, results: Iterable[Result]) -> Iterator[Row]:
             yield output(measure="pra", value=found.pra)
         for feature, found in result.retrained.items():
             inner = "" if feature == result.features[-1] else RETRAIN
-            at = {"step": result.last, "feature": feature, "readout": inner}
+            at = {"step": result.job.last, "feature": feature, "readout": inner}
             cell = partial(row, depth=found.depth, measure="f1", **at)
             yield from _per_task(cell, result, found.f1)
 
@@ -186,7 +186,7 @@ def _notes(result: Result, metrics: Iterable[OwnMetric]) -> Iterator[NoteRow]:
             yield run(feature="", step=step, note=constant(found.constant))
     if (R := result.matrix(own_head(result.job))) is not None:
         for note in user_scores(R, metrics)[1]:
-            yield run(feature="", step=result.last, note=note)
+            yield run(feature="", step=result.job.last, note=note)
     for reading, values in result.diagnostics.items():
         if values["dead"] == 1:
             yield run(feature=reading.feature, step=reading.step, note=DEAD)

@@ -51,13 +51,12 @@ class Watched(Objective):
         self._kept = kept
         self._right: list[Tensor] = []
         self._accuracies: list[float] = []
-        self._losses: tuple[float, ...] = ()
         self.states: dict[int, dict[str, Tensor]] = {}
 
     @property
     def history(self) -> History:
         """The history until now, once an epoch is over."""
-        return History(losses=self._losses, accuracies=tuple(self._accuracies))
+        return History(losses=self.losses, accuracies=tuple(self._accuracies))
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         """Return the mean cross-entropy of logits (B, K), and remember which were right."""
@@ -67,7 +66,7 @@ class Watched(Objective):
 
     def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
         """Add the epoch to the history."""
-        self._losses = tuple(losses)
+        super().after_epoch(model, losses)
         self._accuracies.append(float(torch.cat(self._right).double().mean()))
         self._right = []
         epoch = len(self._accuracies)

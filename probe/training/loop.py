@@ -25,7 +25,10 @@ class Objective:
     """The loss of one step, and hooks around it; plain cross-entropy unless overridden.
 
     For every batch of B examples the first four methods are called once each, in this order.
+    losses: of the epochs so far, see `probe.training.history.History`.
     """
+
+    losses: tuple[float, ...] = ()
 
     def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the batch to learn from: the new examples, with any replayed ones appended.
@@ -46,6 +49,7 @@ class Objective:
 
     def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
         """Look at an epoch's result; losses: the first batch's, then each epoch's mean."""
+        self.losses = tuple(losses)
 
 
 def fit(

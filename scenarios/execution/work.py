@@ -18,7 +18,7 @@ from typing import Literal, Protocol
 import torch
 from torch import nn
 
-from probe.by_layer.engine import measure
+from probe.by_layer.engine import measure, offline_network
 from probe.by_layer.jobs import Job, is_retraining, jobs_of, parts_of
 from probe.by_layer.networks import Source
 from probe.by_layer.plan import OFFLINE, Plan
@@ -181,8 +181,8 @@ def _do(work: Work, job: Job) -> Iterator[str]:
             return
         source = work.origin.source(work.plan, device)
         cache = work.cache if work.sharing is None else work.cache.settled(device, work.sharing)
-        networks = source.networks(job, store, partial(_offline_network, work, job, source))
-        yield from measure(work.plan, job, networks, store, cache)
+        offline = partial(_offline_network, work, job, source)
+        yield from measure(source, job, store, cache, offline)
         if work.plan.checkpoints == "needed":
             # A study may grow by a feature or readout, for which it needs the last.
             store.drop_checkpoints(kept=f"step-{job.last}")
@@ -199,7 +199,7 @@ def _offline_network(work: Work, job: Job, source: Source) -> nn.Module:
     with lock(work.folder(offline), wait=True):
         store = work.store(offline)
         store.sweep()
-        return source.offline_network(offline, store)
+        return offline_network(source, offline, store)
 
 
 def _first_line(error: BaseException) -> str:

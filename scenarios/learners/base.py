@@ -84,7 +84,6 @@ class Learner(Objective):
         self.seed = seed
         self.learned = 0
         self.seen: tuple[int, ...] = ()
-        self.losses: tuple[float, ...] = ()
 
     @products("fp32")
     def learn(self, task: Task) -> Cost:
@@ -131,10 +130,6 @@ class Learner(Objective):
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
         """Train the model on the `data` of `examples`; `meter` counts the multiply-adds."""
         fit(self.model, data, self.recipe, self.stream("batches"), objective=self, meter=meter)
-
-    def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
-        """Keep the losses of this task's epochs; see `probe.training.history.History`."""
-        self.losses = tuple(losses)
 
     def end(self, task: Task) -> None:
         """Store what later tasks need; `seen` and `learned` include this task."""

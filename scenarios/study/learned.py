@@ -15,17 +15,14 @@ from dataclasses import dataclass, field, replace
 from torch import nn
 
 from probe.batch import Value, tensors
-from probe.by_layer.engine import one_thread
-from probe.by_layer.heads import evaluated
 from probe.by_layer.jobs import Job
-from probe.by_layer.measurement import Measurement, Spent
-from probe.by_layer.networks import Offline
-from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
+from probe.by_layer.measurement import Spent
+from probe.by_layer.networks import Trained
+from probe.by_layer.plan import UNTRAINED, Plan
 from probe.by_layer.store import Results, Store
 from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import located
-from probe.modules import mode
 from probe.seeding import global_stream, stream
 from probe.tasks import Scenario, Task
 from probe.training.batch_norm import reestimate
@@ -69,46 +66,13 @@ class StudyNetworks:
     study: Study
     scenario: Scenario
 
-    def networks(self, job: Job, results: Results, offline: Offline) -> LearnedNetworks:
+    def networks(self, job: Job, results: Results) -> LearnedNetworks:
         """Return the networks of a job; results: its store, for checkpoints."""
         if not isinstance(results, Store):
             raise TypeError("learners keep checkpoints, which need a store")
         # First the order, then the view: a learner's view may depend on which task comes first.
         scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
-        return LearnedNetworks(
-            study=self.study, job=job, scenario=scenario, store=results, offline=offline
-        )
-
-    def offline_network(self, job: Job, results: Results) -> nn.Module:
-        """Return the network of an offline job, from its checkpoint or trained here."""
-        with located(f"learner {job.learner}, seed {job.seed}"), one_thread():
-            return self.networks(job, results, _none_offline).after(job.last).model
-
-
-def _none_offline() -> nn.Module:
-    raise TypeError("an offline network is compared with no other")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Learned:
-    """A learner after some tasks; spent: the resources for the last of them, None before any."""
-
-    learner: Learner
-    scenario: Scenario
-    spent: Spent | None
-
-    @property
-    def model(self) -> nn.Module:
-        """The network itself."""
-        return bare(self.learner.model)[0]
-
-    def evaluated(self) -> Measurement:
-        """Test it on all tasks under every head."""
-        own = self.learner
-        with mode(own.model, training=False):
-            return evaluated(
-                own.scores, self.scenario, own.seen, task_aware=own.task_aware, spent=self.spent
-            )
+        return LearnedNetworks(study=self.study, job=job, scenario=scenario, store=results)
 
 
 @dataclass(kw_only=True)
@@ -122,8 +86,7 @@ class LearnedNetworks:
     job: Job
     scenario: Scenario
     store: Store
-    offline: Offline
-    _now: Learned | None = field(default=None, init=False)
+    _now: tuple[Learner, Spent | None] | None = field(default=None, init=False)
     _cuts: Cuts | None = field(default=None, init=False)
 
     @property
@@ -141,19 +104,24 @@ class LearnedNetworks:
             return None
         return fresh_source(self.study.network.name, self.study.retraining_recipe.init)
 
-    def after(self, step: int) -> Learned:
+    def after(self, step: int) -> Trained:
         """Return the learner after so many tasks, from a checkpoint or by learning."""
         at = self.job.steps.index(step)
         learner, spent = self._latest(at)
         while learner.learned < at:
             spent = self._learn_next(learner)
-        self._now = Learned(learner=learner, scenario=self.scenario, spent=spent)
-        return self._now
+        self._now = learner, spent
+        return Trained(
+            model=bare(learner.model)[0],
+            scores=learner.scores,
+            scenario=self.scenario,
+            seen=learner.seen,
+            task_aware=learner.task_aware,
+            spent=spent,
+        )
 
     def compared_with(self, peer: str) -> nn.Module:
-        """Return a network that the last one is compared with."""
-        if peer == OFFLINE:
-            return self.offline()
+        """Return an earlier or the untrained network to compare with."""
         if peer == UNTRAINED:
             model = self._fresh().model
             reestimate(model, self.scenario.merged.train.x)
@@ -193,10 +161,9 @@ class LearnedNetworks:
 
     def _latest(self, at: int) -> tuple[Learner, Spent | None]:
         """Return the learner after as many of the first tasks as possible, without learning."""
-        now = self._now
         for done in range(at, -1, -1):
-            if now and now.learner.learned == done:
-                return now.learner, now.spent
+            if self._now and self._now[0].learned == done:
+                return self._now
             past, name = self._tasks[:done], f"step-{self.job.steps[done]}"
             if done and (found := restored(self._fresh, name, past, self.store)):
                 return found

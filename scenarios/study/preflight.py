@@ -13,7 +13,6 @@ from torch import Tensor
 from probe.batch import first
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.readouts.readout import Knn
 from probe.retrain import SAMPLE, cache_plan
 from probe.tasks import Scenario
 from probe.training.batch_norm import running_norms
@@ -44,10 +43,10 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
                 )
     examples, _ = examples_of(scenario)
     knn = study.probing.readouts.get("knn")
-    if knn and isinstance(knn.readout, Knn) and knn.readout.k > examples:
+    if knn and knn.settings["k"] > examples:
         raise InputError(
             f"probing.readouts.knn.k: {study.name} has {examples} training examples, expected at "
-            f"most as many neighbours, got {knn.readout.k}: lower k"
+            f"most as many neighbours, got {knn.settings['k']}: lower k"
         )
     if study.probing.batch_norm == "reestimated" and not norms:
         raise InputError(

@@ -121,8 +121,6 @@ def _problem(detail: ErrorDetails, known: Sequence[str]) -> str:
     where = path[0] if path else ""
     if where in ("orders", "scenario", "seeds") and len(path) > 1:
         del path[1]
-    if where == "probing" and "steps" in path:
-        del path[path.index("steps") + 1]
     return f"{'.'.join(path)}: {_message(detail, where, known)}".removeprefix(": ")
 
 

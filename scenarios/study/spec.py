@@ -20,7 +20,6 @@ from pydantic import (
 from probe.by_layer.plan import CONTROLS
 from probe.by_layer.probing import ProbingSpec
 from probe.by_layer.report import ReportSpec
-from probe.by_layer.request import has_floor
 from probe.errors import InputError, located, unknown
 from probe.retraining import check_multiples
 from probe.training.recipe import Recipe
@@ -107,7 +106,7 @@ class Study(_Strict):
     def everyone(self) -> dict[str, Settings]:
         """The learners by name, with `untrained` where a floor is measured on their network."""
         named = dict(self.learners)
-        if has_floor(self.probing) and any(map(self._is_probed, self.learners)):
+        if self.probing.has_floor and any(map(self._is_probed, self.learners)):
             named.setdefault("untrained", settings_of({"kind": "untrained"}))
         return named
 

@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 from probe.errors import InputError
 from probe.readouts import readout as readouts
 from probe.readouts.matrix import FeatureMatrix
-from probe.readouts.readout import READOUTS, Knn, Linear, Ncm, read, readout_named
+from probe.readouts.readout import READOUTS, Knn, Linear, Ncm, read
 from probe.registered import readout
 
 
@@ -27,14 +27,12 @@ def test_what_is_not_finite_is_refused(name, value):
         before = matrix.values[3, 2].item()
         matrix.values[3, 2] = value
         with pytest.raises(InputError, match=f"NaN or infinite for some {which} examples"):
-            read(readout_named(name), train, y, test, 3)
+            read(READOUTS[name].readout(), train, y, test, 3)
         matrix.values[3, 2] = before
 
 
 def test_what_does_not_fit_is_refused():
     train, y, test, _ = matrices()
-    with pytest.raises(InputError, match=r"unknown readout 'lineer': did you mean 'linear'"):
-        readout_named("lineer")
     with pytest.raises(InputError, match="61 neighbours and there are 60"):
         read(Knn(k=61), train, y, test, 3)
     with pytest.raises(InputError, match="59 labels for 60 examples"):

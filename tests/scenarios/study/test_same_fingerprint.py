@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from probe.by_layer.engine import offline_network
 from probe.by_layer.fingerprint import fingerprint
 from probe.by_layer.jobs import is_retraining, jobs_of
 from probe.by_layer.plan import CONTROLS
@@ -54,7 +55,7 @@ def results(raw, learner, root: Path, *, called="", cache=None):
     def offline():
         ceiling = next(each for each in jobs_of(plan) if each.learner == "offline")
         source = StudyNetworks(plan=plan, study=study, scenario=scenario)
-        return source.offline_network(ceiling, Store(root, ceiling.name, {}))
+        return offline_network(source, ceiling, Store(root, ceiling.name, {}))
 
     parts = do(study, plan, job, scenario, store, cache, offline)
     read = [(part, store.read(part)) for part in parts]

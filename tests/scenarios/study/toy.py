@@ -137,8 +137,8 @@ def no_offline() -> Never:
 
 def do(study, plan, job, stream, store, cache=None, offline=no_offline) -> list[str]:
     """Make the measurements of a job that are missing and return their names."""
-    networks = StudyNetworks(plan=plan, study=study, scenario=stream).networks(job, store, offline)
-    return list(measure(plan, job, networks, store, cache or CacheSettings()))
+    source = StudyNetworks(plan=plan, study=study, scenario=stream)
+    return list(measure(source, job, store, cache or CacheSettings(), offline))
 
 
 def measurement(counts, **given) -> Measurement:

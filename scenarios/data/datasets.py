@@ -75,8 +75,8 @@ def load(name: str, location: Location | None = None) -> Dataset:
     """
     if name.endswith(SUFFIX):
         path = find(name, location.folder if location else None)
-        train, test, names = read_features(path)
-        return Dataset(name=path.stem, classes=len(names), train=train, test=test)
+        train, test, classes = read_features(path)
+        return Dataset(name=path.stem, classes=classes, train=train, test=test)
     if name in REGISTRY.data:
         train, test = read_own(REGISTRY.data[name])
         classes = 1 + int(max(train.y.max(), test.y.max()))

@@ -101,7 +101,15 @@ def _downloaded(name: str) -> nn.Module:
     from torchvision import models
 
     folder = Path(torch.hub.get_dir(), "checkpoints")
-    _refuse_archive(folder / models.get_model_weights(name).DEFAULT.url.rpartition("/")[2], name)
+    path = folder / models.get_model_weights(name).DEFAULT.url.rpartition("/")[2]
+    # torch would unpack an archive of one file beside it; one that torch wrote has several.
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if len(archive.infolist()) < 2:
+                raise InputError(
+                    f"the file of torchvision's weights of {name}, {path}, is an archive of a "
+                    f"single file, and was not unpacked: remove it"
+                )
     try:
         # Or torch would run a pickle.
         with variables({_WEIGHTS_ONLY: "1"}):
@@ -118,20 +126,6 @@ def _downloaded(name: str) -> nn.Module:
             f"({type(error).__name__}), and was not run: remove it"
         ) from None
     return model
-
-
-def _refuse_archive(path: Path, name: str) -> None:
-    """Raise InputError for an archive of one file, which torch would unpack beside it."""
-    if not zipfile.is_zipfile(path):
-        return
-    with zipfile.ZipFile(path) as archive:
-        entries = len(archive.infolist())
-    # An archive that torch wrote has several.
-    if entries < 2:
-        raise InputError(
-            f"the file of torchvision's weights of {name}, {path}, is an archive of a single file, "
-            f"and was not unpacked: remove it"
-        )
 
 
 def _state_dict(path: Path) -> dict[str, Tensor]:

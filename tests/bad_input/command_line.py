@@ -13,6 +13,7 @@ MISTAKES = {
     "run": "missing argument 'PRESET|FILE.toml': see `probe run --help`",
     "run digits --sedes 1": "no such option: --sedes (near: --heads, --seeds, --sets)",
     "run ''": "unknown preset '':",
+    "status here there": "unexpected extra argument (there): see `probe status --help`",
     "run digits --epochs 0": "the flags given: training.epochs: ...1 or more, got 0",
     "run digits --learners er,er": "names a,b,c, got 'er,er'",
     "run digits --learners ../er": "unknown learner '../er': did you mean 'er'?",

@@ -45,8 +45,6 @@ FILES = {
     "lacking.py": "import surely_not_installed\n",
     "exits.py": "raise SystemExit(4)\n",
     "odd.py": "class Odd(Exception):\n    def __str__(self):\n        1 / 0\nraise Odd\n",
-    "circular.py": "import circular_too\nx = circular_too.y\n",
-    "circular_too.py": "import circular\ny = circular.x\n",
     "package/__init__.py": "",
     "forever.py": "def f():\n    f()\nf()\n",
 }
@@ -80,7 +78,6 @@ MISTAKES = {
             "broken": "importing broken raised SyntaxError...correct",
             "exits": "importing exits raised SystemExit...correct",
             "odd": "importing odd raised Odd...correct",
-            "circular": "importing circular raised AttributeError...correct",
             "forever": "importing forever raised RecursionError...correct",
             "lacking": "importing lacking raised ModuleNotFoundError...install or correct",
         },

@@ -123,24 +123,17 @@ def test_a_file_that_is_not_the_published_one_is_refused_and_not_run(tmp_path, m
     assert not Path(SPRUNG).exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "file"),
-    [
-        ("mnist", "MNIST/raw/train-images-idx3-ubyte"),
-        ("svhn", "test_32x32.mat"),
-        ("cifar10", "cifar-10-batches-py/data_batch_3"),
-    ],
-)
-def test_missing_files_and_a_missing_folder_are_named(tmp_path, name, file, monkeypatch):
-    """And nothing is downloaded unless asked for."""
-    for cls in (datasets.MNIST, datasets.SVHN, datasets.CIFAR10):
+def test_missing_files_are_named_and_downloaded_only_if_asked_for(tmp_path, monkeypatch):
+    for name, cls, file in (
+        ("mnist", datasets.MNIST, "MNIST/raw/train-images-idx3-ubyte"),
+        ("svhn", datasets.SVHN, "test_32x32.mat"),
+        ("cifar10", datasets.CIFAR10, "cifar-10-batches-py/data_batch_3"),
+    ):
         monkeypatch.setattr(cls, "download", lambda self: pytest.fail("it was downloaded"))
-    for folder in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(InputError, match=f"{folder}.*lacks .*{file}.*--data .*--download"):
-            load(name, Location(folder))
-    for without in (name, "spoken_digits"):
-        with pytest.raises(InputError, match=f"{without} needs a data folder: pass --data DIR"):
-            load(without, Location(None, download=True))
+        with pytest.raises(InputError, match=f"{tmp_path}.*lacks .*{file}.*--data .*--download"):
+            load(name, Location(tmp_path))
+    with pytest.raises(InputError, match="spoken_digits needs a data folder: pass --data DIR"):
+        load("spoken_digits", Location(None, download=True))
 
 
 def test_a_file_that_is_cut_off_or_has_a_damaged_header_is_named(tmp_path):

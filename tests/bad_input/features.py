@@ -5,14 +5,6 @@ import numpy as np
 from tests.bad_input.making import FEATURES, TRAP, npy, npy_header, npz
 from tests.bad_input.refused import grouped
 
-
-def encrypted():
-    content = bytearray(npz())
-    for sign, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        content[content.index(sign) + offset] |= 1
-    return bytes(content)
-
-
 X, Y = FEATURES["x_train"], FEATURES["y_train"]
 VAST = npy_header("(100000, 100000)", data=b"\0" * 1000)  # asks for 80 GB, and has nothing
 HOSTILE = npy_header("(4,)", "'|O'", TRAP)
@@ -22,7 +14,6 @@ CASES = {
     " is no whole file...numpy.savez": {
         "pickle.npz": TRAP,
         "cut.npz": npz()[:-30],
-        "encrypted.npz": encrypted(),
         "code.npz": npz({"x_train": CODE}),
         "deflated.npz": npz({"x_train": npy_header("(2, 65000000)", data=bytes(2**20))}),
     },
@@ -66,8 +57,6 @@ MISTAKES = {
     **grouped("redundancy {}", CASES),
     "redundancy ~nosuch/good.npz": "there is no feature file...~nosuch/good.npz...--data",
     "redundancy good.npz ./good.npz": "(good, good): name each once",
-    "redundancy good": "unknown data set 'good'",
     "redundancy good.npz --bins 1": "2 to 256 bins, not 1",
     "redundancy good.npz --bins 4 --out R.csv": "cannot write R.csv (...choose another folder",
-    "run kemker-features --sets good.npz,nan.npz": "x_train of nan.npz has NaN, Inf",
 }

@@ -80,7 +80,6 @@ PERMUTED = {"scenario.kind": "'permutation'"}
 # Mistakes that hide others, or that show once the keys are right: the changes, and what is said.
 ALONE: dict[str, tuple[dict[str, str | None], str]] = {
     "none": (dict.fromkeys(("scenario.data", "network.name")), "network: this key is needed"),
-    "no-data": ({"scenario.data": None, "scenario.train_limit": "5"}, "data: this key is needed"),
     "no-learners": ({"learners": "{}"}, "name at least one of finetune, offline,"),
     "learner": ({"learners.a": "{kind = 'fintune'}"}, "unknown learner 'fintune': did you mean"),
     "learner-up": ({'learners."../er"': "{kind = 'er'}"}, "'../er'...letters, digits, _ and -"),

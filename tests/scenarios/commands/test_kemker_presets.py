@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from torch import nn
 
-from scenarios.data.datasets import Location
 from scenarios.learners.kemker.fel import FelSettings
 from scenarios.learners.kemker.geppnet import MapSettings
 from scenarios.learners.kemker.geppnet_stm import GeppnetStmSettings
@@ -104,9 +103,3 @@ def test_the_scenarios_are_the_papers_three(name: str) -> None:
         own["data"] = "digits" if name in DIGITS else "mnist"
     assert (spec.kind, study.report.heads) == (kind, heads)
     assert {field: getattr(spec, field) for field in own} == own
-
-
-def test_without_a_base_it_is_half_of_the_classes() -> None:
-    scenario = preset("kemker-digits-incremental").scenario.scenario(Location())
-    classes = [task.classes for task in scenario.tasks]
-    assert classes == [(0, 1, 2, 3, 4), (5,), (6,), (7,), (8,), (9,)]

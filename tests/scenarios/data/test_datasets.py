@@ -12,8 +12,7 @@ from torchvision import datasets
 
 from probe.by_layer.fingerprint import tensor_hash
 from probe.errors import InputError
-from probe.examples import Examples
-from scenarios.data.datasets import BUNDLED, Dataset, Location, load
+from scenarios.data.datasets import BUNDLED, Location, load
 from tests.bad_input.making import SPRUNG, TRAP, cifar_batch, idx
 
 RANDOM = np.random.default_rng(0)
@@ -164,12 +163,3 @@ def test_the_folder_of_the_environment_is_used_and_the_one_given_wins(monkeypatc
     monkeypatch.setenv("PROBE_DATA", "/from/environment")
     assert Location.of(None, True) == Location(Path("/from/environment"), True)
     assert Location.of(Path("/given"), False) == Location(Path("/given"), False)
-
-
-def test_an_unknown_data_set_suggests_the_nearest_and_none_may_hold_what_is_not_finite():
-    with pytest.raises(InputError, match=r"unknown data set 'cifar': did you mean 'cifar10'"):
-        load("cifar")
-    good = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
-    bad = Examples(torch.tensor([[0.0], [float("nan")]]), torch.tensor([0, 1]))
-    with pytest.raises(InputError, match="the test data of toy has NaN or Inf in example 1"):
-        Dataset(name="toy", classes=2, train=good, test=bad)

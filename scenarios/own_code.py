@@ -45,21 +45,17 @@ class Registry:
     readouts: dict[str, OwnReadout] = field(default_factory=lambda: READOUTS)
     sources: dict[str, str] = field(default_factory=dict)
 
-    def table(self, own: Own) -> tuple[str, dict[str, Any]]:
-        """Return what its kind is called, and the table that it belongs into."""
-        kind, table = _TABLES[type(own)]
-        return kind, getattr(self, table)
 
-
-_TABLES: dict[type[Own], tuple[str, str]] = {
-    OwnNetwork: ("network", "networks"),
-    OwnData: ("data set", "data"),
-    OwnMetric: ("metric", "metrics"),
-    OwnLearner: ("learner", "learners"),
-    OwnReadout: ("readout", "readouts"),
-}
 REGISTRY = Registry()
 """Everything that the open blocks have registered."""
+
+_TABLES: dict[type[Own], tuple[str, dict[str, Any]]] = {
+    OwnNetwork: ("network", REGISTRY.networks),
+    OwnData: ("data set", REGISTRY.data),
+    OwnMetric: ("metric", REGISTRY.metrics),
+    OwnLearner: ("learner", REGISTRY.learners),
+    OwnReadout: ("readout", REGISTRY.readouts),
+}
 
 
 @contextmanager
@@ -68,7 +64,7 @@ def registered(own: Own, source: str, taken: Names) -> Iterator[None]:
 
     Raises InputError for a name that is taken.
     """
-    kind, table = REGISTRY.table(own)
+    kind, table = _TABLES[type(own)]
     if own.name in table or own.name in taken.get(kind, ()):
         raise InputError(f"there are two {kind}s {own.name!r}: rename yours")
     key = f"{kind} {own.name}"
@@ -152,7 +148,7 @@ class OwnCode:
                 typed.append((self.typed_data(), None))
             for own, module in typed:
                 # It may be marked in a file that is loaded, too.
-                if own.name not in REGISTRY.table(own)[1]:
+                if own.name not in _TABLES[type(own)][1]:
                     opened.enter_context(registered(own, hash_of(own, module), taken))
             _OPEN.append(self)
             opened.callback(_OPEN.remove, self)

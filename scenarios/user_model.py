@@ -22,17 +22,6 @@ from probe.seeding import global_stream, stream
 from probe.source import note_imports
 
 
-def load_model(target: str) -> nn.Module:
-    """Return the model that MODULE:FACTORY names.
-
-    target: FACTORY is a callable that returns the model when called without arguments, or the model
-    itself; MODULE is its dotted name. A model that is built has the same weights every time. Raises
-    InputError if it cannot be imported, does not exist, fails or returns something else.
-    """
-    factory = load_callable(target, "a callable that returns a model")
-    return factory if isinstance(factory, nn.Module) else build_model(target, factory)
-
-
 def load_callable(target: str, what: str) -> Callable[..., Any]:
     """Return the function or class that MODULE:NAME or FILE.py:NAME names; what: the expected one.
 

@@ -12,9 +12,8 @@ from probe.errors import InputError, unknown
 from probe.files import not_written
 from scenarios.commands.screen.terminal import printable
 from scenarios.data.datasets import BUNDLED, LOADERS, Dataset, load
-from scenarios.learners.catalog import MODULES
 from scenarios.options import InitOptions, names
-from scenarios.study.source import check_study
+from scenarios.study.source import check_study, chosen_learners
 
 _TEMPLATES = files("scenarios.commands") / "templates"
 OWN_FILE = "mynets.py"
@@ -51,7 +50,7 @@ def show_written(file: Path, options: InitOptions) -> None:
             network="mynet" if own else options.network or suits,
             learners="\n".join(
                 f"[learners.{name}]\n{_ABOUT.get(name, '')}"
-                for name in _learners(options.learners or _LEARNERS)
+                for name in chosen_learners(names(options.learners or _LEARNERS), {})
             ),
         )
     )
@@ -72,17 +71,6 @@ def show_written(file: Path, options: InitOptions) -> None:
             raise not_written(path, error) from None
         print(f"wrote {printable(str(path))}")
     print(f"next: {printable(command)}")
-
-
-def _learners(text: str) -> list[str]:
-    """Return the named learners; raises InputError for unknown ones."""
-    chosen = names(text)
-    for name in chosen:
-        if name not in MODULES:
-            raise unknown("learner", name, MODULES)
-    if len(set(chosen)) < len(chosen):
-        raise InputError(f"--learners expects different names a,b,c, got {text!r}")
-    return chosen
 
 
 def _known(data: str) -> Dataset | None:

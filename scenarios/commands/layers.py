@@ -27,7 +27,7 @@ from probe.seeding import stream
 from scenarios.commands.screen.terminal import print_json, show_line
 from scenarios.networks import ARCHITECTURES, build_network
 from scenarios.options import LayersOptions, position
-from scenarios.user_model import importing, load_model
+from scenarios.user_model import build_model, importing, load_callable
 
 _CLASSES = 10
 _EXAMPLES = 3
@@ -79,9 +79,10 @@ def _record(found: Sequence[Candidate]) -> dict[str, Any]:
 
 def _model(target: str, sample: Value) -> nn.Module:
     """Return the model of that name, a network of this package or the user's own."""
-    # A dotted name without a factory is refused by `load_model`.
+    # A dotted name without a factory is refused by `load_callable`.
     if ":" in target or (target not in ARCHITECTURES and "." in target):
-        return load_model(target)
+        factory = load_callable(target, "a callable that returns a model")
+        return factory if isinstance(factory, nn.Module) else build_model(target, factory)
     if target in ARCHITECTURES and not isinstance(sample, Tensor):
         raise InputError(f"{target} takes one input without a name: give --input once, as 3x32x32")
     return build_network(target, tensors(sample)[0].shape[1:], _CLASSES)

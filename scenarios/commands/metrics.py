@@ -11,15 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from probe.errors import InputError
-from probe.metrics.kemker import MOST_EXAMPLES
 from probe.metrics.log_file import read_log
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.matrix_file import read_matrix
 from probe.metrics.scorecard import scorecard
 from probe.validation import shown
-from scenarios.options import MetricsOptions
-
-_DIGITS = len(str(MOST_EXAMPLES))
+from scenarios.options import MetricsOptions, names
 
 
 def score_file(file: Path, options: MetricsOptions) -> None:
@@ -58,15 +55,10 @@ def _matrix(path: Path, options: MetricsOptions) -> AccuracyMatrix:
 
 
 def _sizes(text: str | None) -> list[int] | None:
-    """Return the numbers of test examples, None if not given; raises InputError otherwise."""
-    if text is None:
-        return None
-    cells = [cell.strip() for cell in text.split(",")]
-    # Python refuses to read a number of thousands of digits.
-    sizes = [int(cell) if cell.isdecimal() and len(cell) <= _DIGITS else 0 for cell in cells]
-    if not all(1 <= size <= MOST_EXAMPLES for size in sizes):
+    """Return the numbers of test examples, None if not given; their range is checked later."""
+    try:
+        return None if text is None else [int(cell) for cell in names(text)]
+    except ValueError:
         raise InputError(
-            f"--test-sizes expects whole numbers from 1 to {MOST_EXAMPLES}, as 10,20,..., got "
-            f"{shown(text)}"
-        )
-    return sizes
+            f"--test-sizes expects whole numbers, as 10,20,..., got {shown(text)}"
+        ) from None

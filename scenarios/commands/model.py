@@ -20,7 +20,7 @@ from probe.record.recording import Recording, read_recording
 from probe.results.run_directory import refuse_foreign
 from probe.validation import problem, problems
 from scenarios.commands.run import Begun, carry_through
-from scenarios.commands.screen.page import show_page
+from scenarios.commands.screen.results import show_page
 from scenarios.given import GivenOrigin
 from scenarios.options import ModelOptions, names, position
 from scenarios.own_code import OwnCode, source_of

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 import torch
 
 from probe.errors import InputError
@@ -75,8 +74,8 @@ def load(name: str, location: Location | None = None) -> Dataset:
     """
     if name.endswith(SUFFIX):
         path = find(name, location.folder if location else None)
-        train, test, names = read_features(path)
-        return Dataset(name=path.stem, classes=len(names), train=train, test=test)
+        train, test, classes = read_features(path)
+        return Dataset(name=path.stem, classes=classes, train=train, test=test)
     if name in REGISTRY.data:
         train, test = read_own(REGISTRY.data[name])
         classes = 1 + int(max(train.y.max(), test.y.max()))
@@ -126,7 +125,7 @@ def _digits(_: Location) -> Dataset:
     from sklearn.datasets import load_digits
 
     x, y = load_digits(return_X_y=True)
-    return _dataset("digits", *_split(x.reshape(-1, 1, 8, 8) / 16, y))
+    return _split("digits", x.reshape(-1, 1, 8, 8) / 16, y)
 
 
 def _breast_cancer(_: Location) -> Dataset:
@@ -138,26 +137,25 @@ def _breast_cancer(_: Location) -> Dataset:
     from sklearn.datasets import load_breast_cancer
     from sklearn.preprocessing import MinMaxScaler
 
-    x_train, x_test, *labels = _split(*load_breast_cancer(return_X_y=True))
-    scaler = MinMaxScaler(clip=True).fit(x_train)
-    return _dataset("breast_cancer", *map(scaler.transform, (x_train, x_test)), *labels)
+    x, y = load_breast_cancer(return_X_y=True)
+    return _split("breast_cancer", x, y, MinMaxScaler(clip=True))
 
 
-def _split(x: Array, y: Array) -> list[Array]:
-    """Return training x, test x, training y, test y: a fixed 80/20 split, stratified by class."""
+def _split(name: str, x: Array, y: Array, scaler: Any = None) -> Dataset:
+    """Return a fixed 80/20 split, stratified by class, as float32 inputs and int64 labels.
+
+    scaler: of scikit-learn, fitted to the training inputs.
+    """
     from sklearn.model_selection import train_test_split
 
-    split = train_test_split(x, y, test_size=0.2, stratify=y, random_state=0)
-    return list(map(np.asarray, split))
-
-
-def _dataset(name: str, x_train: Array, x_test: Array, y_train: Array, y_test: Array) -> Dataset:
-    """Return inputs as float32 and labels as int64."""
+    x_train, x_test, *labels = train_test_split(x, y, test_size=0.2, stratify=y, random_state=0)
+    if scaler is not None:
+        x_train, x_test = scaler.fit_transform(x_train), scaler.transform(x_test)
     train, test = (
-        Examples(torch.tensor(x, dtype=torch.float32), torch.tensor(y, dtype=torch.int64))
-        for x, y in ((x_train, y_train), (x_test, y_test))
+        Examples(torch.tensor(inputs, dtype=torch.float32), torch.tensor(y, dtype=torch.int64))
+        for inputs, y in zip((x_train, x_test), labels, strict=True)
     )
-    return Dataset(name=name, classes=1 + int(y_train.max()), train=train, test=test)
+    return Dataset(name=name, classes=1 + int(y.max()), train=train, test=test)
 
 
 def _spoken_digits(location: Location) -> Dataset:

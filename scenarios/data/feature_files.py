@@ -15,7 +15,6 @@ Other arrays are not read. A study names the file in place of a data set: see `f
 from collections.abc import Mapping, Sequence
 from os.path import expanduser
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -26,14 +25,6 @@ from probe.files import replacing
 from scenarios.data.npz import Array, read_arrays
 
 SUFFIX = ".npz"
-
-
-class Features(NamedTuple):
-    """The content of a feature file: inputs (N, ...) float32, labels (N,), names of K classes."""
-
-    train: Examples
-    test: Examples
-    class_names: tuple[str, ...]
 
 
 def find(name: str, folder: Path | None) -> Path:
@@ -56,8 +47,11 @@ def find(name: str, folder: Path | None) -> Path:
     )
 
 
-def read_features(path: Path) -> Features:
-    """Read and check a feature file; raises InputError with file and array for every defect."""
+def read_features(path: Path) -> tuple[Examples, Examples, int]:
+    """Return training and test data of a feature file, with x (N, ...) float32, and K.
+
+    Raises InputError with file and array for every defect.
+    """
     required = ("x_train", "y_train", "x_test", "y_test")
     return _features(read_arrays(path, required, ["class_names"]), path)
 
@@ -74,8 +68,9 @@ def write_features(
     >>> half = Examples(torch.eye(2), torch.tensor([0, 1]))
     >>> with TemporaryDirectory() as folder:
     ...     write_features(Path(folder) / "toy.npz", half, half, ["cat", "dog"])
-    ...     read_features(Path(folder) / "toy.npz").class_names
-    ('cat', 'dog')
+    ...     classes = read_features(Path(folder) / "toy.npz")[2]
+    >>> classes
+    2
     """
     arrays = {
         f"{kind}_{half}": getattr(examples, kind).numpy(force=True)
@@ -90,7 +85,7 @@ def write_features(
         np.savez(file, **arrays)
 
 
-def _features(arrays: Mapping[str, Array], path: Path) -> Features:
+def _features(arrays: Mapping[str, Array], path: Path) -> tuple[Examples, Examples, int]:
     """Check the arrays of a file and return its content."""
     train, test = halves = [_half(arrays, half, path) for half in ("train", "test")]
     shapes = [tuple(half.x.shape[1:]) for half in halves]
@@ -114,9 +109,7 @@ def _features(arrays: Mapping[str, Array], path: Path) -> Features:
         raise InputError(
             f"{path} has a single class, of which nothing can be told apart: give two or more"
         )
-    # Only now, as `count` may be a wild label.
-    named = range(count) if names is None else names
-    return Features(train, test, tuple(map(str, named)))
+    return train, test, count
 
 
 def _half(arrays: Mapping[str, Array], half: str, path: Path) -> Examples:

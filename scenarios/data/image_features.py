@@ -25,7 +25,7 @@ from probe.record.state_files import load_state
 from probe.seeding import global_stream, stream
 from probe.training.penultimate import penultimate
 from probe.training.precision import products
-from scenarios.data.feature_files import SUFFIX, Features, write_features
+from scenarios.data.feature_files import SUFFIX, write_features
 from scenarios.environment import variables
 
 _BATCH = 32  # images
@@ -38,52 +38,34 @@ _OTHERS = ("squeezenet", "googlenet", "inception", "vit_h_14")
 def write_features_of_images(
     folder: Path, network: str, weights: str, out: Path, device: torch.device
 ) -> None:
-    """Write the features of a folder of images to a feature file, and print what was written.
+    """Write the inputs of a network's last dense layer to a feature file, and print its sizes.
 
-    The arguments are those of `features_of_images`. Raises InputError for those that cannot be
-    used, if possible before images are read.
+    folder: with train/CLASS/* and test/CLASS/*; classes are in the order of their folders' names.
+    network: of torchvision; resnet50 gives 2,048 features (Kemker 2018's of CUB-200). Images are
+    prepared as for torchvision's own weights. weights: see `load_network`. device: of the network.
+    Raises InputError for arguments that cannot be used, if possible before images are read.
     """
+    from torchvision import models
+
     if out.suffix != SUFFIX or not out.parent.is_dir():
         raise InputError(
             f"features are written to a file NAME{SUFFIX} in a folder that exists, got {out}: "
             f"choose another --out"
         )
-    train, test, names = features_of_images(folder, network, weights, device)
-    write_features(out, train, test, names)
-    print(
-        f"{out}: {train.x.shape[1]} features of {len(train)} training and {len(test)} test images "
-        f"of {len(names)} classes"
-    )
-
-
-def features_of_images(folder: Path, network: str, weights: str, device: torch.device) -> Features:
-    """Return the features (N, D) of images: the inputs of a network's last dense layer.
-
-    folder: with train/CLASS/* and test/CLASS/*; classes are in the order of their folders' names.
-    network: one of `network_names`; resnet50 gives 2,048 features (Kemker 2018's of CUB-200).
-    Images are prepared as for torchvision's own weights. weights: see `load_network`. device: of
-    the network; features are on the CPU. Raises InputError for arguments that cannot be used.
-    """
-    known = network_names()
+    known = [name for name in models.list_models(module=models) if not name.startswith(_OTHERS)]
     if network not in known:
         raise unknown("network of torchvision", network, known)
-    train, test = (_images(folder / half, network) for half in ("train", "test"))
+    images = {half: _images(folder / half, network) for half in ("train", "test")}
+    classes = images["train"].classes
     # Before a network is downloaded.
-    _check_classes(folder, set(train.classes), set(test.classes))
+    _check_classes(folder, set(classes), set(images["test"].classes))
     model = load_network(network, weights).to(device)
-    return Features(
-        train=_examples(model, train, "train", device),
-        test=_examples(model, test, "test", device),
-        class_names=tuple(train.classes),
+    train, test = (_examples(model, each, half, device) for half, each in images.items())
+    write_features(out, train, test, classes)
+    print(
+        f"{out}: {train.x.shape[1]} features of {len(train)} training and {len(test)} test images "
+        f"of {len(classes)} classes"
     )
-
-
-def network_names() -> list[str]:
-    """Return torchvision's classification networks that can give features."""
-    from torchvision import models
-
-    names = models.list_models(module=models)
-    return [name for name in names if not name.startswith(_OTHERS)]
 
 
 def load_network(name: str, weights: str) -> nn.Module:
@@ -119,7 +101,15 @@ def _downloaded(name: str) -> nn.Module:
     from torchvision import models
 
     folder = Path(torch.hub.get_dir(), "checkpoints")
-    _refuse_archive(folder / models.get_model_weights(name).DEFAULT.url.rpartition("/")[2], name)
+    path = folder / models.get_model_weights(name).DEFAULT.url.rpartition("/")[2]
+    # torch would unpack an archive of one file beside it; one that torch wrote has several.
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if len(archive.infolist()) < 2:
+                raise InputError(
+                    f"the file of torchvision's weights of {name}, {path}, is an archive of a "
+                    f"single file, and was not unpacked: remove it"
+                )
     try:
         # Or torch would run a pickle.
         with variables({_WEIGHTS_ONLY: "1"}):
@@ -136,20 +126,6 @@ def _downloaded(name: str) -> nn.Module:
             f"({type(error).__name__}), and was not run: remove it"
         ) from None
     return model
-
-
-def _refuse_archive(path: Path, name: str) -> None:
-    """Raise InputError for an archive of one file, which torch would unpack beside it."""
-    if not zipfile.is_zipfile(path):
-        return
-    with zipfile.ZipFile(path) as archive:
-        entries = len(archive.infolist())
-    # An archive that torch wrote has several.
-    if entries < 2:
-        raise InputError(
-            f"the file of torchvision's weights of {name}, {path}, is an archive of a single file, "
-            f"and was not unpacked: remove it"
-        )
 
 
 def _state_dict(path: Path) -> dict[str, Tensor]:
@@ -188,20 +164,19 @@ def _images(root: Path, network: str) -> Any:
 
 def _picture(path: str) -> Any:
     """Return PIL's image in RGB; raises InputError for any other file, or a huge image."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(path) as image:
                 return image.convert("RGB")
-    except UnidentifiedImageError:
-        reason = "it is of no format that is known"
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        reason = f"it is larger than {Image.MAX_IMAGE_PIXELS:,} pixels"
-    except (OSError, ValueError, SyntaxError, MemoryError) as error:
+    except Exception as error:
+        # A damaged or hostile file makes PIL raise almost anything.
         reason = str(error) or type(error).__name__
-    raise InputError(f"{path} cannot be read as an image ({reason}): replace or remove it")
+        raise InputError(
+            f"{path} cannot be read as an image ({reason}): replace or remove it"
+        ) from None
 
 
 def _check_classes(folder: Path, train: set[str], test: set[str]) -> None:

@@ -147,7 +147,7 @@ def overridden(study: Study, options: RunOptions) -> Study:
     raw = study.model_dump()
     scenario = raw["scenario"]
     if options.learners is not None:
-        raw["learners"] = _learners(names(options.learners), raw["learners"])
+        raw["learners"] = chosen_learners(names(options.learners), raw["learners"])
     tables = {"seeds": raw, "orders": raw, "train_limit": scenario, "validation": scenario}
     for flag, table in tables.items():
         if (given := getattr(options, flag)) is not None:
@@ -164,7 +164,7 @@ def overridden(study: Study, options: RunOptions) -> Study:
     return check_study(raw, "the flags given")
 
 
-def _learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str, Any]:
+def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str, Any]:
     """Return the named learners, with the study's settings or else with the defaults."""
     if "" in chosen or len(set(chosen)) < len(chosen):
         raise InputError(f"--learners expects different names a,b,c, got {','.join(chosen)!r}")

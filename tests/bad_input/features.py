@@ -5,14 +5,6 @@ import numpy as np
 from tests.bad_input.making import FEATURES, TRAP, npy, npy_header, npz
 from tests.bad_input.refused import grouped
 
-
-def encrypted():
-    content = bytearray(npz())
-    for sign, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        content[content.index(sign) + offset] |= 1
-    return bytes(content)
-
-
 X, Y = FEATURES["x_train"], FEATURES["y_train"]
 VAST = npy_header("(100000, 100000)", data=b"\0" * 1000)  # asks for 80 GB, and has nothing
 HOSTILE = npy_header("(4,)", "'|O'", TRAP)
@@ -22,7 +14,6 @@ CASES = {
     " is no whole file...numpy.savez": {
         "pickle.npz": TRAP,
         "cut.npz": npz()[:-30],
-        "encrypted.npz": encrypted(),
         "code.npz": npz({"x_train": CODE}),
         "deflated.npz": npz({"x_train": npy_header("(2, 65000000)", data=bytes(2**20))}),
     },
@@ -39,16 +30,15 @@ CASES = {
     " has 3 labels for the 4 examples": {"lengths.npz": npz({"y_train": Y[:3]})},
     " x_train has shape (4,)": {"features.npz": npz({"x_test": X[:, :3]})},
     ", expected (N, ...row": {"flat.npz": npz({"x_train": np.ones(4)})},
-    " has NaN, Inf or a number too large": {
+    " has NaN, Inf or a number too large for float32 in example 0: clean": {
         "large.npz": npz({"x_test": X.astype(float) * 1e300}),
         "nan.npz": npz({"x_train": X * np.nan}),
     },
     ", expected real numbers": {"dates.npz": npz({"x_train": X.astype("M8[s]")})},
     ", expected...int64": {"one-hot.npz": npz({"y_train": np.eye(4, dtype=int)})},
     " has the label -1": {"negative.npz": npz({"y_test": Y - 1})},
-    " has no example of class ": {
-        "gap.npz": npz({"y_train": Y * 2, "y_test": Y * 2}),
-    },
+    # A wild label must not fill the memory.
+    " has no example of class 3 of ": {"gap.npz": npz({"y_train": np.array([0, 1, 2, 2**63 - 1])})},
     " has the label 9223372036854775809": {
         "beyond.npz": npz({"y_test": np.array([0, 1, 2, 2**63 + 1], np.uint64)})
     },
@@ -67,8 +57,6 @@ MISTAKES = {
     **grouped("redundancy {}", CASES),
     "redundancy ~nosuch/good.npz": "there is no feature file...~nosuch/good.npz...--data",
     "redundancy good.npz ./good.npz": "(good, good): name each once",
-    "redundancy good": "unknown data set 'good'",
     "redundancy good.npz --bins 1": "2 to 256 bins, not 1",
     "redundancy good.npz --bins 4 --out R.csv": "cannot write R.csv (...choose another folder",
-    "run kemker-features --sets good.npz,nan.npz": "x_train of nan.npz has NaN, Inf",
 }

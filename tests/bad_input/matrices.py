@@ -21,7 +21,6 @@ CASES: dict[str, dict[str, str | bytes]] = {
     "is not a readable .npy file...numpy.save": {
         "objects.npy": npy(np.array([[1, "a"]], dtype=object), objects=True),
         "hostile.npy": npy_header("(2, 2)", "'|O'", TRAP),
-        "cut.npy": npy(np.eye(2))[:-1],
         "large.npy": npy_header("(40000, 40000)", data=b"x" * 64),
         "code.npy": CODE,
     },
@@ -38,7 +37,8 @@ MISTAKES = {
     "metrics R.csv --reference three.csv": "R.csv has 2 tasks...three.csv 3...cumulative",
     "metrics R.csv --percent --reference inf.csv": "inf is outside [0, 100]; correct",
     "metrics R.csv --test-sizes 10": "got 1 test sizes, expected one for each of 2 tasks",
-    f"metrics R.csv --test-sizes {10**400}": "--test-sizes expects whole numbers from 1 to",
+    "metrics R.csv --test-sizes 10,x": "--test-sizes expects whole numbers, as 10,20,...got '10,x'",
+    f"metrics R.csv --test-sizes 1,{10**400}": "test sizes must be above 0...that of task 2",
     "metrics R.csv --from pycill": "mean 'pycil'",
     "metrics R.csv --ideal nan": "the ideal accuracy...(0, 1], got nan",
 }

@@ -26,7 +26,6 @@ CHANGES: dict[str, tuple[str, str | bytes | None, str]] = {
     "long-line": ("rows", ROWS.replace("0.5\n", "0.5,1\n"), "line 2 has 14 cells, expected 13"),
     "nul": ("rows", ROWS.replace("0.5", "0.\x005"), CELL.format("rows", "0.\\x005", "value")),
     "minus": ("rows", ROWS.replace("0,0,1", "0,0,-1"), CELL.format("rows", -1, "step, expected 0")),
-    "inf": ("metrics", METRICS.replace("0.5,,1", "inf,,1"), CELL.format("metrics", "inf", "mean")),
     "escape": (
         "summary",
         SUMMARY.replace("pra", "\x1b[2J\u202e"),

@@ -4,7 +4,6 @@ It follows the events of `scenarios.execution.schedule`, wherever jobs are done.
 effort, not measurements, as retraining takes as long as all tasks together.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -73,28 +72,25 @@ _LACKING = (
 )
 
 
-def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
+def show_ends(console: Console, root: Path, ends: Sequence[Ended]) -> bool:
     """Print failed jobs and the number of other processes' jobs; return whether none failed.
 
     root: the run directory. The reason of each failure, with the traceback of an unforeseen error,
     is written to a file in `failures/`, which is removed once the job is finished. Raises
     NotWritten if it cannot be written.
     """
-    by_end = defaultdict[str, list[Ended]](list)
     for end in ends:
-        by_end[end.how].append(end)
-    for end in by_end["finished"]:
-        discard(failure_file(root, end.job))
+        if end.how == "finished":
+            discard(failure_file(root, end.job))
     # It stays as long as a file is in it.
     with suppress(OSError):
         (root / FAILURES).rmdir()
-    if locked := len(by_end["locked"]):
+    if locked := sum(end.how == "locked" for end in ends):
         jobs = "1 job is" if locked == 1 else f"{locked} jobs are"
         others = "being done by other processes: the last to finish writes the tables"
         show_line(console, f"{jobs} {others}")
     # Last, so that the end of the output names what needs attention.
-    failed = by_end["failed"]
-    if failed:
+    if failed := [end for end in ends if end.how == "failed"]:
         jobs = "1 job" if len(failed) == 1 else f"{len(failed)} jobs"
         console.print(f"{jobs} failed; run the same command again to try again:")
     for end in failed:

@@ -18,7 +18,7 @@ from probe.tables.run_directory import LAYERS, NOTES, TABLES, TIMES
 from probe.tables.sheets import Sheet
 from probe.tables.summary import training_seconds
 from probe.tables.table_file import read_table
-from scenarios.commands.screen.layers_found import show_layers_found, show_sheet
+from scenarios.commands.screen.layers import show_layers, show_sheet
 from scenarios.commands.screen.terminal import printable, show_line
 
 _Value = tuple[float, float]  # mean and standard deviation
@@ -35,13 +35,24 @@ def show_outcome(console: Console, root: Path, omegas: bool) -> None:
     # Metrics of R alone: metrics of a feature's matrix A are in the file.
     metrics = read_table(root / "metrics.csv", MetricRow, lambda cells: not cells["feature"])
     show_results(console, read_table(root / "summary.csv", SummaryRow), metrics)
-    show_layers_found(console, root)
+    show_layers(console, root)
     if omegas:
         show_omegas(console, metrics, read_table(root / "times.csv", TimeRow))
     there = [name for name in (*LAYERS, NOTES) if (root / name).is_file()]
     figures = sorted(path for path in (root / "figures").glob("*.*") if path.suffix in _FIGURES)
     files = [*(root / name for name in (*TABLES, TIMES, *there)), *figures]
     for line in (*note_lines(root), *map(str, files)):
+        show_line(console, line)
+
+
+def show_page(console: Console, root: Path) -> None:
+    """Print the results in the run directory of given networks: tables, maps and notes.
+
+    Raises InputError for tables that cannot be read.
+    """
+    show_layers(console, root, maps=True)
+    figures = f"tables: {root}/*.csv, figures: {root / 'figures'}: see layers and depth first"
+    for line in (*note_lines(root), figures):
         show_line(console, line)
 
 

@@ -9,7 +9,7 @@ import torch
 from probe.cut.candidates import candidates
 from probe.seeding import stream
 from scenarios.networks import ARCHITECTURES, build_network
-from scenarios.user_model import importing, load_model
+from scenarios.user_model import build_model, importing, load_callable
 
 MINE = """
 from torch import nn
@@ -120,7 +120,8 @@ def test_a_factory_draws_the_same_weights_every_time_and_nothing_from_the_global
     layers("mine:made")
     before = torch.get_rng_state()
     with importing("mine"):
-        first, second = load_model("mine:mixing"), load_model("mine:mixing")
+        factory = load_callable("mine:mixing", "a callable that returns a model")
+        first, second = (build_model("mine:mixing", factory) for _ in range(2))
     assert first is not second
     assert torch.equal(first[0].weight, second[0].weight)
     assert torch.equal(torch.get_rng_state(), before)

@@ -22,7 +22,6 @@ from scenarios.user_model import importing
 from tests.scenarios.own_run import (
     ORDERS,
     SAME,
-    SOURCE,
     TASKS,
     Own,
     apart,
@@ -31,8 +30,6 @@ from tests.scenarios.own_run import (
     results,
     tables,
 )
-
-FEW: dict[str, Any] = {"seeds": 1, "learners": "untrained", "orders": "none"}
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +98,6 @@ def test_status_and_figures_need_none_of_the_users_code(
     draw_asked(copy, asked)
     assert [path.suffix for path in (tmp_path / "drawn").glob("depth*.svg")]
     assert not REGISTRY.networks
-
-
-def test_an_edited_network_is_another(own: Own) -> None:
-    own.run(**FEW)
-    own.code.write_text(SOURCE.replace("nn.ReLU(), nn.Flatten()", "nn.Tanh(), nn.Flatten()"))
-    assert {len(each) for each in folders(own.run(**FEW)).values()} == {2}
 
 
 def test_a_run_grown_by_a_seed_does_the_jobs_of_that_alone(own: Own, modeled: Path) -> None:

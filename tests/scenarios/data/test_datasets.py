@@ -12,8 +12,7 @@ from torchvision import datasets
 
 from probe.by_layer.fingerprint import tensor_hash
 from probe.errors import InputError
-from probe.examples import Examples
-from scenarios.data.datasets import BUNDLED, Dataset, Location, load
+from scenarios.data.datasets import BUNDLED, Location, load
 from tests.bad_input.making import SPRUNG, TRAP, cifar_batch, idx
 
 RANDOM = np.random.default_rng(0)
@@ -123,24 +122,17 @@ def test_a_file_that_is_not_the_published_one_is_refused_and_not_run(tmp_path, m
     assert not Path(SPRUNG).exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "file"),
-    [
-        ("mnist", "MNIST/raw/train-images-idx3-ubyte"),
-        ("svhn", "test_32x32.mat"),
-        ("cifar10", "cifar-10-batches-py/data_batch_3"),
-    ],
-)
-def test_missing_files_and_a_missing_folder_are_named(tmp_path, name, file, monkeypatch):
-    """And nothing is downloaded unless asked for."""
-    for cls in (datasets.MNIST, datasets.SVHN, datasets.CIFAR10):
+def test_missing_files_are_named_and_downloaded_only_if_asked_for(tmp_path, monkeypatch):
+    for name, cls, file in (
+        ("mnist", datasets.MNIST, "MNIST/raw/train-images-idx3-ubyte"),
+        ("svhn", datasets.SVHN, "test_32x32.mat"),
+        ("cifar10", datasets.CIFAR10, "cifar-10-batches-py/data_batch_3"),
+    ):
         monkeypatch.setattr(cls, "download", lambda self: pytest.fail("it was downloaded"))
-    for folder in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(InputError, match=f"{folder}.*lacks .*{file}.*--data .*--download"):
-            load(name, Location(folder))
-    for without in (name, "spoken_digits"):
-        with pytest.raises(InputError, match=f"{without} needs a data folder: pass --data DIR"):
-            load(without, Location(None, download=True))
+        with pytest.raises(InputError, match=f"{tmp_path}.*lacks .*{file}.*--data .*--download"):
+            load(name, Location(tmp_path))
+    with pytest.raises(InputError, match="spoken_digits needs a data folder: pass --data DIR"):
+        load("spoken_digits", Location(None, download=True))
 
 
 def test_a_file_that_is_cut_off_or_has_a_damaged_header_is_named(tmp_path):
@@ -171,12 +163,3 @@ def test_the_folder_of_the_environment_is_used_and_the_one_given_wins(monkeypatc
     monkeypatch.setenv("PROBE_DATA", "/from/environment")
     assert Location.of(None, True) == Location(Path("/from/environment"), True)
     assert Location.of(Path("/given"), False) == Location(Path("/given"), False)
-
-
-def test_an_unknown_data_set_suggests_the_nearest_and_none_may_hold_what_is_not_finite():
-    with pytest.raises(InputError, match=r"unknown data set 'cifar': did you mean 'cifar10'"):
-        load("cifar")
-    good = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
-    bad = Examples(torch.tensor([[0.0], [float("nan")]]), torch.tensor([0, 1]))
-    with pytest.raises(InputError, match="the test data of toy has NaN or Inf in example 1"):
-        Dataset(name="toy", classes=2, train=good, test=bad)

@@ -1,0 +1,105 @@
+"""The layers of a study on the screen: accuracy missing in each, and where forgetting starts.
+
+The numbers come from layers.csv and starts.csv; without these files nothing is printed.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from probe.tables.layer_text import layer_sheets
+from probe.tables.rows import CONTROLS, LayerRow, StartRow
+from probe.tables.sheets import Sheet
+from probe.tables.table_file import read_table
+from scenarios.commands.screen.terminal import printable, show_line
+
+_READOUTS = {
+    "retrain": "Missing in each layer with everything downstream retrained (readout retrain)",
+    "linear": "Missing in each layer to a linear classifier downstream (readout linear)",
+}
+# From white to a dark orange, a scale that survives in black and white.
+_LIGHT, _DARK = (255, 255, 255), (166, 54, 3)
+_MOST = 12  # columns that fit on a page
+
+
+def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
+    """Print the layers of a run directory over all tasks, a table for each learner and readout.
+
+    The readouts are `retrain` and `linear`; the controls are left out. Numbers are in %, missing in
+    points of accuracy; brackets hold 95 % intervals, of several seeds. maps: whether to print the
+    heat maps of every readout, too. Raises InputError for tables that cannot be read.
+    """
+    path, starts = root / "layers.csv", root / "starts.csv"
+    if not path.is_file():
+        return
+    rows = [row for row in read_table(path, LayerRow) if row.learner not in CONTROLS]
+    said = read_table(starts, StartRow) if starts.is_file() else []
+    for readout, title in _READOUTS.items():
+        sheets = layer_sheets((row for row in rows if row.readout == readout), said)
+        if sheets:
+            console.print(title, markup=False, highlight=False)
+        for sheet in sheets:
+            console.print(printable(sheet.heading), markup=False, highlight=False)
+            show_sheet(console, sheet)
+    if maps:
+        _show_maps(console, [row for row in rows if row.place is not None])
+
+
+def show_sheet(console: Console, sheet: Sheet) -> None:
+    """Print a sheet without its heading; a long first cell is folded, others never are."""
+    lines = [(Text(printable(name)), *map(Text, rest)) for name, *rest in sheet.lines]
+    _show_table(console, sheet.columns, lines)
+    for sentence in sheet.after:
+        show_line(console, sentence)
+
+
+def _show_table(console: Console, columns: Sequence[str], lines: Sequence[Sequence[Text]]) -> None:
+    table = Table(box=SIMPLE, padding=0, pad_edge=False)
+    for column in columns:
+        table.add_column(Text(printable(column)), justify="right", no_wrap=True)
+    first = table.columns[0]
+    first.justify, first.no_wrap, first.overflow = "left", False, "fold"
+    for line in lines:
+        table.add_row(*line)
+    console.print(table)
+
+
+def _show_maps(console: Console, layers: Sequence[LayerRow]) -> None:
+    """Print a map for each learner and readout: features by depth, tasks by position, in points.
+
+    A cell shows the accuracy missing against the ceiling, darker for more; without a ceiling the
+    accuracy, darker for less. Prints nothing for more tasks than fit.
+    """
+    places = sorted({row.place or 0 for row in layers})
+    if len(places) > _MOST:
+        return
+    for learner, readout in dict.fromkeys((row.learner, row.readout) for row in layers):
+        own = [row for row in layers if (row.learner, row.readout) == (learner, readout)]
+        missing = any(row.quantity == "missing" and not math.isnan(row.value) for row in own)
+        what = "points below the ceiling" if missing else "accuracy in %"
+        title = f"{learner}, {readout}: {what} after all tasks, by task position"
+        console.print(printable(title), markup=False, highlight=False)
+        shown = "missing" if missing else "accuracy"
+        cells = {(r.feature, r.place): 100 * r.value for r in own if r.quantity == shown}
+        features = dict.fromkeys(row.feature for row in sorted(own, key=lambda row: row.depth))
+        lines = []
+        for feature in features:
+            each = (_cell(cells.get((feature, place), math.nan), missing) for place in places)
+            lines.append((Text(printable(feature)), *each))
+        _show_table(console, ["", *(f"{place} " for place in places)], lines)
+
+
+def _cell(value: float, dark_is_high: bool) -> Text:
+    """Return a number on its color, or a dash for NaN."""
+    if math.isnan(value):
+        return Text("-  ", justify="right")
+    share = min(max(value / 100 if dark_is_high else 1 - value / 100, 0.0), 1.0)
+    red, green, blue = (round(a + share * (b - a)) for a, b in zip(_LIGHT, _DARK, strict=True))
+    style = Style(color="white" if share > 0.55 else "black", bgcolor=f"rgb({red},{green},{blue})")
+    return Text(f"{value:6.1f} ", style=style)

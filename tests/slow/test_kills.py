@@ -16,7 +16,9 @@ from probe.record.recorder import Recorder
 from probe.record.recording import load_data, read_recording
 from probe.record.state_files import fit_state, load_state
 from tests.probe.record.tiny import TASKS, accuracies, examples, network, train
+from tests.scenarios import own_run
 from tests.scenarios.execution.helpers import results
+from tests.scenarios.own_run import Own
 from tests.scenarios.probed import tables
 from tests.scenarios.tiny_run import TINY, Tiny, probed
 from tests.slow.helpers import killed_after
@@ -65,6 +67,15 @@ def test_a_study_that_grows(tmp_path: Path, seed: int) -> None:
         killed(grown.root, seed, 3, lambda toml=toml: grown.run(toml))  # type: ignore[misc]
         assert tables(grown) == tables(fresh)
         assert measured(grown.root).keys() >= measured(fresh.root).keys()
+
+
+def test_probe_model(tmp_path: Path) -> None:
+    own = Own(tmp_path).written()
+    own.keep(own.run())
+    whole = own.model("whole")
+    killed(tmp_path / "killed", 0, 4, lambda: own.model("killed"))
+    assert measured(tmp_path / "killed").keys() == measured(whole).keys()
+    assert own_run.tables(tmp_path / "killed") == own_run.tables(whole)
 
 
 def record(folder: Path, first: int) -> None:

@@ -23,7 +23,6 @@ SIZE = 16
 @pytest.mark.parametrize(
     ("name", "features", "storage"),
     [
-        ("reduced_resnet18", ["stem", "layer3"], "fp32"),
         ("a_branch_beside_and_a_skip_across", ["side", "middle"], "fp32"),
         ("dropout_on_both_sides", ["norm", "b"], "fp32"),
         ("cnn3", ["conv1", "conv3"], "bf16"),

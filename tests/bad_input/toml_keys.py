@@ -43,6 +43,7 @@ KEYS: dict[str, dict[str, tuple[str, str]]] = {
         "training": ("5", "a table, got 5"),
         "network": ("[{}]", "a table, got a list of 1"),
         "learners.er.exemplars": ("{}", "leave this key out"),
+        "report.weights": ("[1, 0]", "a table, got a list of 2"),
         "probing.readouts": ("['linear']", "a table, got a list of 1"),
     },
     "unknown": {

@@ -124,7 +124,6 @@ NO_TOML: dict[str, tuple[str | bytes, str]] = {
     "pickle": (TRAP, "is not valid TOML (it is not UTF-8 text): correct the file"),
     "deep": (f"seeds = {'[' * 20000}{']' * 20000}\n{TINY}", "(it is nested too deeply)"),
     "deep-key": (f"{'.'.join('a' * 1000)} = 1\n{TINY}", "a: unknown key: correct or remove it"),
-    "empty": ("", "scenario: this key is needed; network: this key is needed;"),
 }
 
 SAID = {

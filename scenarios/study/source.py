@@ -92,14 +92,17 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
         raise InputError(f"{source}: {found}") from None
 
 
-def _whole_numbers(value: object, path: str = "") -> Iterator[tuple[str, int]]:
+def _whole_numbers(table: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """Yield every integer within tables and lists, with its path."""
-    if isinstance(value, int):
-        yield path, value
-    elif isinstance(value, Mapping | list | tuple):
-        entries = value.items() if isinstance(value, Mapping) else enumerate(value)
-        for key, entry in entries:
-            yield from _whole_numbers(entry, f"{path}.{key}".removeprefix("."))
+    # No recursion: a file may be nested more deeply than Python allows.
+    left: list[tuple[str, object]] = [("", table)]
+    while left:
+        path, value = left.pop()
+        if isinstance(value, int):
+            yield path, value
+        elif isinstance(value, Mapping | list | tuple):
+            entries = value.items() if isinstance(value, Mapping) else enumerate(value)
+            left += [(f"{path}.{key}".removeprefix("."), entry) for key, entry in entries]
 
 
 def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:

@@ -43,6 +43,7 @@ KEYS: dict[str, dict[str, tuple[str, str]]] = {
         "training": ("5", "a table, got 5"),
         "network": ("[{}]", "a table, got a list of 1"),
         "learners.er.exemplars": ("{}", "leave this key out"),
+        "report.weights": ("[1, 0]", "a table, got a list of 2"),
         "probing.readouts": ("['linear']", "a table, got a list of 1"),
     },
     "unknown": {
@@ -123,7 +124,6 @@ NO_TOML: dict[str, tuple[str | bytes, str]] = {
     "pickle": (TRAP, "is not valid TOML (it is not UTF-8 text): correct the file"),
     "deep": (f"seeds = {'[' * 20000}{']' * 20000}\n{TINY}", "(it is nested too deeply)"),
     "deep-key": (f"{'.'.join('a' * 1000)} = 1\n{TINY}", "a: unknown key: correct or remove it"),
-    "empty": ("", "scenario: this key is needed; network: this key is needed;"),
 }
 
 SAID = {

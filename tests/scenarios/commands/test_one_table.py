@@ -1,7 +1,4 @@
-"""One table, whichever way networks come: the same bytes in memory, from files and in a study.
-
-For those of `probe model` see `test_model_command`.
-"""
+"""One table, whichever way networks come: the same bytes in memory, from files and in a study."""
 
 from __future__ import annotations
 
@@ -73,6 +70,12 @@ def in_memory(own: Own, code: ModuleType, out: Path) -> None:
     analyzed(code, models, offline=offline).save(out)
 
 
+def with_out(own: Own, code: ModuleType, out: Path) -> None:
+    models = {step: network(code, path) for step, path in paths(own).items()}
+    offline = network(code, own.checkpoints / "offline-0.pt")
+    analyzed(code, models, offline=offline, out=out)
+
+
 def by_paths(own: Own, code: ModuleType, out: Path) -> None:
     analyzed(code, paths(own), offline=own.checkpoints / "offline-0.pt").save(out)
 
@@ -93,7 +96,11 @@ def by_recorder(own: Own, code: ModuleType, out: Path) -> None:
     analyzed(code, folder, out=out)
 
 
-WAYS = (in_memory, by_paths, by_pattern, by_recorder)
+def by_command(own: Own, code: ModuleType, out: Path) -> None:
+    own.model(str(out), orders=None)
+
+
+WAYS = (in_memory, with_out, by_paths, by_pattern, by_recorder, by_command)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)

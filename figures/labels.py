@@ -46,9 +46,9 @@ def listed(names: Iterable[str]) -> str:
 
 
 def with_head(text: str, rows: Iterable[Row | MetricRow]) -> str:
-    """Add to a text which outputs compete in these rows, unless it is those of all seen classes.
+    """Append the name of the rows' head to a text, unless the head is "single".
 
-    rows: of one head; those of an empty head do not count.
+    rows: of one head; rows with an empty head are ignored.
 
     >>> row = MetricRow(learner="er", paper="gem", metric="acc", head="multi", mean=0.9, std=0.01,
     ...                 seeds=3)

@@ -29,7 +29,7 @@ def free_memory(device: torch.device) -> int:
 
 
 def available(file: Path = Path("/proc/meminfo")) -> Iterator[int]:
-    """Yield the bytes that the machine has left, if the system says so."""
+    """Yield the bytes of memory that are available, if the system reports them."""
     for line in _lines(file):
         if line.startswith("MemAvailable:"):
             yield int(line.split()[1]) * 1024

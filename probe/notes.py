@@ -111,7 +111,7 @@ def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def listed(names: Iterable[object]) -> str:
-    """Return names with commas between them, the first few of many.
+    """Join names with commas, and only count those after the first few.
 
     >>> listed("abcdef")
     'a, b, c, d and 2 more'

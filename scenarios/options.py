@@ -30,10 +30,10 @@ def flag(told: str, default: Any = None, metavar: str | None = None) -> Any:
 
 @dataclass(frozen=True)
 class Shard:
-    """One of several processes that share a run directory without talking to each other.
+    """One of several processes that share a run directory without communicating.
 
-    number: from 1 to `of`, the number of processes. All do the same study; each begins with jobs of
-    its own, and the locks of jobs keep two from doing the same one.
+    number: from 1 to `of`, the number of processes. All run the same study; each starts with
+    different jobs, and locks prevent two processes from running the same job.
     """
 
     number: int

@@ -116,7 +116,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
 
 
 def caption(tables: Tables, page: Page) -> str:
-    """Describe the figure, its data, network and learners, and its marks."""
+    """Describe the figure: its data, network, learners and symbols."""
     pra, _, learners, _, bars = _study(tables)
     points = (
         f"{labels.means_are(bars)}; bars and bands are 95 % intervals, which cover seeds and the "

@@ -146,7 +146,7 @@ class _Size:
 
 
 def _grid(page: Page, blocks: Sequence[Sequence[Panel]], size: _Size) -> list[Axes]:
-    """Return the panels of a figure, in which each readout begins a row of its own."""
+    """Return the panels of a figure; each readout starts a new row."""
     named = "{0}, {1}" if len(blocks) > 1 else "{0}"
     titles = [[named.format(page.label(p.learner), p.readout) for p in own] for own in blocks]
     found = page.blocks(titles, size.columns, wide=True)

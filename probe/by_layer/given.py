@@ -51,7 +51,7 @@ class Files:
 
     @classmethod
     def of(cls, found: Checkpoints, build: Callable[[], nn.Module], each: Each = iter) -> Files:
-        """Return the networks of checkpoints; the floor is the first network before any task."""
+        """Return the networks of checkpoints; a seed's floor is its first network of step 0."""
         runs: dict[Run, Mapping[int, Path]] = dict(found.runs)
         for run, own in found.runs.items():
             if 0 in own:

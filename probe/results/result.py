@@ -157,7 +157,7 @@ def own_head(job: Job) -> Head:
 
 
 def result_of(plan: Plan, job: Job, parts: Mapping[str, Measurement]) -> Result:
-    """Return the result of the finished measurements of a job.
+    """Return a job's result from its finished measurements.
 
     parts: measurements by name, see `probe.by_layer.jobs.parts_of`. Raises InputError for counts of
     other tasks.

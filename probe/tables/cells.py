@@ -18,7 +18,7 @@ Measure = Literal["accuracy", "pra", "f1"]
 
 
 def _or_none(cell: object) -> object:
-    """Return None for an empty cell of a file."""
+    """Return a cell of a file, or None if it is empty."""
     return None if cell == "" else cell
 
 

@@ -207,8 +207,8 @@ class CostRow(_OfStep):
 class TimeRow(_OfStep):
     """The time to learn a task in one run.
 
-    step: the task's position in the executed order, from 1; seconds: of the processor on a CPU,
-    where one thread works; of the clock elsewhere.
+    step: the task's position in the executed order, from 1; seconds: processor time on a CPU,
+    where one thread trains; wall time elsewhere.
     """
 
     seconds: Positive

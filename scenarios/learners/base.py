@@ -22,7 +22,7 @@ from scenarios.learners.exemplars import ExemplarSettings
 class Settings(BaseModel):
     """A learner's settings; `kind` names the learner in a study.
 
-    training: its changes to the study's recipe while it learns.
+    training: overrides of the study's recipe for this learner.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

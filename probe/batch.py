@@ -62,7 +62,7 @@ def check_value(value: object, name: str) -> None:
         raise InputError(f"{name} must be plain tensors, got a sparse or nested one: make it dense")
     if not all(part.ndim for part in several) or len(set(map(len, several))) > 1:
         got = kinds(cast(Value, value))
-        raise InputError(f"{name} must have as many examples in each tensor, got {got}")
+        raise InputError(f"{name} must have the same number of examples in each tensor, got {got}")
 
 
 def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:

@@ -56,12 +56,12 @@ class Examples(Labeled, Generic[X]):
         check_value(self.x, "x")
         check_value(self.y, "y")
         if isinstance(self.x, Mapping) and not all(isinstance(key, str) for key in self.x):
-            raise InputError("the keys of x must be the names of the model's arguments: use texts")
+            raise InputError("the keys of x must be names of the model's arguments: use strings")
         if not isinstance(self.y, Tensor) or self.y.ndim != 1 or self.y.dtype != torch.int64:
             raise InputError(f"labels must be an int64 vector (N,), got {kinds(self.y)}")
         if len(tensors(self.x)[0]) != len(self.y):
             raise InputError(
-                f"x and y must hold equally many examples, got x {kinds(self.x)} and y "
+                f"x and y must have the same number of examples, got x {kinds(self.x)} and y "
                 f"{kinds(self.y)}"
             )
 

@@ -186,7 +186,7 @@ def _arranged(examples: Examples[Any], cuts: Cuts, called: Model) -> Examples[An
     """
     if called.output is not None or called.call is not None or called.trainable != "tail":
         raise InputError(
-            "the cuts say how the model is called and what is trained: give output, call and "
+            "the cuts fix the call of the model and its trained parameters: give output, call and "
             "trainable to cut_each"
         )
     return Examples(arranged(examples.x, cuts.each[0].feature.trace.sample), examples.y)
@@ -198,7 +198,7 @@ def _logits_shape(trace: Trace) -> tuple[int, ...]:
     if shape[:1] != trace.sizes[:1]:
         raise InputError(
             f"the model's output for {trace.sizes[0]} examples has shape {shape}, expected (B, K), "
-            f"one row for each example: say with call= how it is to be called"
+            f"one row for each example: pass call=, a function that calls it"
         )
     return shape
 
@@ -226,7 +226,7 @@ def _refuse_untrainable(cut: Cut, size: int) -> None:
         ) from error
     if not logits.requires_grad:
         raise InputError(
-            f"the model downstream of {cut.name!r} cannot be trained, as no gradient comes out of "
-            f"it (no_grad, detach, or a checkpoint with use_reentrant=True): let it give some, "
-            f"or leave this feature out"
+            f"the model downstream of {cut.name!r} cannot be trained, as no gradient flows through "
+            f"it (no_grad, detach, or a checkpoint with use_reentrant=True): make it "
+            f"differentiable, or leave this feature out"
         )

@@ -52,8 +52,8 @@ def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
         )
     if len(multiples) > 1 and (recipe.schedule != "constant" or recipe.warmup):
         raise InputError(
-            "a budget of several multiples is read off one training, which a schedule or warm-up "
-            "that depends on its length does not allow: train with a constant rate, or give one"
+            "several budgets are measured in one training, but a schedule or warm-up depends on "
+            "its length: train with a constant learning rate, or give a single budget"
         )
 
 

@@ -40,9 +40,9 @@ class Shard:
     of: int
 
     def order(self, jobs: Sequence[_Item]) -> list[_Item]:
-        """Return all jobs: first every n-th, its own, then those of the others from their end.
+        """Return all jobs: first this shard's, every n-th, then the others' from the end.
 
-        So it helps where most is left, and meets the others as late as possible.
+        It thus helps where most jobs are left, and meets the others as late as possible.
 
         >>> Shard(2, 3).order("abcdefg")
         ['b', 'e', 'f', 'c', 'g', 'd', 'a']
@@ -54,7 +54,7 @@ class Shard:
 
 @dataclass(frozen=True, kw_only=True)
 class JobOptions:
-    """The flags of `probe run` and `probe model` alike: how and where the jobs are done.
+    """The flags of `probe run` and `probe model` alike: how and where jobs run.
 
     None = not given. Only `device` can change a result. Raises InputError for impossible values.
     """
@@ -87,7 +87,7 @@ class JobOptions:
 
     @property
     def part(self) -> Shard | None:
-        """This process among several; None if it waits for jobs that others do."""
+        """The shard of this process; None if it waits for the jobs of other processes."""
         if self.shard is None:
             return None
         match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", self.shard)
@@ -170,7 +170,7 @@ class ModelOptions(JobOptions):
 
     checkpoints: str | None = flag(
         "Files by pattern, 'ckpt/seed{seed}-task{task}.pt', also with {order}, {learner}, or "
-        "{index} for tasks counted from 0; or the folder of a probe.Recorder, or of --from."
+        "{index} for tasks counted from 0; or the folder of a probe.Recorder or of --from."
     )
     from_: str | None = flag("Framework that wrote the folder: mammoth, facil, pycil or pilot.")
     data: str | None = flag("MODULE:LOAD, a function that returns (train, test).")

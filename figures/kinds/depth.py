@@ -144,14 +144,14 @@ def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:
     elif any(row.learner == OFFLINE for row in pra):
         yield "Dashed line: a network trained on all tasks at once"
     if "floor" in quantities:
-        yield "Floor: the same for a network that was never trained"
+        yield "Floor: the same for an untrained network"
     if "chance" in quantities:
         yield "Chance: accuracy of guessing"
     margins = [row.margin for row in tables.starts if row.readout == RETRAIN and row.feature]
     if margins:
         yield (
-            f"A ring marks where forgetting starts: the first feature that lacks more than "
-            f"{100 * margins[0]:g} % of accuracy against the ceiling, with 95 % confidence"
+            f"A ring marks where forgetting starts: the first feature that falls more than "
+            f"{100 * margins[0]:g} points below the ceiling, with 95 % confidence"
         )
 
 

@@ -30,7 +30,7 @@ MOST_ANNOTATED = 12
 
 _PAGE, _BESIDE, _AROUND = 8.8, 0.6, 0.5  # inches: height of a page, room at a panel's left, above
 
-NEEDS = "a learner and what its layers lack against the ceiling"
+NEEDS = "a learner and the accuracy missing in its layers"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("layers", "starts")
@@ -80,9 +80,9 @@ def caption(tables: Tables, page: Page) -> str:
     return page.caption(
         tables,
         names(tables),
-        "Accuracy that each layer lacks on each task: accuracy downstream of the same layer of a "
+        "Accuracy missing in each layer on each task: accuracy downstream of the same layer of a "
         "network trained on all tasks at once (the ceiling) minus accuracy downstream of the layer "
-        "of the network that has learned them one after another, in points of 100",
+        "of the network that has learned them one after another, in percentage points",
         "Columns: layers by depth; rows: tasks by position in the executed order, and all tasks",
         *_marks_said(panels),
         f"Trained downstream of the layer, on all tasks at once: the readout{several} "
@@ -103,7 +103,7 @@ def _marks_said(panels: Sequence[Panel]) -> Iterator[str]:
     if any(panel.split for panel in panels):
         yield "Halves of a cell: forgotten since it was best (left), never learned (right)"
     if any(cell.hatched for panel in panels for cell in panel.cells):
-        yield "Hatched: an untrained layer gives as much, so that nothing can be said"
+        yield "Hatched: an untrained layer does as well, so forgetting cannot be identified"
     if any(panel.start for panel in panels):
         yield "A frame: the layer at which forgetting starts, with 95 % confidence"
 

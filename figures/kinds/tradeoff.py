@@ -48,8 +48,8 @@ def caption(tables: Tables, page: Page) -> str:
         tables,
         both,
         f"Forgetting against intransigence after {labels.counted(T, 'task')} (Chaudhry et al. "
-        f"2018): how much accuracy on earlier tasks is lost, and how much is lacking on the last "
-        f"one against training on all so far; lower is better in both",
+        f"2018): the accuracy lost on earlier tasks, and the accuracy missing on the last one "
+        f"compared to training on all tasks so far; lower is better in both",
         labels.points_are([row for rows in both.values() for row in rows]),
     )
 

@@ -81,7 +81,7 @@ class Files:
         state = load_state(path)
         if tensor_hash(state) != expected:
             raise InputError(
-                f"{path} is not what it was when this began: put the file back, or run the same "
+                f"{path} has changed since the run started: restore the file, or run the same "
                 f"command again"
             )
         fit_state(unwrapped(model), state, str(path))

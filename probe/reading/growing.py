@@ -89,8 +89,8 @@ class GrowingRows:
             many = f"more than {self._n:,}" if self._expected is None else f"{n:,}"
             raise InputError(
                 f"{many} examples of {show_size(self._bytes)} do not fit into the "
-                f"{show_size(room.budget)} of memory that they may take: give a folder on a disk "
-                f"with room as scratch=, a larger budget=, or a limit="
+                f"{show_size(room.budget)} of memory that they may use: give scratch=, a folder "
+                f"on a disk with enough space, a larger budget=, or a limit="
             )
         files = [MappedRows(room.scratch, n, s.numel(), dtype) for s, dtype in self._kinds]
         shapes = [shape for shape, _ in self._kinds]

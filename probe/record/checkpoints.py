@@ -47,7 +47,7 @@ class Checkpoints:
         missing = [str(seed) for seed in sorted(seeds - self.offline.keys())]
         if self.offline and missing:
             raise InputError(
-                f"there is no offline network of seed {few(missing)}, as there is of seed "
+                f"there is no offline network of seed {few(missing)}, but there is one of seed "
                 f"{few([str(seed) for seed in self.offline])}: add one for each seed of the "
                 f"checkpoints"
             )
@@ -94,7 +94,7 @@ class _Pattern:
         self._text = str(pattern)
         self._path = Path(self._text).expanduser()
         if not self._path.name:
-            raise InputError(f"{self._text!r} is no pattern of file names: name the files")
+            raise InputError(f"{self._text!r} is not a pattern of file names: name the files")
         self._parts = [self._parsed(part) for part in self._path.parts]
         used = {name for _, names in self._parts for name in names}
         for name in sorted(used - set(known)):
@@ -164,7 +164,7 @@ class _Pattern:
                 text = ""
         except ValueError:
             raise InputError(
-                f"{self._text!r} is no pattern of file names: write fields as {{seed}} and "
+                f"{self._text!r} is not a pattern of file names: write fields as {{seed}} and "
                 f"{{task}}, with some text between two of them"
             ) from None
         return regex + re.escape(text), names
@@ -175,7 +175,7 @@ class _Pattern:
         where = f"{folders[0]}{f' and {len(folders) - 1} more' if len(folders) > 1 else ''}"
         what = f"which has {few(there)}" if there else "which is empty"
         if not any(map(Path.is_dir, folders)):
-            what = "which is no folder"
+            what = "which is not a folder"
         return InputError(
             f"no file fits {self._text!r}: looked in {where}, {what}; correct the pattern"
         )

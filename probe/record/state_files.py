@@ -75,7 +75,7 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
         # A model may have a way of its own to load.
         raise InputError(
             f"{name} does not fit the model, which raised {described(error)}: give the network "
-            f"that these weights are of"
+            f"that these weights belong to"
         ) from error
 
 
@@ -147,7 +147,7 @@ def read_content(path: Path) -> object:
                 f"{path} holds an object of {refused[1]}, not tensors alone, and loading it could "
                 f"run code: {_REMEDY}"
             ) from None
-        raise InputError(f"{path} is damaged, or no file of torch: {_REMEDY}") from None
+        raise InputError(f"{path} is damaged, or not a file of torch: {_REMEDY}") from None
 
 
 def _read_safe(path: Path) -> object:

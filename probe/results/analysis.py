@@ -232,7 +232,7 @@ class Analysis(Held):
     def _evaluated(self) -> Evaluations:
         if self.measured is None:
             raise InputError(
-                "this analysis holds tables alone, no evaluations: analyze networks in memory for "
+                "this analysis holds only tables, no evaluations: analyze networks in memory for "
                 "counts and for which examples were right"
             )
         return self.measured

@@ -215,7 +215,7 @@ def _completed(
     test: Examples[Any] | None,
     tasks: Sequence[Sequence[int]] | None,
 ) -> tuple[Model, Recording | None, Examples[Any], Examples[Any], Sequence[Sequence[int]]]:
-    """Return what was given, with what a recorder has kept where nothing else was."""
+    """Return the arguments, completed by those that a recorder has saved."""
     recording = None
     if isinstance(model.of, str | Path) and Path(model.of).is_dir():
         recording = read_recording(model.of)
@@ -235,7 +235,7 @@ def _as_recorded(model: Model, recording: Recording) -> Model:
     """Return the model as a recording says that it is called."""
     if recording.called and model.call is None:
         raise InputError(
-            "the recorder gave the network its batches by a function: give that function again, as "
+            "the recorded network was called by a function: give that function again, as "
             "Model(rec, call=...)"
         )
     orders = {name: [task + 1 for task in own] for name, own in recording.orders.items()}

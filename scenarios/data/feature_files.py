@@ -112,7 +112,7 @@ def _features(arrays: Mapping[str, Array], path: Path) -> Features:
     _check_classes(test, count, f"y_test of {path}")
     if count < 2:
         raise InputError(
-            f"{path} has a single class, of which nothing can be told apart: give two or more"
+            f"{path} has a single class, so there is nothing to tell apart: give two or more"
         )
     # Only now, as `count` may be a wild label.
     named = range(count) if names is None else names

@@ -41,7 +41,7 @@ FILES = {
     "folder/MNIST/raw/train-images-idx3-ubyte/x": b"",
     "folder-fsdd/fsdd.npz/x": b"",
 }
-LACKS = "mnist is not whole in {}, which lacks...torchvision's layout"
+LACKS = "mnist is incomplete in {}, which lacks...torchvision's layout"
 WRONG = "{} cannot be read from {{}} (...remove it and add --download"
 FSDD = "redundancy spoken_digits --data {}"
 MISTAKES = {
@@ -51,7 +51,7 @@ MISTAKES = {
     **each("redundancy cifar10 --data {}", WRONG.format("cifar10"), *CIFAR),
     "redundancy svhn --data svhn": WRONG.format("svhn").format("svhn"),
     FSDD.format("speech-hostile"): " of speech-hostile/fsdd.npz holds Python objects",
-    FSDD.format("speech-cut"): "speech-cut/fsdd.npz is no whole file",
+    FSDD.format("speech-cut"): "speech-cut/fsdd.npz is not a complete .npz file",
     **each(FSDD, "{}/fsdd.npz does not hold the Free", "speech-rate", "speech-wild"),
     FSDD.format("folder-fsdd"): "spoken_digits needs folder-fsdd/fsdd.npz, which is not there",
 }

@@ -27,7 +27,7 @@ def read_mammoth(folder: Path) -> ForeignRuns:
     not fit each other.
     """
     if not folder.is_dir():
-        raise InputError(f"{folder} is no folder: give the one that Mammoth saves checkpoints in")
+        raise InputError(f"{folder} is not a folder: give the one of Mammoth's checkpoints")
     runs: dict[str, dict[int, Path]] = {}
     joint = []
     for path in sorted(folder.glob("*.pt")):

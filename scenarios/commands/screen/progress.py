@@ -68,9 +68,7 @@ def show_progress(
     return ends
 
 
-_LACKING = (
-    "the tables are made of what was finished: means are over fewer orders or seeds, or missing"
-)
+_LACKING = "the tables contain only finished jobs: means are over fewer orders or seeds, or missing"
 
 
 def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
@@ -90,7 +88,7 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
         (root / FAILURES).rmdir()
     if locked := len(by_end["locked"]):
         jobs = "1 job is" if locked == 1 else f"{locked} jobs are"
-        others = "being done by other processes: the last to finish writes the tables"
+        others = "running in other processes: the last to finish writes the tables"
         show_line(console, f"{jobs} {others}")
     # Last, so that the end of the output names what needs attention.
     failed = by_end["failed"]

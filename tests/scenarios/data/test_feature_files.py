@@ -124,7 +124,7 @@ def test_broken_npz_files_are_refused(tmp_path):
     altered = whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :]
     for content in (b"", b"x_train,y_train\n1,2\n", whole[:-100], whole[:500], altered):
         (tmp_path / "bad.npz").write_bytes(content)
-        with pytest.raises(InputError, match=r"bad.npz is no whole file of .* format: write"):
+        with pytest.raises(InputError, match=r"bad.npz is not a complete .npz file: write"):
             load(str(tmp_path / "bad.npz"))
 
 

@@ -51,14 +51,14 @@ def partial_retrain(
     evaluated as it is. The model itself is not changed.
 
     model: any nn.Module that maps x, one or more tensors (N, ...), to logits (N, K), or a `Model`,
-    which says how another one is called and made anew; features: dotted module names, or the cuts
+    which says how to call any other and make a new one; features: dotted module names, or the cuts
     that `cut_each` made of a model of this architecture, which have output, call and trainable;
     train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each task in
     executed order, each class in exactly one; seed: decides fresh weights and batches; cache: where
-    the features' values live (`cache_plan` tells in advance), None = the defaults.
+    the features' values are stored (see `cache_plan`), None = the defaults.
 
     Raises InputError, before anything is trained, for an unknown feature, labels, tasks or classes
-    that do not fit, NaN or Inf, inputs that the model does not take, a tail that gives no gradient,
+    that do not fit, NaN or Inf, inputs that the model does not take, a tail without a gradient,
     and, before any cut is made, parameters that no rule re-initializes.
 
     >>> import torch
@@ -149,8 +149,8 @@ def cache_plan(
 ) -> tuple[Allocation, ...]:
     """Return where `partial_retrain` will keep each feature's values, before anything is trained.
 
-    sample: inputs, one or more tensors (B, ...); sizes: how many training and test examples there
-    will be. Raises InputError for an unknown feature, and for one at which the model cannot be cut.
+    sample: inputs, one or more tensors (B, ...); sizes: the numbers of training and test
+    examples. Raises InputError for a feature that is unknown, or at which no cut is possible.
 
     >>> import torch
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))

@@ -62,7 +62,7 @@ class PartialRetraining(Held):
     """The result of partial retraining: confusion counts of each partial retrained model M_i.
 
     tasks: the classes of each of the T tasks, in executed order; counts: one (K, K) table per
-    feature, over all test examples; notes: what else has to be known to read them, sentences;
+    feature, over all test examples; notes: sentences on the meaning of the counts;
     seed: of the retraining; outputs: the features with nothing left to train downstream.
     `print` shows it as a table; in its rows the learner is `model`, of order "0".
     """

@@ -6,9 +6,9 @@ figure 1).
 
 At the left little is held fixed and almost all is retrained, at the right the model is as trained.
 A learner's features lie between two controls, from layers.csv: the ceiling, the same for the
-offline network's features, and the floor, for those of a network that was never trained. A line
-that falls below the ceiling is of layers that lack information on the tasks; where floor and
-ceiling meet, nothing can be said of them.
+offline network's features, and the floor, for those of an untrained network. A line below
+the ceiling shows layers that have lost information on the tasks, or never had it; where floor and
+ceiling meet, layers cannot show forgetting.
 """
 
 import math

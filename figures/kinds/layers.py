@@ -1,11 +1,11 @@
-"""Accuracy that each layer lacks on each task, against the ceiling.
+"""Accuracy missing in each layer on each task, against the ceiling.
 
 x: the layer, by depth; y: the task position in the executed order, the first learned on top, and
 all tasks below; color and number: ceiling minus accuracy, in points (of 100), from layers.csv; a
 panel for each learner and readout.
 
-Read along a row to see how deep a task is lost, down a column to see the tasks that a layer lacks:
-one that forgets lacks the first ones. If all steps were measured, a cell has two halves:
+Read along a row to see in which layers a task is lost, down a column to see the tasks that a layer
+has lost: if it forgets, the first ones. If all steps were measured, a cell has two halves:
 forgotten since, and never learned.
 """
 

@@ -147,8 +147,8 @@ def cut_each(
 ) -> Cuts:
     """Cut a copy of `model` at each of the features, to use the cuts again for other weights.
 
-    All that depends on the architecture alone is done and checked once. See `split`; trainable: the
-    parameters to train downstream of each, see `probe.Model`.
+    Everything that depends only on the architecture is computed and checked once. See `split`;
+    trainable: the parameters to train downstream of each, see `probe.Model`.
 
     >>> build = lambda: nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> cuts = cut_each(build(), ["0", "1"], torch.randn(5, 4))

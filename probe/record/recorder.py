@@ -44,17 +44,17 @@ class Recorder:
 
     - folder: of the recording; several runs, of other learners, orders and seeds, may share it,
       also at the same time, from several processes;
-    - model: the network that is trained, or its wrapper; it is left as it was, bit for bit, and so
-      are its mode, its gradients and all global generators;
+    - model: the network that is trained, or its wrapper; its weights, mode and gradients and
+      all global generators are left unchanged, bit for bit;
     - test: examples of all tasks, or a pair (x, y) or a Dataset of them, labels 0..K-1;
     - tasks: the classes of each of T tasks in executed order, each class in exactly one;
-    - seed, order, learner: which run this is; order: what the order of its tasks is called;
-    - train: the examples of all tasks, which are kept beside the recording, with `test`, to
-      retrain with; None = nothing is;
-    - call, output: how the model is given a batch and where its logits are, as in
-      `partial_retrain`; batch_size: of the evaluation, None = what is fast on the device.
+    - seed, order, learner: identify the run; order: the name of its task order;
+    - train: the examples of all tasks, which are saved in the folder, with `test`, for the
+      retraining; None = neither is;
+    - call, output: the way to call the model and to find its logits, as in `probe.Model`;
+      batch_size: of the evaluation, None = a size that is fast on the device.
 
-    A run that is recorded again, after a restart, continues: a row replaces its earlier self, and
+    A run that is recorded again, after a restart, continues: a row replaces the earlier one, and
     where its network differs, later rows are dropped. Raises InputError before any training for
     data, tasks and names that do not fit each other, the model, or the folder, and NotWritten.
 

@@ -157,7 +157,7 @@ class Analysis(Held):
         return self._evaluated.right(step, feature, readout)
 
     def latex(self, readout: str | None = None, learner: str | None = None) -> str:
-        r"""Return a LaTeX table of what each layer retains, in %, with 95 % intervals.
+        r"""Return a LaTeX table of the share that each layer retains, in %, with 95 % intervals.
 
         It needs `\usepackage{booktabs}`. readout: the first by default; learner: all by default.
         Raises InputError for an unknown readout or learner.

@@ -116,9 +116,9 @@ class LayerRow:
 class StartRow:
     """The layer at which a learner's forgetting starts, for one readout.
 
-    feature: the first by depth that lacks more than `margin` against the ceiling, with its
+    feature: the first by depth that falls below the ceiling by more than `margin`, by its
     simultaneous 95 % interval; earliest: the first that may; both empty for none. value, low, high:
-    what the starting feature lacks, NaN without one.
+    accuracy missing at the starting feature, NaN without one.
     """
 
     learner: str

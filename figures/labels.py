@@ -63,7 +63,7 @@ def over_seeds(rows: Iterable[SummaryRow | MetricRow | SeedMean], *, bars: bool 
     """Describe the points of a figure and, with `bars`, its error bars.
 
     rows: at least one, all that are drawn. Bars are not announced where none has a deviation; where
-    rows are of different numbers of seeds the least and the most are told.
+    the numbers of seeds differ, the smallest and the largest are given.
 
     >>> row = SummaryRow(learner="er", feature="conv1", depth=1, measure="pra", place=None,
     ...                  mean=0.9, std=0.01, seeds=3)

@@ -1,4 +1,4 @@
-"""Batches that a network is given: one tensor, or several by position or by name."""
+"""Batches as a network takes them: one tensor, or several by position or by name."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, TypeVar, cast
@@ -17,7 +17,7 @@ _PIECE = 2**24  # bytes of a tensor looked at together
 
 
 class Rows(Protocol):
-    """N rows, one for each example, asked for by index."""
+    """N rows, one for each example, accessed by index."""
 
     def __len__(self) -> int: ...
 

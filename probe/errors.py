@@ -17,7 +17,7 @@ class InputError(ValueError):
 
 
 class NotWritten(InputError):
-    """A failure to write, after which no job can go on."""
+    """A failure to write, after which no job can continue."""
 
 
 class NotMeasured(InputError):

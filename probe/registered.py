@@ -73,7 +73,7 @@ class OwnMetric:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnLearner:
-    """A user's learner by its name: a class below `scenarios.learners.base.Learner`."""
+    """A user's learner by its name: a subclass of `scenarios.learners.base.Learner`."""
 
     name: str
     learner: type[Any] = field(repr=False)

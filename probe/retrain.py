@@ -1,4 +1,4 @@
-"""The protocol for one model: retrain what each feature does not need, and count what results."""
+"""The protocol for one model: retrain downstream of each feature, and count the predictions."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Never

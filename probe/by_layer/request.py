@@ -206,7 +206,7 @@ class Request:
 
 
 def has_floor(probing: ProbingSpec) -> bool:
-    """Whether some readout is measured on untrained networks."""
+    """Return whether some readout is measured on untrained networks."""
     each = (readout.steps for readout in probing.readouts.values())
     return any(steps != "last" and (isinstance(steps, str) or 0 in steps) for steps in each)
 

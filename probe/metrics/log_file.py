@@ -1,4 +1,4 @@
-"""Accuracy matrices in the logs of other frameworks, read as text: no code of them is run."""
+"""Accuracy matrices in the logs of other frameworks, read as text: no code in them is run."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Rows that grow batch after batch, in memory or, where that ends, in mapped files."""
+"""Rows that grow batch after batch, in memory or, when it is full, in mapped files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _ENOUGH = 2**24  # bytes of a file that count as this process's memory before th
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """Room for rows: `budget` bytes of memory, or files in a folder, None = there is none."""
+    """Space for rows: `budget` bytes of memory, or files in a folder, None = no folder."""
 
     budget: int
     scratch: Path | None

@@ -133,7 +133,7 @@ class Recorder:
 
     @property
     def model(self) -> nn.Module:
-        """The network that is recorded, without what it is wrapped in."""
+        """The network that is recorded, without its wrappers."""
         return self._model
 
     @property
@@ -147,7 +147,7 @@ class Recorder:
         return dict(self._record.rows)
 
     def after_task(self, learned: int) -> None:
-        """Keep the network as it is now, then test it; learned: number of tasks, 0..T.
+        """Save the network as it is now, then test it; learned: number of tasks, 0..T.
 
         Raises InputError for another number, and for a model that fails on the test data, whose
         weights are kept all the same; NotWritten if the disk is full.
@@ -165,7 +165,7 @@ class Recorder:
         self._keep({**self._record.rows, row: self._tested(self._test, row)})
 
     def offline(self, model: nn.Module) -> None:
-        """Keep a network that was trained on all tasks at once, the ceiling of this seed's runs."""
+        """Save a network that was trained on all tasks at once, the ceiling of this seed's runs."""
         path = offline_file(self._root, self.run.seed)
         check_model(model)
         make_folder(path.parent)
@@ -178,7 +178,7 @@ class Recorder:
         self._record = record
 
     def _tested(self, test: Examples[Any], row: int) -> Counts:
-        """Test the model, which is left as it was."""
+        """Test the model, leaving it unchanged."""
         model, known = self._model, sum(map(len, self.tasks))
         device = next((p.device for p in model.parameters()), test.y.device)
         # It may draw at random, in eval mode too.
@@ -190,7 +190,7 @@ class Recorder:
         return Counts.of(test.y.cpu(), predicted.cpu(), known)
 
     def _resume(self) -> None:
-        """Take up the rows that an earlier process has recorded of this run."""
+        """Resume from the rows that an earlier process has recorded of this run."""
         found = read_run(run_folder(self._root, self.run))
         if found is None:
             return

@@ -66,7 +66,7 @@ class RunRecord:
         return AccuracyMatrix(values)
 
     def write(self, root: Path) -> None:
-        """Keep it, whole or not at all; raises NotWritten."""
+        """Write it atomically; raises NotWritten."""
         content = {
             "version": _VERSION,
             **self.run._asdict(),

@@ -79,7 +79,7 @@ class Analysis(Held):
         return list(self._table("rows"))
 
     def layers(self) -> list[LayerRow]:
-        """Return what each layer retained, forgot and never learned, by readout and feature.
+        """Return the quantities of each layer (retained, forgotten, ...), by readout and feature.
 
         For all tasks and for each task position, see `probe.analysis.layers.quantities`.
         """
@@ -95,7 +95,7 @@ class Analysis(Held):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Notes that a reader of the numbers must know."""
+        """Warnings on the meaning of the numbers."""
         return tuple(note_sentences(self._table("notes")))
 
     @property
@@ -149,7 +149,7 @@ class Analysis(Held):
         return self._evaluated.labels
 
     def right(self, step: Step, feature: str, readout: str) -> NDArray[np.bool_]:
-        """Return whether each test example is classified right, (S, N).
+        """Return whether each test example is classified correctly, (S, N).
 
         Raises InputError as `matrix` does and if it holds tables alone, and KeyError for a step
         that was not measured.

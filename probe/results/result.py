@@ -149,7 +149,7 @@ def _matrix(rows: Mapping[int, NDArray[np.float64]], tasks: int) -> AccuracyMatr
 
 
 def own_head(job: Job) -> Head:
-    """Return single-head, but multi-head for a learner that must be told the task.
+    """Return `single`, or `multi` for a learner that must be told the task.
 
     It is the head of the output among the features, and of the comparison with offline training.
     """

@@ -39,7 +39,7 @@ class Recipe:
     - schedule: `cosine` lowers the learning rate to 0 along half a wave over the whole training;
     - warmup: the share of a training's steps, 0 or more and below 1, in which the rate first rises
       in a straight line; a share, as one recipe serves trainings of many lengths;
-    - clip_norm: the largest norm of all gradients together, including those of penalties, before the
+    - clip_norm: the largest norm of all gradients together, with those of penalties, before the
       optimizer's step; None = no clipping.
 
     Raises InputError for an invalid value, such as `epochs=0`, and for momentum without

@@ -75,7 +75,7 @@ class Work:
         return store.finished() & set(self.parts(job))
 
     def retraining_left(self, jobs: Iterable[Job]) -> bool:
-        """Return whether any of the jobs still lacks a partial retraining."""
+        """Return whether any of the jobs has a partial retraining left to do."""
         left = (part for job in jobs for part in set(self.parts(job)) - self.finished(job))
         return any(map(is_retraining, left))
 

@@ -35,7 +35,7 @@ class ContinualSettings(base.Settings):
 
 
 class ClassMemorySettings(ContinualSettings):
-    """The settings of a learner that stores as many examples of each class.
+    """The settings of a learner that stores equally many examples of each class.
 
     memory_per_class: in place of `exemplars` (Murata 2020: 128 on MNIST and SVHN).
     """

@@ -88,7 +88,7 @@ class FixedExpansion(ContinualLearner):
 
 
 class Expansion(nn.Module):
-    """A layer of fixed random weights whose few strongest units alone fire.
+    """A layer of fixed random weights in which only the few strongest units fire.
 
     Each of the U units is joined to `connected` of the D inputs, drawn at random: half of these
     connections excite it (weight +w), half inhibit it (-w; one less if their number is odd),

@@ -171,7 +171,7 @@ def averaged(rows: Sequence[Row], what: str) -> str:
 def points_are(
     rows: Iterable[SummaryRow | MetricRow | SeedMean], what: str = "Points", *, bars: bool = True
 ) -> str:
-    """Describe in a sentence the points (or `what` else) and bars, see `over_seeds`.
+    """Describe in a sentence the points (or `what`) and bars, see `over_seeds`.
 
     >>> row = SummaryRow(learner="er", feature="conv1", depth=1, measure="pra", place=None,
     ...                  mean=0.9, std=0.01, seeds=3)

@@ -22,7 +22,7 @@ class Rows(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, indices: Tensor, /) -> Value:
-        """Return the rows at `indices` (B,), int64 on the data's device, in memory of their own."""
+        """Return the rows at `indices` (B,), int64 on the data's device, in new memory."""
         ...
 
 

@@ -85,7 +85,7 @@ class Model:
 
     @classmethod
     def around(cls, given: Networks | Model) -> Model:
-        """Return what a caller gave as a Model."""
+        """Return the caller's argument as a Model."""
         return given if isinstance(given, Model) else cls(given)
 
 

@@ -96,7 +96,7 @@ def retrain_each(
     classes: int,
     how: RetrainSettings,
 ) -> Iterator[Retrained]:
-    """Yield each feature with what its partial retrained model predicts, as soon as it is done.
+    """Yield each feature with the predictions of its partial retrained model, once it is done.
 
     All cuts are made and checked before the first training; one pass over the data computes the
     values of every feature that is kept. classes: K. See `partial_retrain`, which checks its inputs

@@ -77,7 +77,7 @@ class PartialRetraining(Held):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The L features, in the order in which they were asked for."""
+        """The L features, in the requested order."""
         return tuple(self.counts)
 
     @property
@@ -115,7 +115,7 @@ class PartialRetraining(Held):
         return as_latex(self.sheets()[0])
 
     def saved(self) -> Saved:
-        """Return what a folder has to hold for it."""
+        """Return the contents of a folder that restore it."""
         record = {name: value for name, value in vars(self).items() if name != "counts"}
         return Saved(
             kind=self.KIND,

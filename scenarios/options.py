@@ -60,7 +60,7 @@ class JobOptions:
     """
 
     load: tuple[str, ...] | None = flag(
-        "A FILE.py or module that registers networks, data, learners, readouts, metrics; repeatable."
+        "FILE.py or module that registers networks, data, learners, readouts, metrics; repeatable."
     )
     out: Path | None = flag("Run directory; runs/NAME by default.")
     recompute: str | None = flag(

@@ -46,7 +46,7 @@ class Registry:
     sources: dict[str, str] = field(default_factory=dict)
 
     def table(self, own: Own) -> tuple[str, dict[str, Any]]:
-        """Return what its kind is called, and the table that it belongs into."""
+        """Return the name of its kind, and the table that it belongs to."""
         kind, table = _TABLES[type(own)]
         return kind, getattr(self, table)
 

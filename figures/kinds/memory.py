@@ -169,7 +169,7 @@ def _named(swept: _Swept) -> dict[_Sweep, str]:
 
 
 def _appearances(page: Page, swept: _Swept) -> dict[_Sweep, Appearance]:
-    """Return one for each kind and strategy: the kind's own where it has one strategy alone.
+    """Return one for each kind and strategy: that of the kind if it has a single strategy.
 
     Else the legend names both the kind and the strategy.
     """

@@ -30,7 +30,7 @@ class _Losses(Objective):
 def train_offline(
     model: nn.Module, call: ModelCall, scenario: Scenario, recipe: Recipe, seed: int
 ) -> Spent:
-    """Train a network in place on all tasks of a scenario together; return what it cost.
+    """Train a network in place on all tasks of a scenario together; return the cost.
 
     The same bits as of a study's learner `offline`. Raises InputError if the training diverges.
     """

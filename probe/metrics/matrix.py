@@ -106,7 +106,7 @@ class AccuracyMatrix:
         return self.measured(k, np.arange(1, k + 1)) if self._has_gaps else self.values[k, :k]
 
     def check_task(self, k: int, name: str = "k") -> None:
-        """Raise InputError unless k is in 1..T; name: what the caller calls it."""
+        """Raise InputError unless k is in 1..T; name: of k, for the message."""
         if not 1 <= k <= self.tasks:
             raise InputError(
                 f"{name} = {k} is not the number of a task: R has tasks 1..{self.tasks}"

@@ -23,7 +23,7 @@ def _or_none(cell: object) -> object:
 
 
 def _or_nan(cell: Any, bounded: Callable[[Any], float]) -> float:
-    """Return NaN for an empty cell and for NaN itself, which lies within no bounds."""
+    """Return a cell as a number within bounds, or NaN if it is empty or NaN."""
     # NaN alone differs from itself.
     return math.nan if cell == "" or cell != cell else bounded(cell)
 

@@ -156,7 +156,7 @@ class Learner(Objective):
         return self.carried()
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
-        """Take over what `state` returned after the tasks `past`, on the model's device.
+        """Restore the state that `state` returned after the tasks `past`, on the model's device.
 
         The caller restores the model itself.
         """

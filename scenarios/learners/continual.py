@@ -120,7 +120,7 @@ class ContinualLearner(base.Learner):
         return bytes_of(state[name] for name in ("memory.x", "memory.y") if name in state)
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
-        """Take back what `carried` returned, nothing before the first task."""
+        """Restore the state that `carried` returned; before the first task there is none."""
 
     def state(self) -> dict[str, Tensor]:
         return {**self.carried(), **(self.exemplars.state() if self.exemplars else {})}

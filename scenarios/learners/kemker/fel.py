@@ -121,7 +121,7 @@ class Expansion(nn.Module):
         self.register_buffer("weight", torch.zeros(units, inputs))
 
     def reset_parameters(self) -> None:
-        """Draw the connections anew."""
+        """Redraw the connections."""
         # The first of a random order, so that none is drawn twice.
         drawn = torch.rand(self.weight.shape).argsort(1)[:, : self.connected]
         signs = torch.ones(self.connected)

@@ -143,7 +143,7 @@ class _Layer:
             yield _quantity("retained", place, ratio_of(design, A - b, C - b))
 
     def _over_time(self, place: Place, scores: Floats) -> Iterator[tuple[str, Floats]]:
-        """Yield the quantities over time at a task position; scores: of the rows, the last one last.
+        """Yield the quantities over time at a task position; scores: of the rows, in order.
 
         Of equal rows, the earliest is the best.
         """

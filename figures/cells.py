@@ -73,7 +73,7 @@ def digits_size() -> float:
 
 
 def ink(background: Sequence[float]) -> str:
-    """Return black or white, whichever has the higher contrast (WCAG 2.1) on a color.
+    """Return black or white, the one with the higher contrast (WCAG 2.1) on a color.
 
     background: sRGB in [0, 1], red, green and blue first.
 

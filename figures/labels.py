@@ -46,9 +46,9 @@ def listed(names: Iterable[str]) -> str:
 
 
 def with_head(text: str, rows: Iterable[Row | MetricRow]) -> str:
-    """Add to a text which outputs compete in these rows, unless it is those of all seen classes.
+    """Append the name of the rows' head to a text, unless the head is "single".
 
-    rows: of one head; those of an empty head do not count.
+    rows: of one head; rows with an empty head are ignored.
 
     >>> row = MetricRow(learner="er", paper="gem", metric="acc", head="multi", mean=0.9, std=0.01,
     ...                 seeds=3)
@@ -63,7 +63,7 @@ def over_seeds(rows: Iterable[SummaryRow | MetricRow | SeedMean], *, bars: bool 
     """Describe the points of a figure and, with `bars`, its error bars.
 
     rows: at least one, all that are drawn. Bars are not announced where none has a deviation; where
-    rows are of different numbers of seeds the least and the most are told.
+    the numbers of seeds differ, the smallest and the largest are given.
 
     >>> row = SummaryRow(learner="er", feature="conv1", depth=1, measure="pra", place=None,
     ...                  mean=0.9, std=0.01, seeds=3)
@@ -171,7 +171,7 @@ def averaged(rows: Sequence[Row], what: str) -> str:
 def points_are(
     rows: Iterable[SummaryRow | MetricRow | SeedMean], what: str = "Points", *, bars: bool = True
 ) -> str:
-    """Describe in a sentence the points (or `what` else) and bars, see `over_seeds`.
+    """Describe in a sentence the points (or `what`) and bars, see `over_seeds`.
 
     >>> row = SummaryRow(learner="er", feature="conv1", depth=1, measure="pra", place=None,
     ...                  mean=0.9, std=0.01, seeds=3)

@@ -23,7 +23,7 @@ from probe.metrics.murata import RETRAIN
 
 
 class NothingToDraw(InputError):
-    """The tables hold nothing, or too little, of what a kind of figure draws."""
+    """Tables without the rows, or without enough of them, that a kind of figure draws."""
 
 
 class _Asked(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""Tables of a study as its figures draw them: of one head, with names fit for print."""
+"""Tables of a study in the form that figures draw: a single head, and printable names."""
 
 import re
 from collections import defaultdict

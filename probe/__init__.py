@@ -1,4 +1,4 @@
-"""forgetting-probe: which layer of a network forgot what, toward which task.
+"""forgetting-probe: measure which layers of a network forget, and which tasks.
 
 The names below are imported when they are first used, so that `import probe` (and the command
 line's `--help`) does not load torch.

@@ -1,4 +1,4 @@
-"""Batches that a network is given: one tensor, or several by position or by name."""
+"""Batches as a network takes them: one tensor, or several by position or by name."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, TypeVar, cast
@@ -17,12 +17,12 @@ _PIECE = 2**24  # bytes of a tensor looked at together
 
 
 class Rows(Protocol):
-    """N rows, one for each example, asked for by index."""
+    """N rows, one for each example, accessed by index."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, indices: Tensor, /) -> Value:
-        """Return the rows at `indices` (B,), int64 on the data's device, in memory of their own."""
+        """Return the rows at `indices` (B,), int64 on the data's device, in new memory."""
         ...
 
 
@@ -62,7 +62,7 @@ def check_value(value: object, name: str) -> None:
         raise InputError(f"{name} must be plain tensors, got a sparse or nested one: make it dense")
     if not all(part.ndim for part in several) or len(set(map(len, several))) > 1:
         got = kinds(cast(Value, value))
-        raise InputError(f"{name} must have as many examples in each tensor, got {got}")
+        raise InputError(f"{name} must have the same number of examples in each tensor, got {got}")
 
 
 def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:

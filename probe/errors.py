@@ -10,14 +10,14 @@ _MANY, _FEW = 40, 12  # known names: of more than so many only so many are liste
 
 
 class InputError(ValueError):
-    """A mistake of the user: what was got, what was expected, what to do.
+    """A mistake that the user can correct: the value, the expectation, the remedy.
 
     The command line shows the message alone and exits with code 2.
     """
 
 
 class NotWritten(InputError):
-    """A failure to write, after which no job can go on."""
+    """A failure to write, after which no job can continue."""
 
 
 class NotMeasured(InputError):

@@ -40,7 +40,7 @@ class Labeled:
 class Examples(Labeled, Generic[X]):
     """N examples and their labels.
 
-    x: inputs, batch first: a tensor (N, ...), which a model is given as `model(x)`, a tuple of such
+    x: inputs, batch first: a tensor (N, ...), passed to a model as `model(x)`, a tuple of such
     tensors, `model(*x)`, or a mapping of them by the names of arguments, `model(**x)`; y: (N,)
     int64 labels, class numbers from 0. Raises InputError if they do not fit together or y is not
     int64.
@@ -56,12 +56,12 @@ class Examples(Labeled, Generic[X]):
         check_value(self.x, "x")
         check_value(self.y, "y")
         if isinstance(self.x, Mapping) and not all(isinstance(key, str) for key in self.x):
-            raise InputError("the keys of x must be the names of the model's arguments: use texts")
+            raise InputError("the keys of x must be names of the model's arguments: use strings")
         if not isinstance(self.y, Tensor) or self.y.ndim != 1 or self.y.dtype != torch.int64:
             raise InputError(f"labels must be an int64 vector (N,), got {kinds(self.y)}")
         if len(tensors(self.x)[0]) != len(self.y):
             raise InputError(
-                f"x and y must hold equally many examples, got x {kinds(self.x)} and y "
+                f"x and y must have the same number of examples, got x {kinds(self.x)} and y "
                 f"{kinds(self.y)}"
             )
 
@@ -86,11 +86,11 @@ class Examples(Labeled, Generic[X]):
 
         - limit: read the first examples only, from 1;
         - label: the label's name in a mapping; None = `label` or `labels`;
-        - columns: the names of what x consists of, where it is a mapping, None = all but the label;
-          a single name as a text: x is that column, not a mapping of it;
-        - budget: bytes of memory for the examples; None = half of what is free. Data of unknown
+        - columns: the columns that x consists of, if items are mappings; None = all but the label;
+          a single name as a string: x is that column, not a mapping of it;
+        - budget: bytes of memory for the examples; None = half of the free memory. Data of unknown
           length take up to twice their bytes while they are read;
-        - scratch: a folder for memory-mapped files, where examples go that do not fit; they vanish
+        - scratch: a folder for memory-mapped files, for examples that do not fit; they vanish
           with the process;
         - progress: whether to show a bar, if this is a terminal.
 

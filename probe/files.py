@@ -12,7 +12,7 @@ from probe.errors import NotWritten
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a path beside `path` to write to; after the block it takes the place of `path`.
+    """Yield a path beside `path` to write to; after the block it replaces `path`.
 
     A failure, or the end of the process, leaves `path` as it was. Raises NotWritten if it cannot be
     written.

@@ -29,7 +29,7 @@ def free_memory(device: torch.device) -> int:
 
 
 def available(file: Path = Path("/proc/meminfo")) -> Iterator[int]:
-    """Yield the bytes that the machine has left, if the system says so."""
+    """Yield the bytes of memory that are available, if the system reports them."""
     for line in _lines(file):
         if line.startswith("MemAvailable:"):
             yield int(line.split()[1]) * 1024
@@ -110,7 +110,7 @@ class MappedRows:
         self.rows: Tensor = torch.frombuffer(self._map, dtype=dtype).view(n, width)
 
     def gather(self, indices: Tensor) -> Tensor:
-        """Return the rows (B, D) at `indices` (B,), in memory of their own, on the same device."""
+        """Return the rows (B, D) at `indices` (B,), in new memory, on the same device."""
         out = self.rows.new_empty((len(indices), self.rows.shape[1]))
         for part, some in zip(out.split(_PIECE), indices.cpu().split(_PIECE), strict=True):
             torch.index_select(self.rows, 0, some, out=part)
@@ -118,7 +118,7 @@ class MappedRows:
         return out.to(indices.device)
 
     def let_go(self) -> None:
-        """Stop counting what was read and written as this process's; nothing is lost."""
+        """Release the pages read and written from this process's memory; nothing is lost."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
 

@@ -1,4 +1,4 @@
-"""The model: how networks are called and made anew."""
+"""The model: the way to call a network and to make a new one."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ Networks = nn.Module | Mapping[int, nn.Module] | Mapping[int, str | Path] | str 
 
 @dataclass(frozen=True)
 class Model:
-    """A network, or several, with how they are called and made anew.
+    """A network, or several, with the way to call them and to make a new one.
 
     - of: the network for `partial_retrain`; networks by tasks learned, the pattern of their files
       or a recorder's folder for `analyze`;
-    - output: where in the model's output the logits are, a key, attribute or position; None = it
-      returns them alone; call: `call(model, x)` gives the model a batch, if `model(x)` does not;
+    - output: the key, attribute or index of the logits in the model's output; None = the output is
+      the logits; call: `call(model, x)` runs the model on a batch; None = `model(x)`;
     - classes: the outputs that stand for the classes 0..K-1, K different numbers, as `range(6)` for
-      a head with more outputs than classes; the others do not compete. None = it has K outputs;
+      a head with more outputs than classes; the others do not compete. None = it has only K;
     - fresh: the source of re-initialized values: a function that makes a new model, called with all
       generators seeded; a model or state dict to rewind to; or a rule. None = the recipe's rule, by
       default each layer's own. Networks in files need a function;
     - trainable: `tail` = everything that the feature does not depend on; `as given` = of that only
-      the parameters that ask for gradients in the model as it is (those of LoRA, not its base);
+      the parameters that require gradients in the given model (those of LoRA, not its base);
     - orders: of files with {order} in their names, a rule (`rotate`) or the tasks from 1 by name.
     """
 
@@ -85,7 +85,7 @@ class Model:
 
     @classmethod
     def around(cls, given: Networks | Model) -> Model:
-        """Return what a caller gave as a Model."""
+        """Return the caller's argument as a Model."""
         return given if isinstance(given, Model) else cls(given)
 
 

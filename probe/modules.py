@@ -68,7 +68,7 @@ def named_state(model: nn.Module) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
-    """Give a model back, in place, the values that `named_state` had, which become its own.
+    """Restore a model, in place, to the values that `named_state` returned.
 
     Unlike `load_state_dict`, also buffers that no file keeps and those of another shape by now.
 

@@ -1,4 +1,4 @@
-"""Notes on whatever makes a measurement mean something else than it seems to."""
+"""Notes on conditions under which a measurement does not mean what it seems to."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import shorten
@@ -18,7 +18,7 @@ def of_cut(cut: Cut) -> list[str]:
     if cut.slow:
         # In one line, and nothing that no table could hold.
         why = shorten(cut.slow.encode(errors="backslashreplace").decode(), _LENGTH)
-        notes.append(f"the whole model is run for it, which is slower and as exact: {why}")
+        notes.append(f"the whole model is run for it, which is slower but equally exact: {why}")
     if not cut.trainable and seen.large.logits not in cut.feature.visit.names:
         notes.append(
             "nothing downstream of it is trained although it is not the output: its score is that "
@@ -32,13 +32,13 @@ def of_cut(cut: Cut) -> list[str]:
     behind = seen.large.upstream([seen.large.logits]) - cut.feature.upstream
     if any(step.random for number, step in seen.large.steps.items() if number in behind):
         notes.append(
-            "the model downstream of it draws at random in eval mode too: its score is of one draw"
+            "the model downstream of it is random in eval mode too: its score is of a single draw"
         )
     return notes
 
 
 class Watch:
-    """A watch for parameters of a tail that its training does not move."""
+    """A watch for parameters of a tail that training does not change."""
 
     def __init__(self, cut: Cut, tail: Split) -> None:
         read = cut.feature.trace.behind_logits
@@ -50,7 +50,7 @@ class Watch:
         self._before = self._sums()
 
     def notes(self) -> list[str]:
-        """Return a note if there are any, after the training."""
+        """Return a note if any parameter has not moved in the training."""
         still = torch.eq(self._before, self._sums()).all(1).tolist()
         watched = zip(self._watched.items(), still, strict=True)
         # A bias before batch norm has a gradient too small to move it, and is as good as trained.
@@ -111,7 +111,7 @@ def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def listed(names: Iterable[object]) -> str:
-    """Return names with commas between them, the first few of many.
+    """Join names with commas, and only count those after the first few.
 
     >>> listed("abcdef")
     'a, b, c, d and 2 more'

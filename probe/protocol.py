@@ -72,7 +72,7 @@ class Protocol:
             yield from self._any_way(cut, kept)
 
     def _any_way(self, cut: Cut, kept: tuple[_Kept, _Kept] | None = None) -> list[Retrained]:
-        """Retrain one tail; where a batch takes another path than it knows, cut anew and again."""
+        """Retrain one tail; if a batch takes a path outside the cut, cut and train again."""
         try:
             return self._one(cut, kept or self._fill([cut]))
         except NotKept as error:

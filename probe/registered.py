@@ -1,6 +1,6 @@
 """User-defined networks, data, metrics and readouts, marked by decorators for studies to name.
 
-A decorator only marks: nothing is registered until a study is told to load the file, as by
+A decorator only marks: nothing is registered until a study loads the file, as by
 `probe run study.toml --load mynets.py`. Learners: `scenarios.learners.catalog.learner`.
 """
 
@@ -35,10 +35,10 @@ _NAME = r"[A-Za-z0-9]([A-Za-z0-9_:-]|\.[0-9])*"
 
 @dataclass(frozen=True, kw_only=True)
 class OwnNetwork:
-    """A user's network by its name: build() makes it anew, its weights drawn at random.
+    """A user's network by its name: build() makes a new one with randomly drawn weights.
 
-    features: those to retrain downstream of, None = a suggested set; output, call: where the logits
-    are, and how it is given a batch, see `probe.cut.model_call.ModelCall`; draws: whether build()
+    features: those to retrain downstream of, None = a suggested set; output, call: the key of the
+    logits, and the call on a batch, see `probe.cut.model_call.ModelCall`; draws: whether build()
     draws fresh weights, and not a recipe's rule.
     """
 
@@ -73,7 +73,7 @@ class OwnMetric:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnLearner:
-    """A user's learner by its name: a class below `scenarios.learners.base.Learner`."""
+    """A user's learner by its name: a subclass of `scenarios.learners.base.Learner`."""
 
     name: str
     learner: type[Any] = field(repr=False)

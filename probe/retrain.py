@@ -1,4 +1,4 @@
-"""The protocol for one model: retrain what each feature does not need, and count what results."""
+"""The protocol for one model: retrain downstream of each feature, and count the predictions."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Never
@@ -51,14 +51,14 @@ def partial_retrain(
     evaluated as it is. The model itself is not changed.
 
     model: any nn.Module that maps x, one or more tensors (N, ...), to logits (N, K), or a `Model`,
-    which says how another one is called and made anew; features: dotted module names, or the cuts
+    which says how to call any other and make a new one; features: dotted module names, or the cuts
     that `cut_each` made of a model of this architecture, which have output, call and trainable;
     train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each task in
     executed order, each class in exactly one; seed: decides fresh weights and batches; cache: where
-    the features' values live (`cache_plan` tells in advance), None = the defaults.
+    the features' values are stored (see `cache_plan`), None = the defaults.
 
     Raises InputError, before anything is trained, for an unknown feature, labels, tasks or classes
-    that do not fit, NaN or Inf, inputs that the model does not take, a tail that gives no gradient,
+    that do not fit, NaN or Inf, inputs that the model does not take, a tail without a gradient,
     and, before any cut is made, parameters that no rule re-initializes.
 
     >>> import torch
@@ -96,7 +96,7 @@ def retrain_each(
     classes: int,
     how: RetrainSettings,
 ) -> Iterator[Retrained]:
-    """Yield each feature with what its partial retrained model predicts, as soon as it is done.
+    """Yield each feature with the predictions of its partial retrained model, once it is done.
 
     All cuts are made and checked before the first training; one pass over the data computes the
     values of every feature that is kept. classes: K. See `partial_retrain`, which checks its inputs
@@ -149,8 +149,8 @@ def cache_plan(
 ) -> tuple[Allocation, ...]:
     """Return where `partial_retrain` will keep each feature's values, before anything is trained.
 
-    sample: inputs, one or more tensors (B, ...); sizes: how many training and test examples there
-    will be. Raises InputError for an unknown feature, and for one at which the model cannot be cut.
+    sample: inputs, one or more tensors (B, ...); sizes: the numbers of training and test
+    examples. Raises InputError for a feature that is unknown, or at which no cut is possible.
 
     >>> import torch
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -186,7 +186,7 @@ def _arranged(examples: Examples[Any], cuts: Cuts, called: Model) -> Examples[An
     """
     if called.output is not None or called.call is not None or called.trainable != "tail":
         raise InputError(
-            "the cuts say how the model is called and what is trained: give output, call and "
+            "the cuts fix the call of the model and its trained parameters: give output, call and "
             "trainable to cut_each"
         )
     return Examples(arranged(examples.x, cuts.each[0].feature.trace.sample), examples.y)
@@ -198,7 +198,7 @@ def _logits_shape(trace: Trace) -> tuple[int, ...]:
     if shape[:1] != trace.sizes[:1]:
         raise InputError(
             f"the model's output for {trace.sizes[0]} examples has shape {shape}, expected (B, K), "
-            f"one row for each example: say with call= how it is to be called"
+            f"one row for each example: pass call=, a function that calls it"
         )
     return shape
 
@@ -226,7 +226,7 @@ def _refuse_untrainable(cut: Cut, size: int) -> None:
         ) from error
     if not logits.requires_grad:
         raise InputError(
-            f"the model downstream of {cut.name!r} cannot be trained, as no gradient comes out of "
-            f"it (no_grad, detach, or a checkpoint with use_reentrant=True): let it give some, "
-            f"or leave this feature out"
+            f"the model downstream of {cut.name!r} cannot be trained, as no gradient flows through "
+            f"it (no_grad, detach, or a checkpoint with use_reentrant=True): make it "
+            f"differentiable, or leave this feature out"
         )

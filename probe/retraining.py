@@ -52,8 +52,8 @@ def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
         )
     if len(multiples) > 1 and (recipe.schedule != "constant" or recipe.warmup):
         raise InputError(
-            "a budget of several multiples is read off one training, which a schedule or warm-up "
-            "that depends on its length does not allow: train with a constant rate, or give one"
+            "several budgets are measured in one training, but a schedule or warm-up depends on "
+            "its length: train with a constant learning rate, or give a single budget"
         )
 
 
@@ -62,7 +62,7 @@ class PartialRetraining(Held):
     """The result of partial retraining: confusion counts of each partial retrained model M_i.
 
     tasks: the classes of each of the T tasks, in executed order; counts: one (K, K) table per
-    feature, over all test examples; notes: what else has to be known to read them, sentences;
+    feature, over all test examples; notes: sentences on the meaning of the counts;
     seed: of the retraining; outputs: the features with nothing left to train downstream.
     `print` shows it as a table; in its rows the learner is `model`, of order "0".
     """
@@ -77,7 +77,7 @@ class PartialRetraining(Held):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The L features, in the order in which they were asked for."""
+        """The L features, in the requested order."""
         return tuple(self.counts)
 
     @property
@@ -115,7 +115,7 @@ class PartialRetraining(Held):
         return as_latex(self.sheets()[0])
 
     def saved(self) -> Saved:
-        """Return what a folder has to hold for it."""
+        """Return the contents of a folder that restore it."""
         record = {name: value for name, value in vars(self).items() if name != "counts"}
         return Saved(
             kind=self.KIND,

@@ -1,7 +1,7 @@
-"""Explicit randomness: a stream of its own for every use of chance, from a seed and a purpose.
+"""Explicit randomness: a separate stream for every use, from a seed and a purpose.
 
-Global generators are drawn from only inside the `with` blocks below, which give them back as they
-were, so that a run continued from a checkpoint draws what it would have drawn without the break.
+Global generators are drawn from only inside the `with` blocks below, which restore their
+state, so that a run resumed from a checkpoint draws the same numbers as one without a break.
 """
 
 import hashlib

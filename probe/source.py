@@ -272,7 +272,7 @@ def _without(tree: ast.AST | bytes, metrics: set[str]) -> ast.AST | bytes:
 
 
 def _bytecode(code: CodeType) -> object:
-    """Return what a function does, without where it is written."""
+    """Return a function's bytecode, without its location in the source."""
     constants = [_bytecode(each) if isinstance(each, CodeType) else each for each in code.co_consts]
     # Sets have another order in each process.
     told = [sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c) for c in constants]

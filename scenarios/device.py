@@ -1,4 +1,4 @@
-"""The device that a command was asked to compute on."""
+"""The device that a command computes on."""
 
 import re
 

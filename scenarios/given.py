@@ -56,7 +56,7 @@ class GivenOrigin:
         with self.own.opened(OURS):
             if source_of("network", self.network) != self.code:
                 raise InputError(
-                    "your own code has changed since this began: run the command again"
+                    "your code has changed since the run started: run the command again"
                 )
             yield
 
@@ -69,7 +69,7 @@ class GivenOrigin:
         asked = self._request(device)
         if data_hash(asked.scenario) != plan.data:
             raise InputError(
-                f"the data of {self.data} are not those that this began with: run the same command "
+                f"the data of {self.data} have changed since the run started: run the same command "
                 f"again"
             )
         return GivenNetworks(

@@ -30,19 +30,19 @@ def flag(told: str, default: Any = None, metavar: str | None = None) -> Any:
 
 @dataclass(frozen=True)
 class Shard:
-    """One of several processes that share a run directory without talking to each other.
+    """One of several processes that share a run directory without communicating.
 
-    number: from 1 to `of`, the number of processes. All do the same study; each begins with jobs of
-    its own, and the locks of jobs keep two from doing the same one.
+    number: from 1 to `of`, the number of processes. All run the same study; each starts with
+    different jobs, and locks prevent two processes from running the same job.
     """
 
     number: int
     of: int
 
     def order(self, jobs: Sequence[_Item]) -> list[_Item]:
-        """Return all jobs: first every n-th, its own, then those of the others from their end.
+        """Return all jobs: first this shard's, every n-th, then the others' from the end.
 
-        So it helps where most is left, and meets the others as late as possible.
+        It thus helps where most jobs are left, and meets the others as late as possible.
 
         >>> Shard(2, 3).order("abcdefg")
         ['b', 'e', 'f', 'c', 'g', 'd', 'a']
@@ -54,13 +54,13 @@ class Shard:
 
 @dataclass(frozen=True, kw_only=True)
 class JobOptions:
-    """The flags of `probe run` and `probe model` alike: how and where the jobs are done.
+    """The flags of `probe run` and `probe model` alike: how and where jobs run.
 
     None = not given. Only `device` can change a result. Raises InputError for impossible values.
     """
 
     load: tuple[str, ...] | None = flag(
-        "A Python FILE.py or module that registers networks, data, learners or metrics; repeatable."
+        "FILE.py or module that registers networks, data, learners, readouts, metrics; repeatable."
     )
     out: Path | None = flag("Run directory; runs/NAME by default.")
     recompute: str | None = flag(
@@ -87,7 +87,7 @@ class JobOptions:
 
     @property
     def part(self) -> Shard | None:
-        """This process among several; None if it waits for jobs that others do."""
+        """The shard of this process; None if it waits for the jobs of other processes."""
         if self.shard is None:
             return None
         match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", self.shard)
@@ -170,7 +170,7 @@ class ModelOptions(JobOptions):
 
     checkpoints: str | None = flag(
         "Files by pattern, 'ckpt/seed{seed}-task{task}.pt', also with {order}, {learner}, or "
-        "{index} for tasks counted from 0; or the folder of a probe.Recorder, or of --from."
+        "{index} for tasks counted from 0; or the folder of a probe.Recorder or of --from."
     )
     from_: str | None = flag("Framework that wrote the folder: mammoth, facil, pycil or pilot.")
     data: str | None = flag("MODULE:LOAD, a function that returns (train, test).")

@@ -102,7 +102,7 @@ def _name_of(path: Path) -> str:
         raise InputError(f"there is no file {path}: give the path of your Python file")
     name = path.stem
     if not name.isidentifier():
-        raise InputError(f"{path} cannot be imported, as {name} is no name in Python: rename it")
+        raise InputError(f"{path} cannot be imported, as {name} is not a Python name: rename it")
     there = sys.modules.get(name) or importlib.util.find_spec(name)
     file = getattr(there, "__file__", None) or getattr(there, "origin", None)
     if there and (file is None or not path.samefile(file)):

@@ -1,11 +1,11 @@
-"""Story 1: an own CNN with batch norm, fine-tuned on MNIST task after task, by a plain loop.
+"""Example 1: a CNN with batch norm, fine-tuned on MNIST task after task by a plain loop.
 
-Nothing here knows of forgetting-probe. Train three seeds and the offline networks:
+The training code does not use forgetting-probe. Train three seeds and the offline networks:
 
     python cnn.py --data DIR            # DIR holds MNIST as torchvision lays it out
     python cnn.py                       # scikit-learn's small digits, in seconds
 
-and then look into the checkpoints, with the same DIR in the variable MNIST:
+and then measure the checkpoints, with the same DIR in the environment variable MNIST:
 
     MNIST=DIR probe model cnn:build --checkpoints 'ckpt/seed{seed}-task{task}.pt' \
         --offline 'ckpt/offline-{seed}.pt' --data cnn:load --tasks 0-1,2-3,4-5,6-7,8-9 --epochs 2

@@ -1,6 +1,6 @@
-"""Story 2: avalanche-lib's Replay on SplitMNIST, recorded by the plugin.
+"""Example 2: avalanche-lib's Replay on SplitMNIST, recorded by the plugin.
 
-Train three seeds, which fills the folder `rec`, and look into it:
+Train three seeds, recorded in the folder `rec`, and measure them:
 
     python replay.py --data DIR         # DIR holds MNIST as torchvision lays it out
     python replay.py                    # scikit-learn's small digits, in seconds

@@ -1,6 +1,6 @@
-"""Story 3: a tiny text classifier of transformers, fine-tuned over three toy tasks by the Trainer.
+"""Example 3: a tiny text classifier of transformers, fine-tuned on three toy tasks by the Trainer.
 
-Inputs are a mapping of tensors, logits an attribute of the output. Train, and look into `rec`:
+Inputs are a mapping of tensors, logits an attribute of the output. Train, and measure `rec`:
 
     python text.py
     probe model rec --network text:build --train-offline --epochs 3

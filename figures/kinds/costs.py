@@ -3,8 +3,8 @@
 x: megabytes in the first panel, seconds in the second, both on a logarithmic scale; y: Omega_all,
 from metrics.csv. Sizes are those of Kemker et al. 2018, table 2; times are in times.csv.
 
-The best learners are at the top left of both panels: accurate, small and fast. Of two that are as
-accurate, the one on the right pays more.
+The best learners are at the top left of both panels: accurate, small and fast. Of two that are
+equally accurate, the one on the right costs more.
 """
 
 from collections.abc import Sequence

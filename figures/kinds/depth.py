@@ -6,9 +6,9 @@ figure 1).
 
 At the left little is held fixed and almost all is retrained, at the right the model is as trained.
 A learner's features lie between two controls, from layers.csv: the ceiling, the same for the
-offline network's features, and the floor, for those of a network that was never trained. A line
-that falls below the ceiling is of layers that lack information on the tasks; where floor and
-ceiling meet, nothing can be said of them.
+offline network's features, and the floor, for those of an untrained network. A line below
+the ceiling shows layers that have lost information on the tasks, or never had it; where floor and
+ceiling meet, layers cannot show forgetting.
 """
 
 import math
@@ -139,14 +139,14 @@ def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:
     elif any(row.learner == OFFLINE for row in pra):
         yield "Dashed line: a network trained on all tasks at once"
     if "floor" in quantities:
-        yield "Floor: the same for a network that was never trained"
+        yield "Floor: the same for an untrained network"
     if "chance" in quantities:
         yield "Chance: accuracy of guessing"
     margins = [row.margin for row in tables.starts if row.readout == RETRAIN and row.feature]
     if margins:
         yield (
-            f"A ring marks where forgetting starts: the first feature that lacks more than "
-            f"{100 * margins[0]:g} % of accuracy against the ceiling, with 95 % confidence"
+            f"A ring marks where forgetting starts: the first feature that falls more than "
+            f"{100 * margins[0]:g} points below the ceiling, with 95 % confidence"
         )
 
 

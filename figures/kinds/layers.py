@@ -1,11 +1,11 @@
-"""Accuracy that each layer lacks on each task, against the ceiling.
+"""Accuracy missing in each layer on each task, against the ceiling.
 
 x: the layer, by depth; y: the task position in the executed order, the first learned on top, and
 all tasks below; color and number: ceiling minus accuracy, in points (of 100), from layers.csv; a
 panel for each learner and readout.
 
-Read along a row to see how deep a task is lost, down a column to see the tasks that a layer lacks:
-one that forgets lacks the first ones. If all steps were measured, a cell has two halves:
+Read along a row to see in which layers a task is lost, down a column to see the tasks that a layer
+has lost: if it forgets, the first ones. If all steps were measured, a cell has two halves:
 forgotten since, and never learned.
 """
 
@@ -30,7 +30,7 @@ MOST_ANNOTATED = 12
 
 _PAGE, _BESIDE, _AROUND = 8.8, 0.6, 0.5  # inches: height of a page, room at a panel's left, above
 
-NEEDS = "a learner and what its layers lack against the ceiling"
+NEEDS = "a learner and the accuracy missing in its layers"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("layers", "starts")
@@ -74,9 +74,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.describe(
         tables,
         dict.fromkeys(panel.learner for panel in panels),
-        "Accuracy that each layer lacks on each task: accuracy downstream of the same layer of a "
+        "Accuracy missing in each layer on each task: accuracy downstream of the same layer of a "
         "network trained on all tasks at once (the ceiling) minus accuracy downstream of the layer "
-        "of the network that has learned them one after another, in points of 100",
+        "of the network that has learned them one after another, in percentage points",
         "Columns: layers by depth; rows: tasks by position in the executed order, and all tasks",
         *(said for _, said in _marks(panels)),
         f"Trained downstream of the layer, on all tasks at once: the readout{several} "
@@ -101,7 +101,7 @@ def _marks(panels: Sequence[Panel]) -> Iterator[tuple[Patch, str]]:
     if any(cell.hatched for panel in panels for cell in panel.cells):
         label = "Floor meets ceiling: retained is unknown"
         hatched = Patch(facecolor="white", edgecolor="0.3", hatch="/////", lw=0, label=label)
-        yield hatched, "Hatched: an untrained layer gives as much, so that nothing can be said"
+        yield hatched, "Hatched: an untrained layer does as well, so forgetting cannot be identified"
     if any(panel.start for panel in panels):
         frame = Patch(**_FRAME, label="Forgetting starts (95 %)")
         yield frame, "A frame: the layer at which forgetting starts, with 95 % confidence"
@@ -145,7 +145,7 @@ class _Size:
 
 
 def _grid(page: Page, blocks: Sequence[Sequence[Panel]], size: _Size) -> list[Axes]:
-    """Return the panels of a figure, in which each readout begins a row of its own."""
+    """Return the panels of a figure; each readout starts a new row."""
     named = "{0}, {1}" if len(blocks) > 1 else "{0}"
     titles = [[named.format(page.label(p.learner), p.readout) for p in own] for own in blocks]
     found = page.blocks(titles, size.columns, wide=True)

@@ -82,7 +82,7 @@ def _sizes(page: Page, count: int, tasks: int) -> tuple[int, float, float]:
 
 
 def _heat_map(axes: Axes, R: AccuracyMatrix, *, legible: bool) -> QuadMesh:
-    """Draw R, (T+1, T), in percent, a cell for each element; return what has its colors.
+    """Draw R, (T+1, T), in percent, a cell for each element; return the colored mesh.
 
     legible: whether each shows its number.
     """

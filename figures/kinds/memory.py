@@ -1,11 +1,11 @@
 """Final accuracy against the number of stored samples.
 
 x: samples stored, on a logarithmic scale; y: A_T in %, from metrics.csv; a line for each kind of
-learner and strategy that the study has with two budgets or more. After Chaudhry et al. 2018, figure
+learner and sampling strategy with at least two budgets. After Chaudhry et al. 2018, figure
 4: the gain of a learner from a larger memory.
 
-A line that rises steeply is a learner that depends on its stored samples; one that starts high at 0
-has other means against forgetting.
+A steep rise shows a learner that relies on its stored samples; a high value at 0 samples shows one
+that prevents forgetting by other means.
 """
 
 import math
@@ -160,7 +160,7 @@ def _named(swept: _Swept) -> dict[_Sweep, str]:
 
 
 def _appearances(page: Page, swept: _Swept) -> dict[_Sweep, Appearance]:
-    """Return one for each kind and strategy: the kind's own where it has one strategy alone.
+    """Return one for each kind and strategy: that of the kind if it has a single strategy.
 
     Else the legend names both the kind and the strategy.
     """

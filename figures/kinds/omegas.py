@@ -1,11 +1,11 @@
 """Omega_base, Omega_new and Omega_all: retention, new learning and overall accuracy.
 
 x: learners; y: Omega, from metrics.csv; three shades of blue for the three (Kemker et al. 2018,
-table 2). Omega_new is an accuracy. A high one beside a low Omega_base is a learner that forgets,
-the reverse one that does not learn.
+table 2). Omega_new is an accuracy. A high one beside a low Omega_base shows a learner that
+forgets, the reverse one that does not learn.
 
-Omega_base and Omega_all are fractions of what the offline learner reaches (Kemker 2018), so that 1
-is as good as if nothing had been learned in sequence; above 1 is better still.
+Omega_base and Omega_all are fractions of the offline learner's accuracy (Kemker 2018): at 1 a
+learner is as good as joint training, above 1 better.
 """
 
 import numpy as np

@@ -77,7 +77,7 @@ def _compared(tables: Tables) -> tuple[int, dict[_Group, dict[str, MetricRow]]]:
 
 
 def _named(groups: Sequence[_Group], page: Page) -> tuple[str, list[str]]:
-    """Return the label of the x axis and the groups' names, with the budget if there are two.
+    """Return the x label and the groups' names, which include the budget if budgets differ.
 
     >>> _named([("er", 10, "per class"), ("ewc", 10, "per class")], Page())
     ('Learner, with 10 stored samples per class', ['ER', 'EWC'])

@@ -36,7 +36,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
 
     CLscore in the first panel; CLstability in the second, where there are two seeds or more
     (Diaz-Rodriguez 2018, table 3). Both in [0, 1], larger is better; a score with a standard
-    deviation over seeds has a bar. The panels have y axes of their own, as scores and stabilities
+    deviation over seeds has a bar. The panels have separate y axes, as scores and stabilities
     may lie far apart. Returns None without a score.
     """
     scores = tables.by_bracket("diaz_rodriguez", "cl_score")

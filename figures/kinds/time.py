@@ -4,9 +4,9 @@ x: the number of tasks learned, 0 = the network before any training; y: accuracy
 from rows.csv, of a readout trained downstream of the layer; a panel for each learner, a line for
 each layer, dark for the first by depth and light for the last.
 
-A line that falls is a layer that forgets; one that rises is still learning. The dashed pieces at
-the right are the same for the layers of the offline network: a layer lacks as much as its line lies
-below them.
+A falling line shows a layer that forgets, a rising one a layer that still learns. The dashed
+segments at the right are the ceiling, from the offline network: the distance to them is the
+accuracy missing in a layer.
 """
 
 from collections import defaultdict

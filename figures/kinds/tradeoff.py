@@ -1,7 +1,7 @@
 """Forgetting against intransigence: the trade-off of each learner.
 
-x: F_T, how much accuracy on earlier tasks is lost; y: I_T, how much accuracy on the last task is
-lacking against training on everything so far; both are differences of fractions, from metrics.csv.
+x: F_T, the accuracy lost on earlier tasks; y: I_T, the accuracy missing on the last task compared
+to training on everything so far; both are differences of fractions, from metrics.csv.
 A marker for each learner, bars for the seeds (Chaudhry et al. 2018, figure 3).
 
 A learner that retains old tasks may fail to learn new ones. The best are at the bottom left: they

@@ -109,7 +109,7 @@ class _Layer:
         self._places = [(place, self._design(place)) for place in places]
 
     def all(self) -> list[Quantity]:
-        """Return what was measured, by name, all tasks first."""
+        """Return the measured quantities by name, those of all tasks first."""
         tasks, orders = self._layout.tasks, self._layout.orders
         every = of_all(len(tasks))
         found = list(self._at(every, self._design(every)))
@@ -129,7 +129,7 @@ class _Layer:
         return sorted(found, key=lambda q: (NAMES.index(q.quantity), q.place or 0))
 
     def _at(self, place: Place, design: Design) -> Iterator[Quantity]:
-        """Yield what the last row, the floor and the ceiling say at a place."""
+        """Yield the quantities of the last row, floor and ceiling at a task position."""
         A = place.mean(self._A)
         b, C = (x if x is None else place.mean(x) for x in (self._b, self._C))
         values = {"accuracy": A}
@@ -143,7 +143,7 @@ class _Layer:
             yield _quantity("retained", place, ratio_of(design, A - b, C - b))
 
     def _over_time(self, place: Place, scores: Floats) -> Iterator[tuple[str, Floats]]:
-        """Yield what rows before the last say at a place; scores: of the rows, the last one last.
+        """Yield the quantities over time at a task position; scores: of the rows, in order.
 
         Of equal rows, the earliest is the best.
         """

@@ -54,7 +54,7 @@ class Compared:
 
     @cached_property
     def _own(self) -> float:
-        """The HSIC of the feature with itself, NaN where nothing is left of it."""
+        """The HSIC of the feature with itself, NaN if it vanishes."""
         own, scale = self._hsic(self), float(self._norms.sum()) ** 2
         return own if own > _TOLERANCE * scale else math.nan
 

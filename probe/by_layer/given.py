@@ -51,7 +51,7 @@ class Files:
 
     @classmethod
     def of(cls, found: Checkpoints, build: Callable[[], nn.Module], each: Each = iter) -> Files:
-        """Return the networks of checkpoints."""
+        """Return the networks of checkpoints; a seed's floor is its first network of step 0."""
         return cls(runs=with_controls(found.runs, found.offline), build=build, each=each)
 
     def blank(self) -> nn.Module:
@@ -75,7 +75,7 @@ class Files:
         state = load_state(path)
         if tensor_hash(state) != expected:
             raise InputError(
-                f"{path} is not what it was when this began: put the file back, or run the same "
+                f"{path} has changed since the run started: restore the file, or run the same "
                 f"command again"
             )
         fit_state(unwrapped(model), state, str(path))

@@ -44,7 +44,7 @@ class Measure:
 
     @property
     def probing(self) -> ProbingSpec:
-        """The settings of `[probing]`; raises InputError for what they do not allow."""
+        """The settings of `[probing]`; raises InputError for invalid values."""
         if type(self.seeds) is not int or self.seeds < 1:
             raise InputError(f"seeds is the number of retrainings, 1 or more, got {self.seeds!r}")
         tables = {

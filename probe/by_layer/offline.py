@@ -20,7 +20,7 @@ from probe.training.recipe import Recipe
 def train_offline(
     model: nn.Module, call: ModelCall, scenario: Scenario, recipe: Recipe, seed: int
 ) -> Spent:
-    """Train a network in place on all tasks of a scenario together; return what it cost.
+    """Train a network in place on all tasks of a scenario together; return the cost.
 
     The same bits as of a study's learner `offline`. Raises InputError if the training diverges.
     """

@@ -136,7 +136,7 @@ class Reader:
         return feature_matrices(cuts, x, budget=self.cache.budget)
 
     def _cuts(self, model: nn.Module, wanted: Collection[str]) -> Cuts:
-        """Return the requested ones of the shared cuts, in their order."""
+        """Return the cuts of the requested features, in the order of the plan."""
         features = self.plan.learners[self.job.learner].features[:-1]
         sample = first(self.networks.scenario.test.x, SAMPLE)
         shared = self.networks.cuts(model, features, sample).each

@@ -25,10 +25,10 @@ def _weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[float,
     """Return a user's weightings; raises InputError for the paper's names and wrong weights."""
     for name, values in weights.items():
         if name in WEIGHTS:
-            raise InputError(f"{name} is a weighting of the paper: choose another name")
+            raise InputError(f"{name} is one of the paper's weightings: choose another name")
         if not re.fullmatch(r"[\w.+-]{1,80}", name):
             raise InputError(
-                f"{name[:80]!r} is no name for a weighting: use letters, digits and .+-_, "
+                f"{name[:80]!r} is not a valid name for a weighting: use letters, digits and .+-_, "
                 f"80 at most"
             )
         weights_by_criterion(values)

@@ -100,7 +100,7 @@ class Request:
         self._check_fresh()
         has_offline = any(run.learner == OFFLINE for run in runs)
         if self.train_offline and has_offline:
-            raise InputError("offline networks are both given and to be trained: do one of the two")
+            raise InputError("offline networks are given, and are also to be trained: choose one")
         floor = not self._unruly or 0 in steps
         hashes = self.networks.hashes()
         every = tuple(sorted({0, *steps})) if floor else steps
@@ -212,7 +212,7 @@ def _check_names(runs: Sequence[Run]) -> None:
             )
         if not re.fullmatch(_NAME, name):
             raise InputError(
-                f"{name[:20]!r} is to be part of a folder's name: use letters, digits, _ and -, 80 "
+                f"{name[:20]!r} becomes part of a folder's name: use letters, digits, _ and -, 80 "
                 f"at most"
             )
 
@@ -227,7 +227,7 @@ def _check_steps(steps: Sequence[int], tasks: int) -> None:
     if steps[-1] < tasks:
         last = "only an untrained network" if steps[-1] == 0 else f"none after task {steps[-1]}"
         raise InputError(
-            f"there is no network after all {tasks} tasks ({last}), and it is the one that is "
+            f"there is no network after all {tasks} tasks ({last}), which is the one to be "
             f"measured: add it, name fewer tasks, or write {{index}} for {{task}} if your files "
             f"count tasks from 0"
         )

@@ -58,11 +58,11 @@ def candidates(
 ) -> list[Candidate]:
     """Return every run of a module that can be a feature, in execution order.
 
-    sample: inputs, one or more tensors (B, ...), B from 3, of any values; output: where in what the
-    model returns the logits are, if it does not return them alone; call: how it is given a batch,
-    see `ModelCall`; progress: goes through the features, one by one,
-    as `tqdm` does. The checks of `split` on real examples are not made here: it may still take the
-    slow way, or refuse. Left out is what depends on no input or is random in eval mode. Raises
+    sample: inputs, one or more tensors (B, ...), B from 3, of any values; output: the key or
+    index of the logits, if the model returns more than the logits; call: calls it on a batch, see
+    `ModelCall`; progress: wraps the features as `tqdm` does. The checks of `split` on real examples
+    are not made here: it may still run the model whole, or refuse. Modules whose output depends on
+    no input or is random in eval mode are left out. Raises
     InputError if the model cannot be followed.
 
     >>> import torch

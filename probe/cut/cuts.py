@@ -84,14 +84,13 @@ def split(
 
     feature: dotted module name, `name#2` for the second time that the module runs; sample: real
     inputs, one or more tensors (B, ...), B from 3, on which the cut is checked, bit for bit;
-    output: where in what the model returns the logits are, if it does not return them alone; call:
-    how the model is given a batch, see `ModelCall`. The model itself is not changed.
+    output: the key or index of the logits, if the model returns more than the logits; call: a
+    function that calls the model on a batch, see `ModelCall`. The model itself is not changed.
 
-    Frozen is W_F of Murata 2020 (section 2), the parameters that the feature is computed with; it
-    is taken from what the computation depends on, not from the order of layers, and takes buffers
-    in. If a check fails the model is run whole with the frozen part fixed, which is slower but
-    correct. Raises InputError for a feature that does not exist, does not run, or does not stay
-    fixed while the tail is trained.
+    `frozen` is W_F of Murata 2020 (section 2): the parameters, and here also the buffers, that the
+    feature's value depends on, whatever the order of the layers. If a check fails, the model is
+    run whole with the frozen parameters held fixed, which is slower but correct. Raises InputError
+    for a feature that does not exist, does not run, or does not stay fixed while the tail trains.
 
     >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> cut = split(model, "1", torch.randn(5, 4))
@@ -148,8 +147,8 @@ def cut_each(
 ) -> Cuts:
     """Cut a copy of `model` at each of the features, to use the cuts again for other weights.
 
-    All that depends on the architecture alone is done and checked once. See `split`; trainable: the
-    parameters to train downstream of each, see `probe.Model`.
+    Everything that depends only on the architecture is computed and checked once. See `split`;
+    trainable: the parameters to train downstream of each, see `probe.Model`.
 
     >>> build = lambda: nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> cuts = cut_each(build(), ["0", "1"], torch.randn(5, 4))

@@ -32,14 +32,14 @@ def check_trainable(trained: str) -> None:
 class Split:
     """A copy of a model, cut at a feature: tail(prefix(x)) is model(x), bit for bit.
 
-    - prefix: maps inputs x (B, ...) to what the tail needs, one tensor (B, ...) or several;
+    - prefix: maps inputs x (B, ...) to the tail's input, one tensor (B, ...) or several;
       always in eval mode and without gradients;
-    - tail: maps that to the logits (B, K); it is what is re-initialized and trained;
+    - tail: maps the prefix's output to the logits (B, K); the tail is re-initialized and trained;
     - frozen: names, in the model, of the parameters and buffers that the feature's value depends
-      on, which no training of the tail moves;
+      on, which no training of the tail changes;
     - trainable: whether the output depends on any parameter that is trained in the tail; at the
       model's own output there is none;
-    - slow: why the model could not be cut, empty if it was. If not, the prefix hands its input on,
+    - slow: why the model could not be cut, empty if it was. If not, the prefix is the identity,
       and the tail is the whole model with the frozen part held fixed;
     - around: whether the code of the modules around the feature stays in eval mode too, as in
       training mode it would change the feature;

@@ -82,7 +82,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class Pass:
-    """A followed forward pass.
+    """A recorded forward pass.
 
     steps: by the calls' numbers, in order of execution; visits: of modules, in order of finishing;
     logits: the name of the output; metadata: of each value; drawn: whether `random` or numpy was.
@@ -216,7 +216,7 @@ def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
 
 
 class _Tracing(Naming):
-    """A pass that takes notes of every call."""
+    """A pass that records every call."""
 
     def __init__(self, names: Names, state: Mapping[int, Tag], counter: OpsCounter | None) -> None:
         super().__init__(names, state)

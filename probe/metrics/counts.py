@@ -74,7 +74,7 @@ class Counts:
         return int(self.table.sum())
 
     def accuracy(self, classes: Sequence[int] | None = None) -> float:
-        """Fraction of the examples whose true class is in `classes` (all by default) that is right.
+        """Return the fraction of correct predictions for the examples of `classes`, all by default.
 
         In [0, 1]; higher is better; NaN if there is no such example. Weights classes by their
         number of examples; see `mean_per_class` for the average that does not.

@@ -1,4 +1,4 @@
-"""Deep and shallow forgetting: accuracy lost to a linear probe, and at the network's output.
+"""Deep and shallow forgetting: loss of accuracy of a linear probe, and of the network's output.
 
 A is the network's own accuracy matrix, A* that of a linear probe trained on all tasks at one
 feature of the same networks. A task that the probe still classifies is forgotten at the output

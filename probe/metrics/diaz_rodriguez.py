@@ -238,7 +238,7 @@ def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
 def _triangle(
     indices: Callable[[int, int], tuple[Indices, Indices]], tasks: int, k: int
 ) -> tuple[Indices, Indices]:
-    """Return the rows and columns of a triangle of a (T, T) matrix, from 1."""
+    """Return the row and column indices, from 1, of a triangle of a (T, T) matrix."""
     i, j = indices(tasks, k)
     return i + 1, j + 1
 

@@ -1,4 +1,4 @@
-"""Accuracy matrices in the logs of other frameworks, read as text: no code of them is run."""
+"""Accuracy matrices in the logs of other frameworks, read as text: no code in them is run."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ def text_of(path: Path) -> str:
     except OSError as error:
         raise unreadable(path, error, "give a log") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path} is no text: give a log") from None
+        raise InputError(f"{path} is not a text file: give a log") from None
 
 
 def learned(rows: Sequence[Sequence[float]], path: Path) -> AccuracyMatrix:
@@ -82,7 +82,7 @@ def _facil(path: Path, text: str) -> AccuracyMatrix:
         for line in lines
     ):
         raise InputError(
-            f"{path} is no square of numbers as FACIL writes them: give results/acc_tag-*.txt"
+            f"{path} is not a square matrix as FACIL writes it: give results/acc_tag-*.txt"
         )
     values = np.array(lines, dtype=np.float64)
     later = np.triu(np.ones_like(values), 1) == 1

@@ -41,7 +41,7 @@ class Outcomes:
 
     @property
     def right(self) -> NDArray[np.bool_]:
-        """Whether each example, (N,), is right."""
+        """Whether each example is classified correctly, (N,)."""
         packed = np.frombuffer(self.bits, np.uint8)
         return np.unpackbits(packed, count=self.size).astype(bool)
 

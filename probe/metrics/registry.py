@@ -17,7 +17,7 @@ _FIRST = ("gem", "diaz_rodriguez", "chaudhry", "kemker")
 
 @dataclass(frozen=True)
 class Metric:
-    """A function of the literature, with how it is called; see `metric`."""
+    """A metric's function, with the way to call it; see `metric`."""
 
     function: Callable[..., Any]
     after: str | None

@@ -1,4 +1,4 @@
-"""Rows that grow batch after batch, in memory or, where that ends, in mapped files."""
+"""Rows that grow batch after batch, in memory or, when it is full, in mapped files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _ENOUGH = 2**24  # bytes of a file that count as this process's memory before th
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """Room for rows: `budget` bytes of memory, or files in a folder, None = there is none."""
+    """Space for rows: `budget` bytes of memory, or files in a folder, None = no folder."""
 
     budget: int
     scratch: Path | None
@@ -89,8 +89,8 @@ class GrowingRows:
             many = f"more than {self._n:,}" if self._expected is None else f"{n:,}"
             raise InputError(
                 f"{many} examples of {show_size(self._bytes)} do not fit into the "
-                f"{show_size(room.budget)} of memory that they may take: give a folder on a disk "
-                f"with room as scratch=, a larger budget=, or a limit="
+                f"{show_size(room.budget)} of memory that they may use: give scratch=, a folder "
+                f"on a disk with enough space, a larger budget=, or a limit="
             )
         files = [MappedRows(room.scratch, n, s.numel(), dtype) for s, dtype in self._kinds]
         shapes = [shape for shape, _ in self._kinds]

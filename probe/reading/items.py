@@ -42,7 +42,7 @@ class ItemForm:
             return mapped(x, lambda tensor: tensor[None]), y[None]
         if wrong := [tuple(t.shape) for t in tensors(x) if t.ndim < 1 or len(t) != len(y)]:
             raise InputError(
-                f"a batch has {len(y)} labels, but x of shape {wrong[0]}: give as many"
+                f"a batch has {len(y)} labels, but x of shape {wrong[0]}: give one for each example"
             )
         return x, y
 
@@ -51,7 +51,7 @@ class ItemForm:
             name = self._label_in(item)
             return {key: part for key, part in item.items() if key != name}, item[name]
         if self.label is not None:
-            raise InputError(f"it has no names, so that none is {self.label!r}: leave out label=")
+            raise InputError(f"it has no names, so none is {self.label!r}: leave out label=")
         if isinstance(item, tuple | list) and (len(item) == 2 or (self.tasks and len(item) > 2)):
             return item[0], item[1]
         many = f" of {len(item)}" if isinstance(item, tuple | list) else ""
@@ -69,9 +69,9 @@ class ItemForm:
         if len(found) != 1:
             names = ", ".join(map(str, item))
             raise InputError(
-                f"which of {names} is the label is not clear: name it with label="
+                f"cannot tell which of {names} is the label: name it with label="
                 if names
-                else "a mapping of nothing: give x and a label"
+                else "an empty mapping: give x and a label"
             )
         return found[0]
 
@@ -100,8 +100,8 @@ def same_form(x: Value, first: Value) -> Value:
             for each in (first, x)
         )
         raise InputError(
-            f"x is {other}, and {one} in those before: pad or crop all examples to one shape, and "
-            f"give them one type"
+            f"x is {other}, but {one} in earlier examples: pad or crop all examples to one shape "
+            f"and one type"
         )
     return x
 
@@ -140,8 +140,8 @@ def _tensor(part: Any) -> Tensor:
     """Return a tensor or an array as a dense tensor without a gradient, as it is otherwise."""
     if not _is_array(part):
         raise InputError(
-            f"x is of type {type(part).__name__}, or has it within, expected tensors: give the "
-            f"data a transform that makes them, as ToTensor of torchvision does"
+            f"x is or contains a value of type {type(part).__name__}, expected tensors: "
+            f"give the data a transform that makes them, as ToTensor of torchvision does"
         )
     if not isinstance(part, Tensor):
         # A copy: the array may be read-only, or its bytes in an order that torch does not know.

@@ -89,9 +89,9 @@ class Objective:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Minimum:
-    """The end of the search: parameters (K, D + 1) float64, and how it ended.
+    """The result of the search: parameters (K, D + 1), float64, and whether it converged.
 
-    left: an estimate of the remaining gain, a share of the objective.
+    left: an estimate of the remaining decrease, as a fraction of the objective.
     """
 
     parameters: Tensor

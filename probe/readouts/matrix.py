@@ -28,7 +28,7 @@ class FeatureMatrix:
 
     @property
     def pooled(self) -> bool:
-        """Whether a row holds less than the whole value of an example."""
+        """Whether the rows are pooled, not the full feature."""
         return not self.how.startswith("flattened")
 
     def __len__(self) -> int:

@@ -101,7 +101,7 @@ class Knn:
         """Find the neighbours, and predict."""
         if self.k > len(x):
             raise InputError(
-                f"the readout 'knn' asks for {self.k} neighbours and there are {len(x)} "
+                f"the readout 'knn' asks for {self.k} neighbours, but there are {len(x)} "
                 f"training examples: lower k"
             )
         standard = Standardization.of(x)

@@ -38,5 +38,5 @@ class Standardization:
         return cls(mean=mean, scale=scale.masked_fill(constant, 1.0))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Return x (M, D), standardised, in memory of its own."""
+        """Return x (M, D), standardised, in new memory."""
         return x.sub(self.mean).div_(self.scale)

@@ -48,7 +48,7 @@ class Checkpoints:
         missing = [str(seed) for seed in sorted(seeds - self.offline.keys())]
         if self.offline and missing:
             raise InputError(
-                f"there is no offline network of seed {few(missing)}, as there is of seed "
+                f"there is no offline network of seed {few(missing)}, but there is one of seed "
                 f"{few([str(seed) for seed in self.offline])}: add one for each seed of the "
                 f"checkpoints"
             )
@@ -95,7 +95,7 @@ class _Pattern:
         self._text = str(pattern)
         self._path = Path(self._text).expanduser()
         if not self._path.name:
-            raise InputError(f"{self._text!r} is no pattern of file names: name the files")
+            raise InputError(f"{self._text!r} is not a pattern of file names: name the files")
         self._regex, self._names = self._parsed()
         used = set(self._names)
         for name in sorted(used - set(known)):
@@ -155,7 +155,7 @@ class _Pattern:
                 text = ""
         except ValueError:
             raise InputError(
-                f"{self._text!r} is no pattern of file names: write fields as {{seed}} and "
+                f"{self._text!r} is not a pattern of file names: write fields as {{seed}} and "
                 f"{{task}}, with some text between two of them"
             ) from None
         return regex + re.escape(text), names

@@ -44,17 +44,17 @@ class Recorder:
 
     - folder: of the recording; several runs, of other learners, orders and seeds, may share it,
       also at the same time, from several processes;
-    - model: the network that is trained, or its wrapper, without which it is kept; it is left as it
-      was, bit for bit, and so are its mode, its gradients and all global generators;
+    - model: the network that is trained, or its wrapper; its weights, mode and gradients and
+      all global generators are left unchanged, bit for bit;
     - test: examples of all tasks, or a pair (x, y) or a Dataset of them, labels 0..K-1;
     - tasks: the classes of each of T tasks in executed order, each class in exactly one;
-    - seed, order, learner: which run this is; order: what the order of its tasks is called;
-    - train: the examples of all tasks, which are kept beside the recording, with `test`, to
-      retrain with; None = nothing is;
-    - call, output: how the model is given a batch and where its logits are, as in
-      `partial_retrain`; batch_size: of the evaluation, None = what is fast on the device.
+    - seed, order, learner: identify the run; order: the name of its task order;
+    - train: the examples of all tasks, which are saved in the folder, with `test`, for the
+      retraining; None = neither is;
+    - call, output: the way to call the model and to find its logits, as in `probe.Model`;
+      batch_size: of the evaluation, None = a size that is fast on the device.
 
-    A run that is recorded again, after a restart, continues: a row replaces its earlier self, and
+    A run that is recorded again, after a restart, continues: a row replaces the earlier one, and
     where its network differs, later rows are dropped. Raises InputError before any training for
     data, tasks and names that do not fit each other, the model, or the folder, and NotWritten.
 
@@ -137,7 +137,7 @@ class Recorder:
         return dict(self._record.rows)
 
     def after_task(self, learned: int) -> None:
-        """Keep the network as it is now, then test it; learned: number of tasks, 0..T.
+        """Save the network as it is now, then test it; learned: number of tasks, 0..T.
 
         Raises InputError for another number, and for a model that fails on the test data, whose
         weights are kept all the same; NotWritten if the disk is full.
@@ -155,7 +155,7 @@ class Recorder:
         self._keep({**self._record.rows, row: self._tested(self._test, row)})
 
     def offline(self, model: nn.Module) -> None:
-        """Keep a network that was trained on all tasks at once, the ceiling of this seed's runs."""
+        """Save a network that was trained on all tasks at once, the ceiling of this seed's runs."""
         path = offline_file(self.folder, self.run.seed)
         check_model(model)
         make_folder(path.parent)
@@ -168,7 +168,7 @@ class Recorder:
         self._record = record
 
     def _tested(self, test: Examples[Any], row: int) -> Counts:
-        """Test the model, which is left as it was."""
+        """Test the model, leaving it unchanged."""
         model, known = self.model, sum(map(len, self.tasks))
         device = next((p.device for p in model.parameters()), test.y.device)
         # It may draw at random, in eval mode too.
@@ -180,7 +180,7 @@ class Recorder:
         return Counts.of(test.y.cpu(), predicted.cpu(), known)
 
     def _resume(self) -> None:
-        """Take up the rows that an earlier process has recorded of this run."""
+        """Resume from the rows that an earlier process has recorded of this run."""
         found = read_run(run_folder(self.folder, self.run))
         if found is None:
             return

@@ -50,7 +50,7 @@ def read_recording(folder: str | Path) -> Recording:
     """
     root = Path(folder)
     if not (root / "runs").is_dir():
-        what = "has no recording in it" if root.is_dir() else "is no folder"
+        what = "has no recording in it" if root.is_dir() else "is not a folder"
         raise InputError(f"{root} {what}: give one that probe.Recorder has filled")
     records = sorted((each for each in read_runs(root) if each.rows), key=lambda r: place(r.run))
     if not records:

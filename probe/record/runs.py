@@ -66,7 +66,7 @@ class RunRecord:
         return AccuracyMatrix(values)
 
     def write(self, root: Path) -> None:
-        """Keep it, whole or not at all; raises NotWritten."""
+        """Write it atomically; raises NotWritten."""
         content = {
             "version": _VERSION,
             **self.run._asdict(),
@@ -95,7 +95,7 @@ def read_run(folder: Path) -> RunRecord | None:
         ) from None
     if folder.parts[-3:] != Path(str(found.run)).parts:
         raise InputError(
-            f"{path} is of the run {found.run}: folders are not to be renamed, so put it back"
+            f"{path} is of the run {found.run}: folders must not be renamed, so put it back"
         )
     return found
 

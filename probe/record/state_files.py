@@ -42,7 +42,7 @@ def load_state(path: Path) -> dict[str, Tensor]:
 
 
 def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
-    """Give a model, in place, all tensors of a state, which must be its own by name and shape.
+    """Load a state into a model in place; its tensors must match by name and shape.
 
     Prefixes of wrappers before all names are ignored. name: of the state in messages.
     Raises InputError, before anything is changed, if they do not fit.
@@ -75,7 +75,7 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
         # A model may have a way of its own to load.
         raise InputError(
             f"{name} does not fit the model, which raised {described(error)}: give the network "
-            f"that these weights are of"
+            f"that these weights belong to"
         ) from error
 
 
@@ -107,7 +107,7 @@ def write_tensors(content: object, path: Path) -> None:
 
 
 def keep_tensors(content: object, path: Path) -> None:
-    """Write tensors to a file that is there whole or not at all; raises NotWritten."""
+    """Write tensors to a file atomically; raises NotWritten."""
     with replacing(path) as partial:
         write_tensors(content, partial)
 
@@ -147,7 +147,7 @@ def read_content(path: Path) -> object:
                 f"{path} holds an object of {refused[1]}, not tensors alone, and loading it could "
                 f"run code: {_REMEDY}"
             ) from None
-        raise InputError(f"{path} is damaged, or no file of torch: {_REMEDY}") from None
+        raise InputError(f"{path} is damaged, or not a file of torch: {_REMEDY}") from None
 
 
 def _read_safe(path: Path) -> object:
@@ -198,7 +198,7 @@ def _strange(tensor: Tensor) -> bool:
 
 
 def _bare(names: Iterable[str]) -> dict[str, str]:
-    """Return names by what is left of them without the prefixes that all have.
+    """Return names by their remainder without the prefixes that all share.
 
     >>> _bare(["module.model.a", "module.model.b"])
     {'a': 'module.model.a', 'b': 'module.model.b'}
@@ -213,6 +213,6 @@ def _bare(names: Iterable[str]) -> dict[str, str]:
 
 
 def few(names: Sequence[str]) -> str:
-    """Return names with commas between them, the first three of many."""
+    """Join names with commas, of many only the first three."""
     more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
     return ", ".join(names[:_FEW]) + more

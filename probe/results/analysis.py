@@ -79,7 +79,7 @@ class Analysis(Held):
         return list(self._table("rows"))
 
     def layers(self) -> list[LayerRow]:
-        """Return what each layer retained, forgot and never learned, by readout and feature.
+        """Return the quantities of each layer (retained, forgotten, ...), by readout and feature.
 
         For all tasks and for each task position, see `probe.analysis.layers.quantities`.
         """
@@ -95,7 +95,7 @@ class Analysis(Held):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Notes that a reader of the numbers must know."""
+        """Warnings on the meaning of the numbers."""
         return tuple(note_sentences(self._table("notes")))
 
     @property
@@ -149,7 +149,7 @@ class Analysis(Held):
         return self._evaluated.labels
 
     def right(self, step: Step, feature: str, readout: str) -> NDArray[np.bool_]:
-        """Return whether each test example is classified right, (S, N).
+        """Return whether each test example is classified correctly, (S, N).
 
         Raises InputError as `matrix` does and if it holds tables alone, and KeyError for a step
         that was not measured.
@@ -157,7 +157,7 @@ class Analysis(Held):
         return self._evaluated.right(step, feature, readout)
 
     def latex(self, readout: str | None = None, learner: str | None = None) -> str:
-        r"""Return a LaTeX table of what each layer retains, in %, with 95 % intervals.
+        r"""Return a LaTeX table of the share that each layer retains, in %, with 95 % intervals.
 
         It needs `\usepackage{booktabs}`. readout: the first by default; learner: all by default.
         Raises InputError for an unknown readout or learner.
@@ -232,7 +232,7 @@ class Analysis(Held):
     def _evaluated(self) -> Evaluations:
         if self.measured is None:
             raise InputError(
-                "this analysis holds tables alone, no evaluations: analyze networks in memory for "
+                "this analysis holds only tables, no evaluations: analyze networks in memory for "
                 "counts and for which examples were right"
             )
         return self.measured

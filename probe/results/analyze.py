@@ -66,14 +66,14 @@ def analyze(
 
     Downstream of each feature of each network, each readout is trained on `train` and tested on
     `test`: A[l, t, j], an accuracy matrix for every layer. Retraining is measured before any task
-    and after all of them, which takes minutes where all rows would take T times as long; the other
+    and after all of them, as all rows would take T times as long; the other
     readouts are measured after every task that has a network. Choose other steps by `Measure`. No
     network is changed.
 
     - models: by tasks learned, from 0 to T, the last of which is needed; of one architecture. Or
       files: a path for each, or a pattern as `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`
-      of several runs, or the folder of a `probe.Recorder`. `Model(models, ...)` says how they are
-      called and made anew, which files need (`Model(pattern, fresh=build)`);
+      of several runs, or the folder of a `probe.Recorder`. `Model(models, ...)` says how to
+      call them and make a new one, which files need (`Model(pattern, fresh=build)`);
     - train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each of T
       tasks in base order, each class in exactly one; a recorder's folder has them;
     - features: dotted module names; `auto` = those of `@probe.network`, or a good set. The output
@@ -88,7 +88,7 @@ def analyze(
       prediction of the network itself;
     - recipe: of the retraining and the offline training;
     - out: a run directory for tables and figures, as `probe model` writes it; the same call resumes
-      where it was stopped. The rows are the same with and without it, to the bit.
+      an interrupted run. The rows are the same with and without it, to the bit.
 
     Several seeds give intervals: over runs or, for the networks of one training, over retrainings
     and test examples alone. Raises InputError before any training for everything that
@@ -214,7 +214,7 @@ def _completed(
     test: Examples[Any] | None,
     tasks: Sequence[Sequence[int]] | None,
 ) -> tuple[Model, Recording | None, Examples[Any], Examples[Any], Sequence[Sequence[int]]]:
-    """Return what was given, with what a recorder has kept where nothing else was."""
+    """Return the arguments, completed by those that a recorder has saved."""
     recording = None
     if isinstance(model.of, str | Path) and Path(model.of).is_dir():
         recording = read_recording(model.of)
@@ -234,7 +234,7 @@ def _as_recorded(model: Model, recording: Recording) -> Model:
     """Return the model as a recording says that it is called."""
     if recording.called and model.call is None:
         raise InputError(
-            "the recorder gave the network its batches by a function: give that function again, as "
+            "the recorded network was called by a function: give that function again, as "
             "Model(rec, call=...)"
         )
     orders = {name: [task + 1 for task in own] for name, own in recording.orders.items()}

@@ -48,7 +48,7 @@ class Evaluation:
 
 
 def of_one_training(plan: Plan) -> bool:
-    """Whether all networks are those of one training; its seeds are then retrainings of them."""
+    """Return whether all networks are of one training; seeds are then retrainings."""
     learners = [own for own in plan.learners.values() if own.kind not in CONTROLS]
     trained = [own.given.values() for own in plan.learners.values()]
     alike = all(own == next(iter(each)) for each in trained for own in each)
@@ -109,7 +109,7 @@ class Evaluations:
         }
 
     def right(self, step: Step, feature: str, readout: str) -> NDArray[np.bool_]:
-        """Return whether each test example is classified right, (S, N).
+        """Return whether each test example is classified correctly, (S, N).
 
         Raises InputError for a feature or readout that was not measured, and KeyError for such a
         step.

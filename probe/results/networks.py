@@ -36,8 +36,8 @@ def networks_of(
         return _models(given, untrained, ceiling, tasks, seeds)
     if seeds != 1:
         raise InputError(
-            f"of files each run is retrained once, from its own seed; got seeds={seeds}: give the "
-            f"networks of several seeds"
+            f"from files each run is retrained once, from its own seed; got seeds={seeds}: give "
+            f"the networks of several seeds"
         )
     if model.build is None:
         raise InputError(
@@ -109,8 +109,8 @@ def _models(given: object, untrained: Any, offline: Any, tasks: int, seeds: int)
         rows[index(key)] = model
     if tasks not in rows:
         raise InputError(
-            f"models has no row {tasks}, the model after all {tasks} tasks, which is the one that "
-            f"is measured: add it"
+            f"models has no row {tasks}, the model after all {tasks} tasks, which is the one to be "
+            f"measured: add it"
         )
     if untrained is not None and 0 in rows:
         raise InputError("got untrained and row 0 of models, which are the same: give one of them")

@@ -145,7 +145,7 @@ def _matrix(rows: Mapping[int, NDArray[np.float64]], tasks: int) -> AccuracyMatr
 
 
 def own_head(job: Job) -> Head:
-    """Return single-head, but multi-head for a learner that must be told the task.
+    """Return `single`, or `multi` for a learner that must be told the task.
 
     It is the head of the output among the features, and of the comparison with offline training.
     """
@@ -153,7 +153,7 @@ def own_head(job: Job) -> Head:
 
 
 def result_of(plan: Plan, job: Job, parts: Mapping[str, Measurement]) -> Result:
-    """Return the result of the finished measurements of a job.
+    """Return a job's result from its finished measurements.
 
     parts: measurements by name, see `probe.by_layer.jobs.parts_of`. Raises InputError for counts of
     other tasks.

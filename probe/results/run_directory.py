@@ -146,15 +146,15 @@ def made_of(states: Sequence[JobState]) -> str:
 
 
 def older_tables(root: Path, states: Sequence[JobState]) -> str:
-    """Return a sentence if the tables were not made of the present results, else "".
+    """Return a sentence if the tables do not show the present results, else "".
 
-    They are outdated while a run with other settings, code or data is under way.
+    They are outdated during a run with other settings, code or data.
     """
     if _tables_of(root) == made_of(states):
         return ""
     return (
-        "these tables were not made of the present results, but of earlier ones, perhaps of other "
-        "settings, data or code: let `probe run` end, which writes them again"
+        "these tables are outdated: they show earlier results, perhaps of other settings, data or "
+        "code; `probe run` writes them again when it ends"
     )
 
 
@@ -170,12 +170,12 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
         yield (
             f"the results of {_jobs(len(changed))} of {len(states)} were made by other code than "
             f"today's ({changed[0]}{', ...' if changed[1:] else ''}): `probe run` with --recompute "
-            f"changed does them again"
+            f"changed repeats them"
         )
     aside = [state for state in states if state.others]
     if aside:
         told = "; ".join(dict.fromkeys(each for state in aside for each in state.others))
-        yield f"other results of {_jobs(len(aside))} are kept aside and not shown: {told}"
+        yield f"other results of {_jobs(len(aside))} are kept but not shown: {told}"
     yield from quarantine_notes(root)
 
 

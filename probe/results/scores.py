@@ -236,7 +236,7 @@ def _of_costs(result: Result) -> Iterator[tuple[_Name, float]]:
 
 
 def _cl(own: Mapping[_Name, SeedMean], report: ReportSpec) -> Iterator[tuple[_Name, SeedMean]]:
-    """Yield CLscore and CLstability of a learner, under each head; own: its other metrics."""
+    """Yield a learner's CLscore and CLstability for each head, from its other metrics, `own`."""
     for head in report.heads:
         # Costs have no head: they are the same under each.
         criteria = {

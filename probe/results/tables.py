@@ -65,7 +65,7 @@ def read_results(plan: Plan, root: Path) -> Iterator[Result]:
             yield finished(plan, job, store)
         except InputError as error:
             raise InputError(
-                f"{store.folder} holds results that cannot be ({error}): remove it, and run the "
+                f"{store.folder} holds invalid results ({error}): remove it, and run the "
                 f"same command again"
             ) from None
 

@@ -58,7 +58,7 @@ class Saved:
 
 
 def write_folder(folder: Path, saved: Saved) -> None:
-    """Write a result into a folder, which is there as a whole or not at all.
+    """Write a result into a folder, atomically.
 
     An empty folder and an earlier result are replaced. Raises InputError for a folder that holds
     anything else, and NotWritten if it cannot be written.
@@ -77,7 +77,7 @@ def write_folder(folder: Path, saved: Saved) -> None:
 
 
 def read_folder(folder: Path) -> Saved:
-    """Return what `write_folder` wrote.
+    """Return the contents that `write_folder` wrote.
 
     Raises InputError for a folder without a result, and for one in which a file is missing or is
     not as it was written.

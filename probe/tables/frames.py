@@ -56,7 +56,7 @@ def rows_of_frame(frame: pd.DataFrame, kind: type[AnyRow] = Row) -> list[AnyRow]
 
 
 def _text(cell: Any, dtype: str) -> str:
-    """Return a cell as a file has it; dtype: of its column.
+    """Return a cell as it is written to a file; dtype: of its column.
 
     >>> [_text(cell, "Int64") for cell in (2.0, 0.0, True, None, float("nan"), "a")]
     ['2', '0', 'True', '', '', 'a']

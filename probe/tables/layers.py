@@ -1,4 +1,4 @@
-"""The rows of layers.csv and starts.csv: what each layer kept, and where forgetting starts."""
+"""The rows of layers.csv and starts.csv: shares retained, and the layer where forgetting starts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from probe.analysis.starting import starting_feature
 from probe.tables.rows import LayerRow, StartRow
 
 MARGIN = 0.01
-"""Accuracy that a layer may lack against the ceiling before its forgetting counts, a fraction."""
+"""Margin below the ceiling, a fraction of accuracy, beyond which a layer counts as forgetting."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -55,13 +55,13 @@ class Row:
     """One measurement of one run; cells that do not apply are None or empty. Fractions in [0, 1].
 
     Measures: `accuracy` (a cell of R: step, head, place, task; with a feature and readout a cell of
-    that feature's own matrix A), `pra` (feature, depth, readout, step: of all tasks), `f1`
+    that feature's matrix A), `pra` (feature, depth, readout, step: of all tasks), `f1`
     (feature, depth, readout, step, place, task). `step` = tasks learned so far, empty only in
     tables of earlier versions, which had the last step alone; `head` = the outputs that compete:
-    `single` (all classes seen so far), `multi` (those of the task), `all`; `place` = place of the
-    task in the executed order, from 1; `depth` of a feature from 1 to L; `readout` = what was
-    trained behind the feature, as `retrain` and `linear`; empty at the output. The learners
-    `offline` and `untrained` have no order: behind their features are ceiling and floor.
+    `single` (all classes seen so far), `multi` (those of the task), `all`; `place` = position
+    of the task in the executed order, from 1; `depth` of a feature from 1 to L; `readout` = trained
+    downstream of the feature, as `retrain` and `linear`; empty at the output. The learners
+    `offline` and `untrained` have no order: their features give ceiling and floor.
     """
 
     scenario: str
@@ -141,9 +141,9 @@ class LayerRow:
 class StartRow:
     """The layer at which a learner's forgetting starts, for one readout.
 
-    feature: the first by depth that lacks more than `margin` against the ceiling, with its
+    feature: the first by depth that falls below the ceiling by more than `margin`, by its
     simultaneous 95 % interval; earliest: the first that may; both empty for none. value, low, high:
-    what the starting feature lacks, NaN without one.
+    accuracy missing at the starting feature, NaN without one.
     """
 
     learner: str
@@ -232,8 +232,8 @@ class CostRow(_OfStep):
 class TimeRow(_OfStep):
     """The time to learn a task in one run.
 
-    step: the task's position in the executed order, from 1; seconds: of the processor on a CPU,
-    where one thread works; of the clock elsewhere.
+    step: the task's position in the executed order, from 1; seconds: processor time on a CPU,
+    where one thread trains; wall time elsewhere.
     """
 
     seconds: Positive
@@ -243,8 +243,8 @@ class TimeRow(_OfStep):
 class NoteRow:
     """A note on the measurements of one run, a sentence.
 
-    It is behind a feature, with a readout, or, with both empty, of the learner itself; after `step`
-    tasks, None in tables of earlier versions.
+    It concerns a readout of a feature or, with both empty, the learner itself; after `step` tasks,
+    None in tables of earlier versions.
     """
 
     learner: str

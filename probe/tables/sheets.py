@@ -7,7 +7,7 @@ from html import escape
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """One table; lines: of as many cells as columns; after: sentences.
+    """One table; lines: one cell for each column; after: sentences below it.
 
     of: whose it is, empty for nobody's in particular; title: what it shows, both a line above it.
     """

@@ -156,7 +156,7 @@ def _grouped(table: pd.DataFrame, by: Sequence[str]) -> Any:
 
 
 def _check(table: pd.DataFrame, column: str, least: int) -> None:
-    """Raise InputError for rows that lack a whole number which their measure needs."""
+    """Raise InputError for rows without a whole number that their measure needs."""
     for row in table[~(table[column] >= least).fillna(False)].to_dict("records"):
         value: Any = None if pd.isna(row[column]) else row[column]
         raise InputError(

@@ -99,7 +99,7 @@ def needed(kind: type) -> list[str]:
 
 
 def _columns(path: Path, kind: type, header: Sequence[str]) -> Sequence[str]:
-    """Return the columns of a table, once they have been checked."""
+    """Check the columns of a table and return them."""
     columns = [each.name for each in fields(kind)]
     if list(header) != columns[: len(header)] or not set(needed(kind)) <= set(header):
         raise InputError(f"{path}: expected the columns {','.join(columns)}")

@@ -1,4 +1,4 @@
-"""Running statistics of batch norm, estimated anew from given inputs."""
+"""Running statistics of batch norm, reestimated from given inputs."""
 
 from collections.abc import Callable
 from contextlib import ExitStack

@@ -44,8 +44,8 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
     if chosen is None:
         if shape[1] != classes:
             raise InputError(
-                f"the model has {shape[1]} outputs and the tasks have {classes} classes: say with "
-                f"classes= which outputs stand for these"
+                f"the model has {shape[1]} outputs and the tasks have {classes} classes: list "
+                f"the outputs of these classes in classes="
             )
         return None
     try:

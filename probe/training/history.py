@@ -41,7 +41,7 @@ class History:
 
 
 class Watched(Objective):
-    """Plain cross-entropy, with a record of how the training goes.
+    """Plain cross-entropy, with a record of the course of training.
 
     kept: after which epochs, from 1, the model's parameters and buffers are copied into `states`,
     by epoch and name; `probe.modules.restore` gives them back.

@@ -107,7 +107,7 @@ def _gains(model: nn.Module) -> bool:
 
 
 def _trains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: Value) -> bool:
-    """Return whether a step in training mode goes through, and draws nothing.
+    """Return whether a step in training mode succeeds without random draws.
 
     Random masks are drawn in the order of the memory: of another layout they would be others.
     """

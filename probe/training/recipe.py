@@ -33,16 +33,16 @@ class Recipe:
     bit for bit; on a GPU, kernels that add in no fixed order may change the last bits.
 
     - weight_decay: torch's, 0 or more; `adamw` shrinks the weights by it, apart from the gradient,
-      and the others add it to the gradient. It is 0 unless given, for `adamw` too, where torch
-      alone would take 0.01;
+      and the others add it to the gradient. The default is 0, also for `adamw`, for which torch's
+      default is 0.01;
     - momentum: 0 or more and below 1, of `sgd` alone;
     - schedule: `cosine` lowers the learning rate to 0 along half a wave over the whole training;
     - warmup: the share of a training's steps, 0 or more and below 1, in which the rate first rises
       in a straight line; a share, as one recipe serves trainings of many lengths;
-    - clip_norm: the largest norm of all gradients together, as they are before the optimizer's
-      step, a penalty's included; None = any.
+    - clip_norm: the largest norm of all gradients together, with those of penalties, before the
+      optimizer's step; None = no clipping.
 
-    Raises InputError for a value that cannot be, such as `epochs=0`, and for momentum without
+    Raises InputError for an invalid value, such as `epochs=0`, and for momentum without
     `sgd`.
     """
 

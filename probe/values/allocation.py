@@ -48,7 +48,7 @@ class CacheSettings:
 
     def __post_init__(self) -> None:
         if self.room and self.scratch is None:
-            raise InputError("the cache has room on a disk but no scratch folder: name one")
+            raise InputError("the cache may use a disk but has no scratch folder: name one")
 
     def settled(self, device: torch.device, processes: int = 1) -> CacheSettings:
         """Return one process's share, with every None replaced by half of the free bytes.

@@ -57,9 +57,9 @@ class ValueCache:
         return allocate(each, work, self._settings)
 
     def rows(self, cuts: Sequence[Cut], plan: Sequence[Allocation], x: Value) -> dict[str, Rows]:
-        """Return every cut's values for all inputs x (N, ...), by feature, living as planned.
+        """Return every cut's values for all inputs x (N, ...), by feature, stored as planned.
 
-        All that is kept is computed in one pass over the inputs.
+        All stored values are computed in one pass over the inputs.
         """
         if self._pixelwise is None and cuts:
             trace = cuts[0].feature.trace
@@ -156,12 +156,12 @@ class CachedRows:
 
 
 class RecomputedRows:
-    """Values computed again from the inputs whenever they are asked for, bit for bit the same.
+    """Values recomputed from the inputs on every request, bit for bit the same.
 
-    The last bits of a product or a convolution depend on the batch's size, which is therefore
-    always the one with which caches are filled. Some depend on the slot in the batch as well. If
-    the prefix shows this, every example is computed at its slot in the filling pass, which takes
-    several rounds.
+    The last bits of a matrix product or a convolution depend on the batch size, which is therefore
+    always the one used to fill caches. With some kernels they also depend on the slot in the batch.
+    If this is observed for the prefix, every example is computed at the slot that it has when a
+    cache is filled, which takes several passes.
     """
 
     def __init__(

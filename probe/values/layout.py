@@ -49,7 +49,7 @@ class ValueLayout:
 
     @property
     def size(self) -> int:
-        """Bytes to keep per example; the input itself takes none."""
+        """Bytes stored per example; the input itself takes none."""
         return sum(part.width * part.stored.itemsize for part in self.parts if part.given is None)
 
     def write(

@@ -1,4 +1,4 @@
-"""The commands of `probe` with their flags; the work of each is in a module of its own.
+"""The commands of `probe` with their flags; each is carried out by a separate module.
 
 The signature of a function is its command line, and its docstring is its `--help`. Heavy modules
 are imported inside the commands, so that `probe --help` answers at once.

@@ -33,9 +33,9 @@ def show_written(file: Path, options: InitOptions) -> None:
     """
     own = options.own
     if file.suffix != ".toml":
-        raise InputError(f"a study's file ends in .toml, got {file}: call it {file.name}.toml")
+        raise InputError(f"a study file ends in .toml, got {file}: call it {file.name}.toml")
     if own and (options.data or options.network):
-        raise InputError("--own brings a network and data of its own: leave out --data, --network")
+        raise InputError("--own writes its own network and data: leave out --data, --network")
     chosen = options.data or "digits"
     given = None if own else _known(chosen)
     suits = _ROWS if given is not None and given.train.x.ndim < 4 else _IMAGES

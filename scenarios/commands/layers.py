@@ -136,7 +136,7 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
     named = [name for name, *_ in given if name]
     if named and len(set(named)) < len(given):
         raise InputError(
-            f"--input expects a name of its own for each input, or no names, got {', '.join(texts)}"
+            f"--input expects a different name for each input, or no names, got {', '.join(texts)}"
         )
     if sum(prod(sizes) for _, sizes, _ in given) > _LARGEST:
         raise InputError(

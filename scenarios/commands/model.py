@@ -124,11 +124,11 @@ def _own_code(factory: str, recording: Recording | None, options: ModelOptions) 
     if data is None:
         raise InputError(
             "there are no data: give --data MODULE:LOAD, a function that returns (train, test), "
-            "or let the recorder keep them by train="
+            "or record them, by Recorder(train=...)"
         )
     if recording and recording.called and options.call is None:
         raise InputError(
-            "the recorder gave the network its batches by a function: name it again, as --call m:f"
+            "the recorded network was called by a function: name it again, as --call m:f"
         )
     return OwnCode(
         loads=options.load or (),

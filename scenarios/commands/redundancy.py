@@ -36,9 +36,7 @@ def show_redundancy(names: Sequence[str], options: RedundancyOptions) -> None:
     # One table would replace the other.
     known = [data.name for data in data_sets]
     if len(set(known)) < len(known):
-        raise InputError(
-            f"two of the data sets are called alike ({', '.join(known)}): name each once"
-        )
+        raise InputError(f"two data sets have the same name ({', '.join(known)}): name each once")
     found = [measure(data, options.bins) for data in data_sets]
     make_folder(out)
     tables = [write_redundancy(out, one) for one in found]

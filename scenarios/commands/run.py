@@ -221,6 +221,6 @@ def _write_results(console: Console, work: Work) -> list[JobState]:
 def _alone_in(console: Console, root: Path) -> Iterator[None]:
     """Hold the lock of the run directory within the block; print a note if it has to wait."""
     if is_locked(root):
-        show_line(console, f"{root}: waiting for another process, which writes its tables")
+        show_line(console, f"{root}: waiting for another process to write the tables")
     with lock(root, wait=True):
         yield

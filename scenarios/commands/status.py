@@ -104,7 +104,7 @@ def _show(status: Mapping[str, Any]) -> None:
             f"computes it again"
             for each in status["corrupt"]
         ),
-        *(f"{job} is being done by another process" for job in status["running"]),
+        *(f"{job} is running in another process" for job in status["running"]),
         *(f"{each['job']} failed: {each['reason']}" for each in status["failed"]),
         *status["remarks"],
     ):

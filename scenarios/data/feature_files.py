@@ -107,7 +107,7 @@ def _features(arrays: Mapping[str, Array], path: Path) -> tuple[Examples, Exampl
     _check_classes(test, count, f"y_test of {path}")
     if count < 2:
         raise InputError(
-            f"{path} has a single class, of which nothing can be told apart: give two or more"
+            f"{path} has a single class, so there is nothing to tell apart: give two or more"
         )
     return train, test, count
 

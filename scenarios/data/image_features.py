@@ -157,7 +157,7 @@ def _images(root: Path, network: str) -> Any:
     except OSError as error:
         reason = error.strerror or str(error).partition(". ")[0].rstrip(".")
         raise InputError(
-            f"{root} is no folder of images by class ({reason}): give a folder that holds "
+            f"{root} is not a folder of images by class ({reason}): give a folder that holds "
             f"train/CLASS/* and test/CLASS/*"
         ) from None
 
@@ -189,7 +189,7 @@ def _check_classes(folder: Path, train: set[str], test: set[str]) -> None:
             )
     if len(train) < 2:
         raise InputError(
-            f"{folder} has a single class, {min(train)}, of which nothing can be told apart: give "
+            f"{folder} has a single class, {min(train)}, so there is nothing to tell apart: give "
             f"two or more"
         )
 

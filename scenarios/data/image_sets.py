@@ -92,7 +92,7 @@ def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, 
         raise InputError(f"{name} cannot be fetched into {folder} ({failure}): put {missing} there")
     if missing:
         raise InputError(
-            f"{name} is not whole in {folder}, which lacks {missing}: point --data at a folder in "
+            f"{name} is incomplete in {folder}, which lacks {missing}: point --data at a folder in "
             f"torchvision's layout, or add --download"
         )
     return {half: _half(name, found, folder, half) for half in _HALVES}
@@ -111,8 +111,8 @@ def _half(name: str, found: ImageSet, folder: Path, half: str) -> Examples:
             raise ValueError(f"labels up to {labels.max()}, expected 0 to {found.classes - 1}")
     except _BROKEN as error:
         raise InputError(
-            f"{name} cannot be read from {folder} ({_reason(error)}): of "
-            f"{', '.join(found.files)} one is damaged; remove it and add --download"
+            f"{name} cannot be read from {folder} ({_reason(error)}): one "
+            f"of {', '.join(found.files)} is damaged; remove it and add --download"
         ) from None
     x = (images[:, None] if images.ndim == 3 else images) / np.float32(255)
     inputs = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))

@@ -40,11 +40,11 @@ def read_arrays(
         reason = error.strerror or error
         raise InputError(f"cannot read {path} ({reason}): check the path") from None
     except MemoryError:
-        raise InputError(f"{path} needs more memory than there is: write fewer examples") from None
+        raise InputError(f"{path} exceeds the available memory: write fewer examples") from None
     except Exception:
         # A damaged or hostile file makes numpy and zipfile raise almost anything.
         raise InputError(
-            f"{path} is no whole file of numpy's .npz format: write it again with numpy.savez"
+            f"{path} is not a complete .npz file: write it again with numpy.savez"
         ) from None
 
 
@@ -78,5 +78,5 @@ def _array(found: Any, name: str, path: Path) -> Array:
             f"names an array of strings"
         ) from None
     if not isinstance(array, np.ndarray):
-        raise InputError(f"{name} of {path} is no array: write it again with numpy.savez")
+        raise InputError(f"{name} of {path} is not an array: write it again with numpy.savez")
     return array

@@ -92,7 +92,7 @@ class Cluster:
 
 
 def _on_node(work: Work, job: Job, folder: Path) -> Ended:
-    """Do a job on a node; folder: from where the user's relative paths are named."""
+    """Run a job on a node; folder: the one to which the user's relative paths refer."""
     _end_with_node()
     with chdir(folder) if folder.is_dir() else nullcontext():
         return carried_out(work, job)

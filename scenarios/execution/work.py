@@ -75,7 +75,7 @@ class Work:
         return store.finished() & set(self.parts(job))
 
     def retraining_left(self, jobs: Iterable[Job]) -> bool:
-        """Return whether any of the jobs still lacks a partial retraining."""
+        """Return whether any of the jobs has a partial retraining left to do."""
         left = (part for job in jobs for part in set(self.parts(job)) - self.finished(job))
         return any(map(is_retraining, left))
 
@@ -95,7 +95,7 @@ class Work:
         return is_locked(self.folder(job))
 
     def folder(self, job: Job) -> Path:
-        """The folder of the job and of its lock."""
+        """Return the folder of the job, which also holds its lock."""
         return self.root / "jobs" / job.name
 
 
@@ -191,7 +191,7 @@ def _do(work: Work, job: Job) -> Iterator[str]:
 def _offline_network(work: Work, job: Job, source: Source) -> nn.Module:
     """Return the offline network of a job's seed, under the lock of the offline job.
 
-    It waits for a process that is doing that job; offline jobs wait for none.
+    If another process is running that job, wait for it; offline jobs never wait.
     """
     each = jobs_of(work.plan)
     offline = next(own for own in each if (own.kind, own.seed) == (OFFLINE, job.seed))

@@ -22,7 +22,7 @@ from scenarios.learners.exemplars import ExemplarSettings
 class Settings(BaseModel):
     """A learner's settings; `kind` names the learner in a study.
 
-    training: its changes to the study's recipe while it learns.
+    training: overrides of the study's recipe for this learner.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -49,13 +49,13 @@ class Learner(Objective):
     override each of them, or `train` if it does not learn by batches. All that it carries from task
     to task beside the model goes through `state` and `restore`; random numbers come from `stream`,
     which depends on the seed, the purpose and the number of tasks learned, so that a run continued
-    from a checkpoint equals one never stopped. The optimizer starts anew with each task.
+    from a checkpoint equals one never stopped. The optimizer is reset with each task.
 
     settings_class: checks the learner's table in a study. offline: learns all tasks at once.
     elementwise: multiply-adds per trained parameter and step of elementwise work, such as a
     penalty's gradient (matrix products are counted as they run). own_features: the features of the
     network that the learner brings, by depth, the last `output`; none: it learns the study's
-    network. task_aware: needs the task of what it classifies, so that it has the multi-head only.
+    network. task_aware: needs the task of each example, so that it has the multi-head only.
     """
 
     settings_class: ClassVar[type[Settings]] = Settings
@@ -151,7 +151,7 @@ class Learner(Objective):
         return self.carried()
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
-        """Take over what `state` returned after the tasks `past`, on the model's device.
+        """Restore the state that `state` returned after the tasks `past`, on the model's device.
 
         The caller restores the model itself.
         """

@@ -1,4 +1,4 @@
-"""All learners by name: a class below `Learner` in this folder, marked by `learner`.
+"""All learners by name: subclasses of `Learner` in this folder, marked by `learner`.
 
 The module of a learner is imported when its class is asked for. A user's are marked the same way,
 and known while their file is loaded (`scenarios.own_code`).
@@ -75,7 +75,7 @@ def learner(kind: str) -> Callable[[type[Learner]], type[Learner]]:
     def decorate(cls: type[Learner]) -> type[Learner]:
         if not (isinstance(cls, type) and issubclass(cls, Learner)):
             got = getattr(cls, "__name__", type(cls).__name__)
-            raise InputError(f"@learner({kind!r}) marks {got}: mark a class below Learner")
+            raise InputError(f"@learner({kind!r}) marks {got}: mark a subclass of Learner")
         other = cls.settings_class.model_fields["kind"].default
         if other not in ("", kind):
             raise InputError(

@@ -35,7 +35,7 @@ class ContinualSettings(base.Settings):
 
 
 class ClassMemorySettings(ContinualSettings):
-    """The settings of a learner that stores as many examples of each class.
+    """The settings of a learner that stores equally many examples of each class.
 
     memory_per_class: in place of `exemplars` (Murata 2020: 128 on MNIST and SVHN).
     """
@@ -120,7 +120,7 @@ class ContinualLearner(base.Learner):
         return bytes_of(state[name] for name in ("memory.x", "memory.y") if name in state)
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
-        """Take back what `carried` returned, nothing before the first task."""
+        """Restore the state that `carried` returned; before the first task there is none."""
 
     def state(self) -> dict[str, Tensor]:
         return {**self.carried(), **(self.exemplars.state() if self.exemplars else {})}

@@ -92,7 +92,7 @@ class Exemplars:
         return {"memory.x": kept.x, "memory.y": kept.y} if kept else {}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Take over what `state` returned."""
+        """Restore the state that `state` returned."""
         self._of_class = {}
         if "memory.x" in state:
             kept = Examples(state["memory.x"], state["memory.y"])

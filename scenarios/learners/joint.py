@@ -32,7 +32,7 @@ class Untrained(base.Learner):
 class FullRehearsalLearner(base.Learner):
     """A learner that stores the training data of every task learned, as `past`.
 
-    A checkpoint lacks them: the tasks bring them back.
+    Checkpoints do not contain them: they are restored from the tasks.
     """
 
     past: tuple[Examples, ...] = ()

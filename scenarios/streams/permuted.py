@@ -21,7 +21,7 @@ def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
     size = data.train.x[0].numel()
     if size < 2:
         raise InputError(
-            f"the inputs of {data.name} have {size} element, of which there is one order only: "
+            f"the inputs of {data.name} have {size} element, which has only one order: "
             f"permute data of 2 or more"
         )
     classes, tasks = tuple(range(data.classes)), []

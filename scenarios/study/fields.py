@@ -18,7 +18,7 @@ def _part_of_folder(name: str) -> str:
     # A job's folder is LEARNER.order-ORDER.seed-N: no name may contain the separators.
     if len(name) > LONGEST or not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*", name):
         raise InputError(
-            f"{shown(name)} is to be part of a folder's name: use up to {LONGEST} letters, digits, "
+            f"{shown(name)} becomes part of a folder's name: use up to {LONGEST} letters, digits, "
             f"_ and -, and a dot only before a digit"
         )
     return name

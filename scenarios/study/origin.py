@@ -38,7 +38,7 @@ class StudyOrigin:
         with self.own.opened(OURS):
             if sources_of(self.study) != self.sources:
                 raise InputError(
-                    "your own code has changed since this began: run the command again"
+                    "your code has changed since the run started: run the command again"
                 )
             yield
 
@@ -54,7 +54,7 @@ def _loaded(spec: ScenarioSpec, location: Location, device: str, data: str) -> S
     scenario = spec.scenario(location)
     if data_hash(scenario) != data:
         raise InputError(
-            f"the data of {spec.title} on {platform.node()} are not those that the study began "
-            f"with: copy the same files there, and run the same command again"
+            f"the data of {spec.title} on {platform.node()} differ from those with which the "
+            f"study began: copy the same files there, and run the same command again"
         )
     return scenario.to(torch.device(device))

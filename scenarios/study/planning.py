@@ -54,8 +54,8 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
     sources = sources_of(study)
     if sources != sources_of(study):
         raise InputError(
-            f"network {study.network.name} has other weights each time though all generators are "
-            f"seeded: draw them with torch, numpy or random, and do not seed them by the time"
+            f"network {study.network.name} has different weights each time although all generators "
+            f"are seeded: draw them with torch, numpy or random, and do not seed by the clock"
         )
     tasks = scenario.tasks
     return Plan(

@@ -81,7 +81,7 @@ def cache_plans(
 
 
 def few_of(scenario: Scenario) -> Scenario:
-    """Return the scenario with so few examples that a learner's view of it costs nothing."""
+    """Return the scenario with a few examples, from which a learner's view is cheap."""
     tasks = [
         replace(
             task,

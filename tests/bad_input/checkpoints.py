@@ -62,7 +62,7 @@ MISTAKES = {
         "{}/train/a/1.png cannot be read as an image (...replace or remove it",
         *("cut", "none", "pickle", "bomb"),
     ),
-    FEATURES.format("no-test"): "no-test/test is no folder of images by class...train/CLASS/*",
+    FEATURES.format("no-test"): "no-test/test is not a folder of images by class...train/CLASS/*",
     FEATURES.format("one-class"): "one-class has a single class, a",
     FEATURES.format("only-train"): "in only-train only train has the classes b",
     NETWORK.format("resnet", "a.npz"): "unknown network of torchvision 'resnet'...did you mean",

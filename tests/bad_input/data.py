@@ -37,7 +37,7 @@ FILES = {
     "svhn/test_32x32.mat": TRAP,
     "folder-fsdd/fsdd.npz/x": b"",
 }
-LACKS = "mnist is not whole in {}, which lacks...torchvision's layout"
+LACKS = "mnist is incomplete in {}, which lacks...torchvision's layout"
 WRONG = "{} cannot be read from {{}} (...remove it and add --download"
 FSDD = "redundancy spoken_digits --data {}"
 MISTAKES = {
@@ -47,7 +47,7 @@ MISTAKES = {
     **each("redundancy cifar10 --data {}", WRONG.format("cifar10"), *CIFAR),
     "redundancy svhn --data svhn": WRONG.format("svhn").format("svhn"),
     FSDD.format("speech-hostile"): " of speech-hostile/fsdd.npz holds Python objects",
-    FSDD.format("speech-cut"): "speech-cut/fsdd.npz is no whole file",
+    FSDD.format("speech-cut"): "speech-cut/fsdd.npz is not a complete .npz file",
     FSDD.format("speech-wild"): "speech-wild/fsdd.npz does not hold the Free",
     FSDD.format("folder-fsdd"): "spoken_digits needs folder-fsdd/fsdd.npz, which is not there",
 }

@@ -11,13 +11,13 @@ HOSTILE = npy_header("(4,)", "'|O'", TRAP)
 CODE = npy_header("(4, 4)", "__import__('os').open('sprung', 64)")
 
 CASES = {
-    " is no whole file...numpy.savez": {
+    " is not a complete .npz file...numpy.savez": {
         "pickle.npz": TRAP,
         "cut.npz": npz()[:-30],
         "code.npz": npz({"x_train": CODE}),
         "deflated.npz": npz({"x_train": npy_header("(2, 65000000)", data=bytes(2**20))}),
     },
-    " is no array...numpy.savez": {"pickle-member.npz": npz({"x_train": TRAP})},
+    " is not an array...numpy.savez": {"pickle-member.npz": npz({"x_train": TRAP})},
     " holds Python objects": {
         "hostile-x.npz": npz({"x_train": HOSTILE}),
         "hostile-names.npz": npz({"class_names": HOSTILE}),
@@ -26,7 +26,7 @@ CASES = {
         "lacking.npz": npz({"x_train": None}),
     },
     " holds a single array": {"npy.npz": npy(X)},
-    " needs more memory": {"bomb.npz": npz({"x_train": VAST})},
+    " exceeds the available memory": {"bomb.npz": npz({"x_train": VAST})},
     " has 3 labels for the 4 examples": {"lengths.npz": npz({"y_train": Y[:3]})},
     " x_train has shape (4,)": {"features.npz": npz({"x_test": X[:, :3]})},
     ", expected (N, ...row": {"flat.npz": npz({"x_train": np.ones(4)})},

@@ -98,7 +98,7 @@ ALONE: dict[str, tuple[dict[str, str | None], str]] = {
     ),
     "budget-warmup": (
         {"probing.budget": "[1, 2]", "retraining.warmup": "0.1"},
-        "budget: a budget of several multiples...warm-up",
+        "budget: several budgets...warm-up",
     ),
 }
 # Told of the data, and not of the file.

@@ -61,8 +61,11 @@ def words(x: Tensor) -> PartialRetraining:
 CASES: dict[str, Case] = {
     "numpy": (lambda: Examples(X.numpy(), Y), "x must be a tensor, or a tuple or mapping of t"),
     "None in a mapping": (lambda: Examples({"a": None}, Y), "got dict with NoneType in it: use"),
-    "a mapping by numbers": (lambda: Examples({0: X}, Y), "the names of the model's arguments"),
-    "uneven inputs": (lambda: Examples((X, X[:3]), Y), "x must have as many examples in each"),
+    "a mapping by numbers": (lambda: Examples({0: X}, Y), "names of the model's arguments"),
+    "uneven inputs": (
+        lambda: Examples((X, X[:3]), Y),
+        "x must have the same number of examples in each",
+    ),
     "uneven x and y": (lambda: Examples(X[:3], Y), "got x float32 (3, 4) and y int64 (24,)"),
     "labels of one number": (lambda: Examples(X, Y.float()), "vector (N,), got float32 (24,)"),
     "sparse": (lambda: Examples(X.to_sparse(), Y), "got a sparse or nested one"),

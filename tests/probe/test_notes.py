@@ -61,7 +61,7 @@ def test_a_model_that_draws_at_random_behind_the_feature() -> None:
         return m.c(m.b(functional.dropout(m.a(x).relu(), 0.1, training=True)).relu())
 
     [note] = retrained(made(noisy), "a").notes
-    assert note.startswith("a: the model downstream of it draws at random in eval mode too")
+    assert note.startswith("a: the model downstream of it is random in eval mode too")
     with pytest.raises(InputError, match="cannot cut at 'b': its value is drawn at random"):
         retrained(made(noisy), "b")
 
@@ -93,5 +93,5 @@ def test_a_model_that_is_run_whole_says_why() -> None:
         return m.c(m.b(h - h.mean(0)).relu())
 
     [note] = retrained(made(mixing), "b").notes
-    assert note.startswith("b: the whole model is run for it, which is slower and as exact: ")
+    assert note.startswith("b: the whole model is run for it, which is slower but equally exact: ")
     assert len(note.rpartition(": ")[2]) > 10

@@ -58,7 +58,7 @@ def test_results_of_other_tasks_are_named(out: Path, finished: Path) -> None:
     forged = {head: (Counts(np.eye(3, dtype=np.int64)),) for head in true.counts}
     store.write("step-2", replace(true, counts=forged))
     with pytest.raises(
-        InputError, match=f"{JOB}/[0-9a-f]{{16}} holds results that cannot be .*: remove it, and"
+        InputError, match=f"{JOB}/[0-9a-f]{{16}} holds invalid results .*: remove it, and"
     ):
         run(out)
     shutil.rmtree(out / "jobs" / JOB)

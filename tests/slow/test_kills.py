@@ -101,7 +101,7 @@ def test_every_row_of_a_recorder_is_of_the_network_beside_it(tmp_path: Path) -> 
         try:
             found = read_recording(folder)
         except InputError as error:
-            assert "has no network in it yet" in str(error) or "is no folder" in str(error)  # noqa: PT017
+            assert "has no network in it yet" in str(error) or "is not a folder" in str(error)  # noqa: PT017
             continue
         ((name, matrix),) = found.R.items()
         for learned, path in found.checkpoints.runs[name].items():

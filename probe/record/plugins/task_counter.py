@@ -32,7 +32,7 @@ class TaskCounter:
         """
         if not any(module is self.recorder.model for module in trained.modules()):
             raise InputError(
-                "the recorder has another model than the one that is trained: give both the same"
+                "the recorder's model is not the one that is trained: give both the same model"
             )
         if self.learned >= (known := len(self.recorder.tasks)):
             raise InputError(

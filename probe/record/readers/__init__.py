@@ -1,4 +1,4 @@
-"""Runs of other frameworks as they lie on disk, for those whose formats are plain.
+"""Runs of other frameworks, read from files whose formats are plain.
 
 Files are read as data alone: no code of them is run, and none of the frameworks is imported.
 """

@@ -42,11 +42,11 @@ def runs_in(folder: Path, pattern: str) -> Iterator[Path]:
     Raises InputError where there is none.
     """
     if not folder.is_dir():
-        raise InputError(f"{folder} is no folder: give the one with the checkpoints of the runs")
+        raise InputError(f"{folder} is not a folder: give the one with the checkpoints of the runs")
     inner = sorted(path for path in folder.iterdir() if path.is_dir())
     found = [path for path in (folder, *inner) if any(path.glob(pattern))]
     if not found:
-        raise InputError(f"{folder} has no {pattern} in it, nor has a folder of it: give another")
+        raise InputError(f"{folder} and the folders in it have no {pattern}: give another")
     yield from found[:1] if found[0] == folder else found
 
 
@@ -71,7 +71,7 @@ def one_file(folder: Path, pattern: str, what: str) -> Path | None:
     if len(found) > 1:
         raise InputError(
             f"{folder} has {len(found)} {what} ({found[0].name}, {found[1].name}): runs that were "
-            f"written over each other cannot be told apart, so leave the last alone in it"
+            f"written over each other cannot be told apart, so keep only the last one in it"
         )
     return found[0] if found else None
 

@@ -24,7 +24,7 @@ from it.
 
 @dataclass(frozen=True, kw_only=True)
 class ForeignRuns:
-    """Runs of another framework, as it has left them.
+    """Runs of another framework, as it wrote them.
 
     - files: of the networks, by run and tasks learned; offline: by seed, trained on all at once;
     - load: reads one of them: tensors by the names that they have in the network, all outputs in
@@ -45,7 +45,7 @@ class ForeignRuns:
         Checkpoints(runs=self.files, offline=self.offline)
 
     def keep(self, folder: Path) -> Checkpoints:
-        """Write every network to a file of its own, which `load_state` reads; return the files.
+        """Write every network to a separate file, which `load_state` reads; return the files.
 
         The same networks give the same bytes. Raises InputError for a file that cannot be read, and
         NotWritten.

@@ -25,7 +25,7 @@ def read_mammoth(folder: Path) -> ForeignRuns:
     not fit each other.
     """
     if not folder.is_dir():
-        raise InputError(f"{folder} is no folder: give the one that Mammoth saves checkpoints in")
+        raise InputError(f"{folder} is not a folder: give the one of Mammoth's checkpoints")
     runs = numbered(folder, "*.pt", r"(.+)_(\d+)\.pt")
     if not runs:
         raise InputError(f"{folder} has no NAME_0.pt, NAME_1.pt, ... in it: {_REMEDY}")

@@ -67,9 +67,7 @@ def show_progress(
     return ends
 
 
-_LACKING = (
-    "the tables are made of what was finished: means are over fewer orders or seeds, or missing"
-)
+_LACKING = "the tables contain only finished jobs: means are over fewer orders or seeds, or missing"
 
 
 def show_ends(console: Console, root: Path, ends: Sequence[Ended]) -> bool:
@@ -87,7 +85,7 @@ def show_ends(console: Console, root: Path, ends: Sequence[Ended]) -> bool:
         (root / FAILURES).rmdir()
     if locked := sum(end.how == "locked" for end in ends):
         jobs = "1 job is" if locked == 1 else f"{locked} jobs are"
-        others = "being done by other processes: the last to finish writes the tables"
+        others = "running in other processes: the last to finish writes the tables"
         show_line(console, f"{jobs} {others}")
     # Last, so that the end of the output names what needs attention.
     if failed := [end for end in ends if end.how == "failed"]:

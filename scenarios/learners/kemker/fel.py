@@ -88,7 +88,7 @@ class FixedExpansion(ContinualLearner):
 
 
 class Expansion(nn.Module):
-    """A layer of fixed random weights whose few strongest units alone fire.
+    """A layer of fixed random weights in which only the few strongest units fire.
 
     Each of the U units is joined to `connected` of the D inputs, drawn at random: half of these
     connections excite it (weight +w), half inhibit it (-w; one less if their number is odd),
@@ -121,7 +121,7 @@ class Expansion(nn.Module):
         self.register_buffer("weight", torch.zeros(units, inputs))
 
     def reset_parameters(self) -> None:
-        """Draw the connections anew."""
+        """Redraw the connections."""
         # The first of a random order, so that none is drawn twice.
         drawn = torch.rand(self.weight.shape).argsort(1)[:, : self.connected]
         signs = torch.ones(self.connected)

@@ -1,4 +1,4 @@
-"""GeppNet: a self-organizing map with a linear readout, and rehearsal of all data."""
+"""GeppNet: a self-organizing map with a linear readout, and rehearsal of all past data."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence

@@ -13,7 +13,7 @@ from scenarios.learners.kemker.som import OnlineMap, longest_block
 
 
 class GeppnetStmSettings(MapSettings):
-    """Those of `MapSettings`, and the memory's.
+    """`MapSettings`, with those of the short-term memory.
 
     memory: its examples, which follow from Kemker 2018's table 2: the sizes of GeppNet+STM exceed
     GeppNet's by 0.94 MB on MNIST, 2.46 on CUB-200 and 1.54 on AudioSet, 300 examples of 784, 2,048

@@ -12,11 +12,11 @@ from torch.nn import functional
 
 
 class PathLayer(nn.Module):
-    """M dense ReLU modules of W units on the same D inputs; those on an example's path are added.
+    """M dense ReLU modules of W units on the same D inputs; those on an example's path are summed.
 
     Rows m W to (m + 1) W of `dense` are module m, from 0. Buffers, which training and
-    re-initialization leave alone: gates (T, M), 1 for the modules on each task's path; frozen (M,),
-    true for modules of a learned task.
+    re-initialization do not change: gates (T, M), 1 for the modules on each task's path; frozen
+    (M,), true for modules of a learned task.
     """
 
     gates: Tensor

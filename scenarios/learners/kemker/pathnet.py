@@ -169,7 +169,7 @@ class PathNet(Learner):
 
 
 class _Counting(Objective):
-    """Cross-entropy, with a count of right predictions."""
+    """Cross-entropy, with a count of correct predictions."""
 
     def __init__(self, device: torch.device) -> None:
         self.right = torch.zeros((), dtype=torch.int64, device=device)

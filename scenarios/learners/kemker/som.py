@@ -33,7 +33,7 @@ class SelfOrganizingMap(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw small prototypes, N(0, 0.01^2), which the first examples move away."""
+        """Draw small prototypes, N(0, 0.01^2), which the first examples move."""
         nn.init.normal_(self.prototypes, std=0.01)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Synaptic intelligence: a penalty by each parameter's part in the drop of the loss."""
+"""Synaptic intelligence: a penalty by each parameter's contribution to the decrease of the loss."""
 
 import torch
 from pydantic import Field

@@ -71,7 +71,7 @@ CASES: tuple[Case, ...] = (
     (lambda: asked(Model(FILES, fresh=net), untrained=net()), "networks are files or models, got"),
     (
         lambda: asked(Model(FILES, fresh=net), readouts=Measure(seeds=2)),
-        "of files each run is retrained once, from its own seed; got seeds=2",
+        "from files each run is retrained once, from its own seed; got seeds=2",
     ),
     (lambda: analyze({2: net()}, DATA, DATA), "train, test and tasks are needed"),
     (lambda: asked(readouts=["linaer"]), "unknown readout 'linaer': did you mean 'linear'?"),

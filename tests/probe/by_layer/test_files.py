@@ -127,7 +127,7 @@ def test_a_recorder_that_was_given_call_wants_it_again(tmp_path: Path) -> None:
     rec = probe.Recorder(tmp_path, finetuned(), test, TASKS, train=train, call=call)
     for step in (1, 2, 3):
         rec.after_task(step)
-    with pytest.raises(InputError, match="gave the network its batches by a function"):
+    with pytest.raises(InputError, match="recorded network was called by a function"):
         probe.analyze(probe.Model(tmp_path, fresh=fresh))
     given = {"features": FEATURES, "readouts": ["ncm"]}
     found = probe.analyze(probe.Model(tmp_path, fresh=fresh, call=call), **given)

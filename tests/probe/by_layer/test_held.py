@@ -65,7 +65,7 @@ def test_with_tables_alone_it_says_what_it_has_not(whole: Analysis, kept: Path) 
     found = Analysis(given=load(kept).tables())
     assert found.notes == tuple(note_sentences(whole.tables()["notes"]))
     np.testing.assert_array_equal(found.R.values, whole.R.values)
-    with pytest.raises(InputError, match="holds tables alone, no evaluations: analyze networks"):
+    with pytest.raises(InputError, match="holds only tables, no evaluations: analyze networks"):
         found.right(3, "relu1", "linear")
 
 

@@ -77,7 +77,7 @@ def test_text_of_others_is_refused_in_one_sentence(tmp_path, source):
         with pytest.raises(InputError, match=r"log.* give"):
             read_log(path, source)
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="is no text"):
+    with pytest.raises(InputError, match="is not a text file"):
         read_log(path, source)
     with pytest.raises(InputError, match="cannot be read"):
         read_log(tmp_path, source)

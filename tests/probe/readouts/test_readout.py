@@ -33,7 +33,7 @@ def test_what_is_not_finite_is_refused(name, value):
 
 def test_what_does_not_fit_is_refused():
     train, y, test, _ = matrices()
-    with pytest.raises(InputError, match="61 neighbours and there are 60"):
+    with pytest.raises(InputError, match="61 neighbours, but there are 60"):
         read(Knn(k=61), train, y, test, 3)
     with pytest.raises(InputError, match="59 labels for 60 examples"):
         read(Ncm(), train, y[1:], test, 3)

@@ -67,7 +67,7 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
 def test_another_model_too_many_tasks_and_two_recorders_are_one_sentence(tmp_path):
     experiences = benchmark().train_stream
     rec = Recorder(tmp_path, network(), examples(60, 1), TASKS)
-    with pytest.raises(InputError, match="another model than the one that is trained"):
+    with pytest.raises(InputError, match="recorder's model is not the one that is trained"):
         strategy(network(), ForgettingProbe(rec)).train(experiences[0])
     with pytest.raises(InputError, match=r"a plugin takes a probe\.Recorder, got Sequential"):
         ForgettingProbe(rec.model)

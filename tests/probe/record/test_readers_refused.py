@@ -83,7 +83,7 @@ def order_of_texts(folder):
 # By framework, a change of the folder of a run and the message.
 CASES = {
     "mammoth": [
-        (shutil.rmtree, "is no folder"),
+        (shutil.rmtree, "is not a folder"),
         (empty, r"has no NAME_0\.pt, NAME_1\.pt.*--savecheck task"),
         (lambda at: checkpoints(at)[-1].write_bytes(b"PK"), "is damaged.*--savecheck task"),
         (order_of_texts, "no class_order of 6"),
@@ -94,7 +94,7 @@ CASES = {
         (lambda at: shutil.copy(next(at.glob("*_joint.pt")), at / "b_joint.pt"), "are of one seed"),
     ],
     "facil": [
-        (shutil.rmtree, "is no folder"),
+        (shutil.rmtree, "is not a folder"),
         (empty, r"has no models/task\*\.ckpt in it"),
         (lambda at: (at / "mnist_finetuning/args-2.txt").touch(), "2 files of arguments"),
         (lambda at: next(at.glob(ARGS)).write_text('{"seed" : 3,'), "no arguments of FACIL"),

@@ -38,7 +38,7 @@ EVERY = [f"{a}/seed{s}-task{t}.pt" for a in ("er", "ft") for s in (0, 1) for t i
     ("pattern", "there", "said"),
     [
         (P, ["er/a.pt", "er/b.pt", "er/c.pt", "er/d.pt", "er/e.pt"], "a.pt, b.pt, c.pt and"),
-        ("nowhere/{task}.pt", [], r"looked in .*nowhere, which is no folder"),
+        ("nowhere/{task}.pt", [], r"looked in .*nowhere, which is not a folder"),
         ("{seed}{task}", EVERY, "with some text between"),
         ("", EVERY, "name the files"),
         ("{learner}/{learner}-{task}", ["a/b-1"], "two values for one"),
@@ -175,7 +175,7 @@ def another_output(at):
 
 
 RECORDINGS = [
-    (shutil.rmtree, "is no folder"),
+    (shutil.rmtree, "is not a folder"),
     (lambda at: (at / RUN / "run.json").unlink(), "has no network in it yet"),
     (damaged, r"run\.json is damaged"),
     (lambda at: (at / RUN / "task-1.pt").unlink(), r"task-1\.pt, the network after 1 tasks, is"),

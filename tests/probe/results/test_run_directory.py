@@ -104,7 +104,7 @@ def test_it_may_not_be_known_of_which_results_tables_were_made(tmp_path, tables)
     """As where somebody has written to the description."""
     describe(tmp_path, TINY)
     damage(tmp_path, tables=tables)
-    assert older_tables(tmp_path, survey(TINY, tmp_path)).startswith("these tables were not made")
+    assert older_tables(tmp_path, survey(TINY, tmp_path)).startswith("these tables are outdated")
 
 
 def test_jobs_of_other_code_are_counted_and_the_first_is_named(tmp_path, monkeypatch):
@@ -123,7 +123,7 @@ def test_results_of_other_fingerprints_are_told_in_one_sentence_each_difference_
     (keep(tiny("training", "epochs", 7), tmp_path, job, "step-0").folder / "step-0.json").unlink()
     [one] = all_remarks(TINY, tmp_path)
     beginning, _, told = one.partition(": ")
-    assert beginning == "other results of 2 jobs are kept aside and not shown"
+    assert beginning == "other results of 2 jobs are kept but not shown"
     differences = told.split("; ")
     assert "training.epochs is 6 there and 5 here" in differences
     assert len(set(differences)) == len(differences)

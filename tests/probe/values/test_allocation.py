@@ -44,7 +44,7 @@ def test_no_plan_takes_more_than_it_may_and_memory_goes_to_what_saves_most_work_
         ({"budget": 1.5}, "^budget: expected a whole number, got 1.5"),
         ({"room": "2GB"}, "^room: expected a whole number, got '2GB'"),
         ({"scratch": "/tmp"}, "^scratch: "),
-        ({"room": 5}, "has room on a disk but no scratch folder"),
+        ({"room": 5}, "may use a disk but has no scratch folder"),
         ({"storage": "fp16"}, "^storage: expected 'fp32' or 'bf16', got 'fp16'"),
     ],
 )

@@ -69,7 +69,7 @@ def test_an_error_is_kept_until_the_job_is_done(
         f"  {SICK}: KeyError: 'nobody foresaw this'",
         f"    {trace}",
     ]
-    assert lacking.startswith("the tables are made of what was finished")
+    assert lacking.startswith("the tables contain only finished jobs")
     assert trace.read_text().startswith("Traceback (most recent call last):")
     # One order of two is missing, and of that only the first steps are there.
     assert {row["step"] for row in rows(out, "finetune")} == {"0", "1"}

@@ -178,7 +178,7 @@ def test_a_line_for_each_layer_in_percent_with_intervals(printed: Printed) -> No
     others = [*of_one_task, *layers("offline"), *layers("untrained")]
     lines = printed(layers=[*layers()[::-1], *others], starts=[START])
     assert words(lines[1:]) == [
-        "Missing in each layer with everything downstream retrained (readout retrain)",
+        "Accuracy missing in each layer, everything downstream retrained (readout retrain)",
         "ft, readout retrain, in %, mean over 3 seeds [95 % interval]",
         "feature accuracy floor ceiling missing retained",
         "conv1 96.1 [95.0, 97.0] 96.9 96.4 0.3 not identifiable",
@@ -194,11 +194,11 @@ def test_a_table_for_each_learner_and_known_readout_with_its_sentence(printed: P
     starts = [START, replace(START, learner="er", readout="linear", feature="conv1")]
     said = printed(layers=rows, starts=starts)[1:]
     assert [line.split(" (")[0].split(", in %")[0] for line in said if line[0] != " "] == [
-        "Missing in each layer with everything downstream retrained",
+        "Accuracy missing in each layer, everything downstream retrained",
         "er, readout retrain",
         "ft, readout retrain",
         "ft: forgetting starts at conv3",
-        "Missing in each layer to a linear classifier downstream",
+        "Accuracy missing in each layer, a linear classifier downstream",
         "er, readout linear",
         "er: forgetting starts at conv1",
         "ft, readout linear",

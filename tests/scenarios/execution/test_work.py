@@ -104,4 +104,4 @@ def test_a_file_of_the_same_name_with_other_data(tmp_path: Path) -> None:
     work = replace(work, plan=work.plan.model_copy(update={"data": "0" * 64}))
     ended = carried_out(work, jobs_in(work)[0])
     assert ended.how == "failed"
-    assert "not those that the study began with" in ended.reason
+    assert "differ from those with which the study began" in ended.reason

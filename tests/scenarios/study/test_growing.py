@@ -201,7 +201,7 @@ def test_other_settings_show_nothing_old_say_what_differs_and_lead_back(
         assert tables(tiny) == tables(fresh)
         for shown in (said, status(tiny)):
             [remark] = [line for line in shown.splitlines() if "aside" in line]
-            assert "other results of 2 jobs are kept aside and not shown: " in remark
+            assert "other results of 2 jobs are kept but not shown: " in remark
             assert difference in remark
         assert "aside" not in of_fresh
     assert {name: both[name] for name in old} == old
@@ -209,7 +209,7 @@ def test_other_settings_show_nothing_old_say_what_differs_and_lead_back(
     back = tiny.run()
     assert tables(tiny) == tables(finished_study)
     assert tiny.results() == both
-    assert "other results of 2 jobs are kept aside" in back
+    assert "other results of 2 jobs are kept but" in back
 
 
 def test_the_description_is_of_the_study_whose_tables_are_there(tiny, monkeypatch):
@@ -294,7 +294,7 @@ def test_a_new_part_by_todays_code_does_not_hide_the_old_ones(tiny, probe, monke
 
 # Tables that were not made of the present results
 
-OLDER = "these tables were not made of the present results, but of earlier ones"
+OLDER = "these tables are outdated: they show earlier results"
 
 
 class Stopped(Exception):
@@ -333,7 +333,7 @@ def test_a_run_that_is_killed_leaves_tables_of_before(tiny, probe, monkeypatch, 
 
 
 def test_a_run_that_waits_for_another_to_write_tables_says_so(tiny, monkeypatch):
-    sentence = f"{tiny.root}: waiting for another process, which writes its tables"
+    sentence = f"{tiny.root}: waiting for another process to write the tables"
     assert sentence not in tiny.run()
     monkeypatch.setattr(module, "is_locked", lambda root: True)
     assert sentence in tiny.run()

@@ -101,7 +101,10 @@ def _marks(panels: Sequence[Panel]) -> Iterator[tuple[Patch, str]]:
     if any(cell.hatched for panel in panels for cell in panel.cells):
         label = "Floor meets ceiling: retained is unknown"
         hatched = Patch(facecolor="white", edgecolor="0.3", hatch="/////", lw=0, label=label)
-        yield hatched, "Hatched: an untrained layer does as well, so forgetting cannot be identified"
+        yield (
+            hatched,
+            "Hatched: an untrained layer does as well, so forgetting cannot be identified",
+        )
     if any(panel.start for panel in panels):
         frame = Patch(**_FRAME, label="Forgetting starts (95 %)")
         yield frame, "A frame: the layer at which forgetting starts, with 95 % confidence"

@@ -68,7 +68,7 @@ KEYS: dict[str, dict[str, tuple[str, str]]] = {
         "scenario.data": ("'digit'", "unknown data set 'digit'"),
         "learners.pathnet": ("{modules = 1000, width = 10000}", "1000 x 10000 = 10000000 units"),
         "learners.finetune.exemplars": ("{per_class = 5, total = 5}", "either per_class or total"),
-        f"learners.{'a' * 260}": ("{kind = 'er'}", f"'{'a' * 20}...to be part of a folder's name"),
+        f"learners.{'a' * 260}": ("{kind = 'er'}", f"'{'a' * 20}...part of a folder's name"),
         "orders": ("'rotat'", "unknown orders 'rotat'"),
         "report.heads": ("['all', 'all']", "each head once, got all, all"),
         "probing.readouts.knn.steps": ("'end'", "unknown rule for steps 'end': did you mean 'end"),

@@ -20,8 +20,8 @@ from probe.tables.table_file import read_table
 from scenarios.commands.screen.terminal import printable, show_line
 
 _READOUTS = {
-    "retrain": "Missing in each layer with everything downstream retrained (readout retrain)",
-    "linear": "Missing in each layer to a linear classifier downstream (readout linear)",
+    "retrain": "Accuracy missing in each layer, everything downstream retrained (readout retrain)",
+    "linear": "Accuracy missing in each layer, a linear classifier downstream (readout linear)",
 }
 # From white to a dark orange, a scale that survives in black and white.
 _LIGHT, _DARK = (255, 255, 255), (166, 54, 3)

@@ -95,7 +95,7 @@ CASES = {
     ],
     "facil": [
         (shutil.rmtree, "is not a folder"),
-        (empty, r"has no models/task\*\.ckpt in it"),
+        (empty, r"have no models/task\*\.ckpt"),
         (lambda at: (at / "mnist_finetuning/args-2.txt").touch(), "2 files of arguments"),
         (lambda at: next(at.glob(ARGS)).write_text('{"seed" : 3,'), "no arguments of FACIL"),
         (lambda at: next(at.glob(ARGS)).unlink(), r"has no args-\*\.txt"),

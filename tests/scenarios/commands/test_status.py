@@ -69,7 +69,7 @@ def test_finished_running_and_failed_jobs_in_text_and_json(
         show_status(root, as_json=True)
     assert table == {"finetune": [2, 1, 1, 0, 0, 8, 16], "offline": [1, 0, 0, 1, 0, 0, 2]}
     assert lines == [
-        f"{SICK} is being done by another process",
+        f"{SICK} is running in another process",
         f"{OFFLINE} failed: training diverged",
     ]
     shown = json.loads(capsys.readouterr().out)

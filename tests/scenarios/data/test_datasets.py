@@ -116,9 +116,7 @@ def test_a_file_that_is_not_the_published_one_is_refused_and_not_run(tmp_path, m
     monkeypatch.chdir(tmp_path)
     write_cifar(tmp_path, datasets.CIFAR10, monkeypatch)
     (tmp_path / "cifar-10-batches-py" / name).write_bytes(TRAP)
-    said = (
-        rf"cifar10 cannot be read from .* \(Dataset .*corrupted\): : one of .*{name}.* is damaged"
-    )
+    said = rf"cifar10 cannot be read from .* \(Dataset .*corrupted\): one of .*{name}.* is damaged"
     with pytest.raises(InputError, match=said):
         load("cifar10", Location(tmp_path))
     assert not Path(SPRUNG).exists()

@@ -100,7 +100,7 @@ def test_only_additions_are_computed_and_the_tables_are_those_of_a_fresh_study(
     assert new_parts(before, grown) == added
     fresh.run(toml, **flags)
     assert tables(grown) == tables(fresh)
-    assert ("aside" in said) == (growth == "another ceiling")
+    assert ("not shown" in said) == (growth == "another ceiling")
 
 
 def test_a_study_without_controls_grows_them_and_asked_for_less_shows_less(
@@ -170,7 +170,7 @@ def test_fewer_show_fewer_delete_nothing_and_going_back_computes_nothing(tiny, f
         said = tiny.run(toml, **flags)
         assert tables(tiny) == (tables(finished_study) if toml == TINY else large)
         assert tiny.results() == results
-        assert "aside" not in said + status(tiny)
+        assert "not shown" not in said + status(tiny)
     tiny.run(EVERYTHING, learners="er", seeds=1)
     assert b"finetune" not in b"".join(tables(tiny).values())
     assert tiny.results() == results
@@ -200,10 +200,10 @@ def test_other_settings_show_nothing_old_say_what_differs_and_lead_back(
         both = tiny.results()
         assert tables(tiny) == tables(fresh)
         for shown in (said, status(tiny)):
-            [remark] = [line for line in shown.splitlines() if "aside" in line]
+            [remark] = [line for line in shown.splitlines() if "not shown" in line]
             assert "other results of 2 jobs are kept but not shown: " in remark
             assert difference in remark
-        assert "aside" not in of_fresh
+        assert "not shown" not in of_fresh
     assert {name: both[name] for name in old} == old
     assert not fresh.results().keys() & old.keys()
     back = tiny.run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,9 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = work_of(tmp_path_factory.mktemp("begun") / "run", learners=LEARNERS)
     describe(work.root, work.plan)
     carried_out(work, jobs_in(work)[0])
+    # An hour each: no speed of a machine, and no copy, makes the time left unknown.
+    for hour, path in enumerate(sorted((work.root / "jobs" / FIRST).glob("*/*.json"))):
+        os.utime(path, (3600 * hour, 3600 * hour))
     return work.root
 
 
@@ -69,7 +73,7 @@ def test_finished_running_and_failed_jobs_in_text_and_json(
         show_status(root, as_json=True)
     assert table == {"finetune": [2, 1, 1, 0, 0, 8, 16], "offline": [1, 0, 0, 1, 0, 0, 2]}
     assert lines == [
-        f"{SICK} is being done by another process",
+        f"{SICK} is running in another process",
         f"{OFFLINE} failed: training diverged",
     ]
     shown = json.loads(capsys.readouterr().out)

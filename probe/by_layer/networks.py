@@ -1,7 +1,7 @@
-"""The interface of networks to the engine.
+"""The interfaces of networks to the engine: `Source` gives the `Networks` of each job.
 
-It has three implementations: networks learned by a study (`scenarios.study.learned`), read from
-files, and in memory (both `probe.by_layer.given`).
+Both have two implementations: networks learned by a study (`scenarios.study.learned`), and given
+ones, in files or in memory (`probe.by_layer.given`).
 """
 
 from collections.abc import Sequence

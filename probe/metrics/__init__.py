@@ -25,7 +25,7 @@ whole run, which `read_matrix` reads from a file; `scorecard` computes all metri
 
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from probe.metrics import diaz_rodriguez, gem
@@ -51,7 +51,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"probe.metrics.{_HOMES[name]}"), name)
     if name in {module for _, module, _ in iter_modules(globals()["__path__"])}:

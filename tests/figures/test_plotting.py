@@ -2,6 +2,7 @@
 
 import inspect
 import operator
+from importlib import import_module
 from types import SimpleNamespace
 
 import matplotlib
@@ -19,8 +20,7 @@ from probe.errors import InputError
 from probe.tables.rows import Row
 from tests.figures import papers, seen
 
-OF_ROWS = ["depth", "bias", "matrix", "curves", "tasks", "time"]
-SEVERAL = ["bias", "tasks", "sessions", "costs", "scores"]
+TABLES = {name: import_module(f"figures.kinds.{name}").TABLES for name in KINDS}
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +77,10 @@ def test_what_is_no_source_is_told(source, said):
         figures.depth(source)
 
 
-@pytest.mark.parametrize("name", sorted(set(KINDS) - set(OF_ROWS)))
+@pytest.mark.parametrize("name", [k for k in KINDS if not {"rows", "summary"} & {*TABLES[k]}])
 def test_a_table_that_rows_do_not_have_is_named(name):
-    with pytest.raises(InputError, match=rf"figures.{name} draws .*no (metrics|layers)"):
+    missing = next(table for table in TABLES[name] if table != "learners")
+    with pytest.raises(InputError, match=rf"figures.{name} draws .*no {missing}"):
         getattr(figures, name)(papers.rows())
 
 
@@ -124,19 +125,19 @@ def test_what_cannot_be_asked_for_is_told_in_one_sentence(asked, said):
         figures.depth(papers.tables(), **asked)
 
 
-@pytest.mark.parametrize("name", sorted(KINDS))
+@pytest.mark.parametrize("name", KINDS)
 def test_every_kind_is_drawn_into_axes_of_a_users_figure(name):
     """One of several panels has to be chosen: without a choice nothing is drawn."""
     ax, draw = axes(name), getattr(figures, name)
-    asked = {"learners": ["ewc"]} if name in ("matrix", "curves", "time") else {}
-    asked |= {"learners": ["ewc"], "readouts": ["retrain"]} if name == "layers" else {}
     before, settings = len(ax.get_children()), dict(matplotlib.rcParams)
-    if name in SEVERAL:
+    try:
+        drawn = draw(papers.tables(), ax)
+    except InputError:
         with pytest.raises(InputError, match=f"figures.{name} has"):
             draw(papers.tables(), ax)
         assert len(ax.get_children()) == before
-        asked = {"panel": 1}
-    assert draw(papers.tables(), ax, **asked) is ax
+        drawn = draw(papers.tables(), ax, panel=1)
+    assert drawn is ax
     assert dict(matplotlib.rcParams) == settings
     assert len(ax.get_children()) > before
     assert ax.get_legend() is not None or ax.figure.axes[1:]
@@ -148,6 +149,8 @@ def test_a_panel_can_be_chosen_by_its_title():
     assert chosen.get_title() == "Task 2"
     whole = papers.figure("tasks").axes[1]
     assert [seen.heights(line) for line in chosen.lines] == [seen.heights(x) for x in whole.lines]
+    # A single one needs no choice.
+    assert figures.matrix(papers.tables(), axes(), learners=["ewc"]).has_data()
 
 
 @pytest.mark.parametrize(

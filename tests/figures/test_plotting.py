@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 import figures
 from figures.kinds import KINDS
 from figures.options import Options
-from figures.plot import Plot
-from figures.plotting import asked_for
+from figures.plotting import Plot, asked_for
 from probe.errors import InputError
 from probe.tables.rows import Row
 from tests.figures import papers, seen

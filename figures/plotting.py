@@ -1,10 +1,9 @@
 """Figures from Python: `figures.depth(source)`, and `result.plot.depth()` of an analysis."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from inspect import cleandoc
-from pathlib import Path
 from types import ModuleType
 from typing import Any, TypedDict, Unpack, overload
 
@@ -13,7 +12,6 @@ from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 
-from figures.build import build
 from figures.convert import chosen, tables_of
 from figures.kinds import KINDS
 from figures.options import Options
@@ -64,35 +62,6 @@ class Drawing:
         _check_place(options, ax)
         figure, _ = asked_for([self.kind], source, options, ax)[self.kind]
         return figure if ax is None else ax
-
-
-class Plot:
-    """Figures of a source, a method for each; `source` as for `Drawing`."""
-
-    def __init__(self, source: object) -> None:
-        """source: see `figures.convert.tables_of`."""
-        self._source = source
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name not in KINDS:
-            raise AttributeError(f"there is no figure {name!r}: there are {', '.join(KINDS)}")
-        drawing = Drawing(name)
-
-        def draw(ax: Axes | None = None, **asked: Any) -> Figure | Axes:
-            return drawing(self._source, ax, **asked)
-
-        draw.__name__, draw.__doc__ = name, drawing.__doc__
-        return draw
-
-    def write(self, run_directory: Path) -> None:
-        """Draw every figure of a run directory whose tables have changed into its folder."""
-        build(run_directory, changed_only=True)
-
-    def __dir__(self) -> Iterable[str]:
-        return sorted({*super().__dir__(), *KINDS})
-
-    def __repr__(self) -> str:
-        return f"Plot: {', '.join(f'.{name}()' for name in KINDS)}"
 
 
 def asked_for(

@@ -169,7 +169,7 @@ class _Pattern:
         what = f"which has {few(there)}" if there else "which is empty"
         return InputError(
             f"no file fits {self._text!r}: looked in {where}, "
-            f"{what if folders else 'which is no folder'}; correct the pattern"
+            f"{what if folders else 'which is not a folder'}; correct the pattern"
         )
 
 

@@ -11,9 +11,10 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 import figures
+from figures.build import Plot
 from figures.kinds import KINDS
 from figures.options import Options
-from figures.plotting import Plot, asked_for
+from figures.plotting import asked_for
 from probe.errors import InputError
 from probe.tables.rows import Row
 from tests.figures import papers, seen

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -21,6 +21,7 @@ from probe.errors import InputError, unknown
 from probe.files import discard, replacing
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 VERSION = 3
@@ -94,6 +95,37 @@ def build_asked(
     if not drawn:
         raise NothingToDraw("there is nothing to draw in these tables: run the study first")
     return _write(folder, drawn, list(dict.fromkeys(formats)), options.font)
+
+
+class Plot:
+    """Figures of a source, a method for each, as `result.plot.depth()`."""
+
+    def __init__(self, source: object) -> None:
+        """source: see `figures.convert.tables_of`."""
+        self._source = source
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in KINDS:
+            raise AttributeError(f"there is no figure {name!r}: there are {', '.join(KINDS)}")
+        from figures.plotting import Drawing
+
+        drawing = Drawing(name)
+
+        def draw(ax: Axes | None = None, **asked: Any) -> Figure | Axes:
+            return drawing(self._source, ax, **asked)
+
+        draw.__name__, draw.__doc__ = name, drawing.__doc__
+        return draw
+
+    def write(self, run_directory: Path) -> None:
+        """Draw every figure of a run directory whose tables have changed into its folder."""
+        build(run_directory, changed_only=True)
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted({*super().__dir__(), *KINDS})
+
+    def __repr__(self) -> str:
+        return f"Plot: {', '.join(f'.{name}()' for name in KINDS)}"
 
 
 def _write(

@@ -20,9 +20,6 @@ from probe.tables.rows import MetricRow, SummaryRow
 Groups = Sequence[Mapping[str, MetricRow]]
 """Groups of rows, in each by the name of a learner or a strategy."""
 
-Interval = tuple[float, float]
-"""The ends of a 95 % interval, low and high."""
-
 Colors = NDArray[np.float64] | Sequence[str]
 """One for each of several things: (N, 4) RGBA in [0, 1], or N names."""
 
@@ -40,16 +37,16 @@ def plot_means(
     rows: Sequence[SummaryRow | MetricRow | SeedMean],
     *,
     x_bars: Sequence[float] = (),
-    intervals: Sequence[Interval] = (),
+    intervals: Sequence[tuple[float, float]] = (),
     scale: float = 100,
     joined: bool = True,
 ) -> None:
     """Draw the rows' means at x, with bars of one standard deviation either way, or of intervals.
 
     A row of a single seed has no bar. x_bars: how far bars along x reach either way, none by
-    default; intervals: the ends of the bars along y, of each row, NaN = no bar; scale: what the
-    means are multiplied by, 100 = fractions in percent; joined: whether a line runs through the
-    markers.
+    default; intervals: the low and the high end of the bar along y, of each row, NaN = no bar;
+    scale: what the means are multiplied by, 100 = fractions in percent; joined: whether a line runs
+    through the markers.
     """
     means = [scale * row.mean for row in rows]
     bars: Any = [scale * row.std for row in rows]

@@ -3,9 +3,8 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self, get_args, get_type_hints
 
@@ -164,16 +163,11 @@ def _filter(table: str) -> Callable[[Cells], bool]:
 
 def _plain(rows: Sequence[Any]) -> list[Any]:
     """Return the rows of a table with names that matplotlib draws as they are."""
-    if not rows:
-        return []
-    # The columns that hold any text.
-    texts = [field.name for field in fields(rows[0]) if field.type is str]
-    named = attrgetter(*texts)
-
-    def plainly(row: Any) -> Any:
-        return replace(row, **dict(zip(texts, map(plain, named(row)), strict=True)))
-
-    return [plainly(row) if "$" in "".join(named(row)) else row for row in rows]
+    found = []
+    for row in rows:
+        dollars = {k: v for k, v in vars(row).items() if isinstance(v, str) and "$" in v}
+        found.append(replace(row, **{k: plain(v) for k, v in dollars.items()}) if dollars else row)
+    return found
 
 
 def plain(name: str) -> str:

@@ -13,20 +13,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from probe import registered as marks
 from probe.cut.model_call import Output
 from probe.errors import InputError, unknown
 from probe.readouts.readout import READOUTS
 from probe.record.data import load_data
-from probe.registered import (
-    Own,
-    OwnData,
-    OwnLearner,
-    OwnMetric,
-    OwnNetwork,
-    OwnReadout,
-    marked_in,
-    marks_of,
-)
 from probe.source import hash_of
 from scenarios.user_model import imported, importing, load_callable
 
@@ -38,28 +29,28 @@ Names = Mapping[str, Iterable[str]]
 class Registry:
     """The registered objects by name; sources: hashes by kind and name, such as `network tiny`."""
 
-    networks: dict[str, OwnNetwork] = field(default_factory=dict)
-    data: dict[str, OwnData] = field(default_factory=dict)
-    metrics: dict[str, OwnMetric] = field(default_factory=dict)
-    learners: dict[str, OwnLearner] = field(default_factory=dict)
-    readouts: dict[str, OwnReadout] = field(default_factory=lambda: READOUTS)
+    networks: dict[str, marks.OwnNetwork] = field(default_factory=dict)
+    data: dict[str, marks.OwnData] = field(default_factory=dict)
+    metrics: dict[str, marks.OwnMetric] = field(default_factory=dict)
+    learners: dict[str, marks.OwnLearner] = field(default_factory=dict)
+    readouts: dict[str, marks.OwnReadout] = field(default_factory=lambda: READOUTS)
     sources: dict[str, str] = field(default_factory=dict)
 
 
 REGISTRY = Registry()
 """Everything that the open blocks have registered."""
 
-_TABLES: dict[type[Own], tuple[str, dict[str, Any]]] = {
-    OwnNetwork: ("network", REGISTRY.networks),
-    OwnData: ("data set", REGISTRY.data),
-    OwnMetric: ("metric", REGISTRY.metrics),
-    OwnLearner: ("learner", REGISTRY.learners),
-    OwnReadout: ("readout", REGISTRY.readouts),
+_TABLES: dict[type[marks.Own], tuple[str, dict[str, Any]]] = {
+    marks.OwnNetwork: ("network", REGISTRY.networks),
+    marks.OwnData: ("data set", REGISTRY.data),
+    marks.OwnMetric: ("metric", REGISTRY.metrics),
+    marks.OwnLearner: ("learner", REGISTRY.learners),
+    marks.OwnReadout: ("readout", REGISTRY.readouts),
 }
 
 
 @contextmanager
-def registered(own: Own, source: str, taken: Names) -> Iterator[None]:
+def registered(own: marks.Own, source: str, taken: Names) -> Iterator[None]:
     """Let a study name an object within the block; source: a hash of where it comes from.
 
     Raises InputError for a name that is taken.
@@ -93,7 +84,7 @@ def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
                     f"once"
                 )
             seen[module.__name__] = target
-            found = [own for own in marked_in(vars(module)) if not _is_ours(own)]
+            found = [own for own in marks.marked_in(vars(module)) if not _is_ours(own)]
             if not found:
                 raise InputError(
                     f"{target} registers nothing: put a decorator, such as "
@@ -104,9 +95,9 @@ def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
         yield
 
 
-def _is_ours(own: Own) -> bool:
+def _is_ours(own: marks.Own) -> bool:
     """Return whether a mark is on a class of this package, which a user's file may import."""
-    made = own.learner if isinstance(own, OwnLearner) else getattr(own, "readout", None)
+    made = own.learner if isinstance(own, marks.OwnLearner) else getattr(own, "readout", None)
     return str(getattr(made, "__module__", "")).startswith(("probe.", "scenarios."))
 
 
@@ -141,7 +132,7 @@ class OwnCode:
             opened.enter_context(loaded(self.loads, taken))
             for target in filter(None, (self.network, self.call, self.data)):
                 opened.enter_context(importing(target))
-            typed = list[tuple[Own, ModuleType | None]]()
+            typed = list[tuple[marks.Own, ModuleType | None]]()
             if self.network:
                 typed.append((self.typed_network(), imported(self.network.rpartition(":")[0])))
             if self.data:
@@ -154,23 +145,23 @@ class OwnCode:
             opened.callback(_OPEN.remove, self)
             yield
 
-    def typed_network(self) -> OwnNetwork:
+    def typed_network(self) -> marks.OwnNetwork:
         """Return the network that was typed, named by its mark if it has one."""
         build = load_callable(self.network, "a function that makes the network")
         what = "a function of the network and a batch"
         call = load_callable(self.call, what) if self.call else None
-        marked = (own for own in marks_of(build) if isinstance(own, OwnNetwork))
-        own = next(marked, OwnNetwork(name=_short(self.network), build=build))
+        marked = (own for own in marks.marks_of(build) if isinstance(own, marks.OwnNetwork))
+        own = next(marked, marks.OwnNetwork(name=_short(self.network), build=build))
         output = own.output if self.output is None else self.output
         return replace(own, output=output, call=call or own.call)
 
-    def typed_data(self) -> OwnData:
+    def typed_data(self) -> marks.OwnData:
         """Return the data that were typed, named by their mark if they have one."""
         if self.data.endswith(RECORDED):
-            return OwnData(name=_short(self.data), load=partial(load_data, Path(self.data)))
+            return marks.OwnData(name=_short(self.data), load=partial(load_data, Path(self.data)))
         load = load_callable(self.data, "a function that returns (train, test)")
-        marked = (own for own in marks_of(load) if isinstance(own, OwnData))
-        own = next(marked, OwnData(name=_short(self.data), load=load))
+        marked = (own for own in marks.marks_of(load) if isinstance(own, marks.OwnData))
+        own = next(marked, marks.OwnData(name=_short(self.data), load=load))
         return replace(own, class_order=self.class_order) if self.class_order else own
 
 

@@ -27,8 +27,6 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
         raise InputError(f"{path}: an accuracy matrix is read from a file named .csv or .npy")
     try:
         values = readers[suffix](path)
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist: give the path of a .csv or .npy file") from None
     except OSError as error:
         raise unreadable(path, error, "give the path of a .csv or .npy file") from None
     _check_shape(path, values)

@@ -20,18 +20,9 @@ from probe.files import make_folder, replacing
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.modules import check_model, kept_buffers, mode, unwrapped
+from probe.record import runs
 from probe.record.checkpoints import NAME, Run
 from probe.record.data import examples_of, keep_data
-from probe.record.runs import (
-    DATA,
-    RunRecord,
-    check_tasks_of,
-    network_file,
-    offline_file,
-    read_run,
-    read_runs,
-    run_folder,
-)
 from probe.record.state_files import keep_tensors, plain_state, write_tensors
 from probe.seeding import every_global_stream, stream
 from probe.training.evaluation import predict_each
@@ -100,21 +91,21 @@ class Recorder:
                     f"test has no examples of task {number}, classes {list(task)}: give some of "
                     f"each"
                 )
-        self._record = RunRecord(
+        self._record = runs.RunRecord(
             run=run, tasks=executed, output=output, called=call is not None, rows={}
         )
-        others = [other for other in read_runs(self.folder) if other.run != run]
-        check_tasks_of(self._record, others)
+        others = [other for other in runs.read_runs(self.folder) if other.run != run]
+        runs.check_tasks_of(self._record, others)
         self._resume()
         # What fails on a few examples now would fail after hours of training. A model without
         # shapes yet would get them here, and with them its weights.
         if not any(map(is_lazy, plain_state(self.model).values())):
             few = Examples(first(self._test.x, _FEW), self._test.y[:_FEW])
             self._tested(few, 0)
-        make_folder(run_folder(self.folder, run))
+        make_folder(runs.run_folder(self.folder, run))
         if train is not None:
             both = alike(_read(train, "train", known), self._test)
-            keep_data(self.folder / DATA, *both)
+            keep_data(self.folder / runs.DATA, *both)
 
     @property
     def run(self) -> Run:
@@ -145,7 +136,7 @@ class Recorder:
         row = _whole(learned, "tasks learned", 0)
         if row > len(self.tasks):
             raise InputError(f"there are {len(self.tasks)} tasks, and {row} cannot be learned")
-        path = network_file(self.folder, self.run, row)
+        path = runs.network_file(self.folder, self.run, row)
         with replacing(path) as new:
             write_tensors(plain_state(self.model), new)
             if path.exists() and not filecmp.cmp(new, path, shallow=False):
@@ -156,7 +147,7 @@ class Recorder:
 
     def offline(self, model: nn.Module) -> None:
         """Save a network that was trained on all tasks at once, the ceiling of this seed's runs."""
-        path = offline_file(self.folder, self.run.seed)
+        path = runs.offline_file(self.folder, self.run.seed)
         check_model(model)
         make_folder(path.parent)
         keep_tensors(plain_state(unwrapped(model)), path)
@@ -181,15 +172,16 @@ class Recorder:
 
     def _resume(self) -> None:
         """Resume from the rows that an earlier process has recorded of this run."""
-        found = read_run(run_folder(self.folder, self.run))
+        folder = runs.run_folder(self.folder, self.run)
+        found = runs.read_run(folder)
         if found is None:
             return
-        check_tasks_of(self._record, [found])
+        runs.check_tasks_of(self._record, [found])
         totals = self._test.y.bincount(minlength=sum(map(len, self.tasks))).numpy()
         if any((counts.table.sum(axis=1) != totals).any() for counts in found.rows.values()):
             raise InputError(
-                f"{run_folder(self.folder, self.run)} was recorded with other test examples: give "
-                f"the same ones, or choose another folder"
+                f"{folder} was recorded with other test examples: give the same ones, or choose "
+                f"another folder"
             )
         self._record = replace(self._record, rows=found.rows)
 

@@ -82,7 +82,7 @@ class Held(ABC):
         Raises InputError where the figures are not installed.
         """
         # The only arrow up: what is drawn is asked for here, and nowhere before.
-        from figures.plot import Plot
+        from figures.build import Plot
 
         return Plot(self)
 

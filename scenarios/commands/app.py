@@ -10,17 +10,8 @@ from typing import Annotated
 
 import typer
 
+from scenarios import options as flags
 from scenarios.commands.parsing import with_options
-from scenarios.options import (
-    FeaturesOptions,
-    FigureOptions,
-    InitOptions,
-    LayersOptions,
-    MetricsOptions,
-    ModelOptions,
-    RedundancyOptions,
-    RunOptions,
-)
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -51,7 +42,7 @@ def run(
     study: Annotated[
         str, typer.Argument(metavar="PRESET|FILE.toml", help="A preset of `probe list`, or a file.")
     ],
-    options: RunOptions,
+    options: flags.RunOptions,
 ) -> None:
     """Run or resume a study: train, retrain downstream of each layer, write tables and figures.
 
@@ -70,7 +61,7 @@ def init(
         "study.toml"
     ),
     *,
-    options: InitOptions,
+    options: flags.InitOptions,
 ) -> None:
     """Write a first study file that explains every key and runs unchanged.
 
@@ -91,7 +82,7 @@ def model(
             help="A function that builds the network, or the folder of a probe.Recorder.",
         ),
     ],
-    options: ModelOptions,
+    options: flags.ModelOptions,
 ) -> None:
     """Measure how much each layer of your own network retains, from its checkpoints.
 
@@ -117,7 +108,7 @@ def status(directory: Directory, as_json: AsJson = False) -> None:
 
 @app.command()
 @with_options
-def figures(directory: Directory, options: FigureOptions) -> None:
+def figures(directory: Directory, options: flags.FigureOptions) -> None:
     """Draw the figures of a study from its tables alone.
 
     With any flag, draw only the requested figures, for a paper: each with its caption, in a
@@ -125,7 +116,7 @@ def figures(directory: Directory, options: FigureOptions) -> None:
     """
     from scenarios.commands.figures import draw_asked, draw_figures
 
-    if options == FigureOptions():
+    if options == flags.FigureOptions():
         draw_figures(directory)
     else:
         draw_asked(directory, options)
@@ -135,7 +126,7 @@ def figures(directory: Directory, options: FigureOptions) -> None:
 @with_options
 def metrics(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="R as .csv or .npy, or a log file.")],
-    options: MetricsOptions,
+    options: flags.MetricsOptions,
 ) -> None:
     """Compute every metric of the literature from an accuracy matrix.
 
@@ -157,7 +148,7 @@ def layers(
             help="A model, a function that builds it, or a network of `probe list`.",
         ),
     ],
-    options: LayersOptions,
+    options: flags.LayersOptions,
 ) -> None:
     """List the modules at which a model can be cut, and suggest a good set of them.
 
@@ -175,7 +166,7 @@ def features(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Images as train/CLASS/* and test/CLASS/*.")
     ],
-    options: FeaturesOptions,
+    options: flags.FeaturesOptions,
 ) -> None:
     """Write a feature file of images: the last hidden layer of a pretrained network.
 
@@ -194,7 +185,7 @@ def redundancy(
     data_sets: Annotated[
         list[str], typer.Argument(metavar="DATASET|FILE.npz...", help="Data sets or feature files.")
     ],
-    options: RedundancyOptions,
+    options: flags.RedundancyOptions,
 ) -> None:
     """Count the non-redundant features of data sets by FCBF, and plot their dependence.
 

@@ -23,14 +23,7 @@ from figures.build import build
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.plan import Plan
 from probe.files import make_folder, sweep
-from probe.results.run_directory import (
-    JobState,
-    describe,
-    made_of,
-    refuse_foreign,
-    remarks,
-    survey,
-)
+from probe.results import run_directory
 from probe.results.tables import write_tables
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.plan import show_dry_run
@@ -122,7 +115,7 @@ def carry_through(
     begun = begin(device)
     jobs = jobs_of(begun.plan)
     work = _work(begun, root, options, len(jobs))
-    refuse_foreign(root)
+    run_directory.refuse_foreign(root)
     # A machine that only drives others with GPUs does not know their memory.
     known = work.sharing is None and work.retraining_left(jobs)
     plans = begun.caches(work.cache) if known else {}
@@ -141,7 +134,7 @@ def carry_through(
             (root / "scratch").rmdir()
     if not any(end.how == "locked" for end in ends):
         show(console, root)
-    for remark in remarks(root, states):
+    for remark in run_directory.remarks(root, states):
         show_line(console, remark)
     return show_ends(console, root, ends)
 
@@ -170,7 +163,7 @@ def _work(begun: Begun, root: Path, options: RunOptions, jobs: int) -> Work:
 
 def _to_the_end(
     console: Console, work: Work, jobs: Sequence[Job], executor: Executor, options: RunOptions
-) -> tuple[list[Ended], list[JobState]]:
+) -> tuple[list[Ended], list[run_directory.JobState]]:
     """Describe the plan, do the rest of the jobs, and write the tables unless others still work.
 
     Returns the ends of the jobs, and their results, in the tables if these were written. A file may
@@ -179,7 +172,7 @@ def _to_the_end(
     """
     make_folder(work.root)
     with _alone_in(console, work.root):
-        describe(work.root, work.plan)
+        run_directory.describe(work.root, work.plan)
     # Controls first in each seed, as the other jobs compare their networks with them.
     begun = sorted(jobs, key=lambda job: (job.seed, not job.offline))
     left = options.part.order(begun) if options.part else begun
@@ -189,7 +182,7 @@ def _to_the_end(
         events = execute(work, left, executor, wait=options.part is None)
         ends += show_progress(console, work, jobs, events)
         if any(end.how == "locked" for end in ends):
-            return ends, survey(work.plan, work.root)
+            return ends, run_directory.survey(work.plan, work.root)
         states = _write_results(console, work)
         # What was damaged since it was last looked at is set aside when the tables are made.
         failed = {end.job for end in ends if end.how == "failed"}
@@ -199,7 +192,7 @@ def _to_the_end(
     return ends + [Ended(job=job, how="failed", reason=_LOST) for job in left], states
 
 
-def _write_results(console: Console, work: Work) -> list[JobState]:
+def _write_results(console: Console, work: Work) -> list[run_directory.JobState]:
     """Update tables and figures; return the results in them.
 
     It holds the directory's lock, as other processes may do the same. Figures are drawn only where
@@ -209,10 +202,10 @@ def _write_results(console: Console, work: Work) -> list[JobState]:
         for folder in (work.root, work.root / "figures"):
             sweep(folder)
         # Before the tables: what is finished meanwhile may be in them, and then they are made anew.
-        states = survey(work.plan, work.root)
+        states = run_directory.survey(work.plan, work.root)
         write_tables(work.plan, work.root, REGISTRY.metrics.values())
         # Another process may have described its own study there since this one began.
-        describe(work.root, work.plan, made_of(states))
+        run_directory.describe(work.root, work.plan, run_directory.made_of(states))
         build(work.root, changed_only=True)
         return states
 

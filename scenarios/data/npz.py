@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from probe.errors import InputError
+from probe.errors import InputError, unreadable
 
 Array = np.ndarray[Any, Any]
 """An array of any type and shape."""
@@ -37,8 +37,7 @@ def read_arrays(
     except InputError:
         raise
     except OSError as error:
-        reason = error.strerror or error
-        raise InputError(f"cannot read {path} ({reason}): check the path") from None
+        raise unreadable(path, error, "check the path") from None
     except MemoryError:
         raise InputError(f"{path} exceeds the available memory: write fewer examples") from None
     except Exception:

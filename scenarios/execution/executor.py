@@ -33,7 +33,6 @@ class Executor(Protocol):
         another. Closing the generator ends everything that it started. Raises NotWritten as
         `carry_out` does.
         """
-        ...
 
 
 class Inline:

@@ -12,9 +12,9 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 import figures
+from figures.build import Plot
 from figures.kinds import KINDS
 from figures.options import Options
-from figures.plot import Plot
 from figures.plotting import asked_for
 from probe.errors import InputError
 from probe.tables.rows import Row

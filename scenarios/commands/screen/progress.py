@@ -8,15 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from probe.by_layer.jobs import Job
 from probe.byte_sizes import show_size
@@ -38,18 +31,18 @@ def show_progress(
     `scenarios.execution.schedule.execute`, whose errors pass through after the bar is closed.
     """
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.TaskProgressColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(),
     )
     name, ends = work.plan.name, list[Ended]()
     parts = {job: work.parts(job) for job in jobs}
     done = {Part(job, part) for job in jobs for part in work.finished(job)}
     total = sum(effort(job, part) for job in jobs for part in parts[job])
-    with Progress(*columns, console=console) as progress:
+    with bars.Progress(*columns, console=console) as progress:
         bar = progress.add_task(name, total=total, completed=0)
         # Set after the bar has begun: the time left is estimated from this run alone.
         progress.update(bar, completed=sum(effort(each.job, each.part) for each in done))

@@ -19,7 +19,7 @@ from tests.probe.by_layer.nets import FEATURES, SHORT, TASKS, analyzed, digits, 
 @pytest.fixture(autouse=True)
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take longer than the work."""
-    monkeypatch.setattr("figures.plot.Plot.write", lambda *_: [])
+    monkeypatch.setattr("figures.build.Plot.write", lambda *_: [])
 
 
 def tables(out: Path) -> dict[str, bytes]:

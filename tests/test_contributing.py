@@ -72,10 +72,12 @@ def test_mypy_accepts_it(tree):
         ),
         ("learned", ["tests/figures/kinds/test_every_kind.py", "tests/figures/test_plotting.py"]),
         (
-            "noise",
+            "perturb",
             [
-                "tests/scenarios/learners/test_catalog.py",
-                "tests/scenarios/learners/test_learners.py",
+                *(
+                    f"tests/scenarios/learners/test_{w}.py"
+                    for w in ("catalog", "devices", "learners")
+                ),
                 "tests/scenarios/study/test_results_version.py",
             ],
         ),
@@ -90,5 +92,5 @@ def test_the_tests_of_its_room_go_through_it(tree, name, targets):
 
 def test_it_is_listed(tree):
     said = run(tree, "scenarios", "list", "--json")
-    for name in ("learning_accuracy", "noise", "median"):
+    for name in ("learning_accuracy", "perturb", "median"):
         assert f'"{name}"' in said

@@ -31,8 +31,6 @@ MOST_ANNOTATED = 12
 _PAGE, _BESIDE, _AROUND = 8.8, 0.6, 0.5  # inches: height of a page, room at a panel's left, above
 
 NEEDS = "a learner and the accuracy missing in its layers"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("layers", "starts")
 
 

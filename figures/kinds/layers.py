@@ -19,8 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from figures import labels, layout, style
-from figures.cells import draw_cells
-from figures.missing import GAP, READOUTS, Panel, missing_panels
+from figures.cells import GAP, READOUTS, Panel, draw_cells, missing_panels
 from figures.pages.page import Page
 from figures.tables import Tables
 from probe.tables.rows import LayerRow

@@ -1,5 +1,7 @@
-"""Cells of a heat map: whole or in halves, hatched or not, with their values."""
+"""Heat maps: cells, whole or in halves, hatched or not, and the panels of `layers`."""
 
+import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,12 +12,22 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.text import Text
 
+from figures.tables import CONTROLS, Tables
+from probe.tables.rows import LayerRow
+
 SHADES = "magma_r"
 """The colors from 0 to the top: perceptually uniform, and told apart by color-blind readers."""
 
 HATCHED = "hatched"
 """Id of the hatching over cells."""
 
+READOUTS = ("retrain", "linear")
+"""Readouts that have panels, in this order; the later ones only where they fit on the page."""
+
+GAP = 0.3
+"""Of a cell, between the last task and all tasks."""
+
+_HALVES = ("forgotten", "never_learned")
 _MARGIN = 0.03  # of a cell, left white around each
 
 
@@ -102,3 +114,67 @@ def _box(left: float, right: float, top: float) -> list[tuple[float, float]]:
     """Return the corners of a box that is 1 high, but for the margin."""
     low, high = top + _MARGIN, top + 1 - _MARGIN
     return [(left, low), (right, low), (right, high), (left, high)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """A learner under a readout.
+
+    features: names in order of depth; places: of the tasks, None for all of them; cells: those that
+    were measured, in points; split: whether all steps were measured in a feature other than the
+    output; start: the feature at which forgetting starts.
+    """
+
+    learner: str
+    readout: str
+    features: list[str]
+    places: list[int | None]
+    cells: list[Cell]
+    split: bool
+    start: str
+
+
+def missing_panels(tables: Tables) -> list[Panel]:
+    """Return the panels to be drawn, in the order of the table."""
+    groups = defaultdict[tuple[str, str], list[LayerRow]](list)
+    for row in tables.layers:
+        if row.readout in READOUTS and row.learner not in CONTROLS:
+            groups[row.learner, row.readout].append(row)
+    starts = {(row.learner, row.readout): row.feature for row in tables.starts}
+    panels = [_panel(rows, starts.get(key, "")) for key, rows in groups.items()]
+    return [panel for panel in panels if panel.cells]
+
+
+def _panel(rows: Sequence[LayerRow], start: str) -> Panel:
+    """Return the panel of the rows of a learner and readout."""
+    features = list(dict(sorted((row.depth, row.feature) for row in rows)).values())
+    measured = {row.place for row in rows if row.quantity == "missing"}
+    places = sorted(measured, key=lambda place: place or math.inf)
+    values = {(row.feature, row.place, row.quantity): row.value for row in rows}
+
+    def points(feature: str, place: int | None, quantities: Sequence[str]) -> list[float]:
+        """Return quantities of a cell, none where any is unknown."""
+        found = [100 * values.get((feature, place, name), math.nan) for name in quantities]
+        return [] if any(map(math.isnan, found)) else found
+
+    split = any(points(feature, place, _HALVES) for feature in features[:-1] for place in places)
+    cells = [
+        Cell(
+            x=x,
+            y=y + GAP * (place is None),
+            values=(points(feature, place, _HALVES) if split else []) or missing,
+            hatched=math.isnan(values.get((feature, place, "retained"), 0.0)),
+        )
+        for x, feature in enumerate(features)
+        for y, place in enumerate(places)
+        if (missing := points(feature, place, ["missing"]))
+    ]
+    return Panel(
+        learner=rows[0].learner,
+        readout=rows[0].readout,
+        features=features,
+        places=places,
+        cells=cells,
+        split=split,
+        start=start,
+    )

@@ -24,7 +24,12 @@ def tables_of(source: object) -> Tables:
     if isinstance(source, Tables):
         return source
     if isinstance(source, str | Path):
-        return _read(Path(source))
+        directory = Path(source)
+        # A folder of a result in memory has rows.csv alone.
+        if (directory / "summary.csv").exists() or not (directory / "rows.csv").exists():
+            return Tables.read(directory)
+        found = read_tables(directory)
+        return _made(found["rows"], found.get("layers", ()), found.get("starts", ()))
     if callable(getattr(source, "rows", None)):
         methods = [getattr(source, name, None) for name in ("rows", "layers", "starts")]
         return _made(*(method() if callable(method) else () for method in methods))
@@ -66,14 +71,6 @@ def chosen(tables: Tables, options: Options) -> Tables:
         for part, rows in of_readouts.items():
             parts[part] = [row for row in rows if row.readout in wanted]
     return Tables(**parts)
-
-
-def _read(directory: Path) -> Tables:
-    """Read the tables of a run directory, or of a folder that has rows.csv alone."""
-    if (directory / "summary.csv").exists() or not (directory / "rows.csv").exists():
-        return Tables.read(directory)
-    found = read_tables(directory)
-    return _made(found["rows"], found.get("layers", ()), found.get("starts", ()))
 
 
 def _made(

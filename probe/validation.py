@@ -8,20 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import wraps
 from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    TypeVar,
-    Union,
-    cast,
-    dataclass_transform,
-    get_args,
-    get_origin,
-)
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import ConfigDict, Field, Strict, Tag, ValidationError
 from pydantic.dataclasses import dataclass
 from pydantic_core import ErrorDetails
+from typing_extensions import dataclass_transform
 
 from probe.errors import InputError
 

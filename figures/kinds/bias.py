@@ -23,8 +23,6 @@ from figures.tables import CONTROLS, Tables, continual
 from probe.tables.rows import SummaryRow
 
 NEEDS = "a learner and the F1 of its tasks"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("summary", "learners")
 
 

@@ -20,8 +20,6 @@ from probe.tables.rows import MetricRow
 from probe.tables.summary import training_seconds
 
 NEEDS = "two learners with an accuracy, a size and times"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("metrics", "learners", "times")
 
 

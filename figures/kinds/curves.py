@@ -27,8 +27,6 @@ More entries would take more room than the panels.
 """
 
 NEEDS = "a learner and its accuracies after each task"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("rows",)
 
 

@@ -41,8 +41,6 @@ LayerTable = dict[tuple[str, str], dict[str, LayerRow]]
 """Rows of layers.csv by learner and quantity, then by feature."""
 
 NEEDS = "a learner with two features or more"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("summary", "learners", "layers", "starts")
 
 

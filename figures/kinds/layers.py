@@ -19,8 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from figures import labels, layout, style
-from figures.cells import draw_cells
-from figures.missing import GAP, READOUTS, Panel, missing_panels
+from figures.cells import GAP, READOUTS, Panel, draw_cells, missing_panels
 from figures.pages.page import Page
 from figures.tables import Tables
 from probe.tables.rows import LayerRow
@@ -31,8 +30,6 @@ MOST_ANNOTATED = 12
 _PAGE, _BESIDE, _AROUND = 8.8, 0.6, 0.5  # inches: height of a page, room at a panel's left, above
 
 NEEDS = "a learner and the accuracy missing in its layers"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("layers", "starts")
 
 

@@ -23,8 +23,6 @@ MOST_ANNOTATED = 10
 """Most tasks for which cells show their values; in smaller cells no number could be read."""
 
 NEEDS = "a learner and its accuracies after each task"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("rows",)
 
 

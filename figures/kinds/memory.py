@@ -32,8 +32,6 @@ _Sweep = tuple[str, str]  # a kind of learner and the strategy that chooses its 
 _Swept = dict[str, dict[_Sweep, dict[int, MetricRow]]]  # sweeps by the unit of budgets
 
 NEEDS = "a kind of learner with two budgets"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("metrics", "learners")
 
 

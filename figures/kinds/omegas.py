@@ -24,8 +24,6 @@ SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD
 _BAR, _INK, _THIN = 0.26, "0.2", 0.6  # width of a bar along x; color and width of its edge
 
 NEEDS = "two learners and the accuracy of Offline"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("metrics",)
 
 

@@ -20,8 +20,6 @@ from probe.tables.rows import MetricRow
 _Group = tuple[str, int, str]  # kind, number of samples, what they are counted by
 
 NEEDS = "a kind of learner with two strategies at one budget"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("metrics", "learners")
 
 

@@ -15,8 +15,6 @@ from figures.tables import Tables, continual
 from probe.tables.rows import MetricRow
 
 NEEDS = "a score"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("metrics", "learners")
 
 

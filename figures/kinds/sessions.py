@@ -23,8 +23,6 @@ PANELS = {
 """Titles of the panels from left to right, by the name of the metric."""
 
 NEEDS = "two learners and two sessions"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("metrics", "learners")
 
 

@@ -35,8 +35,6 @@ _RINGS = {0.25: "", 0.5: "0.5", 0.75: "", 1.0: "1"}
 _ABOVE = 18  # points between a panel and its title, for the name of the first criterion
 
 NEEDS = "a learner with all seven criteria"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("metrics", "learners")
 
 

@@ -10,7 +10,7 @@ learned the task better, one that falls less has forgotten less of it.
 from matplotlib.figure import Figure
 
 from figures import labels, layout, lines
-from figures.kinds.curves import seen_average
+from figures.kinds import curves
 from figures.pages.page import Page
 from figures.tables import Tables
 
@@ -20,15 +20,11 @@ MOST_PANELS = 20
 With more of them a panel would be too small to read.
 """
 
-NEEDS = "a learner and its accuracies after each task"
-"""Least that has to be there for anything to be drawn."""
-
+NEEDS = curves.NEEDS
 TABLES = ("rows", "learners")
 
 
-def names(tables: Tables) -> list[str]:
-    """Return the learners that are drawn."""
-    return list(tables.matrices)
+names = curves.names
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -55,7 +51,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
             # Row j of R is after j tasks, and column j - 1 the j-th task.
             lines.plot_course(axes, appearances[name], range(j, T + 1), R.values[j:, j - 1])
         # In the same order as the other panels' lines, so that the legend holds for it too.
-        lines.plot_course(last, appearances[name], range(1, T + 1), seen_average(R))
+        lines.plot_course(last, appearances[name], range(1, T + 1), curves.seen_average(R))
     for axes in (*grid, last):
         axes.set_xlim(0.5, T + 0.5)
         axes.set_xticks(layout.ticks(1, T))

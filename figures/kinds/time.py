@@ -33,8 +33,6 @@ Courses = Mapping[Layer, Mapping[int, SeedMean]]
 """Measurements downstream of each layer, by the number of tasks learned."""
 
 NEEDS = "a layer that was measured after two tasks or more"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("rows",)
 
 

@@ -31,8 +31,6 @@ QUADRANTS = {
 _NAME_WIDE, _NAME_HIGH = 0.25, 0.11  # shares of the panel that a quadrant's name needs, with room
 
 NEEDS = "a learner with forgetting and intransigence (besides the learner cumulative)"
-"""Least that has to be there for anything to be drawn."""
-
 TABLES = ("metrics", "learners")
 
 

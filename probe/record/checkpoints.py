@@ -12,7 +12,7 @@ from string import Formatter
 from typing import NamedTuple
 
 from probe.errors import InputError, unknown
-from probe.record.state_files import few
+from probe.notes import listed
 
 NAME = "[A-Za-z0-9_-]+"  # of learners and orders
 _NUMBER = "[0-9]+"
@@ -48,8 +48,8 @@ class Checkpoints:
         missing = [str(seed) for seed in sorted(seeds - self.offline.keys())]
         if self.offline and missing:
             raise InputError(
-                f"there is no offline network of seed {few(missing)}, but there is one of seed "
-                f"{few([str(seed) for seed in self.offline])}: add one for each seed of the "
+                f"there is no offline network of seed {listed(missing)}, but there is one of seed "
+                f"{listed([str(seed) for seed in self.offline])}: add one for each seed of the "
                 f"checkpoints"
             )
 
@@ -166,7 +166,7 @@ class _Pattern:
         there = sorted({path.name for folder in folders for path in folder.glob("*")})
         more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
         where = f"{folders[0]}{more}" if folders else self._path.parent
-        what = f"which has {few(there)}" if there else "which is empty"
+        what = f"which has {listed(there)}" if there else "which is empty"
         return InputError(
             f"no file fits {self._text!r}: looked in {where}, "
             f"{what if folders else 'which is not a folder'}; correct the pattern"
@@ -207,13 +207,13 @@ def _check_grid(runs: Mapping[Run, Mapping[int, Path]]) -> None:
     grid = product(*map(dict.fromkeys, zip(*runs, strict=True)))
     if absent := [str(run) for run in starmap(Run, grid) if run not in runs]:
         raise InputError(
-            f"there are no checkpoints of {few(absent)}, though others have this learner, "
+            f"there are no checkpoints of {listed(absent)}, though others have this learner, "
             f"order and seed: add them, or move the others elsewhere"
         )
     steps = sorted(set().union(*runs.values()))
     for run, own in runs.items():
         if missing := [str(step) for step in steps if step not in own]:
             raise InputError(
-                f"{run} has no checkpoint after {few(missing)} tasks, as other runs have: add it, "
-                f"or remove theirs"
+                f"{run} has no checkpoint after {listed(missing)} tasks, as other runs have: add "
+                f"it, or remove theirs"
             )

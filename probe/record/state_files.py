@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,12 @@ from torch.nn.parameter import is_lazy
 
 from probe.errors import InputError, described, unreadable
 from probe.files import replacing
+from probe.notes import listed
 
 # Where training programs keep the state dict among other things.
 _HOLDERS = ("state_dict", "model_state_dict", "model")
 # What DataParallel, Lightning and torch.compile write before every name.
 _PREFIXES = ("module.", "model.", "_orig_mod.")
-_FEW = 3  # names that a message gives
 _GIVE = "give the path of a file of weights"
 _REMEDY = "write it with torch.save(model.state_dict(), FILE)"
 
@@ -57,8 +57,8 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
     missing, more = (
         [n for n in one if n not in other] for one, other in ((own, given), (given, own))
     )
-    faults = [f"lacks {few(missing)}"] * bool(missing)
-    faults += [f"has {few(more)}, which the model has not"] * bool(more)
+    faults = [f"lacks {listed(missing)}"] * bool(missing)
+    faults += [f"has {listed(more)}, which the model has not"] * bool(more)
     for bare in own.keys() & given.keys():
         mine, theirs = wanted[own[bare]], state[given[bare]]
         if isinstance(mine, Tensor) and not is_lazy(mine) and mine.shape != theirs.shape:
@@ -66,8 +66,8 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
             faults.append(f"has {bare} of shape {shapes}")
     if faults:
         raise InputError(
-            f"{name} does not fit the model: it {few(faults)}; give the network that these weights "
-            f"are of"
+            f"{name} does not fit the model: it {listed(faults)}; give the network that these "
+            f"weights are of"
         )
     try:
         model.load_state_dict({own[bare]: state[given[bare]] for bare in own})
@@ -177,7 +177,7 @@ def _state_dict(path: Path, found: object) -> dict[str, Tensor]:
     if not isinstance(found, Mapping) or not _has_tensors(found):
         got = f"an object of type {type(found).__name__}"
         if isinstance(found, Mapping):
-            got = f"a table of {few(list(map(str, found))) or 'nothing'}"
+            got = f"a table of {listed(list(map(str, found))) or 'nothing'}"
         raise InputError(f"{path} holds no state dict, tensors by name, but {got}: {_REMEDY}")
     for name, one in found.items():
         if not isinstance(name, str) or not isinstance(one, Tensor) or _strange(one):
@@ -210,9 +210,3 @@ def _bare(names: Iterable[str]) -> dict[str, str]:
             break
         found = {bare.removeprefix(shared[0]): name for bare, name in found.items()}
     return found
-
-
-def few(names: Sequence[str]) -> str:
-    """Join names with commas, of many only the first three."""
-    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-    return ", ".join(names[:_FEW]) + more

@@ -173,7 +173,7 @@ def features(
     A study takes the file instead of a data set. torchvision downloads its weights if needed.
     """
     from scenarios.data.image_features import write_features_of_images
-    from scenarios.device import device_named
+    from scenarios.execution.choosing import device_named
 
     device = device_named(options.device)
     write_features_of_images(folder, options.network, options.weights, options.out, device)

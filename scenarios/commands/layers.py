@@ -106,7 +106,8 @@ def _print(found: Sequence[Candidate]) -> None:
             "*" if one.suggested else "",
             escape(one.feature),
             escape(one.kind),
-            _joined(one.shape) + (f", 1 of {one.tensors}" if one.tensors > 1 else ""),
+            ("x".join(map(str, one.shape)) or "one number")
+            + (f", 1 of {one.tensors}" if one.tensors > 1 else ""),
             "the slow way" if one.slow else show_size(one.bytes),
             f"{one.frozen:,}",
             f"{one.left:,}",
@@ -118,11 +119,6 @@ def _print(found: Sequence[Candidate]) -> None:
         show_line(console, f"the slow way, as {reason}: {names}")
     chosen = ", ".join(f'"{one.feature}"' for one in found if one.suggested)
     show_line(console, f"* features = [{chosen}]" if chosen else "no features to suggest")
-
-
-def _joined(shape: Sequence[int]) -> str:
-    """Return a shape as it is typed, as 3x32x32."""
-    return "x".join(map(str, shape)) or "one number"
 
 
 def sample_inputs(texts: Sequence[str], integers: bool) -> Value:

@@ -31,8 +31,7 @@ from scenarios.commands.screen.progress import show_ends, show_plan, show_progre
 from scenarios.commands.screen.results import show_outcome
 from scenarios.commands.screen.terminal import show_line
 from scenarios.data.datasets import Location
-from scenarios.device import device_named
-from scenarios.execution.choosing import executor_for, side_by_side
+from scenarios.execution.choosing import device_named, executor_for, side_by_side
 from scenarios.execution.executor import Executor
 from scenarios.execution.locks import is_locked, lock
 from scenarios.execution.schedule import execute

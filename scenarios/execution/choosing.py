@@ -4,6 +4,7 @@ Without `--executor` it is this process for one worker, and a pool for more.
 """
 
 import os
+import re
 
 import torch
 
@@ -12,6 +13,25 @@ from scenarios.execution.cluster import Cluster
 from scenarios.execution.executor import Executor, Inline
 from scenarios.execution.pool import Pool
 from scenarios.options import RunOptions
+
+
+def device_named(name: str, here: bool = True) -> torch.device:
+    """Return the device of that name; raises InputError for an unknown or missing one.
+
+    here: whether this machine must have it, or only those that will compute.
+
+    >>> device_named("cpu")
+    device(type='cpu')
+    """
+    if not re.fullmatch(r"cpu(:0)?|cuda(:(0|[1-9]\d?))?", name):
+        raise InputError(f"unknown device {name!r}: expected cpu, cuda or cuda:N")
+    device = torch.device(name)
+    if here and device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise InputError(
+            f"no device {name!r}: torch sees {torch.cuda.device_count()} CUDA devices here; use "
+            f"--device cpu"
+        )
+    return device
 
 
 def side_by_side(options: RunOptions, device: torch.device) -> int:

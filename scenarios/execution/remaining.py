@@ -18,9 +18,6 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
 from probe.results.run_directory import store_of
 
-Pace = Mapping[str, float]
-"""Seconds for each unit of effort, by the kind of measurement."""
-
 
 def effort(job: Job, part: str) -> float:
     """Return the rough effort of a measurement, in tasks trained on.
@@ -37,8 +34,11 @@ def effort(job: Job, part: str) -> float:
     return int(part.removeprefix("step-")) if job.kind == "cumulative" else 1.0
 
 
-def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> Pace:
-    """Return the pace of the finished measurements in a run directory; changes nothing there."""
+def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> dict[str, float]:
+    """Return the seconds of a unit of effort, by the kind of measurement, in a run directory.
+
+    They are the medians of the finished measurements; nothing is changed there.
+    """
     took = defaultdict[str, list[float]](list)
     for job in jobs:
         for part, seconds in _took(store_of(plan, root, job), parts_of(plan, job)):
@@ -46,10 +46,13 @@ def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> Pace:
     return {kind: median(each) for kind, each in took.items()}
 
 
-def seconds_left(left: Mapping[Job, Sequence[str]], pace: Pace, processes: int = 1) -> float | None:
+def seconds_left(
+    left: Mapping[Job, Sequence[str]], pace: Mapping[str, float], processes: int = 1
+) -> float | None:
     """Return the seconds until the rest of each job is done; None if nothing is known.
 
-    processes: their number, each on a separate job, so that it takes no less than the longest job.
+    pace: see `pace_of`; processes: their number, each on a separate job, so that it takes no less
+    than the longest job.
 
     >>> seconds_left({}, {})
     0.0
@@ -81,9 +84,7 @@ def shown_duration(seconds: float) -> str:
 
 def _kind(part: str) -> str:
     """Return the kind of a measurement; for the same effort a kind takes the same time."""
-    if is_retraining(part):
-        return "retraining"
-    return "readout" if not part.startswith("step-") else "start" if part == "step-0" else "step"
+    return "retraining" if is_retraining(part) else part.partition("-")[0]
 
 
 def _took(store: Store, parts: Sequence[str]) -> Iterator[tuple[str, float]]:

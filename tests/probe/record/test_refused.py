@@ -37,7 +37,7 @@ EVERY = [f"{a}/seed{s}-task{t}.pt" for a in ("er", "ft") for s in (0, 1) for t i
 @pytest.mark.parametrize(
     ("pattern", "there", "said"),
     [
-        (P, ["er/a.pt", "er/b.pt", "er/c.pt", "er/d.pt", "er/e.pt"], "a.pt, b.pt, c.pt and"),
+        (P, ["er/a.pt", "er/b.pt", "er/c.pt", "er/d.pt", "er/e.pt"], "a.pt, b.pt, c.pt, d.pt and"),
         ("nowhere/{task}.pt", [], r"looked in .*nowhere, which is not a folder"),
         ("{seed}{task}", EVERY, "with some text between"),
         ("", EVERY, "name the files"),
@@ -90,7 +90,10 @@ def test_states(tmp_path, monkeypatch, content, said):
     ("change", "said"),
     [
         ({"0.bias": torch.ones(3)}, r"has 0.bias of shape \(3,\), in the model \(16,\); give"),
-        ({f"x{n}": torch.ones(1) for n in range(9)}, "has x0, x1, x2 and 6 more, which the model"),
+        (
+            {f"x{n}": torch.ones(1) for n in range(9)},
+            "has x0, x1, x2, x3 and 5 more, which the model",
+        ),
     ],
 )
 def test_states_of_another_network_change_nothing(change, said):

@@ -19,9 +19,6 @@ _TEMPLATES = files("scenarios.commands") / "templates"
 OWN_FILE = "mynets.py"
 """The Python file that `--own` writes."""
 
-_LEARNERS = "finetune,er,offline"
-_IMAGES = "cnn3"  # for images of any size of 8 x 8 or more
-_ROWS = "mlp"
 _TASKS = 5  # about as many
 
 
@@ -38,7 +35,8 @@ def show_written(file: Path, options: InitOptions) -> None:
         raise InputError("--own writes its own network and data: leave out --data, --network")
     chosen = options.data or "digits"
     given = None if own else _known(chosen)
-    suits = _ROWS if given is not None and given.train.x.ndim < 4 else _IMAGES
+    # A network for vectors, or for images of any size of 8 x 8 or more.
+    suits = "mlp" if given is not None and given.train.x.ndim < 4 else "cnn3"
     command = f"probe run {file}" + (f" --load {file.with_name(OWN_FILE)}" if own else "")
     text = (
         (_TEMPLATES / "study.toml")
@@ -50,7 +48,7 @@ def show_written(file: Path, options: InitOptions) -> None:
             network="mynet" if own else options.network or suits,
             learners="\n".join(
                 f"[learners.{name}]\n{_ABOUT.get(name, '')}"
-                for name in chosen_learners(names(options.learners or _LEARNERS), {})
+                for name in chosen_learners(names(options.learners or "finetune,er,offline"), {})
             ),
         )
     )

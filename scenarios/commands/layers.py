@@ -29,11 +29,9 @@ from scenarios.networks import ARCHITECTURES, build_network
 from scenarios.options import LayersOptions, position
 from scenarios.user_model import build_model, importing, load_callable
 
-_CLASSES = 10
 _EXAMPLES = 3
 _LARGEST = 2**28  # values of the examples: 1 GiB
 _INPUT = r"(?:([^\W\d]\w*)=)?([1-9]\d{0,9}(?:x[1-9]\d{0,9})*)(:int)?"
-_WIDE = 200  # columns for a file or a pipe
 
 
 def show_layers(target: str, options: LayersOptions) -> None:
@@ -85,7 +83,7 @@ def _model(target: str, sample: Value) -> nn.Module:
         return factory if isinstance(factory, nn.Module) else build_model(target, factory)
     if target in ARCHITECTURES and not isinstance(sample, Tensor):
         raise InputError(f"{target} takes one input without a name: give --input once, as 3x32x32")
-    return build_network(target, tensors(sample)[0].shape[1:], _CLASSES)
+    return build_network(target, tensors(sample)[0].shape[1:], classes=10)
 
 
 def _print(found: Sequence[Candidate]) -> None:
@@ -95,7 +93,7 @@ def _print(found: Sequence[Candidate]) -> None:
     """
     console = Console()
     if not console.is_terminal:
-        console = Console(width=_WIDE)
+        console = Console(width=200)
     table = Table(box=SIMPLE, padding=(0, 1))
     for column in ("", "feature", "type"):
         table.add_column(column, overflow="fold")

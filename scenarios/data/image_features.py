@@ -28,8 +28,6 @@ from probe.training.precision import products
 from scenarios.data.feature_files import SUFFIX, write_features
 from scenarios.environment import variables
 
-_BATCH = 32  # images
-_WEIGHTS_ONLY = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # an environment variable of torch's
 # Networks that do not end in a dense layer, whose weights need the input scaled otherwise, or take
 # images of another size with their own weights.
 _OTHERS = ("squeezenet", "googlenet", "inception", "vit_h_14")
@@ -112,7 +110,7 @@ def _downloaded(name: str) -> nn.Module:
                 )
     try:
         # Or torch would run a pickle.
-        with variables({_WEIGHTS_ONLY: "1"}):
+        with variables({"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}):
             model: nn.Module = models.get_model(name, weights="DEFAULT")
     except (OSError, RuntimeError, HTTPException) as error:
         raise InputError(
@@ -197,7 +195,7 @@ def _check_classes(folder: Path, train: set[str], test: set[str]) -> None:
 def _examples(model: nn.Module, images: Any, half: str, device: torch.device) -> Examples:
     """Return the features (N, D) of images with their labels, on the CPU; shows progress."""
     # Without a generator it would draw from the global one.
-    loader = DataLoader(images, batch_size=_BATCH, generator=stream(0, "loader"))
+    loader = DataLoader(images, batch_size=32, generator=stream(0, "loader"))
     rows, labels = [], []
     with torch.no_grad(), products("fp32"):
         for x, y in tracked(loader, half):

@@ -50,11 +50,10 @@ class ForeignRuns:
         The same networks give the same bytes. Raises InputError for a file that cannot be read, and
         NotWritten.
         """
-        runs: dict[Run, dict[int, Path]] = {}
-        for run, own in self.files.items():
-            runs[run] = {
-                at: self._kept(path, network_file(folder, run, at)) for at, path in own.items()
-            }
+        runs = {
+            run: {at: self._kept(path, network_file(folder, run, at)) for at, path in own.items()}
+            for run, own in self.files.items()
+        }
         offline = {
             seed: self._kept(path, offline_file(folder, seed))
             for seed, path in self.offline.items()

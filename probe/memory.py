@@ -19,7 +19,7 @@ _ASSUMED = 4 * 10**9  # bytes of free memory, where the system does not say
 def free_memory(device: torch.device) -> int:
     """Return how many bytes can still be taken on a device.
 
-    On the CPU the least of what Linux calls available and what the control groups (version 2)
+    On the CPU the least of what Linux calls available and what the control groups (version 1 and 2)
     around this process leave; page cache that can be reclaimed counts as free. On a system that
     says neither, 4 GB are assumed.
     """
@@ -42,22 +42,30 @@ def group_room(
 
     root: where the groups are mounted; own: the file that names this process's.
     """
-    # Without a number and names of controllers before it: a group of version 2.
-    for path in (line.removeprefix("0::/") for line in _lines(own) if line.startswith("0::/")):
-        # Every group above limits too. Inside a container the path may be the host's: the root then
-        # is the container's own.
-        for folder in (root / path, *(root / path).parents):
-            if folder.is_relative_to(root):
-                yield from _room(folder)
+    for line in _lines(own):
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            yield from _room(root, path, "memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            names = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+            yield from _room(root / "memory", path, *names)
 
 
-def _room(group: Path) -> Iterator[int]:
-    """Yield the bytes that a group leaves of its limit, if it has one."""
-    for most in _lines(group / "memory.max"):
-        if most != "max":
-            used = sum(map(int, _lines(group / "memory.current")))
-            stat = dict(line.split() for line in _lines(group / "memory.stat"))
-            yield max(0, int(most) - used + int(stat.get("inactive_file", 0)))
+def _room(root: Path, path: str, limit: str, usage: str, reclaimable: str) -> Iterator[int]:
+    """Yield the bytes left by a group and those above it, by the names of their files."""
+    group = root / path.strip("/")
+    # Every group above limits too. Inside a container the path may be the host's: the root then is
+    # the container's own.
+    for folder in (group, *group.parents):
+        if folder.is_relative_to(root):
+            for most in map(_number, _lines(folder / limit)):
+                used = sum(map(_number, _lines(folder / usage)))
+                stat = dict(line.split() for line in _lines(folder / "memory.stat"))
+                yield max(0, most - used + int(stat.get(reclaimable, 0)))
+
+
+def _number(text: str) -> int:
+    return 2**63 if text == "max" else int(text)
 
 
 def _lines(file: Path) -> list[str]:

@@ -27,20 +27,34 @@ def test_what_is_no_size_is_refused(text: str) -> None:
         parse_size(text, "--cache-budget")
 
 
-def group(folder: Path, limit: str, usage: int, reclaimable: int) -> None:
+V1 = {
+    "limit": "memory.limit_in_bytes",
+    "usage": "memory.usage_in_bytes",
+    "reclaimable": "total_inactive_file",
+}
+V2 = {"limit": "memory.max", "usage": "memory.current", "reclaimable": "inactive_file"}
+
+
+def group(folder: Path, names: dict[str, str], limit: str, usage: int, reclaimable: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "memory.max").write_text(f"{limit}\n")
-    (folder / "memory.current").write_text(f"{usage}\n")
-    (folder / "memory.stat").write_text(f"anon 7\ninactive_file {reclaimable}\nx 1\n")
+    (folder / names["limit"]).write_text(f"{limit}\n")
+    (folder / names["usage"]).write_text(f"{usage}\n")
+    (folder / "memory.stat").write_text(f"anon 7\n{names['reclaimable']} {reclaimable}\nx 1\n")
 
 
-def test_every_group_around_the_process_limits(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("own", "mount", "names"),
+    [("3:cpu,memory:/a/b\n0::/\n", "memory", V1), ("0::/a/b\n", "", V2)],
+    ids=["version 1", "version 2"],
+)
+def test_every_group_around_the_process_limits(
+    tmp_path: Path, own: str, mount: str, names: dict[str, str]
+) -> None:
     file = tmp_path / "own"
-    file.write_text("3:cpu:/other\n0::/a/b\n")
-    group(tmp_path, "max", 10**9, 0)
-    group(tmp_path / "a" / "b", "1000", 700, 50)
-    group(tmp_path / "a", "900", 950, 10)
-    group(tmp_path / "a" / "other", "1", 0, 0)
+    file.write_text(own)
+    group(tmp_path / mount / "a" / "b", names, "1000", 700, 50)
+    group(tmp_path / mount / "a", names, "900", 950, 10)
+    group(tmp_path / mount / "a" / "other", names, "1", 0, 0)
     assert sorted(memory.group_room(tmp_path, file)) == [0, 350]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+METRICS_COMMAND = "tests/scenarios/commands/test_metrics_command.py"
 BLOCK = re.compile(
     r"(?:A new file\s`(?P<new>[^`]+)`:|In\s`(?P<old>[^`]+)`, above `(?P<above>\w+)`:)"
     r"\n\n```python\n(?P<code>.*?)```",
@@ -64,23 +65,10 @@ def test_mypy_accepts_it(tree):
     [
         (
             "learning_accuracy or test_scorecard or test_metrics_command",
-            [
-                "tests/probe/metrics",
-                "probe/metrics/riemer.py",
-                "tests/scenarios/commands/test_metrics_command.py",
-            ],
+            ["tests/probe/metrics", "probe/metrics/riemer.py", METRICS_COMMAND],
         ),
         ("learned", ["tests/figures/kinds/test_every_kind.py", "tests/figures/test_plotting.py"]),
-        (
-            "perturb",
-            [
-                *(
-                    f"tests/scenarios/learners/test_{w}.py"
-                    for w in ("catalog", "devices", "learners")
-                ),
-                "tests/scenarios/study/test_results_version.py",
-            ],
-        ),
+        ("perturb", ["tests/scenarios/learners", "tests/scenarios/study/test_results_version.py"]),
         ("median", ["tests/probe/readouts/test_readout.py"]),
     ],
 )

@@ -73,18 +73,21 @@ class _Code:
     def __init__(self) -> None:
         self.trees: dict[str, ast.AST | bytes] = {}
         self.left: list[tuple[str, str, ModuleType | None]] = []
-        self.metrics: set[str] = set()
+        self.metrics: set[tuple[str | None, str]] = set()
         self.pieces: dict[str, str] = {}
         self.versions: set[str] = set()
 
     def hash(self) -> str:
         while self.left:
             self._read(*self.left.pop())
-        used = [_names(_without(tree, self.metrics)) for tree in self.trees.values()]
-        unused = self.metrics.difference(*used)
+        metrics = {file: {name for at, name in self.metrics if at == file} for file in self.trees}
+        used = (_names(_without(tree, metrics[file])) for file, tree in self.trees.items())
+        named = set[str]().union(*used)
         # By the name of the file alone: elsewhere a project may lie in another folder.
-        each = ((os.path.basename(file), tree) for file, tree in self.trees.items())
-        files = [(name, syntax_hash(_without(tree, unused))) for name, tree in each]
+        files = [
+            (os.path.basename(file), syntax_hash(_without(tree, metrics[file] - named)))
+            for file, tree in self.trees.items()
+        ]
         return digest([sorted(files), sorted(self.pieces.items()), sorted(self.versions)])
 
     def add(self, thing: object) -> None:
@@ -160,8 +163,10 @@ class _Code:
             self._name(each)
         if module is None:
             return
-        marked = [own for own in marked_in(vars(module)) if isinstance(own, OwnMetric)]
-        self.metrics |= {getattr(own.score, "__name__", "") for own in marked}
+        for own in marked_in(vars(module)):
+            if isinstance(own, OwnMetric):
+                at = _file_of(sys.modules.get(getattr(own.score, "__module__", "")))
+                self.metrics.add((at, getattr(own.score, "__name__", "")))
         for each in vars(module).get(_BROUGHT, ()):
             if (brought := _file_of(sys.modules.get(each))) and _owner(brought) == "user":
                 self._name(each)
@@ -217,8 +222,11 @@ def _owner(file: str) -> str:
             return ""
         if each.name in ("site-packages", "dist-packages"):
             return "installed"
-        # As `pip install --target` leaves it.
-        if str(each) in sys.path and next(each.glob("*.dist-info"), None):
+        # As `pip install --target` leaves it; other files of that folder are the user's.
+        listed = b"\n%b," % Path(file).relative_to(each).as_posix().encode()
+        if str(each) in sys.path and any(
+            listed in b"\n" + record.read_bytes() for record in each.glob("*.dist-info/RECORD")
+        ):
             return "installed"
         if each == _PYTHON:
             return ""

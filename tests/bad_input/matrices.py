@@ -33,7 +33,7 @@ FILES = {name: content for files in CASES.values() for name, content in files.it
 }
 MISTAKES = {
     **grouped("metrics {}", CASES),
-    "metrics absent.csv": "absent.csv does not exist",
+    "metrics absent.csv": "absent.csv cannot be read",
     "metrics R.csv --reference three.csv": "R.csv has 2 tasks...three.csv 3...cumulative",
     "metrics R.csv --percent --reference inf.csv": "inf is outside [0, 100]; correct",
     "metrics R.csv --test-sizes 10": "got 1 test sizes, expected one for each of 2 tasks",

@@ -33,6 +33,19 @@ def test_a_tail_takes_a_new_models_values_and_keeps_what_is_frozen(name: str, fe
     assert all(map(torch.equal, named_state(model).values(), before.values()))
 
 
+@pytest.mark.parametrize(
+    "form", [lambda model: model, nn.Module.state_dict], ids=["model", "state"]
+)
+def test_a_checkpoint_is_rewound_to_bit_for_bit(form) -> None:
+    model, x, _ = specimen("reduced_resnet18")
+    checkpoint = SPECIMENS["reduced_resnet18"].build()
+    cut = split(model, "layer3", x)
+    cut.reinitialize(form(checkpoint), stream(0))
+    expected = named_state(checkpoint)
+    assert all(torch.equal(value, expected[name]) for name, value in cut.fresh_values.items())
+    assert len(cut.fresh_values) > 2
+
+
 class Scaled(nn.Module):
     """A factor that no `reset_parameters` writes."""
 

@@ -57,6 +57,7 @@ FUNCTION = "def function():\n    return 1\n"
 FILES = {
     "mine/nets.py": NETS,
     "mine/config.json": '{"width": 1}',
+    "mine/installed_beside-1.dist-info/RECORD": "installed_beside.py,,\n",
     "mine/executed.txt": FUNCTION.replace("function", "executed"),
     "mine/pack/__init__.py": "VALUE = 1\n",
     "mine/pack/a.py": "from . import b\n",
@@ -74,6 +75,8 @@ FILES = {
         *("lib/mylib", "lib/dynamic", "lib/quiet", "src/editable", "mine/unused"),
     )
 }
+# A metric of another file with the name of the network's factory.
+FILES["mine/helper.py"] += "import probe\n@probe.metric('m')\ndef build(R):\n    return 0\n"
 ONE_TWO = "return 1", "return 2"
 EDITS: dict[str, tuple[str, str, str, bool]] = {
     "own file": ("mine/nets.py", "return 8", "return 9", True),

@@ -1,18 +1,10 @@
-"""The bounds of the flags of `probe run`, and the jobs of a shard."""
+"""The order of jobs in a shard."""
 
-import pytest
 from hypothesis import given, strategies as st
 
-from scenarios.options import RunOptions, Shard
+from scenarios.options import Shard
 
 shards = st.integers(1, 12).flatmap(lambda n: st.tuples(st.integers(1, n), st.just(n)))
-
-
-@pytest.mark.parametrize(
-    ("name", "bound"), [("workers", 10_000), ("gpus_per_job", 0.001), ("gpus_per_job", 1.0)]
-)
-def test_the_bounds_themselves_can_be_asked_for(name: str, bound: float) -> None:
-    assert getattr(RunOptions(**{"executor": "ray", name: bound}), name) == bound
 
 
 @given(shards, st.integers(0, 40))

@@ -1,7 +1,10 @@
 """The starting feature: found where it is, never before; nothing claimed of nothing."""
 
 import numpy as np
+import pytest
 
+from probe.analysis.crossed import Design
+from probe.analysis.intervals import mean_of
 from probe.analysis.starting import holm, starting_feature
 
 N = 500
@@ -28,6 +31,19 @@ def test_a_layer_that_lost_much_is_the_start_and_none_before():
         assert start.earliest is not None
         assert start.earliest <= 2
         assert len(start.estimates) == 4
+
+
+def test_a_difference_within_the_margin_is_no_start():
+    drops = layers([0.04, 0.04], 10)
+    assert starting_feature(drops, *WHERE, margin=0.01).index == 0
+    assert starting_feature(drops, *WHERE, margin=0.1).index is None
+
+
+def test_intervals_of_all_layers_hold_together():
+    """Bonferroni's: those of two layers at 95 % are those of one at 97.5 %."""
+    drops = layers([0.1, 0.2], 5)
+    one = mean_of(Design(*WHERE), drops[1], 0.975)
+    assert starting_feature(drops, *WHERE, margin=0.01).estimates[1].low == pytest.approx(one.low)
 
 
 def test_one_seed_claims_nothing():

@@ -76,3 +76,12 @@ def test_an_evaluation_is_in_fp32_also_under_autocast() -> None:
     data = Examples(torch.tensor([[1.0, 1.001]] * 4), torch.ones(4).long())
     with torch.autocast("cpu"):
         assert evaluate(lambda x: x @ torch.eye(2), data, 2).accuracy() == 1
+
+
+@pytest.mark.parametrize(("precision", "dtype"), [("fp32", "float32"), ("bf16", "bfloat16")])
+def test_products_are_in_the_precision_and_weights_in_fp32(precision: Precision, dtype: str):
+    model, seen = nn.Linear(4, 3), set[torch.dtype]()
+    model.register_forward_hook(lambda *given: seen.add(given[-1].dtype))
+    fit(model, DATA, Recipe(epochs=1, precision=precision), stream(0))
+    assert seen == {getattr(torch, dtype)}
+    assert {p.dtype for p in model.parameters()} == {torch.float32}

@@ -47,13 +47,13 @@ LOWEST_TESTS := \
 lowest: $(LOWEST)/installed
 	$(LOWEST)/bin/python -m pytest $(LOWEST_TESTS)
 
-# A hundred kills at random moments, and every table as if nothing had happened; and many more cases
-# of laws of which `make test-all` has a few.
+# Kills at random moments, and every table as if nothing had happened; and many more cases of laws
+# of which `make test-all` has a few.
 soak: $(VENV)/installed-dev
 	$(PYTEST) -m soak
 
 # Small networks at every feature, those of torchvision, timm and transformers (extra `zoo`) at four
-# each, with the count of cuts: half an hour.
+# each, with the count of cuts.
 zoo: $(VENV)/installed-zoo
 	$(BIN)/python -m tests.laws.zoo
 

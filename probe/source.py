@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from textwrap import dedent
@@ -214,7 +214,6 @@ def _file_of(module: object) -> str | None:
     return os.path.abspath(file) if isinstance(file, str) else None
 
 
-@cache
 def _owner(file: str) -> str:
     """Return "user" for a file of the user's, "installed", or "" for Python's and ours."""
     for each in Path(file).parents:

@@ -99,10 +99,9 @@ class GivenAxes(Page):
         image: ScalarMappable,
         label: str,
         ticks: Sequence[float],
-        *arguments: object,
-        **options: object,
+        size: tuple[float, float],
     ) -> None:
-        """Put a color bar at the right of the axes, as matplotlib does."""
+        """Put a color bar at the right of the axes, as matplotlib does, whatever their size."""
         colors = ScalarMappable(image.norm, image.cmap)
         # The label runs along the bar, which is as long as the axes are high.
         bar = self.figure.colorbar(

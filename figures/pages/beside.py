@@ -114,7 +114,13 @@ class GivenAxes(Page):
         super().color_steps([self.axes], colors, label)
 
     def fit(
-        self, grid: Sequence[Axes], sides: tuple[str, str], *arguments: object, **options: object
+        self,
+        grid: Sequence[Axes],
+        sides: tuple[str, str],
+        height: float,
+        width: float = 0,
+        *,
+        square: bool = False,
     ) -> Figure:
         """Label the axes in lines that fit, and move the legend below the label of x."""
         for text, axis, k in zip(sides, (self.axes.xaxis, self.axes.yaxis), (0, 1), strict=True):

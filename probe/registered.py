@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from typing_extensions import dataclass_transform
+from typing_extensions import TypeVar, dataclass_transform
 
 from probe.errors import InputError, unknown
 from probe.validation import configuration
@@ -34,7 +34,14 @@ _NAME = r"[A-Za-z0-9]([A-Za-z0-9_:-]|\.[0-9])*"
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnNetwork:
+class Own:
+    """Anything that can be registered, by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnNetwork(Own):
     """A user's network by its name: build() makes a new one with randomly drawn weights.
 
     features: those to retrain downstream of, None = a suggested set; output, call: the key of the
@@ -42,7 +49,6 @@ class OwnNetwork:
     draws fresh weights, and not a recipe's rule.
     """
 
-    name: str
     build: Callable[[], nn.Module]
     features: tuple[str, ...] | None = None
     output: Output = None
@@ -51,48 +57,43 @@ class OwnNetwork:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnData:
+class OwnData(Own):
     """A user's data set by its name: load() returns (train, test).
 
     Each is an `Examples`, a pair (x, y), or anything that `Examples.of` reads. class_order: the
     label that stands for each class 0..K-1, others being left out; empty = the labels themselves.
     """
 
-    name: str
     load: Callable[[], object]
     class_order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnMetric:
+class OwnMetric(Own):
     """A user's metric by its name: score(R) returns a number for an accuracy matrix R (T+1, T)."""
 
-    name: str
     score: Callable[[AccuracyMatrix], float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnLearner:
+class OwnLearner(Own):
     """A user's learner by its name: a subclass of `scenarios.learners.base.Learner`."""
 
-    name: str
     learner: type[Any] = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnReadout:
+class OwnReadout(Own):
     """A readout by its name: a class of settings with `predict`, see `probe.readouts.readout`.
 
     steps: after how many tasks it is measured unless a study says so.
     """
 
-    name: str
     readout: type[Any] = field(repr=False)
     steps: NamedSteps = "all"
 
 
-Own = OwnNetwork | OwnData | OwnMetric | OwnLearner | OwnReadout
-"""Anything that can be registered."""
+Kind = TypeVar("Kind", bound=Own, default=Own)
 
 
 def network(
@@ -177,13 +178,13 @@ def mark(what: Marked, own: Own) -> Marked:
     return what
 
 
-def marks_of(what: object) -> tuple[Own, ...]:
-    """Return the marks of a function or class, none of them inherited."""
+def marks_of(what: object, kind: type[Kind] = Own) -> tuple[Kind, ...]:  # type: ignore[assignment]
+    """Return the marks of a function or class, of one kind, none of them inherited."""
     found = vars(what).get(_MARKS, ()) if hasattr(what, "__dict__") else ()
-    return tuple(found)
+    return tuple(own for own in found if isinstance(own, kind))
 
 
-def marked_in(names: Mapping[str, object]) -> Iterator[Own]:
+def marked_in(names: Mapping[str, object], kind: type[Kind] = Own) -> Iterator[Kind]:  # type: ignore[assignment]
     """Yield every mark in a module's names once; what it imported is among them."""
-    found = {id(own): own for value in list(names.values()) for own in marks_of(value)}
+    found = {id(own): own for value in list(names.values()) for own in marks_of(value, kind)}
     yield from found.values()

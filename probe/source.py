@@ -9,25 +9,25 @@ left out unless something else calls them: they change tables, and no network.
 import ast
 import inspect
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import _lru_cache_wrapper, partial
 from importlib import metadata
 from pathlib import Path
 from textwrap import dedent
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TypeGuard
 
 from probe.registered import Own, OwnData, OwnMetric, OwnNetwork, marked_in
-from probe.syntax import digest, imported_names, syntax_hash
+from probe.syntax import Source, digest, imported_names, parsed, syntax_hash
 
 _PYTHON = Path(os.__file__).parent
 # RESULTS_VERSION stands for these.
 _ROOMS = tuple(Path(__file__).parents[1] / room for room in ("probe", "scenarios", "figures"))
-# The field of a registered object that holds the user's function or class.
-_OBJECTS = ("build", "learner", "readout")
+# By type: an object of another may answer any name.
+_WRAPPERS = (MethodType, partial, staticmethod, classmethod, _lru_cache_wrapper)
+_WRAPPED = ("__func__", "__self__", "func", "__wrapped__")
 _BROUGHT = "__forgetting_probe_imports__"
 
 
@@ -39,7 +39,7 @@ def hash_of(own: Own, named: ModuleType | None = None) -> str:
     """
     if isinstance(own, OwnData | OwnMetric):
         return ""
-    objects = (getattr(own, name, None) for name in _OBJECTS)
+    objects = (getattr(own, name, None) for name in ("build", "learner", "readout"))
     told: list[object] = [source_hash(named, *objects)]
     if isinstance(own, OwnNetwork) and (own.output is not None or own.call is not None):
         # The same weights give other logits.
@@ -71,7 +71,7 @@ class _Code:
     """The user's code that some objects need: syntax of files, versions of distributions."""
 
     def __init__(self) -> None:
-        self.trees: dict[str, ast.AST | bytes] = {}
+        self.trees: dict[str, Source] = {}
         self.left: list[tuple[str, str, ModuleType | None]] = []
         self.metrics: set[tuple[str | None, str]] = set()
         self.pieces: dict[str, str] = {}
@@ -92,8 +92,8 @@ class _Code:
 
     def add(self, thing: object) -> None:
         """Add a module, or the module of a class, function or other object."""
-        while isinstance(thing, partial):
-            thing = thing.func
+        for inner in _called_by(thing):
+            self.add(inner)
         if _is_module(thing):
             self._file(_file_of(thing), thing.__name__, thing)
         elif thing is not None:
@@ -150,10 +150,10 @@ class _Code:
             return
         owner = _owner(file)
         if owner == "user":
-            self.trees[file] = _parsed(Path(file).read_bytes())
+            self.trees[file] = parsed(Path(file).read_bytes())
             self.left.append((file, name, module))
         elif owner == "installed":
-            self.versions.add(_version(name.partition(".")[0], Path(file)))
+            self.versions.add(_version(name.partition(".")[0], file))
 
     def _read(self, file: str, name: str, module: ModuleType | None) -> None:
         """Add whatever a file of the user's reaches: by its text, its names, and its import."""
@@ -163,10 +163,9 @@ class _Code:
             self._name(each)
         if module is None:
             return
-        for own in marked_in(vars(module)):
-            if isinstance(own, OwnMetric):
-                at = _file_of(sys.modules.get(getattr(own.score, "__module__", "")))
-                self.metrics.add((at, getattr(own.score, "__name__", "")))
+        for own in marked_in(vars(module), OwnMetric):
+            at = _file_of(sys.modules.get(getattr(own.score, "__module__", "")))
+            self.metrics.add((at, getattr(own.score, "__name__", "")))
         for each in vars(module).get(_BROUGHT, ()):
             if (brought := _file_of(sys.modules.get(each))) and _owner(brought) == "user":
                 self._name(each)
@@ -178,6 +177,8 @@ class _Code:
     def _value(self, value: object, module: str, defined: set[str]) -> None:
         """Add what a name in a module refers to, however it got there."""
         kind = _kind(value)
+        for inner in _called_by(value):
+            self._value(inner, module, defined)
         if _is_module(value):
             self.add(value)
         elif kind.__module__ != module:
@@ -208,6 +209,13 @@ def _kind(thing: object) -> type | FunctionType:
     return thing if issubclass(type(thing), type | FunctionType) else type(thing)  # type: ignore[return-value]
 
 
+def _called_by(thing: object) -> list[object]:
+    """Return the objects that a bound method, a partial or a cached function calls."""
+    if not issubclass(type(thing), _WRAPPERS):
+        return []
+    return [getattr(thing, name) for name in _WRAPPED if hasattr(thing, name)]
+
+
 def _file_of(module: object) -> str | None:
     """Return the file of a module, None for one without a file and for other objects."""
     file = vars(module).get("__file__") if _is_module(module) else None
@@ -217,48 +225,39 @@ def _file_of(module: object) -> str | None:
 def _owner(file: str) -> str:
     """Return "user" for a file of the user's, "installed", or "" for Python's and ours."""
     for each in Path(file).parents:
-        if each in _ROOMS:
+        if each in _ROOMS or each == _PYTHON:
             return ""
         if each.name in ("site-packages", "dist-packages"):
             return "installed"
-        # As `pip install --target` leaves it; other files of that folder are the user's.
-        listed = b"\n%b," % Path(file).relative_to(each).as_posix().encode()
-        if str(each) in sys.path and any(
-            listed in b"\n" + record.read_bytes() for record in each.glob("*.dist-info/RECORD")
-        ):
-            return "installed"
-        if each == _PYTHON:
-            return ""
-    return "user"
+    # As `pip install --target` leaves it; other files of that folder are the user's.
+    return "installed" if _record_of(file) else "user"
 
 
-def _version(top: str, file: Path) -> str:
+def _record_of(file: str) -> Path | None:
+    """Return the record of the installed distribution that a file is of, None if there is none."""
+    for root in Path(file).parents:
+        listed = b"\n%b," % Path(file).relative_to(root).as_posix().encode()
+        for record in root.glob("*.dist-info/RECORD") if str(root) in sys.path else ():
+            if listed in b"\n" + record.read_bytes():
+                return record
+    return None
+
+
+def _version(top: str, file: str) -> str:
     """Return the installed distribution, with its version, that a top-level module is of."""
     with suppress(metadata.PackageNotFoundError):
         return f"{top} {metadata.version(top)}"
     # `metadata.packages_distributions` reads all records, which takes a second.
-    mine = re.compile(rb"^%b[/.]" % re.escape(top.encode()), re.MULTILINE)
-    for root in file.parents:
-        for record in root.glob("*.dist-info/RECORD"):
-            if mine.search(record.read_bytes()):
-                return record.parent.name
-    return top
+    record = _record_of(file)
+    return record.parent.name if record else top
 
 
-def _parsed(text: bytes) -> ast.AST | bytes:
-    """Return the syntax tree of a text, or the text if it is no Python."""
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError):
-        return text
-
-
-def _nodes(tree: ast.AST | bytes) -> Iterator[ast.AST]:
+def _nodes(tree: Source) -> Iterator[ast.AST]:
     """Yield all of a syntax tree, nothing of a text that is no Python."""
     return ast.walk(tree) if isinstance(tree, ast.AST) else iter(())
 
 
-def _names(tree: ast.AST | bytes) -> set[str]:
+def _names(tree: Source) -> set[str]:
     """Return the names that a text uses."""
     found = set[str]()
     for node in _nodes(tree):
@@ -270,7 +269,7 @@ def _names(tree: ast.AST | bytes) -> set[str]:
     return found
 
 
-def _without(tree: ast.AST | bytes, metrics: set[str]) -> ast.AST | bytes:
+def _without(tree: Source, metrics: set[str]) -> Source:
     """Return a module without its functions of these names."""
     if not isinstance(tree, ast.Module):
         return tree

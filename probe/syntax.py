@@ -5,8 +5,11 @@ import hashlib
 from collections.abc import Iterator
 from importlib.util import resolve_name
 
+Source = ast.AST | bytes | str
+"""A syntax tree, or a text."""
 
-def syntax_hash(source: ast.AST | bytes | str) -> str:
+
+def syntax_hash(source: Source) -> str:
     """Return the hash of a source, the same in all versions of Python.
 
     Text that is no Python counts byte for byte.
@@ -14,11 +17,16 @@ def syntax_hash(source: ast.AST | bytes | str) -> str:
     >>> syntax_hash("x = 1  # one") == syntax_hash('"A docstring."\\nx = (1)')
     True
     """
+    tree = source if isinstance(source, ast.AST) else parsed(source)
+    return digest(_plain(tree) if isinstance(tree, ast.AST) else tree)
+
+
+def parsed(text: bytes | str) -> Source:
+    """Return the syntax tree of a text, or the text if it is no Python."""
     try:
-        tree = source if isinstance(source, ast.AST) else ast.parse(source)
+        return ast.parse(text)
     except (SyntaxError, ValueError):
-        return digest(source)
-    return digest(_plain(tree))
+        return text
 
 
 def imported_names(tree: ast.AST, package: str = "") -> Iterator[str]:

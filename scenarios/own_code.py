@@ -150,8 +150,8 @@ class OwnCode:
         build = load_callable(self.network, "a function that makes the network")
         what = "a function of the network and a batch"
         call = load_callable(self.call, what) if self.call else None
-        marked = (own for own in marks.marks_of(build) if isinstance(own, marks.OwnNetwork))
-        own = next(marked, marks.OwnNetwork(name=_short(self.network), build=build))
+        typed = marks.OwnNetwork(name=_short(self.network), build=build)
+        own = next(iter(marks.marks_of(build, marks.OwnNetwork)), typed)
         output = own.output if self.output is None else self.output
         return replace(own, output=output, call=call or own.call)
 
@@ -160,8 +160,8 @@ class OwnCode:
         if self.data.endswith(RECORDED):
             return marks.OwnData(name=_short(self.data), load=partial(load_data, Path(self.data)))
         load = load_callable(self.data, "a function that returns (train, test)")
-        marked = (own for own in marks.marks_of(load) if isinstance(own, marks.OwnData))
-        own = next(marked, marks.OwnData(name=_short(self.data), load=load))
+        typed = marks.OwnData(name=_short(self.data), load=load)
+        own = next(iter(marks.marks_of(load, marks.OwnData)), typed)
         return replace(own, class_order=self.class_order) if self.class_order else own
 
 

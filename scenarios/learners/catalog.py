@@ -45,11 +45,7 @@ class Catalog(Mapping[str, type[Learner]]):
             return REGISTRY.learners[kind].learner
         # Python keeps imported modules: the second time costs nothing.
         names = vars(import_module(MODULES[kind]))
-        return next(
-            own.learner
-            for own in marked_in(names)
-            if isinstance(own, OwnLearner) and own.name == kind
-        )
+        return next(own.learner for own in marked_in(names, OwnLearner) if own.name == kind)
 
     def __iter__(self) -> Iterator[str]:
         yield from MODULES

@@ -31,5 +31,5 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
         return _READERS[saved.kind](saved)
     except (KeyError, ValueError, TypeError, IndexError):
         raise InputError(
-            f"{path / DESCRIPTION} is damaged, or of an earlier version: save the result again"
+            f"{path / DESCRIPTION} is damaged, or of an earlier version: measure again and save"
         ) from None

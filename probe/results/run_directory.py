@@ -85,8 +85,8 @@ def read_plan(root: Path) -> Plan:
         ) from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
-            f"{path} is corrupt, or of an earlier version: start its `probe run` again, which "
-            f"writes a new one"
+            f"{path} is corrupt, or of an earlier version: start its `probe run` again, or the "
+            f"call that made it, which measures what is missing and writes a new one"
         ) from None
 
 

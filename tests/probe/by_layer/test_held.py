@@ -73,7 +73,7 @@ def test_a_description_that_does_not_fit_the_arrays_is_told(whole: Analysis, kep
     saved, folder = whole.saved(), kept.parent / "unfit"
     for changed in ({"plan": {}}, {"parts": {}}):
         write_folder(folder, replace(saved, record={**saved.record, **changed}))
-        with pytest.raises(InputError, match=r"is damaged, or of an earlier version: save"):
+        with pytest.raises(InputError, match=r"or of an earlier version: measure again"):
             load(folder)
     write_folder(folder, Saved(kind="cake", tables=saved.tables))
     with pytest.raises(InputError, match=r"has a result of kind 'cake', not analysis or"):

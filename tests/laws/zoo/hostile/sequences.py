@@ -59,15 +59,16 @@ def scaled_dot_product(m: Any, x: Tensor) -> Tensor:
     "rnn more",
     {
         "rnn": lambda: nn.LSTM(8, 6, 2, dropout=0.4, bidirectional=True),
-        "more": lambda: nn.GRU(12, 5, batch_first=True),
-        "c": (17, 3),
+        "more": lambda: nn.LSTM(12, 5, batch_first=True),
+        "c": (22, 3),
     },
     shape=(4, 8),
     ways=RIGHT,
 )
-def recurrence_time_first(m: Any, x: Tensor) -> Tensor:
+def recurrence_time_first_and_batch_first(m: Any, x: Tensor) -> Tensor:
     h, (last, _) = m.rnn(x.transpose(0, 1))
-    return m.c(torch.cat([last[0], last[1], m.more(h.transpose(0, 1))[0][:, -1]], 1))
+    h, (end, _) = m.more(h.transpose(0, 1))
+    return m.c(torch.cat([last[0], last[1], h[:, 0], end[-1]], 1))
 
 
 def _words(n: int) -> Tensor:

@@ -89,16 +89,16 @@ class Model:
         return given if isinstance(given, Model) else cls(given)
 
 
-_OF_MODEL = ("output", "call", "classes", "fresh", "trainable", "orders")
+_OF_MODEL = ("output", "call", "classes", "fresh", "trainable")
 _OF_MEASURE = ("seeds", "steps", "budget", "cache")
 _MOVED = {name: f"Model(..., {name}=...)" for name in _OF_MODEL}
-_MOVED |= {name: f"readouts=Measure({name}=...)" for name in _OF_MEASURE}
-_MOVED["build"] = "Model(..., fresh=...)"
+_MOVED |= {name: f"analyze(..., readouts=Measure({name}=...))" for name in _OF_MEASURE}
+_MOVED |= {"build": "Model(..., fresh=...)", "orders": "analyze(Model(..., orders=...))"}
 
 
 def refuse_moved(function: str, keywords: Mapping[str, object]) -> None:
     """Raise InputError for keywords that a function does not have, naming their new place."""
     for name in keywords:
         if name in _MOVED:
-            raise InputError(f"{function} has no {name}= any more: give {_MOVED[name]}")
+            raise InputError(f"{function} has no {name}=: give {_MOVED[name]}")
         raise InputError(f"{function} has no parameter {name!r}: see help(probe.{function})")

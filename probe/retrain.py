@@ -71,6 +71,10 @@ def partial_retrain(
     refuse_moved("partial_retrain", moved)
     called = Model.around(model)
     check_model(called.of)
+    if called.orders is not None:
+        raise InputError(
+            "orders= is for analyze: give the tasks in executed order, without orders="
+        )
     executed = as_tasks(tasks)
     check_tasks(executed, known := sum(map(len, executed)))
     for name, examples in (("train", train), ("test", test)):

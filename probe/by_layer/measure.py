@@ -50,22 +50,23 @@ class Measure:
         tables = {
             name: settings_record(readout) for name, readout in readouts_of(self.readouts).items()
         }
+        if not isinstance(self.steps, Mapping):
+            raise InputError(f"steps are by readout, as {{'linear': 'all'}}, got {self.steps!r}")
         for name, steps in self.steps.items():
             if name not in tables:
                 raise unknown("readout of this measure", name, tables)
-            tables[name]["steps"] = steps if isinstance(steps, str) else tuple(steps)
+            tables[name]["steps"] = steps
         try:
-            return ProbingSpec.model_validate({"readouts": tables, "budget": tuple(self.budget)})
+            return ProbingSpec.model_validate({"readouts": tables, "budget": self.budget})
         except ValidationError as error:
             raise InputError("; ".join(map(problem, problems(error)))) from None
 
     @property
     def user_defined(self) -> dict[str, OwnReadout]:
         """The readouts given by their settings that are not registered by name."""
-        given = [own for each in self.readouts for own in marks_of(type(each))]
-        return {
-            own.name: own for own in given if isinstance(own, OwnReadout) and own.name not in OURS
-        }
+        settings = readouts_of(self.readouts).values()
+        given = [own for each in settings for own in marks_of(type(each), OwnReadout)]
+        return {own.name: own for own in given if own.name not in OURS}
 
 
 def readouts_of(given: object) -> dict[str, Readout | None]:

@@ -133,8 +133,9 @@ def sss(stored_bytes: Sequence[float], lifetime_bytes: float) -> float:
     0.55
     """
     stored = _per_task(stored_bytes, "stored_bytes")
-    lifetime = _per_task([lifetime_bytes], "lifetime_bytes", above_zero=True)
-    return 1 - min(1.0, float((stored / lifetime).mean()))
+    if not 0 < np.float64(lifetime_bytes) < math.inf:
+        raise InputError(f"lifetime_bytes must be a number above 0, got {lifetime_bytes!r}")
+    return 1 - min(1.0, float((stored / lifetime_bytes).mean()))
 
 
 @metric(scorecard=False)

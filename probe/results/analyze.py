@@ -106,6 +106,8 @@ def analyze(
     """
     refuse_moved("analyze", moved)
     measured, model = Measure.of(readouts), Model.around(models)
+    if not isinstance(out, str | Path | None):
+        raise InputError(f"out is a run directory, got {out!r}: give arguments after tasks by name")
     root = None if out is None else Path(out)
     with nameable(measured.user_defined):
         how = RetrainSettings(
@@ -271,11 +273,10 @@ def _named(model: Model, networks: Files | Models) -> tuple[Model, str, str, Seq
     own = {type(each) for each in blank.modules()}
     kinds = sorted((k for k in own if not k.__module__.startswith("torch.")), key=str)
     source = source_hash(model.build, model.call, *kinds)
-    for mark in marks_of(model.build):
-        if isinstance(mark, OwnNetwork):
-            output = mark.output if model.output is None else model.output
-            model = replace(model, output=output, call=model.call or mark.call)
-            return model, mark.name, source, mark.features
+    for mark in marks_of(model.build, OwnNetwork):
+        output = mark.output if model.output is None else model.output
+        model = replace(model, output=output, call=model.call or mark.call)
+        return model, mark.name, source, mark.features
     return model, type(blank).__name__, source, None
 
 

@@ -112,6 +112,7 @@ CASES: dict[str, Case] = {
     "one name": (lambda: retrained(features="1"), "must be a list of names of layers, got '1'"),
     "layers": (lambda: retrained(features=[nn.ReLU()]), "cut_each returned, got ReLU among them"),
     "unknown trainable": (lambda: retrained(trainable="all"), "trainable 'all': did you mean 'tai"),
+    "orders": (lambda: retrained(orders="rotate"), "in executed order, without orders="),
     "a recipe as a mapping": (lambda: retrained(recipe={"epochs": 3}), "Recipe(...), got dict"),
     "another architecture": (lambda: retrained(fresh=lambda: net(9)), "'0.bias' of shape (9,)"),
     "one that raises": (lambda: retrained(fresh=unreadable), "raised OSError: no weights here"),

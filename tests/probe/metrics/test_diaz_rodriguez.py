@@ -63,6 +63,7 @@ def test_criteria_of_costs_by_hand(case):
     [
         (lambda: ms([1, 0]), "model_bytes must be above 0"),
         (lambda: ms([1, float("nan")]), "model_bytes must hold a number >= 0"),
+        (lambda: sss([1], -1), "lifetime_bytes must be a number above 0, got -1"),
         (lambda: ce([1, 1], [2]), "operations of 2 and 1 tasks"),
         (lambda: ce([1], [2], epsilon=0.5), "epsilon must be a number >= 1"),
         (lambda: ce([1], [2], form="papr"), "unknown form 'papr': did you mean 'paper'"),

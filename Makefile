@@ -15,6 +15,9 @@ install = $(if $(UV),uv pip install --python $(1)/bin/python,$(1)/bin/python -m 
 demo: $(VENV)/installed
 	$(BIN)/probe run digits
 
+# Tests start hundreds of processes, none of which compiles again what another has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Two tests run side by side, each of them on one thread.
 test test-all lowest soak zoo bench: export OMP_NUM_THREADS := 1
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder

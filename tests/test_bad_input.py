@@ -56,7 +56,8 @@ def test_no_case_hides_another():
 @pytest.mark.slow
 def test_every_refusal_of_the_command_line_has_a_case():
     """For the refusals of other rooms see `python -m tests.bad_input.places`."""
-    tests = [__file__, "tests/scenarios/commands/test_model_command.py"]
+    other = "tests/scenarios/commands/test_model_command.py::test_a_recorders_folder_names_its_"
+    tests = [__file__, f"{other}networks_and_is_given_alone"]
     script = [sys.executable, "-m", "tests.bad_input.places", *tests, "-m", "not slow"]
     done = subprocess.run(script, cwd=Path(__file__).parents[1], capture_output=True, text=True)
     rooms = ("scenarios/commands/", "scenarios/options.py")

@@ -36,9 +36,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Any]:
-    """A cluster: a node without jobs, and one with room for six and a card, which Ray counts."""
+    """A cluster: a node without jobs, and one with room for three and a card, which Ray counts."""
     nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    nodes.add_node(num_cpus=6, num_gpus=1)
+    nodes.add_node(num_cpus=3, num_gpus=1)
     yield nodes
     nodes.shutdown()
 

@@ -29,7 +29,7 @@ SLURM = (signal.SIGTERM, os.killpg)
         (INLINE, TERM, "imports"),
         (POOL, SLURM, "jobs/*/*/step-1.json"),
         (POOL, CTRL_C, "study.json"),  # while the workers start
-        (POOL, TERM, "figures"),
+        (INLINE, TERM, "figures"),
     ],
 )
 def test_at_a_moment(

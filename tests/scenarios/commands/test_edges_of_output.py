@@ -87,9 +87,10 @@ def cwd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def finished(cwd: Path) -> Path:
-    """The same with a finished run, whose output had to be ASCII."""
-    code, out, err = called(cwd, AGAIN, **ASCII)
+    """The same with a finished run and its output, which had to be ASCII."""
+    code, out, err = called(cwd, AGAIN, **C)
     assert (code, out.isascii(), err) == (0, True, "")
+    (cwd / "shown").write_text(out, encoding="utf-8")
     return cwd
 
 
@@ -172,17 +173,17 @@ def test_who_is_not_read_from_stops_all_the_same(cwd: Path) -> None:
 
 @pytest.mark.slow
 def test_what_the_encoding_lacks_is_shown_as_its_escape(finished: Path) -> None:
-    def values(between: str, **env: str) -> list[str]:
-        code, out, err = called(finished, AGAIN, **env)
-        assert (code, err) == (0, "")
-        assert env == {} or not set(out) & set("─│┃…")
+    def values(out: str, between: str = "±") -> list[str]:
         found = re.findall(rf"-?[\d.]+{re.escape(between)}[\d.]+", out)
         return [value.replace(between, "±") for value in found]
 
-    expected = values("±")
-    assert len(expected) == 6
-    assert values(r"\xb1", **C) == expected
-    assert values("±", PYTHONIOENCODING="latin-1") == expected
+    code, out, err = called(finished, AGAIN)
+    assert (code, len(expected := values(out)), err) == (0, 6, "")
+    code, latin, err = called(finished, AGAIN, PYTHONIOENCODING="latin-1")
+    assert (code, err) == (0, "")
+    shown = (finished / "shown").read_text("utf-8")
+    assert values(shown, r"\xb1") == values(latin) == expected
+    assert not set(shown + latin) & set("─│┃…")
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ SLURM = (signal.SIGTERM, os.killpg)
     [
         (INLINE, TERM, "imports"),
         (POOL, SLURM, "jobs/*/*/step-1.json"),
-        (POOL, CTRL_C, "study.json"),  # while the workers start
+        pytest.param(POOL, CTRL_C, "study.json", marks=pytest.mark.soak),  # while the workers start
         (INLINE, TERM, "figures"),
     ],
 )

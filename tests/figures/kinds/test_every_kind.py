@@ -35,7 +35,8 @@ SHAPES = {
     "networks of their own": (["finetune", "ewc", *OWN], LONG, 10, 3, "all"),
     "one of them alone": (["finetune", "cumulative", "geppnet"], CNN3, 2, 1, ""),
 }
-QUICK = "one learner, T=2, one seed"
+QUICK, _, MANY, *_ = SHAPES
+MARKS = dict.fromkeys(SHAPES, pytest.mark.slow) | {QUICK: (), MANY: pytest.mark.soak}
 WEIGHTINGS = ["W1", "W2", "W3", "my_own_weights_of_the_criteria"]
 NEEDS = {name: import_module(f"figures.kinds.{name}").NEEDS for name in KINDS}
 # These need sweeps: their own tests draw them in several shapes.
@@ -76,9 +77,7 @@ def fits(figure):
     return seen.text_faults(figure) == [] and seen.hidden_data(figure) == []
 
 
-@pytest.mark.parametrize(
-    "shape", [s if s == QUICK else pytest.param(s, marks=pytest.mark.slow) for s in SHAPES]
-)
+@pytest.mark.parametrize("shape", [pytest.param(s, marks=MARKS[s]) for s in SHAPES])
 @pytest.mark.parametrize("name", sorted(set(KINDS) - EXEMPLARS))
 def test_no_text_is_lost_and_no_data_are_cut_off(shape, name):
     figure = drawn(shape).get(name)

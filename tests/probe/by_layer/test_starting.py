@@ -19,8 +19,8 @@ from probe.training.fresh_weights import initialize
 from probe.training.loop import fit
 from tests.probe.by_layer.nets import SHORT, TRAINED, analyzed, digits, rows
 
-# Four networks in every run of all tests; `make soak` has sixteen more.
-NETWORKS = [*range(4), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 20))]
+# One network in every run of all tests; `make soak` has nineteen more.
+NETWORKS = [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 20))]
 READOUTS = ("retrain", "linear")
 FEATURES = ["act1", "act2", "output"]
 

@@ -27,7 +27,7 @@ READOUTS = ("retrain", "linear")
 GAP = 0.3
 """Of a cell, between the last task and all tasks."""
 
-_HALVES = ("forgotten", "never_learned")
+_HALVES = ("never_learned", "forgotten")
 _MARGIN = 0.03  # of a cell, left white around each
 
 
@@ -140,7 +140,7 @@ def missing_panels(tables: Tables) -> list[Panel]:
     for row in tables.layers:
         if row.readout in READOUTS and row.learner not in CONTROLS:
             groups[row.learner, row.readout].append(row)
-    starts = {(row.learner, row.readout): row.feature for row in tables.starts}
+    starts = {(r.learner, r.readout): r.latest for r in tables.starts if r.statement == "forgets"}
     panels = [_panel(rows, starts.get(key, "")) for key, rows in groups.items()]
     return [panel for panel in panels if panel.cells]
 

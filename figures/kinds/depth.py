@@ -29,7 +29,7 @@ from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
 from probe.metrics.murata import RETRAIN
 from probe.tables.matrices import OFFLINE, UNTRAINED
-from probe.tables.rows import LayerRow, SummaryRow
+from probe.tables.rows import LayerRow, StartRow, SummaryRow
 
 _CONTROLS = {
     "ceiling": (OFFLINE, "Ceiling (offline)"),
@@ -82,7 +82,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one line per continual learner over L features, between floor and ceiling.
 
     Bars and bands are the 95 % intervals of layers.csv; where it has none for some learner, one
-    standard deviation over seeds either way. A ring is where a learner's forgetting starts.
+    standard deviation over seeds either way. A ring is where a learner falls below the ceiling.
 
     Without a ceiling Offline is a dashed line at its one value, which is the same at every feature
     (Murata 2020, figure 1), as all of its network is trained on all tasks. Each architecture has a
@@ -140,12 +140,15 @@ def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:
         yield "Floor: the same for an untrained network"
     if "chance" in quantities:
         yield "Chance: accuracy of guessing"
-    margins = [row.margin for row in tables.starts if row.readout == RETRAIN and row.feature]
-    if margins:
+    if any(_falls(row) for row in tables.starts):
         yield (
-            f"A ring marks where forgetting starts: the first feature that falls more than "
-            f"{100 * margins[0]:g} points below the ceiling, with 95 % confidence"
+            "A ring: the first layer shown to fall below the ceiling, by the 95 % intervals from "
+            "there to the output"
         )
+
+
+def _falls(row: StartRow) -> bool:
+    return (row.statement, row.readout) == ("falls_below", RETRAIN) and bool(row.latest)
 
 
 def _plot_learners(
@@ -173,12 +176,11 @@ def _plot_learners(
 def _mark_starts(
     axes: Axes, tables: Tables, points: dict[tuple[str, str], tuple[float, float]]
 ) -> dict[str, Line2D]:
-    """Draw a ring where the forgetting of a learner starts; return the legend's entry by name."""
-    label = "Forgetting starts"
+    """Draw a ring where a learner falls below the ceiling; return the legend's entry by name."""
+    label = "Falls below the ceiling"
     found = {}
-    for row in tables.starts:
-        at = points.get((row.learner, row.feature))
-        if row.readout == RETRAIN and at:
+    for row in filter(_falls, tables.starts):
+        if at := points.get((row.learner, row.latest)):
             (ring,) = axes.plot(*at, "o", ms=9, mfc="none", mec="black", mew=0.9, label=label)
             found[label] = ring
     return found

@@ -1,12 +1,12 @@
-"""The quantities of a layer (retained, forgotten, never learned), each with its interval.
+"""The quantities of a layer: missing, never learned, forgotten, retained, each with its interval.
 
-A is the accuracy of a readout of a feature, floor b of the untrained network's, ceiling C of the
-offline-trained network's; a row t is the network after t tasks. A `place` is a task position in
-executed order: at position p, the test examples of each order's p-th task count, averaged over the
-orders within a seed. None stands for all tasks, weighted by their numbers of test examples.
+A[t, j] is the accuracy of a readout of a feature on the task at position j after t of T tasks,
+floor b that of the untrained network's feature, ceiling C of the offline-trained network's. A
+`place` is a task position in executed order: at position j, the test examples of each order's j-th
+task count, averaged over the orders within a seed. None stands for all tasks.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from probe.analysis.crossed import Design, Floats
 from probe.analysis.intervals import Estimate, mean_of, ratio_of
-from probe.analysis.places import Place, of_all, of_place, scores_by_place, together
+from probe.analysis.places import Place, of_all, of_place, together
 
 Right = NDArray[np.bool_]
 
@@ -24,11 +24,14 @@ NAMES = (
     "floor",
     "ceiling",
     "missing",
-    "above_floor",
-    "retained",
-    "forgotten",
     "never_learned",
-    "since_learned",
+    "forgotten",
+    "forgotten_max",
+    "forgotten_share",
+    "never_learned_slope",
+    "above_floor",
+    "acquired",
+    "retained",
 )
 """The quantities, in the order in which they are listed; `quantities` says what each is."""
 
@@ -73,97 +76,116 @@ class Quantity(Estimate):
 def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
     """Return all quantities that the outcomes allow, for all tasks and each task position, 1..T.
 
-    - `accuracy` A of the last row; `floor` b; `ceiling` C
-    - `missing` = C - A; `above_floor` = A - b
-    - `retained` = (A - b) / (C - b); NaN where C - b is not significantly above 0
-    - `forgotten` = the best measured row before the last - A
-    - `never_learned` = C - the best row, including the last
-    - `since_learned` = row p at position p - A, for the tasks before the last: with a linear
-      readout deep forgetting, at the output shallow forgetting
+    - `accuracy` A[T, j]; `floor` b; `ceiling` C
+    - `missing` M = C - A[T, j]; `never_learned` N = C - A[j, j]; `forgotten` F = A[j, j] - A[T, j],
+      for j < T alone: M = N + F at each position, to the last bit, and M = N at the last
+    - `forgotten_max`, for j < T: the best of A[j, j] to A[T-1, j] of each run - A[T, j]. As the
+      maximum of noisy values it is too high by chance, which its interval does not include
+    - `above_floor` = A[T, j] - b; `acquired` = A[j, j] - b
+    - `retained` = (A[T, j] - b) / (C - b); NaN where C - b is not significantly above 0
 
-    The floor is row 0 where there is no other. The best row is chosen for each position, by its
-    mean over seeds and orders, the earliest of equals. As a maximum of noisy means it is too high
-    by chance: `forgotten` is biased upward and `never_learned` downward, by almost nothing where
-    one row is clearly best, by up to sqrt(2 ln k) standard errors of a row where k are similar; the
-    intervals do not include this bias. Both need a row between the first task and the last. For all
-    tasks these and `since_learned` are the mean over positions.
+    For all tasks test examples weigh the same, but `forgotten` and `forgotten_max` are means over
+    the positions j < T, as in the literature. Of all tasks alone: `forgotten_share` = 1 - N / M,
+    NaN where M is not significantly above 0; `never_learned_slope`, by least squares over the
+    positions, of T >= 3 tasks, above 0 where each task is learned worse than the one before.
 
-    With one seed there are values without intervals. Raises InputError for fewer than 2 examples.
+    What needs a row that was not measured is left out. With one seed there are values without
+    intervals. Raises InputError for fewer than 2 examples.
+
+    Source: Chaudhry 2018 (`forgotten_max`; they count rows before j too, where nothing of the task
+    was learned); `forgotten` is minus GEM's backward transfer.
     """
-    return _Layer(outcomes, layout).all()
+    layer = _Layer(outcomes, layout)
+    places = [of_place(layout.tasks, layout.orders, p) for p in range(1, layer.T + 1)]
+    found = [q for place in (of_all(len(layout.tasks)), *places) for q in layer.at(place)]
+    found += layer.over_positions(places)
+    return sorted(found, key=lambda q: (NAMES.index(q.quantity), q.place or 0))
 
 
 class _Layer:
     """One feature's outcomes, by place."""
 
     def __init__(self, outcomes: LayerOutcomes, layout: TestLayout) -> None:
-        tasks, orders = layout.tasks, layout.orders
-        self._layout, self._T = layout, orders.shape[1]
+        self._layout, self._rows, self.T = layout, outcomes.rows, layout.orders.shape[1]
         self._b, self._C = outcomes.floor, outcomes.ceiling
-        self._A = outcomes.rows[self._T]
-        rows = dict(outcomes.rows)
-        if self._b is not None and 0 not in rows:
-            rows[0] = np.broadcast_to(self._b[:, None], self._A.shape)
-        self._rows = dict(sorted(rows.items()))
-        places = [of_place(tasks, orders, place) for place in range(1, self._T + 1)]
-        self._places = [(place, self._design(place)) for place in places]
+        self._A = outcomes.rows[self.T]
+        # As each task was classified once it was learned, and by the best row from there on.
+        self._learned, self._best = np.zeros_like(self._A), np.zeros_like(self._A)
+        self._has_best = set[int]()
+        for place in set(range(1, self.T + 1)) & set(self._rows):
+            self._fill(place)
 
-    def all(self) -> list[Quantity]:
-        """Return the measured quantities by name, those of all tasks first."""
-        tasks, orders = self._layout.tasks, self._layout.orders
-        every = of_all(len(tasks))
-        found = list(self._at(every, self._design(every)))
-        scores = np.array([scores_by_place(row, tasks, orders) for row in self._rows.values()])
-        over_time = any(0 < t < self._T for t in self._rows)
-        lost: dict[str, list[tuple[Place, Floats]]] = {}
-        for (place, design), by_row in zip(self._places, scores.T, strict=True):
-            found += self._at(place, design)
-            for name, e in self._over_time(place, by_row) if over_time else ():
-                found.append(_quantity(name, place, mean_of(design, e)))
-                lost.setdefault(name, []).append((place, e))
-        for name, each in lost.items():
-            # Not where a row of its own is missing at one of the places.
-            if len(each) == self._T - (name == "since_learned"):
-                mean, e = together(*zip(*each, strict=True))
-                found.append(_quantity(name, mean, mean_of(self._design(mean), e)))
-        return sorted(found, key=lambda q: (NAMES.index(q.quantity), q.place or 0))
+    def at(self, place: Place) -> list[Quantity]:
+        """Return the quantities at a task position, or over all test examples."""
+        design, e = self._design(place), self._values(place)
+        found = {name: mean_of(design, each) for name, each in e.items()}
+        if {"missing", "forgotten"} <= set(found):
+            total = found["never_learned"].value + found["forgotten"].value
+            found["missing"] = replace(found["missing"], value=total)
+        if {"floor", "ceiling"} <= set(e):
+            found["retained"] = ratio_of(design, e["above_floor"], e["ceiling"] - e["floor"])
+        if place.place is None and "never_learned" in e:
+            lost = e["missing"] - e["never_learned"]
+            found["forgotten_share"] = ratio_of(design, lost, e["missing"])
+        return [_quantity(name, place, each) for name, each in found.items()]
 
-    def _at(self, place: Place, design: Design) -> Iterator[Quantity]:
-        """Yield the quantities of the last row, floor and ceiling at a task position."""
-        A = place.mean(self._A)
-        b, C = (x if x is None else place.mean(x) for x in (self._b, self._C))
-        values = {"accuracy": A}
-        if b is not None:
-            values |= {"floor": b, "above_floor": A - b}
-        if C is not None:
-            values |= {"ceiling": C, "missing": C - A}
-        for name, e in values.items():
-            yield _quantity(name, place, mean_of(design, e))
-        if b is not None and C is not None:
-            yield _quantity("retained", place, ratio_of(design, A - b, C - b))
+    def over_positions(self, places: Sequence[Place]) -> Iterator[Quantity]:
+        """Yield the quantities that are means or slopes over task positions."""
+        each = [self._values(place) for place in places]
+        for name in ("forgotten", "forgotten_max"):
+            values = [e[name] for e in each[:-1] if name in e]
+            if values and len(values) == self.T - 1:
+                yield self._combined(name, places[:-1], values)
+        if self.T > 2 and all("never_learned" in e for e in each):
+            j = np.arange(self.T) - (self.T - 1) / 2
+            weights = self.T * j / (j @ j)
+            values = [w * e["never_learned"] for w, e in zip(weights, each, strict=True)]
+            yield self._combined("never_learned_slope", places, values)
 
-    def _over_time(self, place: Place, scores: Floats) -> Iterator[tuple[str, Floats]]:
-        """Yield the quantities over time at a task position; scores: of the rows, in order.
-
-        Of equal rows, the earliest is the best.
-        """
-        rows = list(self._rows.values())
-        A, past, ever = place.mean(self._A), int(scores[:-1].argmax()), int(scores.argmax())
-        best = place.mean(rows[past])
-        yield "forgotten", best - A
+    def _values(self, place: Place) -> dict[str, Floats]:
+        """Return the quantities that are means, (S, m), at the test examples of a place."""
+        A, p, T = place.mean(self._A), place.place, self.T
+        found = {"accuracy": A}
+        if self._b is not None:
+            b = place.mean(self._b)
+            found |= {"floor": b, "above_floor": A - b}
         if self._C is not None:
-            yield "never_learned", place.mean(self._C) - (best if ever == past else A)
-        if place.place in self._rows and place.place != self._T:
-            yield "since_learned", place.mean(self._rows[place.place]) - A
+            C = place.mean(self._C)
+            found |= {"ceiling": C, "missing": C - A}
+        needed = {p} if p else set(range(1, T + 1))
+        if needed <= set(self._rows):
+            learned = place.mean(self._learned)
+            found |= {"acquired": learned - b} if self._b is not None else {}
+            found |= {"never_learned": C - learned} if self._C is not None else {}
+            found |= {"forgotten": learned - A} if p not in (None, T) else {}
+        if p in self._has_best:
+            found["forgotten_max"] = place.mean(self._best) - A
+        return found
+
+    def _fill(self, place: int) -> None:
+        """Fill in the rows `learned` and `best` of each order's task at a position."""
+        later = [self._rows[t] for t in range(place, self.T) if t in self._rows]
+        for order, task in enumerate(self._layout.orders[:, place - 1]):
+            own = np.flatnonzero(self._layout.tasks == task)
+            self._learned[:, order, own] = self._rows[place][:, order, own]
+            if later and len(later) == self.T - place:
+                each = np.stack([row[:, order, own] for row in later])
+                best = each.mean(axis=2).argmax(axis=0)
+                self._best[:, order, own] = each[best, np.arange(len(best))]
+                self._has_best.add(place)
+
+    def _combined(self, name: str, places: Sequence[Place], values: Sequence[Floats]) -> Quantity:
+        mean, e = together(places, values)
+        return _quantity(name, mean, mean_of(self._design(mean), e))
 
     def _design(self, place: Place) -> Design:
         return Design(place.weights, self._layout.strata[place.examples])
 
 
 def _quantity(name: str, place: Place, estimate: Estimate) -> Quantity:
-    low, high = estimate.low, estimate.high
-    if name in ("accuracy", "floor", "ceiling"):
-        # Nothing else can be true of an accuracy; NaN stays.
-        low, high = float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
-    bounded = replace(estimate, low=low, high=high)
-    return Quantity(quantity=name, place=place.place, **vars(bounded))
+    if name not in ("retained", "forgotten_share"):
+        # Nothing beyond can be true of an accuracy, or of a difference of two; NaN stays.
+        least = 0 if name in ("accuracy", "floor", "ceiling") else -1
+        low, high = (float(np.clip(end, least, 1)) for end in (estimate.low, estimate.high))
+        estimate = replace(estimate, low=low, high=high)
+    return Quantity(quantity=name, place=place.place, **vars(estimate))

@@ -70,13 +70,3 @@ def together(places: Sequence[Place], values: Sequence[Floats]) -> tuple[Place, 
     examples = np.flatnonzero(weights)
     whole = Place(place=None, examples=examples, weights=weights[examples])
     return whole, total[:, examples] / whole.weights
-
-
-def scores_by_place(
-    right: NDArray[np.bool_], tasks: NDArray[np.integer], orders: NDArray[np.integer]
-) -> Floats:
-    """Return the accuracy at each task position, (T,), over seeds and orders, from (S, O, n)."""
-    T = orders.shape[1]
-    hits = [np.bincount(tasks, weights=row, minlength=T) for row in right.mean(axis=0)]
-    by_task = np.array(hits) / np.bincount(tasks, minlength=T)
-    return np.asarray(np.take_along_axis(by_task, orders, axis=1).mean(axis=0))

@@ -16,7 +16,7 @@ from probe.tables.folder import Saved, Tables
 from probe.tables.held import Held
 from probe.tables.layer_text import layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
-from probe.tables.rows import CONTROLS, LayerRow, NoteRow, Row, StartRow
+from probe.tables.rows import CONTROLS, LayerRow, NoteRow, Row, StartRow, StatementRow
 from probe.tables.sheets import Sheet, as_latex, as_text
 
 KIND = "analysis"
@@ -85,8 +85,12 @@ class Analysis(Held):
         """
         return list(self._table("layers"))
 
+    def statements(self) -> list[StatementRow]:
+        """Return the statements on each layer, with the interval that decides each."""
+        return list(self._table("statements"))
+
     def starts(self) -> list[StartRow]:
-        """Return the depth at which forgetting starts for each readout; none without a ceiling."""
+        """Return the range of the first layer that falls below the ceiling, forgets, ..."""
         return list(self._table("starts"))
 
     def tables(self) -> Tables:
@@ -212,7 +216,8 @@ class Analysis(Held):
 
     def _sheets(self, layers: Sequence[LayerRow], learners: Sequence[str]) -> list[Sheet]:
         if layers:
-            return layer_sheets(layers, self.starts(), given=self._of_one_network)
+            given = self._of_one_network
+            return layer_sheets(layers, self.statements(), self.starts(), given=given)
         # Like a study with neither floor nor ceiling.
         return [pra_sheet([row for row in self._table("summary") if row.learner in learners])]
 

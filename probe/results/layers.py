@@ -1,4 +1,4 @@
-"""The rows of layers.csv and starts.csv: how much each layer retains, and where forgetting starts.
+"""The layers of learners: outcomes downstream of each feature, stacked over their jobs.
 
 The outcomes of a learner's jobs are stacked: seeds x orders x test examples, in base order. A seed
 counts once all of its orders are finished, with its floor and ceiling.
@@ -13,33 +13,10 @@ from numpy.typing import NDArray
 from probe.analysis.layers import LayerOutcomes, Right, TestLayout
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.results.result import Result, Scores, own_head
-from probe.tables.layers import Layer, start_row
-from probe.tables.rows import LayerRow, StartRow
+from probe.tables.layers import Layer
 
 
-def layer_rows(results: Sequence[Result]) -> Iterator[LayerRow]:
-    """Yield the quantities of each layer, by learner, readout and feature, with intervals."""
-    for layer in _layers(results):
-        yield from layer.rows()
-
-
-def start_rows(results: Sequence[Result]) -> Iterator[StartRow]:
-    """Yield where the forgetting of each learner starts, for each readout with a ceiling.
-
-    Yields nothing where some layer lacks its ceiling or a seed that others have: the first of the
-    remaining layers need not be the first of all.
-    """
-    depths = {result.job.learner: len(result.features) for result in results}
-    runs: dict[tuple[str, str], list[Layer]] = {}
-    for layer in _layers(results):
-        if layer.outcomes.ceiling is not None:
-            runs.setdefault((layer.learner, layer.readout), []).append(layer)
-    for (learner, _), layers in runs.items():
-        if len(layers) == depths[learner] and len({layer.seeds for layer in layers}) == 1:
-            yield start_row(layers)
-
-
-def _layers(results: Sequence[Result]) -> Iterator[Layer]:
+def layers_of(results: Sequence[Result]) -> Iterator[Layer]:
     """Yield each learner's layers by readout and depth, where some seed is finished."""
     controls = {kind: [r for r in results if r.job.kind == kind] for kind in CONTROLS}
     learners: dict[str, list[Result]] = {}
@@ -74,6 +51,8 @@ def _layer(
         return None
     examples = _Examples(one.test_counts, one.job.tasks)
     steps = set.intersection(*(set(runs[s, o]) for s in whole for o in orders))
+    used = [runs[s, o][step] for s in whole for o in orders for step in steps]
+    used += [found[s] for found in ends.values() for s in whole if found]
 
     def row(step: int) -> Right:
         each = [[(runs[s, o][step], t) for o, t in orders.items()] for s in whole]
@@ -88,6 +67,7 @@ def _layer(
         readout=readout,
         feature=feature,
         depth=1 + one.features.index(feature),
+        converged=all(each.converged for each in used),
         chance=_chance(one, one.test_counts) if feature == one.features[-1] else None,
         outcomes=LayerOutcomes(
             rows={step: row(step) for step in sorted(steps)},

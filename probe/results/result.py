@@ -25,7 +25,7 @@ from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.outcomes import Outcomes
 from probe.metrics.task_counts import Mean, TaskCounts
 from probe.training.costs import Cost
-from probe.training.history import History
+from probe.training.history import History, notes_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +46,11 @@ class Scores:
     constant: int | None
     history: History | None
     notes: tuple[str, ...]
+
+    @property
+    def converged(self) -> bool:
+        """Whether its training has converged."""
+        return self.history is None or not notes_of(self.history.losses)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,18 +24,21 @@ from probe.files import discard, replacing
 from probe.metrics.murata import RETRAIN
 from probe.notes import constant
 from probe.registered import OwnMetric
-from probe.results.layers import layer_rows, start_rows
+from probe.results.layers import layers_of
 from probe.results.result import Result, own_head, result_of
 from probe.results.run_directory import store_of
 from probe.results.scores import metric_rows, user_scores
 from probe.tables.folder import KINDS
+from probe.tables.layers import start_rows
 from probe.tables.rows import (
     CostRow,
     DiagnosticRow,
+    LayerRow,
     LearnerRow,
     NoteRow,
     RetrainingRow,
     Row,
+    StatementRow,
     SummaryRow,
     TimeRow,
 )
@@ -85,6 +88,12 @@ def tables_of(
     """
     # Only its sessions hold different kinds of data, so that the first one matters.
     by_first = plan.kind == "multimodal"
+    layers: list[LayerRow] = []
+    statements: list[StatementRow] = []
+    for layer in layers_of(results):
+        layers += layer.rows()
+        statements += layer.statements()
+    depths = {result.job.learner: len(result.features) for result in results}
     return {
         "summary": summary_rows(results),
         "metrics": metric_rows(results, plan.report, metrics, by_first),
@@ -103,8 +112,9 @@ def tables_of(
             for result in results
             for step, seconds in result.seconds.items()
         ),
-        "layers": layer_rows(results),
-        "starts": start_rows(results),
+        "layers": layers,
+        "statements": statements,
+        "starts": start_rows(statements, depths),
         "retraining": (epoch for result in results for epoch in _epochs(result)),
         "diagnostics": (each for result in results for each in _diagnostics(result)),
         "notes": (note for result in results for note in _notes(result, metrics)),

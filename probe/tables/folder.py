@@ -26,6 +26,7 @@ from probe.tables.table_file import read_table, write_table
 KINDS: Mapping[str, type[Any]] = {
     "rows": rows.Row,
     "layers": rows.LayerRow,
+    "statements": rows.StatementRow,
     "starts": rows.StartRow,
     "notes": rows.NoteRow,
     "summary": rows.SummaryRow,

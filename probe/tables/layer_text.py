@@ -1,35 +1,43 @@
-"""Sheets of layers: a line for each layer, and a sentence on where forgetting starts."""
+"""Sheets of layers: a line for each layer; `statement_text` has the sentences below them."""
 
 import math
 from collections.abc import Iterable, Sequence
 
 from probe.metrics.murata import RETRAIN
-from probe.tables.rows import LayerRow, StartRow, SummaryRow
+from probe.tables.rows import LayerRow, StartRow, StatementRow, SummaryRow
 from probe.tables.sheets import Sheet
+from probe.tables.statement_text import sentences
 
-_COLUMNS = ("accuracy", "floor", "ceiling", "missing", "retained")
+_COLUMNS = ("accuracy", "floor", "ceiling", "missing", "never_learned", "forgotten", "retained")
 
 
 def layer_sheets(
-    layers: Iterable[LayerRow], starts: Iterable[StartRow], *, given: bool = False
+    layers: Iterable[LayerRow],
+    statements: Iterable[StatementRow],
+    starts: Iterable[StartRow],
+    *,
+    given: bool = False,
 ) -> list[Sheet]:
     """Return the rows over all tasks as sheets, one for each learner and readout.
 
-    Numbers are in %, missing in points of accuracy; a dash was not measured. given: whether the
-    networks were, so that there is one learner, and seeds are those of retrainings.
+    Numbers are in %, differences in points of accuracy, over all tasks; forgotten is the mean over
+    the tasks before the last. A dash was not measured. given: whether the networks were, so that
+    there is one learner, and seeds are those of retrainings.
     """
     groups: dict[tuple[str, str], list[LayerRow]] = {}
+    tasks = 1
     for row in layers:
+        tasks = max(tasks, row.place or 1)
         if row.place is None:
             groups.setdefault((row.learner, row.readout), []).append(row)
-    said = {(row.learner, row.readout): start_sentence(row) for row in starts}
+    said = sentences(statements, starts, tasks)
     return [
         Sheet(
             of="" if given else learner,
             title=_title(readout, own[0].seeds, given),
-            columns=("feature", *_COLUMNS),
+            columns=("feature", *(name.replace("_", " ") for name in _COLUMNS)),
             lines=_lines(own),
-            after=[said[learner, readout]] if (learner, readout) in said else [],
+            after=said.get((learner, readout), []),
         )
         for (learner, readout), own in groups.items()
     ]
@@ -57,31 +65,6 @@ def together(sheets: Sequence[Sheet]) -> Sheet:
         columns=("learner", *first.columns),
         lines=[(sheet.of, *line) for sheet in sheets for line in sheet.lines],
         after=[sentence for sheet in sheets for sentence in sheet.after],
-    )
-
-
-def start_sentence(row: StartRow) -> str:
-    """Describe in a sentence where a learner's forgetting starts.
-
-    >>> row = StartRow(learner="er", readout="retrain", feature="conv3", earliest="conv2",
-    ...                margin=0.01, value=0.379, low=0.301, high=0.457, seeds=3)
-    >>> start_sentence(row).split(" (")[0]
-    'er: forgetting starts at conv3'
-    >>> start_sentence(row).split(" (")[1]
-    '37.9 points below the ceiling, 95 % interval 30.1 to 45.7; at conv2 at the earliest)'
-    """
-    margin = f"{100 * row.margin:g} point{'' if round(100 * row.margin, 6) == 1 else 's'}"
-    if row.seeds == 1:
-        return f"{row.learner}: one seed, so no interval"
-    if not row.feature:
-        may = f" with certainty; {row.earliest} is the first that may" if row.earliest else ""
-        return f"{row.learner}: no layer falls more than {margin} below the ceiling{may}"
-    earlier = row.earliest not in ("", row.feature)
-    earliest = f"; at {row.earliest} at the earliest" if earlier else ""
-    value, low, high = (f"{100 * number:.1f}" for number in (row.value, row.low, row.high))
-    return (
-        f"{row.learner}: forgetting starts at {row.feature} ({value} points below the ceiling, "
-        f"95 % interval {low} to {high}{earliest})"
     )
 
 
@@ -121,9 +104,11 @@ def _lines(layers: Iterable[LayerRow]) -> list[tuple[str, ...]]:
 
 
 def _cell(row: LayerRow | None, quantity: str) -> str:
-    """Return a value in percent, those of the outer columns with their interval."""
+    """Return a value in percent, accuracy and the share retained with their interval."""
     if row is None or math.isnan(row.value):
-        return "not identifiable" if row and quantity == "retained" else "-"
+        return "too little room" if row and quantity == "retained" else "-"
+    if quantity == "retained" and row.value < 0 and not row.high >= 0:
+        return "below untrained"
     digits = 0 if quantity == "retained" else 1
     value, low, high = (f"{100 * x:.{digits}f}" for x in (row.value, row.low, row.high))
     interval = quantity in ("accuracy", "retained") and not math.isnan(row.low)

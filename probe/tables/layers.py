@@ -1,27 +1,32 @@
-"""The rows of layers.csv and starts.csv: shares retained, and the layer where forgetting starts."""
+"""The rows of layers.csv, statements.csv and starts.csv: what layers lack, and what that shows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from math import nan
-
-import numpy as np
-from numpy.typing import NDArray
+from operator import attrgetter
+from typing import cast
 
 from probe.analysis.intervals import Estimate
-from probe.analysis.layers import LayerOutcomes, TestLayout, quantities
-from probe.analysis.starting import starting_feature
-from probe.tables.rows import LayerRow, StartRow
-
-MARGIN = 0.01
-"""Margin below the ceiling, a fraction of accuracy, beyond which a layer counts as forgetting."""
+from probe.analysis.layers import LayerOutcomes, Quantity, TestLayout, quantities
+from probe.analysis.statements import (
+    FEWEST,
+    STATEMENTS,
+    Verdict,
+    first_layer,
+    margin,
+    seeds_to_decide,
+    verdict,
+)
+from probe.tables.rows import LayerRow, StartRow, StatementRow
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layer:
     """One feature of a learner's network, with the scores of one readout.
 
-    depth: of the feature, from 1; chance: the accuracy of guessing, at the output alone.
+    depth: of the feature, from 1; converged: whether all trainings of the readout are, those of the
+    ceiling among them; chance: the accuracy of guessing, at the output alone.
     """
 
     learner: str
@@ -30,26 +35,21 @@ class Layer:
     depth: int
     outcomes: LayerOutcomes
     layout: TestLayout
+    converged: bool = True
     chance: float | None = None
 
     @property
     def seeds(self) -> int:
         """S, the number of seeds."""
-        return len(self._last)
+        return len(self.outcomes.rows[self.layout.orders.shape[1]])
 
-    @property
-    def lacking(self) -> NDArray[np.float64]:
-        """The ceiling minus the last row, (S, n), as a mean over the orders."""
-        if self.outcomes.ceiling is None:
-            raise ValueError("there is no ceiling")
-        return np.asarray(self.outcomes.ceiling - self._last.mean(axis=1))
-
-    @property
-    def _last(self) -> NDArray[np.bool_]:
-        return self.outcomes.rows[self.layout.orders.shape[1]]
+    @cached_property
+    def quantities(self) -> list[Quantity]:
+        """The quantities that the outcomes allow."""
+        return quantities(self.outcomes, self.layout)
 
     def rows(self) -> Iterator[LayerRow]:
-        """Yield a row for each quantity that the outcomes allow, and chance where it is known."""
+        """Yield a row for each quantity, and chance where it is known."""
         row = partial(
             LayerRow,
             learner=self.learner,
@@ -57,28 +57,77 @@ class Layer:
             feature=self.feature,
             depth=self.depth,
         )
-        for found in quantities(self.outcomes, self.layout):
+        for found in self.quantities:
             yield row(**vars(found))
         if self.chance is not None:
             chance = Estimate(value=self.chance, low=nan, high=nan, seeds=self.seeds)
             yield row(place=None, quantity="chance", **vars(chance))
 
+    def statements(self) -> Iterator[StatementRow]:
+        """Yield the statements that the quantities allow.
 
-def start_row(layers: Sequence[Layer]) -> StartRow:
-    """Return where forgetting starts among the layers of one learner and readout, by depth.
+        None on what the output acquires: it competes with the classes seen so far alone, the
+        ceiling's with all.
+        """
+        found = {q.quantity: q for q in self.quantities if q.place is None}
+        ends = [found[name].value if name in found else nan for name in ("ceiling", "floor")]
+        at_output = self.chance is not None
+        for name in (name for name, quantity in STATEMENTS.items() if quantity in found):
+            if at_output and name not in ("falls_below", "forgets"):
+                continue
+            own = found[STATEMENTS[name]]
+            positions = self.layout.orders.shape[1] - 1 if name == "learns_worse" else 1
+            least = margin(ends[0] - ends[1], positions)
+            yield StatementRow(
+                learner=self.learner,
+                readout=self.readout,
+                feature=self.feature,
+                depth=self.depth,
+                statement=name,
+                verdict=verdict(own, least, converged=self.converged),
+                margin=least,
+                value=own.value,
+                low=own.low,
+                high=own.high,
+                seeds=own.seeds,
+            )
 
-    All have a ceiling; see `probe.analysis.starting`.
+
+def start_rows(stated: Iterable[StatementRow], depths: Mapping[str, int]) -> Iterator[StartRow]:
+    """Yield the range of the first layer for each learner, readout and statement.
+
+    depths: the number of layers of each learner, the output among them. Yields nothing for fewer
+    than 3 seeds, nor where a layer lacks the statement or a seed that others have: the first of the
+    remaining layers need not be the first of all.
     """
-    one = layers[0]
-    n = len(one.layout.tasks)
-    lacking = [layer.lacking for layer in layers]
-    found = starting_feature(lacking, np.full(n, 1 / n), one.layout.strata, MARGIN)
-    nothing = Estimate(value=nan, low=nan, high=nan, seeds=one.seeds)
-    return StartRow(
-        learner=one.learner,
-        readout=one.readout,
-        feature="" if found.index is None else layers[found.index].feature,
-        earliest="" if found.earliest is None else layers[found.earliest].feature,
-        margin=MARGIN,
-        **vars(nothing if found.index is None else found.estimates[found.index]),
-    )
+    groups: dict[tuple[str, str, str], list[StatementRow]] = {}
+    for row in stated:
+        if row.statement != "learns_worse":
+            groups.setdefault((row.learner, row.readout, row.statement), []).append(row)
+    for (learner, readout, statement), own in groups.items():
+        seeds = {row.seeds for row in own}
+        if len(own) < depths[learner] - (statement == "acquires_less") or len(seeds) > 1:
+            continue
+        if own[0].seeds >= FEWEST:
+            own.sort(key=attrgetter("depth"))
+            earliest, latest = first_layer([cast(Verdict, row.verdict) for row in own])
+            yield StartRow(
+                learner=learner,
+                readout=readout,
+                statement=statement,
+                earliest="" if earliest is None else own[earliest].feature,
+                latest="" if latest is None else own[latest].feature,
+                seeds=own[0].seeds,
+                needed=_needed(own, earliest, latest),
+            )
+
+
+def _needed(stated: Sequence[StatementRow], earliest: int | None, latest: int | None) -> int | None:
+    """Return about how many seeds would decide the earliest layer of a long range."""
+    if earliest is None or (latest is not None and latest - earliest < 2):
+        return None
+    row = stated[earliest]
+    if row.verdict != "open":
+        return None
+    found = Estimate(value=row.value, low=row.low, high=row.high, seeds=row.seeds)
+    return seeds_to_decide(found, row.margin)

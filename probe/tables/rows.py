@@ -138,23 +138,45 @@ class LayerRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StartRow:
-    """The layer at which a learner's forgetting starts, for one readout.
+class StatementRow:
+    """A statement on a layer for one learner and readout, with the 95 % interval that decides it.
 
-    feature: the first by depth that falls below the ceiling by more than `margin`, by its
-    simultaneous 95 % interval; earliest: the first that may; both empty for none. value, low, high:
-    accuracy missing at the starting feature, NaN without one.
+    statement: `falls_below` the ceiling, `forgets`, `acquires_less` than offline training,
+    `learns_worse` task by task; value: of the quantity of `probe.analysis.statements.STATEMENTS`,
+    over all tasks; verdict: `yes` where the interval lies above the margin, `no` where below,
+    `open` where it holds it; `few seeds` and `not converged` where nothing is stated.
     """
 
     learner: str
     readout: str
     feature: str
-    earliest: str
+    depth: From1
+    statement: str
+    verdict: str
     margin: Number
     value: Number
     low: Number
     high: Number
     seeds: From1
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartRow:
+    """The range of the first layer of which a statement is true, for one learner and readout.
+
+    earliest: the first by depth that is not excluded, empty where all are; latest: the first by
+    which it is confirmed from there to the output, empty where none is, see
+    `probe.analysis.statements.first_layer`; needed: about how many seeds would narrow the range,
+    None where it has one layer or two neighbors, and where more seeds would not help.
+    """
+
+    learner: str
+    readout: str
+    statement: str
+    earliest: str
+    latest: str
+    seeds: From1
+    needed: From1OrNone
 
 
 @dataclass(frozen=True, kw_only=True)

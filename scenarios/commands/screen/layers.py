@@ -1,6 +1,7 @@
-"""The layers of a study on the screen: accuracy missing in each, and where forgetting starts.
+"""The layers of a study on the screen: accuracy missing in each, and what that shows.
 
-The numbers come from layers.csv and starts.csv; without these files nothing is printed.
+The numbers come from layers.csv, statements.csv and starts.csv; without these files nothing is
+printed.
 """
 
 import math
@@ -14,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from probe.tables.layer_text import layer_sheets
-from probe.tables.rows import CONTROLS, LayerRow, StartRow
+from probe.tables.rows import CONTROLS, AnyRow, LayerRow, StartRow, StatementRow
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.terminal import printable, show_line
@@ -35,13 +36,15 @@ def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
     points of accuracy; brackets hold 95 % intervals, of several seeds. maps: whether to print the
     heat maps of every readout, too. Raises InputError for tables that cannot be read.
     """
-    path, starts = root / "layers.csv", root / "starts.csv"
+    path = root / "layers.csv"
     if not path.is_file():
         return
     rows = [row for row in read_table(path, LayerRow) if row.learner not in CONTROLS]
-    said = read_table(starts, StartRow) if starts.is_file() else []
+    stated = _read(root / "statements.csv", StatementRow)
+    starts = _read(root / "starts.csv", StartRow)
     for readout, title in _READOUTS.items():
-        sheets = layer_sheets((row for row in rows if row.readout == readout), said)
+        own = (row for row in rows if row.readout == readout)
+        sheets = layer_sheets(own, stated, starts)
         if sheets:
             console.print(title, markup=False, highlight=False)
         for sheet in sheets:
@@ -49,6 +52,10 @@ def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
             show_sheet(console, sheet)
     if maps:
         _show_maps(console, [row for row in rows if row.place is not None])
+
+
+def _read(path: Path, kind: type[AnyRow]) -> list[AnyRow]:
+    return read_table(path, kind) if path.is_file() else []
 
 
 def show_sheet(console: Console, sheet: Sheet) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.stats import norm
 
 from probe.analysis.layers import LayerOutcomes, TestLayout
@@ -54,17 +52,21 @@ class World:
         """
         b, C, before = map(self.chance, (self.floor, self.ceiling, self.early))
         each = np.array([self.chance(level) for level in self.last])
-        A, lost = float(each.mean()), before - each[:-1]
+        A, learned = float(each.mean()), np.array([before] * (TASKS - 1) + [each[-1]])
+        lost = float((learned - each)[:-1].mean())
         return {
             "accuracy": A,
             "floor": b,
             "ceiling": C,
             "missing": C - A,
+            "never_learned": float((C - learned).mean()),
+            "forgotten": lost,
+            "forgotten_max": lost,
+            "forgotten_share": float((learned - each).mean() / (C - A)),
+            "never_learned_slope": float(np.polyfit(np.arange(TASKS), C - learned, 1)[0]),
             "above_floor": A - b,
+            "acquired": float(learned.mean()) - b,
             "retained": (A - b) / (C - b),
-            "since_learned": float(lost.mean()),
-            "forgotten": float(np.mean([*lost, b - each[-1]])),
-            "never_learned": float(np.mean([C - before] * len(lost) + [C - each[-1]])),
         }
 
 
@@ -106,26 +108,3 @@ def study(
     by_row = {t: [world.level(t, p) for p in range(1, TASKS + 1)] for t in range(1, TASKS + 1)}
     rows = {t: right(np.array(levels)[places]) for t, levels in by_row.items()}
     return LayerOutcomes(rows=rows, floor=floor, ceiling=ceiling)
-
-
-@cache
-def level_of(world: World, accuracy: float) -> float:
-    """Return the level at which the chance of a right answer is this."""
-    return float(brentq(lambda level: world.chance(level) - accuracy, -9, 9))
-
-
-def differences(
-    world: World,
-    drops: Sequence[float],
-    where: TestLayout,
-    seeds: int,
-    chance: np.random.Generator,
-) -> list[np.ndarray]:
-    """Return what each layer lacks to the ceiling, (S, n), its accuracy being lower by the drop."""
-    right, n = drawn(world, where, seeds, chance), len(where.tasks)
-    top, made = world.chance(world.ceiling), []
-    for drop in drops:
-        level = level_of(world, top - drop)
-        ceiling = right(np.full((1, n), world.ceiling))[:, 0]
-        made.append(ceiling - right(np.full((len(ORDERS), n), level)).mean(axis=1))
-    return made

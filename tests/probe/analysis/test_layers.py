@@ -1,9 +1,13 @@
 """What a layer kept: laws at both ends, and by place against plain loops."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
-from probe.analysis.layers import LayerOutcomes, TestLayout, quantities
+from probe.analysis.layers import NAMES, LayerOutcomes, TestLayout, quantities
+from probe.metrics.chaudhry import forgetting
+from probe.metrics.matrix import AccuracyMatrix
 
 TASKS = np.array([0] * 20 + [1] * 40 + [2] * 30)
 LAYOUT = TestLayout(
@@ -56,24 +60,70 @@ def test_every_quantity_is_what_plain_loops_make_of_it():
             "floor": b,
             "ceiling": C,
             "missing": C - each[3],
+            "never_learned": C - each[place],
             "above_floor": each[3] - b,
+            "acquired": each[place] - b,
             "retained": (each[3] - b) / (C - b),
-            "forgotten": max(each[1], each[2], b) - each[3],
-            "never_learned": C - max(*each.values(), b),
         }
         if place < 3:
-            expected["since_learned"] = each[place] - each[3]
+            expected["forgotten"] = each[place] - each[3]
         for name, value in expected.items():
             assert got[name, place].value == pytest.approx(value, rel=1e-12), (name, place)
             assert got[name, place].low < got[name, place].value < got[name, place].high
-    assert ("since_learned", 3) not in got
+    assert not {("forgotten", 3), ("forgotten_max", 3)} & set(got)
 
 
-def test_all_tasks_weigh_by_their_test_examples_and_parts_over_time_by_place():
+def test_missing_is_the_sum_of_its_parts_to_the_last_bit():
+    for seed in range(20):
+        rows = {t: draw(0.9 - t / 7, 3, seed=seed + t) for t in (1, 2, 3)}
+        got = table(outcomes(rows=rows))
+        for place in (1, 2):
+            parts = got["never_learned", place].value + got["forgotten", place].value
+            assert got["missing", place].value == parts
+        assert got["missing", 3].value == got["never_learned", 3].value
+
+
+def test_the_maximum_is_chaudhrys_of_each_run_where_nothing_was_known_before():
+    rows = {1: draw(0.8, 3), 2: draw(0.8, 3, seed=1), 3: draw(0.5, 3, seed=2)}
+    before = {2: TASKS == LAYOUT.orders[:, 1, None], 3: TASKS == LAYOUT.orders[:, 2, None]}
+    rows[1] &= ~(before[2] | before[3])
+    rows[2] &= ~before[3]
+    each = []
+    for s, (o, order) in product(range(S), enumerate(LAYOUT.orders)):
+        R = [[rows[t][s, o, TASKS == task].mean() for task in order] for t in (1, 2, 3)]
+        each.append(forgetting(AccuracyMatrix.square(R), 3))
+    got = table(outcomes(rows=rows))
+    assert got["forgotten_max", None].value == pytest.approx(np.mean(each), rel=1e-12)
+    assert got["forgotten", None].value < got["forgotten_max", None].value
+
+
+def test_all_tasks_weigh_by_their_test_examples_and_what_was_forgotten_by_place():
     made = outcomes()
     got = table(made)
     assert got["accuracy", None].value == pytest.approx(made.rows[3].mean())
-    assert got["missing", None].value == pytest.approx(made.ceiling.mean() - made.rows[3].mean())
-    for name, places in (("forgotten", 3), ("never_learned", 3), ("since_learned", 2)):
-        each = [got[name, place].value for place in range(1, places + 1)]
-        assert got[name, None].value == pytest.approx(np.mean(each))
+    learned = np.zeros_like(made.rows[3])
+    for (o, order), t in product(enumerate(LAYOUT.orders), (1, 2, 3)):
+        own = order[t - 1] == TASKS
+        learned[:, o, own] = made.rows[t][:, o, own]
+    N, M = made.ceiling.mean() - learned.mean(), made.ceiling.mean() - made.rows[3].mean()
+    assert got["never_learned", None].value == pytest.approx(N)
+    assert got["forgotten_share", None].value == pytest.approx(1 - N / M)
+    each = {n: [got[n, p].value for p in (1, 2, 3) if (n, p) in got] for n in NAMES}
+    for name in ("forgotten", "forgotten_max"):
+        assert got[name, None].value == pytest.approx(np.mean(each[name]))
+    slope = np.polyfit([1, 2, 3], each["never_learned"], 1)[0]
+    assert got["never_learned_slope", None].value == pytest.approx(slope)
+
+
+def test_where_only_the_ends_were_measured_nothing_is_called_forgotten():
+    made = outcomes(rows={0: draw(0.3, 3), 3: draw(0.5, 3)})
+    # At the last position the last row is that of the task just learned.
+    learned = {q for q in table(made) if q[0] in ("never_learned", "acquired")}
+    assert learned == {("never_learned", 3), ("acquired", 3)}
+    assert not [q for q in table(made) if q[0].startswith("forgotten")]
+
+
+def test_no_interval_of_a_difference_leaves_what_is_possible():
+    ceiling = np.repeat([[True], [False], [True], [True]], 90, axis=1)
+    got = table(outcomes(ceiling=ceiling))["missing", None]
+    assert got.value < got.high == 1

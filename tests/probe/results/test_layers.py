@@ -35,7 +35,7 @@ def row_of(study, learner, step, feature, readout) -> np.ndarray:
 @pytest.mark.parametrize("readout", ["retrain", "linear"])
 @pytest.mark.parametrize("feature", [*FEATURES, "output"])
 def test_quantities_of_layers_are_those_of_the_parts(study, feature, readout):
-    """The best row is chosen by its mean at each place; all tasks are the mean over places."""
+    """Of all tasks, what was forgotten is the mean over the positions before the last."""
     last = row_of(study, "finetune", 2, feature, readout)
     floor, ceiling = (
         row_of(study, learner, step, feature, readout)
@@ -43,11 +43,8 @@ def test_quantities_of_layers_are_those_of_the_parts(study, feature, readout):
     )
     expected = {"accuracy": last, "floor": floor, "ceiling": ceiling, "missing": ceiling - last}
     if readout == "linear":
-        first = row_of(study, "finetune", 0, feature, readout) if feature == "output" else floor
-        A = np.stack([first, row_of(study, "finetune", 1, feature, readout), last])
-        expected["forgotten"] = A[:2].max(axis=0) - last
-        expected["never_learned"] = ceiling - A.max(axis=0)
-        expected["since_learned"] = (A[1] - last)[:1]
+        learned = np.array([row_of(study, "finetune", 1, feature, readout)[0], last[1]])
+        expected |= {"never_learned": ceiling - learned, "forgotten": (learned - last)[:1]}
     here = {"learner": "finetune", "readout": readout, "feature": feature}
     for quantity, places in expected.items():
         found = rows(study, "layers", **here, quantity=quantity)
@@ -70,10 +67,11 @@ def test_metrics_of_a_layer_are_those_of_its_own_matrix(study, feature):
 
 def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_starts(study, tmp_path):
     """The output alone has one, whatever is measured: it would be the first of one."""
-    for table in ("layers", "starts"):
+    for table in ("layers", "statements"):
         assert {row["learner"] for row in rows(study, table)} == {"finetune", "joint"}
     tiny = Tiny(tmp_path / "tiny")
-    tiny.run(probed('readouts = { retrain = "last", linear = "all" }'), seeds=2)
+    tiny.run(probed('readouts = { retrain = "last", linear = "all" }'), seeds=3)
     assert rows(tiny, "layers", readout="retrain", feature="output", quantity="missing")
     assert not rows(tiny, "layers", readout="retrain", feature="hidden1", quantity="missing")
-    assert [row["readout"] for row in rows(tiny, "starts")] == ["linear"]
+    found = {row["readout"] for row in rows(tiny, "starts", statement="falls_below")}
+    assert found == {"linear"}

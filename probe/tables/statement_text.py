@@ -1,0 +1,139 @@
+"""Sentences on the layers of a learner: statements, the intervals that decide them, the range."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from operator import attrgetter
+
+from probe.analysis.statements import FEWEST
+from probe.notes import listed
+from probe.tables.rows import StartRow, StatementRow
+
+_VERBS = {
+    "falls_below": ("falls below the ceiling", "fall below the ceiling"),
+    "forgets": ("forgets", "forget"),
+    "acquires_less": ("acquires less than offline training", "acquire less than offline training"),
+    "learns_worse": ("learns each task worse than the one before", "learn each task worse"),
+}
+"""The statements by name, of the learner and of no layer."""
+
+_READOUTS = (
+    "retraining tells what this architecture rebuilds in this budget, the linear readout what is "
+    "linearly there"
+)
+
+
+def sentences(
+    statements: Iterable[StatementRow], starts: Iterable[StartRow], tasks: int
+) -> dict[tuple[str, str], list[str]]:
+    """Return the sentences on each learner and readout; tasks: their number T."""
+    statements = list(statements)
+    ranges = {(row.learner, row.readout, row.statement): row for row in starts}
+    groups: dict[tuple[str, str], dict[str, list[StatementRow]]] = {}
+    for row in statements:
+        own = groups.setdefault((row.learner, row.readout), {})
+        own.setdefault(row.statement, []).append(row)
+    said: dict[tuple[str, str], list[str]] = {}
+    for (learner, readout), own in groups.items():
+        seeds = next(iter(own.values()))[0].seeds
+        if seeds < FEWEST:
+            few = f"{seeds} seed{'' if seeds == 1 else 's'}"
+            said[learner, readout] = [f"{learner}: {few}, of {FEWEST} that statements need"]
+            continue
+        each = [(rows, ranges.get((learner, readout, name))) for name, rows in own.items()]
+        said[learner, readout] = [
+            sentence(rows, start, tasks)
+            for rows, start in each
+            # The slope says something of a layer only where there is one.
+            if rows[0].statement != "learns_worse" or "yes" in {row.verdict for row in rows}
+        ]
+    depths = {(row.learner, row.feature): row.depth for row in statements}
+    for one, other in combinations(ranges.values(), 2):
+        if _disagree(one, other, depths):
+            verb = _VERBS[one.statement][0]
+            said[other.learner, other.readout].append(
+                f"{one.readout} and {other.readout} differ on where {one.learner} {verb} first: "
+                f"{_READOUTS}"
+            )
+    return said
+
+
+def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -> str:
+    """Describe one statement on the layers of a learner and readout, by depth.
+
+    start: the range of the first layer, None where it has none; tasks: their number T.
+
+    >>> row = StatementRow(learner="ft", readout="linear", feature="conv3", depth=3, seeds=5,
+    ...                    statement="forgets", verdict="yes", margin=0.01, value=0.054,
+    ...                    low=0.042, high=0.066)
+    >>> sentence([row], None, 5)
+    'ft forgets: 5.4 points of tasks 1 to 4 [4.2, 6.6] at conv3'
+    """
+    one, by = (
+        rows[0],
+        {row.verdict: [each for each in rows if each.verdict == row.verdict] for row in rows},
+    )
+    finds, finding = _VERBS[one.statement]
+    of = {"forgets": f" of tasks 1 to {tasks - 1}", "learns_worse": " a task"}.get(
+        one.statement, ""
+    )
+    if shown := by.get("yes"):
+        first = f"{one.learner} {finds}{_range(start)}: {_values(shown, of)}"
+    elif set(by) == {"no"}:
+        first = f"{one.learner}: no layer {finds}"
+    else:
+        first = f"{one.learner}: no layer is shown to {finding}"
+    parts = [first]
+    if own := by.get("open"):
+        parts.append(f"open: {_values(own, of)}")
+    if own := by.get("no"):
+        most = _points(max(row.margin for row in own))
+        parts.append(f"less than {most}{of} at {listed([row.feature for row in own])}")
+    if own := by.get("not converged"):
+        names = listed([row.feature for row in own])
+        parts.append(f"not judged, since training has not converged: {names}")
+    if start is not None and start.needed is not None:
+        parts.append(f"about {start.needed} seeds would narrow this down")
+    return "; ".join(parts)
+
+
+def _values(rows: Sequence[StatementRow], of: str) -> str:
+    """Return the value at each layer with its interval, in points; the first with its unit."""
+    cells: list[str] = []
+    for row in rows:
+        unit = "" if cells else f" {'point' if f'{100 * row.value:.1f}' == '1.0' else 'points'}{of}"
+        low, high = f"{100 * row.low:.1f}", f"{100 * row.high:.1f}"
+        cells.append(f"{100 * row.value:.1f}{unit} [{low}, {high}] at {row.feature}")
+    return ", ".join(cells)
+
+
+def _range(start: StartRow | None) -> str:
+    if start is None or not start.earliest:
+        return ""
+    if not start.latest:
+        return f", not before {start.earliest}"
+    if start.earliest == start.latest:
+        return f", first at {start.latest}"
+    return f", first between {start.earliest} and {start.latest}"
+
+
+def _points(value: float) -> str:
+    """Return a fraction as points, with at most one digit after the decimal point."""
+    number = f"{100 * value:.1f}".removesuffix(".0")
+    return f"{number} point{'' if number == '1' else 's'}"
+
+
+def _disagree(one: StartRow, other: StartRow, depths: Mapping[tuple[str, str], int]) -> bool:
+    """Return whether the ranges of `retrain` and `linear` of one statement have no layer in common.
+
+    depths: by learner and feature.
+    """
+    same = (one.learner, one.statement) == (other.learner, other.statement)
+    if not same or {one.readout, other.readout} != {"retrain", "linear"}:
+        return False
+    if not (one.latest and other.latest):
+        return False
+    begins, ends = (
+        [depths[row.learner, name] for row in (one, other) for name in [pick(row)]]
+        for pick in (attrgetter("earliest"), attrgetter("latest"))
+    )
+    return max(begins) > min(ends)

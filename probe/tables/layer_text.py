@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from probe.metrics.murata import RETRAIN
 from probe.tables.rows import LayerRow, StartRow, StatementRow, SummaryRow
 from probe.tables.sheets import Sheet
-from probe.tables.statement_text import sentences
+from probe.tables.statement_text import points, sentences
 
 _COLUMNS = ("accuracy", "floor", "ceiling", "missing", "never_learned", "forgotten", "retained")
 
@@ -89,7 +89,7 @@ def _title(readout: str, seeds: int, given: bool) -> str:
     # With given networks only retraining depends on the seed.
     mean = seeds > 1 and (not given or readout == RETRAIN)
     over = f", mean over {seeds} {averaged}" if mean else ""
-    return f"readout {readout}, in %{over}{' [95 % interval]' if seeds > 1 else ''}"
+    return f"readout {readout}, in %{over}{', retained [95 % interval]' if seeds > 1 else ''}"
 
 
 def _lines(layers: Iterable[LayerRow]) -> list[tuple[str, ...]]:
@@ -104,12 +104,12 @@ def _lines(layers: Iterable[LayerRow]) -> list[tuple[str, ...]]:
 
 
 def _cell(row: LayerRow | None, quantity: str) -> str:
-    """Return a value in percent, accuracy and the share retained with their interval."""
+    """Return a value in percent, the share retained with its interval."""
     if row is None or math.isnan(row.value):
         return "too little room" if row and quantity == "retained" else "-"
     if quantity == "retained" and row.value < 0 and not row.high >= 0:
         return "below untrained"
-    digits = 0 if quantity == "retained" else 1
-    value, low, high = (f"{100 * x:.{digits}f}" for x in (row.value, row.low, row.high))
-    interval = quantity in ("accuracy", "retained") and not math.isnan(row.low)
-    return f"{value} [{low}, {high}]" if interval else value
+    if quantity != "retained":
+        return points(row.value)
+    value, low, high = (f"{100 * x:.0f}" for x in (row.value, row.low, row.high))
+    return value if math.isnan(row.low) else f"{value} [{low}, {high}]"

@@ -86,8 +86,9 @@ def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -
     if own := by.get("open"):
         parts.append(f"open: {_values(own, of)}")
     if own := by.get("no"):
-        most = _points(max(row.margin for row in own))
-        parts.append(f"less than {most}{of} at {listed([row.feature for row in own])}")
+        most = points(max(row.margin for row in own)).removesuffix(".0")
+        unit = f"point{'' if most == '1' else 's'}{of}"
+        parts.append(f"less than {most} {unit} at {listed([row.feature for row in own])}")
     if own := by.get("not converged"):
         names = listed([row.feature for row in own])
         parts.append(f"not judged, since training has not converged: {names}")
@@ -100,9 +101,9 @@ def _values(rows: Sequence[StatementRow], of: str) -> str:
     """Return the value at each layer with its interval, in points; the first with its unit."""
     cells: list[str] = []
     for row in rows:
-        unit = "" if cells else f" {'point' if f'{100 * row.value:.1f}' == '1.0' else 'points'}{of}"
-        low, high = f"{100 * row.low:.1f}", f"{100 * row.high:.1f}"
-        cells.append(f"{100 * row.value:.1f}{unit} [{low}, {high}] at {row.feature}")
+        value, low, high = map(points, (row.value, row.low, row.high))
+        unit = "" if cells else f" point{'' if value == '1.0' else 's'}{of}"
+        cells.append(f"{value}{unit} [{low}, {high}] at {row.feature}")
     return ", ".join(cells)
 
 
@@ -116,10 +117,14 @@ def _range(start: StartRow | None) -> str:
     return f", first between {start.earliest} and {start.latest}"
 
 
-def _points(value: float) -> str:
-    """Return a fraction as points, with at most one digit after the decimal point."""
-    number = f"{100 * value:.1f}".removesuffix(".0")
-    return f"{number} point{'' if number == '1' else 's'}"
+def points(value: float) -> str:
+    """Return a fraction in points of accuracy.
+
+    >>> points(0.0123), points(-0.0001)
+    ('1.2', '0.0')
+    """
+    # Adding 0 makes a positive zero of a negative one.
+    return f"{round(100 * value, 1) + 0:.1f}"
 
 
 def _disagree(one: StartRow, other: StartRow, depths: Mapping[tuple[str, str], int]) -> bool:

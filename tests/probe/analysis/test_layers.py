@@ -85,12 +85,12 @@ def test_missing_is_the_sum_of_its_parts_to_the_last_bit():
 
 def test_the_maximum_is_chaudhrys_of_each_run_where_nothing_was_known_before():
     rows = {1: draw(0.8, 3), 2: draw(0.8, 3, seed=1), 3: draw(0.5, 3, seed=2)}
-    before = {2: TASKS == LAYOUT.orders[:, 1, None], 3: TASKS == LAYOUT.orders[:, 2, None]}
+    before = {t: LAYOUT.orders[:, t - 1, None] == TASKS for t in (2, 3)}
     rows[1] &= ~(before[2] | before[3])
     rows[2] &= ~before[3]
     each = []
     for s, (o, order) in product(range(S), enumerate(LAYOUT.orders)):
-        R = [[rows[t][s, o, TASKS == task].mean() for task in order] for t in (1, 2, 3)]
+        R = [[rows[t][s, o, task == TASKS].mean() for task in order] for t in (1, 2, 3)]
         each.append(forgetting(AccuracyMatrix.square(R), 3))
     got = table(outcomes(rows=rows))
     assert got["forgotten_max", None].value == pytest.approx(np.mean(each), rel=1e-12)

@@ -143,7 +143,7 @@ def test_readouts_that_name_other_layers_are_told_apart():
 
 
 def test_nothing_is_lost():
-    cells, found = said(*WHOLE, layer("conv3", last=0.9))
+    _, found = said(*WHOLE, layer("conv3", last=0.9))
     assert found == [
         "ft: no layer falls below the ceiling; less than 5 points at conv1, conv2, conv3",
         "ft: no layer forgets; less than 5 points of tasks 1 to 3 at conv1, conv2, conv3",

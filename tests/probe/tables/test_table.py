@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from probe.tables.folder import KINDS
-from probe.tables.rows import LayerRow, LearnerRow, MetricRow, NoteRow, Row, SummaryRow
+from probe.tables.rows import LayerRow, LearnerRow, MetricRow, NoteRow, Row, StartRow, SummaryRow
 from probe.tables.table_file import read_table, write_table
 
 # What spreadsheets, shells and csv itself give a meaning to, and anything else that is Unicode.
@@ -22,7 +22,7 @@ COSTS = "parameter_bytes,carried_bytes,stored_bytes,train_bytes,ops_one_pass,ops
 # Other columns hold texts. Multiply-adds of a whole training lie past 2^53: a float rounds them.
 HOLDS = {
     **dict.fromkeys(("seed", "step", "epoch"), st.integers(0, 100_000)),
-    **dict.fromkeys(("place", "depth", "seeds"), st.integers(1, 100_000)),
+    **dict.fromkeys(("place", "depth", "seeds", "needed"), st.integers(1, 100_000)),
     **dict.fromkeys(("per_class", "total", *COSTS.split(",")), st.integers(0, 2**63 - 1)),
     **dict.fromkeys(("value", "mean", "low", "high", "margin"), st.floats(-1e15, 1e15)),
     **dict.fromkeys(("std", "seconds", "loss", "accuracy"), st.floats(0, 1e15)),
@@ -38,14 +38,15 @@ COLUMNS = {
     "times": "learner,order,seed,step,seconds",
     "notes": "learner,order,seed,feature,note,step,readout",
     "layers": "learner,readout,feature,depth,place,quantity,value,low,high,seeds",
-    "starts": "learner,readout,feature,earliest,margin,value,low,high,seeds",
+    "statements": "learner,readout,feature,depth,statement,verdict,margin,value,low,high,seeds",
+    "starts": "learner,readout,statement,earliest,latest,seeds,needed",
     "retraining": "learner,order,seed,step,feature,readout,epoch,loss,accuracy",
     "diagnostics": "learner,order,seed,step,feature,depth,measure,value",
 }
 # The last columns, which tables of earlier versions lack.
 LATER = {Row: 1, MetricRow: 2, NoteRow: 2}
 MAY_BE_NONE = {Row: "step,depth,place", SummaryRow: "place", LearnerRow: "per_class,total"}
-MAY_BE_NONE |= {NoteRow: "step", LayerRow: "place"}
+MAY_BE_NONE |= {NoteRow: "step", LayerRow: "place", StartRow: "needed"}
 RUN = {"scenario": "digits", "network": "cnn3", "learner": "er", "order": "1", "seed": 0}
 PRA = Row(**RUN, feature="conv1", depth=1, measure="pra", value=1 / 3)
 kinds = st.sampled_from(list(KINDS.values()))

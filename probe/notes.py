@@ -37,6 +37,21 @@ def of_cut(cut: Cut) -> list[str]:
     return notes
 
 
+def of_outputs(logits: Tensor) -> list[str]:
+    """Return a note on outputs (B, K), K > 1, that are probabilities and no logits.
+
+    >>> of_outputs(torch.tensor([[0.25, 0.75]])) != [], of_outputs(torch.tensor([[0.25, 0.7]]))
+    (True, [])
+    """
+    sums = logits.detach().float().sum(1)
+    if logits.shape[1] < 2 or logits.min() < 0 or not torch.allclose(sums, torch.ones_like(sums)):
+        return []
+    return [
+        "its outputs are probabilities: have it return logits, since training with cross-entropy "
+        "takes their softmax once more"
+    ]
+
+
 class Watch:
     """A watch for parameters of a tail that training does not change."""
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from torch import nn
+from torch import Tensor, nn
 
 from probe.batch import Value
 from probe.by_layer.heads import count, predictions_by_head, right_of
@@ -19,6 +19,7 @@ from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
 from probe.cut.model_call import ModelCall
 from probe.modules import mode
+from probe.notes import of_outputs
 from probe.tasks import Scenario
 from probe.training.evaluation import Logits
 from probe.training.fresh_weights import Fresh
@@ -42,14 +43,21 @@ class Trained:
 
     def evaluated(self) -> Measurement:
         """Test it on all tasks under every head."""
-        scenario, aware = self.scenario, self.task_aware
+        scenario, aware, notes = self.scenario, self.task_aware, set[str]()
+
+        def scores(x: Value) -> Tensor:
+            logits = self.scores(x)
+            notes.update(of_outputs(logits))
+            return logits
+
         with mode(self.model, training=False):
-            predicted = predictions_by_head(self.scores, scenario, self.seen, task_aware=aware)
+            predicted = predictions_by_head(scores, scenario, self.seen, task_aware=aware)
         head = "multi" if aware else "single"
         return Measurement(
             counts={each: count(scenario, p).tables for each, p in predicted.items()},
             right={head: right_of(scenario, predicted[head])},
             spent=self.spent,
+            notes=tuple(notes),
         )
 
 

@@ -27,6 +27,7 @@ from probe.registered import OwnMetric
 from probe.results.layers import layers_of
 from probe.results.result import Result, own_head, result_of
 from probe.results.run_directory import store_of
+from probe.results.sanity import sanity_notes
 from probe.results.scores import metric_rows, user_scores
 from probe.tables.folder import KINDS
 from probe.tables.layers import start_rows
@@ -117,7 +118,10 @@ def tables_of(
         "starts": start_rows(statements, depths),
         "retraining": (epoch for result in results for epoch in _epochs(result)),
         "diagnostics": (each for result in results for each in _diagnostics(result)),
-        "notes": (note for result in results for note in _notes(result, metrics)),
+        "notes": [
+            *sanity_notes(results),
+            *(note for result in results for note in _notes(result, metrics)),
+        ],
         "rows": measured_rows(plan, results),
     }
 
@@ -192,6 +196,7 @@ def _notes(result: Result, metrics: Iterable[OwnMetric]) -> Iterator[NoteRow]:
     for step in sorted(result.stuck):
         yield run(feature="", step=step, note=STUCK)
     for step, found in result.output.items():
+        yield from (run(feature="", step=step, note=note) for note in found.notes)
         if step and found.constant is not None:
             yield run(feature="", step=step, note=constant(found.constant))
     if (R := result.matrix(own_head(result.job))) is not None:

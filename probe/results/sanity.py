@@ -29,16 +29,16 @@ def sanity_notes(results: Sequence[Result]) -> Iterator[NoteRow]:
                 of = "all tasks" if result.job.offline else "the task just learned"
                 yield run(
                     step=step,
-                    note=f"its accuracy on {of}, {found[0]:.2f}, is near chance, {found[1]:.2f}: "
-                    f"compare its labels, scaling of inputs and order of tasks with the training's",
+                    note=f"its accuracy on {of} is near chance: compare labels, scaling of inputs "
+                    f"and order of tasks with those it was trained with",
                 )
         peers = [learned[id(r)] for r in results if r.job.learner == result.job.learner]
         own, typical = learned[id(result)], median(peers)
         if len(peers) > 2 and own < typical / 2:
             yield run(
                 step=result.job.last,
-                note=f"it collapsed: on the tasks just learned it is {100 * own:.0f} points above "
-                f"chance, the median run {100 * typical:.0f}",
+                note="it collapsed: on the tasks just learned it is less than half as far above "
+                "chance as the median run",
             )
     yield from _worse_offline(results)
 
@@ -62,9 +62,8 @@ def _worse_offline(results: Sequence[Result]) -> Iterator[NoteRow]:
                     **offline.job.columns,
                     feature="",
                     step=offline.job.last,
-                    note=f"its accuracy, {top.pra:.2f}, is below that of {learner}, "
-                    f"{fmean(values):.2f}: compare the labels, the scaling of inputs and the order "
-                    f"of tasks of the two; until then it is no ceiling",
+                    note=f"its accuracy is below that of {learner}: compare labels, scaling of "
+                    f"inputs and order of tasks of the two; until then it is no ceiling",
                 )
 
 

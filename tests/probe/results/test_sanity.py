@@ -1,0 +1,75 @@
+"""Networks that cannot be what they are said to be are noted, and others are not."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import nn
+
+from probe.results.run_directory import read_plan
+from probe.results.sanity import sanity_notes
+from probe.results.tables import read_results
+from tests.probe.by_layer.nets import analyzed, finetuned, fresh, offline
+from tests.scenarios.tiny_run import Tiny
+
+STEPS = (1, 2, 3)
+
+
+def permuted(model: nn.Sequential) -> nn.Sequential:
+    """The same with its outputs in another order, as if the labels were."""
+    other = copy.deepcopy(model)
+    own = other.get_submodule("output")
+    with torch.no_grad():
+        own.weight.copy_(own.weight.roll(3, 0))
+        own.bias.copy_(own.bias.roll(3, 0))
+    return other
+
+
+def notes(models: dict[int, nn.Module], ceiling: nn.Module) -> str:
+    found = analyzed(models, features=["relu2"], readouts=["linear"], offline=ceiling)
+    return "\n".join(found.notes)
+
+
+def test_networks_that_were_trained_on_these_tasks_have_no_note() -> None:
+    assert notes({t: finetuned(t) for t in STEPS}, offline()) == ""
+
+
+def test_labels_in_another_order_are_noted() -> None:
+    said = notes({t: permuted(finetuned(t)) for t in STEPS}, permuted(offline()))
+    assert "in 1 run: its accuracy on the task just learned is near chance" in said
+    assert "offline, in 1 run: its accuracy on all tasks is near chance" in said
+
+
+def test_an_offline_network_below_the_learner_is_no_ceiling() -> None:
+    """The untrained one is near chance besides; the other way round nothing is said."""
+    found = notes({3: offline()}, finetuned())
+    assert "is below that of model" in found
+    assert "until then it is no ceiling" in found
+    assert "below that" not in notes({3: finetuned()}, offline())
+    assert "on all tasks is near" in notes({3: offline()}, fresh(1))
+
+
+def test_outputs_that_are_probabilities_are_noted() -> None:
+    def ending(net: nn.Sequential) -> nn.Sequential:
+        own = OrderedDict(copy.deepcopy(net).named_children())
+        return nn.Sequential(own | {"softmax": nn.Softmax(1)})
+
+    assert "its outputs are probabilities" in notes({3: ending(finetuned())}, ending(offline()))
+
+
+def test_a_run_that_collapsed_is_named_and_no_other(study: Tiny) -> None:
+    results = list(read_results(read_plan(study.root), study.root))
+
+    def collapsed(*levels: float) -> list[str]:
+        made = []
+        for result, level in zip(results, (*levels, *[0.9] * len(results)), strict=False):
+            scores = result.output.items()
+            own = {t: replace(each, accuracy=np.full(2, level)) for t, each in scores}
+            made.append(replace(result, output=own))
+        return [n.learner for n in sanity_notes(made) if n.note.startswith("it collapsed")]
+
+    assert (collapsed(), collapsed(0.7), collapsed(0.3)) == ([], [], [results[0].job.learner])

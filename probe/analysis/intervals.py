@@ -21,13 +21,15 @@ _FAR = 1e9  # a ratio so large that its interval has no end
 class Estimate:
     """A value with its interval.
 
-    low, high: its ends, in the value's unit, NaN for one seed; seeds: how many were averaged.
+    low, high: its ends, in the value's unit, NaN for one seed; seeds: how many were averaged; each:
+    the value of each seed, empty for a ratio.
     """
 
     value: float
     low: float
     high: float
     seeds: int
+    each: tuple[float, ...] = ()
 
 
 def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
@@ -42,11 +44,14 @@ def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
     0.5
     """
     parts = design.scaled(e)
-    value, S = float(design.means(parts).mean()), len(parts)
+    each, S = design.means(parts), len(parts)
+    value = float(each.mean())
     half = math.nan
     if S > 1:
         half = design.spread(design.components(parts), S).half_width(level)
-    return Estimate(value=value, low=value - half, high=value + half, seeds=S)
+    return Estimate(
+        value=value, low=value - half, high=value + half, seeds=S, each=tuple(each.tolist())
+    )
 
 
 def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:

@@ -1,7 +1,7 @@
 """The rows of layers.csv, statements.csv and starts.csv: what layers lack, and what that shows."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from math import nan
 from operator import attrgetter
@@ -58,10 +58,12 @@ class Layer:
             depth=self.depth,
         )
         for found in self.quantities:
-            yield row(**vars(found))
+            own = asdict(found)
+            own.pop("each")
+            yield row(**own)
         if self.chance is not None:
-            chance = Estimate(value=self.chance, low=nan, high=nan, seeds=self.seeds)
-            yield row(place=None, quantity="chance", **vars(chance))
+            chance = partial(row, value=self.chance, low=nan, high=nan)
+            yield chance(place=None, quantity="chance", seeds=self.seeds)
 
     def statements(self) -> Iterator[StatementRow]:
         """Yield the statements that the quantities allow.
@@ -90,6 +92,7 @@ class Layer:
                 low=own.low,
                 high=own.high,
                 seeds=own.seeds,
+                by_seed=" ".join(map(repr, own.each)),
             )
 
 

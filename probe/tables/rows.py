@@ -144,7 +144,8 @@ class StatementRow:
     statement: `falls_below` the ceiling, `forgets`, `acquires_less` than offline training,
     `learns_worse` task by task; value: of the quantity of `probe.analysis.statements.STATEMENTS`,
     over all tasks; verdict: `yes` where the interval lies above the margin, `no` where below,
-    `open` where it holds it; `few seeds` and `not converged` where nothing is stated.
+    `open` where it holds it; `few seeds` and `not converged` where nothing is stated; by_seed: the
+    value of each seed, with blanks between.
     """
 
     learner: str
@@ -158,6 +159,7 @@ class StatementRow:
     low: Number
     high: Number
     seeds: From1
+    by_seed: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,8 @@ _VERBS = {
 }
 """The statements by name, of the learner and of no layer."""
 
+_WIDE = 0.2  # of an interval, beyond which the seeds are shown one by one
+
 _READOUTS = (
     "retraining tells what this architecture rebuilds in this budget, the linear readout what is "
     "linearly there"
@@ -64,7 +66,7 @@ def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -
 
     >>> row = StatementRow(learner="ft", readout="linear", feature="conv3", depth=3, seeds=5,
     ...                    statement="forgets", verdict="yes", margin=0.01, value=0.054,
-    ...                    low=0.042, high=0.066)
+    ...                    low=0.042, high=0.066, by_seed="")
     >>> sentence([row], None, 5)
     'ft forgets: 5.4 points of tasks 1 to 4 [4.2, 6.6] at conv3'
     """
@@ -103,7 +105,9 @@ def _values(rows: Sequence[StatementRow], of: str) -> str:
     for row in rows:
         value, low, high = map(points, (row.value, row.low, row.high))
         unit = "" if cells else f" point{'' if value == '1.0' else 's'}{of}"
-        cells.append(f"{value}{unit} [{low}, {high}] at {row.feature}")
+        each = ", ".join(points(float(x)) for x in row.by_seed.split())
+        apart = f" (seeds: {each})" if row.high - row.low > _WIDE else ""
+        cells.append(f"{value}{unit} [{low}, {high}] at {row.feature}{apart}")
     return ", ".join(cells)
 
 

@@ -109,8 +109,9 @@ def test_a_collapsed_seed_leaves_the_question_open():
     collapsed = [*APART[:4], -0.5]
     _, found = said(*WHOLE, layer("conv3", last=0.7, by_seed=collapsed))
     assert found[0] == (
-        "ft: no layer is shown to fall below the ceiling; open: 30.0 points [2.2, 57.8] at conv3; "
-        "less than 5 points at conv1, conv2; about 6 seeds would narrow this down"
+        "ft: no layer is shown to fall below the ceiling; open: 30.0 points [2.2, 57.8] at conv3 "
+        "(seeds: 20.8, 19.2, 20.4, 19.6, 70.0); less than 5 points at conv1, conv2; about 6 seeds "
+        "would narrow this down"
     )
 
 

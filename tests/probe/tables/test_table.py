@@ -38,7 +38,8 @@ COLUMNS = {
     "times": "learner,order,seed,step,seconds",
     "notes": "learner,order,seed,feature,note,step,readout",
     "layers": "learner,readout,feature,depth,place,quantity,value,low,high,seeds",
-    "statements": "learner,readout,feature,depth,statement,verdict,margin,value,low,high,seeds",
+    "statements": "learner,readout,feature,depth,statement,verdict,margin,value,low,high,seeds,"
+    "by_seed",
     "starts": "learner,readout,statement,earliest,latest,seeds,needed",
     "retraining": "learner,order,seed,step,feature,readout,epoch,loss,accuracy",
     "diagnostics": "learner,order,seed,step,feature,depth,measure,value",

@@ -16,7 +16,7 @@ from probe.tables.rows import NoteRow
 from scenarios.commands.screen.progress import show_ends
 from scenarios.commands.screen.terminal import printable
 from scenarios.execution.work import Ended
-from tests.scenarios.commands.test_results import START, layers, metric, pra, printed
+from tests.scenarios.commands.test_results import START, STATED, layers, metric, pra, printed
 from tests.scenarios.execution.helpers import tiny_plan
 
 __all__ = ["printed"]
@@ -55,7 +55,8 @@ def test_tables_of_results(printed):
         "summary": [pra(EVIL, EVIL, 0.5, 1), pra(EVIL, "out", 0.5, 2)],
         "metrics": [metric(EVIL, "omega_new", EVIL, 0.5)],
         "layers": [replace(row, feature=EVIL) for row in layers(EVIL)],
-        "starts": [replace(START, learner=EVIL, feature=EVIL)],
+        "statements": [replace(STATED, learner=EVIL, feature=EVIL)],
+        "starts": [replace(START, learner=EVIL, earliest=EVIL, latest=EVIL)],
         "notes": [note],
         "rows": [],
     }

@@ -61,7 +61,7 @@ def test_tables_of_results(printed):
         "rows": [],
     }
     lines = printed(width=300, omegas=True, **tables)
-    assert sum(line.count(TAMED) for line in lines) == 12
+    assert sum(line.count(TAMED) for line in lines) == 13
     assert not set("\x1b\u202e\x07") & set("".join(lines))
     assert lines[-1].endswith(f"{TAMED}\\n")
 

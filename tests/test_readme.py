@@ -62,7 +62,7 @@ def test_the_example_of_analyze_prints_a_table_for_each_readout(
     [example] = [block for block in blocks("python") if "Measure, Recipe, analyze" in block]
     exec(compile(example, str(README), "exec"), {})
     printed = capsys.readouterr().out
-    for word in ("retrain", "linear", "forgetting starts at"):
+    for word in ("retrain", "linear", "falls below the ceiling"):
         assert word in printed
 
 

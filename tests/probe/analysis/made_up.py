@@ -26,7 +26,8 @@ class World:
     than by the untrained network: one row is clearly best.
 
     by_seed: std of the seeds' own part. That of the examples, the same for all models, is 1, and so
-    is that of the rest, which is of this seed, order, row and example.
+    is that of the rest, which is of this seed, order, row and example. collapsing: the share of
+    seeds whose learner knows by 2 less.
     """
 
     last: tuple[float, ...]
@@ -34,6 +35,7 @@ class World:
     ceiling: float
     early: float = 1.0
     by_seed: float = 0.15
+    collapsing: float = 0.0
 
     def chance(self, level: float) -> float:
         """Return the exact chance of a right answer: the classes' mean over seeds and examples."""
@@ -50,8 +52,13 @@ class World:
 
         The same at each class and order, so that every position is a mean over all classes.
         """
-        b, C, before = map(self.chance, (self.floor, self.ceiling, self.early))
-        each = np.array([self.chance(level) for level in self.last])
+
+        def known(level: float) -> float:
+            p = self.collapsing
+            return (1 - p) * self.chance(level) + p * self.chance(level - 2)
+
+        b, C, before = self.chance(self.floor), self.chance(self.ceiling), known(self.early)
+        each = np.array([known(level) for level in self.last])
         A, learned = float(each.mean()), np.array([before] * (TASKS - 1) + [each[-1]])
         lost = float((learned - each)[:-1].mean())
         return {
@@ -81,7 +88,7 @@ def drawn(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Draw the seeds and test examples of one study; return the function that draws its models.
 
-    It takes levels, (O, n), and returns the right answers of one model for each seed and order,
+    It takes levels, (O, n) or (S, O, n), and returns the right answers of one model for each seed and order,
     (S, O, n). The seed's part is the same in all orders: averaging over these helps least.
     """
     hard = CLASS_LEVELS[where.strata] + chance.standard_normal(len(where.tasks))
@@ -90,7 +97,7 @@ def drawn(
     def right(levels: np.ndarray) -> np.ndarray:
         own = np.sqrt(1 - SHARED**2) * chance.standard_normal(seeds)
         by_seed = world.by_seed * (all_models + own)
-        rest = chance.standard_normal((seeds, *levels.shape), dtype=np.float32)
+        rest = chance.standard_normal((seeds, *levels.shape[-2:]), dtype=np.float32)
         return rest + by_seed[:, None, None] + (levels + hard) > 0
 
     return right
@@ -105,6 +112,7 @@ def study(
     floor, ceiling = (right(flat + level)[:, 0] for level in (world.floor, world.ceiling))
     # The position of each example's task in each order, (O, n).
     places = np.argsort(ORDERS, axis=1)[:, where.tasks]
+    lost = 2.0 * (chance.random(seeds) < world.collapsing)[:, None, None]
     by_row = {t: [world.level(t, p) for p in range(1, TASKS + 1)] for t in range(1, TASKS + 1)}
-    rows = {t: right(np.array(levels)[places]) for t, levels in by_row.items()}
+    rows = {t: right(np.array(levels)[places] - lost) for t, levels in by_row.items()}
     return LayerOutcomes(rows=rows, floor=floor, ceiling=ceiling)

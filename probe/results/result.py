@@ -24,6 +24,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.outcomes import Outcomes
 from probe.metrics.task_counts import Mean, TaskCounts
+from probe.readouts.linear import UNFINISHED
 from probe.training.costs import Cost
 from probe.training.history import History
 
@@ -46,6 +47,13 @@ class Scores:
     constant: int | None
     history: History | None
     notes: tuple[str, ...]
+
+    @property
+    def converged(self) -> bool:
+        """Whether its training converged; True where nothing was trained."""
+        if self.history is None:
+            return not any(note.startswith(UNFINISHED) for note in self.notes)
+        return self.history.converged
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """The layers of a study on the screen: accuracy missing in each, and where forgetting starts.
 
-The numbers come from layers.csv and starts.csv; without these files nothing is printed.
+The numbers come from layers.csv and starts.csv; without these files nothing is printed. Accuracies
+after several multiples of the retraining's epochs have sheets of their own.
 """
 
 import math
@@ -13,8 +14,9 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from probe.tables.budget_text import budget_curves, budget_sheets
 from probe.tables.layer_text import layer_sheets
-from probe.tables.rows import CONTROLS, LayerRow, StartRow
+from probe.tables.rows import CONTROLS, LayerRow, RetrainingRow, StartRow
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.terminal import printable, show_line
@@ -45,10 +47,19 @@ def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
         if sheets:
             console.print(title, markup=False, highlight=False)
         for sheet in sheets:
-            console.print(printable(sheet.heading), markup=False, highlight=False)
-            show_sheet(console, sheet)
+            _show_headed(console, sheet)
+    # Without these no number is marked.
+    epochs = root / "retraining.csv"
+    trained = read_table(epochs, RetrainingRow) if epochs.is_file() and budget_curves(rows) else []
+    for sheet in budget_sheets(rows, trained):
+        _show_headed(console, sheet)
     if maps:
         _show_maps(console, [row for row in rows if row.place is not None])
+
+
+def _show_headed(console: Console, sheet: Sheet) -> None:
+    console.print(printable(sheet.heading), markup=False, highlight=False)
+    show_sheet(console, sheet)
 
 
 def show_sheet(console: Console, sheet: Sheet) -> None:

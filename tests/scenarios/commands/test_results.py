@@ -202,6 +202,8 @@ def test_a_table_for_each_learner_and_known_readout_with_its_sentence(printed: P
         "er, readout linear",
         "er: forgetting starts at conv1",
         "ft, readout linear",
+        "er, retrained for multiples of the epochs",
+        "ft, retrained for multiples of the epochs",
     ]
 
 

@@ -173,7 +173,7 @@ class Analysis(Held):
     def sheets(self) -> list[Sheet]:
         """Return the analysis as text: a table for each learner and readout, and the budgets'."""
         layers, given = self.layers(), self._of_one_network
-        budgets = budget_sheets(layers, self._table("retraining"), given=given)
+        budgets = budget_sheets(layers, self._table("notes"), given=given)
         return [*self._sheets(layers, self.learners), *budgets]
 
     def remarks(self) -> tuple[str, ...]:

@@ -13,13 +13,15 @@ from torch.nn import functional
 
 from probe.modules import named_state
 from probe.training.loop import Objective
+from probe.training.unfinished import STUCK, UNFINISHED
 
 _LEVEL = 0.05  # of the first loss: a training that lowers it by less had no effect
 _LITTLE = 0.01  # nats: below it a loss is as good as level
 # From the study in docs/studies.md.
-_FALL = 0.01  # nats: an epoch of a converged training lowers the loss by less
-_RISE = 0.005  # and raises the training accuracy by less
-_ALL = 0.995  # a training accuracy from which nothing is left to learn
+_FALL = 0.003  # nats: an epoch of a converged training lowers the loss by less
+_LOW = 0.15  # nats: or the loss is below this, and has not far to fall
+_RISE = 0.005  # and an epoch raises the training accuracy by less
+_HIGH = 0.98  # or the training accuracy is above this
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +56,12 @@ class History:
     def converged(self) -> bool:
         """Whether more epochs would change little; see docs/studies.md for the thresholds.
 
-        False for a single epoch, which cannot tell, unless it has learned all examples, and for a
+        False for a single epoch that leaves something to learn, as it cannot tell, and for a
         training without effect.
         """
-        level = self.fall < _FALL and self.rise < _RISE
-        return self.accuracies[-1] >= _ALL or (level and not never_left(self.losses))
+        level = self.fall < _FALL or self.losses[-1] < _LOW
+        learned = self.rise < _RISE or self.accuracies[-1] >= _HIGH
+        return level and learned and not never_left(self.losses)
 
     def until(self, epoch: int) -> History:
         """Return the history up to an epoch, 1 to E."""
@@ -126,7 +129,7 @@ def notes_of(history: History) -> list[str]:
     if history.converged or math.isnan(history.fall):
         return []
     return [
-        f"its training has not converged: loss {history.losses[-1]:.2f} "
+        f"{UNFINISHED}: loss {history.losses[-1]:.2f} "
         f"({-history.fall:+.3f} nats an epoch), training accuracy "
         f"{100 * history.accuracies[-1]:.1f} % ({100 * history.rise:+.1f} points an epoch)"
     ]
@@ -139,7 +142,3 @@ def never_left(losses: Sequence[float]) -> bool:
     (True, False)
     """
     return len(losses) > 2 and losses[-1] > max((1 - _LEVEL) * losses[0], _LITTLE)
-
-
-STUCK = "its training had no effect: the loss stayed at that of its first batch"
-"""The note on a training without effect."""

@@ -14,9 +14,10 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from probe.tables.budget_text import budget_curves, budget_sheets
+from probe.tables.budget_text import budget_sheets
 from probe.tables.layer_text import layer_sheets
-from probe.tables.rows import CONTROLS, LayerRow, RetrainingRow, StartRow
+from probe.tables.rows import CONTROLS, LayerRow, NoteRow, StartRow
+from probe.tables.run_directory import NOTES
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.terminal import printable, show_line
@@ -48,10 +49,8 @@ def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
             console.print(title, markup=False, highlight=False)
         for sheet in sheets:
             _show_headed(console, sheet)
-    # Without these no number is marked.
-    epochs = root / "retraining.csv"
-    trained = read_table(epochs, RetrainingRow) if epochs.is_file() and budget_curves(rows) else []
-    for sheet in budget_sheets(rows, trained):
+    noted = read_table(root / NOTES, NoteRow) if (root / NOTES).is_file() else []
+    for sheet in budget_sheets(rows, noted):
         _show_headed(console, sheet)
     if maps:
         _show_maps(console, [row for row in rows if row.place is not None])

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from figures import labels, lines
 from figures.pages.page import Page
 from figures.style import MANY
-from figures.tables import CONTROLS, Tables
+from figures.tables import Tables
 from probe.metrics.mean_over_seeds import SeedMean
 from probe.tables.budget_text import MEASURED, budget_curves
 from probe.tables.rows import LayerRow
@@ -33,23 +33,21 @@ def draw(tables: Tables, page: Page) -> Figure | None:
 
     Bars are the 95 % intervals of layers.csv. Returns None where nothing was measured after two.
     """
-    learners = names(tables)
+    learners, panels = names(tables), _panels(tables)
     if tables.crowded or not learners:
         return None
-    panels = _panels(tables)
-    every = [name for name in (*learners, *CONTROLS) if any(name in own for own in panels.values())]
-    looks = page.looks(every)
-    rows = [row for own in panels.values() for line in own.values() for row in line.values()]
-    most = 4 if len(learners) <= MANY else 2
-    grid = page.panels(labels.shortened(list(panels)), most=most, wide=len(panels) > 1)
+    each = [(name, rows) for own in panels.values() for name, rows in own.items()]
+    looks = page.looks([name for name, _ in each])
+    grid = page.panels(labels.shortened(list(panels)), most=4 if len(learners) <= MANY else 2)
     for axes, own in zip(grid, panels.values(), strict=True):
-        for (name, line), offset in zip(own.items(), lines.dodges(len(own)), strict=True):
-            points = [SeedMean(mean=r.value, std=math.nan, seeds=r.seeds) for r in line.values()]
-            ends = [(row.low, row.high) for row in line.values()]
-            x = [math.log2(multiple) + offset for multiple in line]
+        for (name, rows), offset in zip(own.items(), lines.dodges(len(own)), strict=True):
+            points = [SeedMean(mean=r.value, std=math.nan, seeds=r.seeds) for r in rows.values()]
+            ends = [(row.low, row.high) for row in rows.values()]
+            x = [math.log2(multiple) + offset for multiple in rows]
             lines.plot_means(axes, looks[name], x, points, intervals=ends)
-    page.legend(looks.values(), labels.with_interval(rows))
-    multiples = sorted({each for own in panels.values() for line in own.values() for each in line})
+    drawn = [row for _, rows in each for row in rows.values()]
+    page.legend(looks.values(), labels.with_interval(drawn))
+    multiples = sorted({multiple for _, rows in each for multiple in rows})
     for axes in grid:
         page.name_ticks(axes, list(map(math.log2, multiples)), list(map(str, multiples)))
     page.describe(
@@ -58,8 +56,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "Accuracy on all tasks after multiples of the retraining's epochs, for each feature",
         "The network that has learned all tasks is held fixed up to the feature, and everything "
         "downstream is retrained on all tasks at once; a line that still rises has not converged",
-        labels.means_are(rows),
-        "Offline: the ceiling, untrained: the floor" * (every != learners),
+        labels.means_are(drawn),
+        "Offline: the ceiling, untrained: the floor" * (len(looks) > len(learners)),
     )
     sides = ("Multiple of the retraining's epochs", "Accuracy on all tasks (%)")
     return page.fit(grid, sides, height=1.6)
@@ -69,9 +67,7 @@ def _panels(tables: Tables) -> dict[str, dict[str, dict[int, LayerRow]]]:
     """Return the rows to be drawn by feature, by learner or control, and by multiple."""
     panels: dict[str, dict[str, dict[int, LayerRow]]] = {}
     for (learner, feature), curve in budget_curves(tables.layers).items():
-        for multiple, own in curve.items():
-            for quantity, control in MEASURED.items():
-                if quantity in own:
-                    lines_of = panels.setdefault(feature, {}).setdefault(control or learner, {})
-                    lines_of[multiple] = own[quantity]
+        for quantity, control in MEASURED.items():
+            if rows := {k: own[quantity] for k, own in curve.items() if quantity in own}:
+                panels.setdefault(feature, {})[control or learner] = rows
     return panels

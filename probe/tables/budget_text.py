@@ -53,19 +53,18 @@ def budget_sheets(
     notes: by which numbers are marked that have not converged; given: whether the networks were, so
     that there is one learner.
     """
-    ends = (0, max((row.place or 0 for row in layers), default=0))
+    last = max((row.place or 0 for row in layers), default=0)
     noted = {
         (row.learner, row.feature, multiple_of(row.readout))
         for row in notes
-        if row.step in ends and row.note.startswith((UNFINISHED, STUCK))
+        if (row.step == last or row.learner in CONTROLS)
+        and row.note.startswith((UNFINISHED, STUCK))
     }
     lines: dict[str, list[tuple[str, ...]]] = {}
     for (learner, feature), curve in budget_curves(layers).items():
         for multiple, own in curve.items():
-            marks = (
-                "*" * ((of or learner, feature, multiple) in noted) for of in MEASURED.values()
-            )
-            cells = (_cell(own.get(q)) + mark for q, mark in zip(MEASURED, marks, strict=True))
+            starred = ((of or learner, feature, multiple) in noted for of in MEASURED.values())
+            cells = map(_cell, map(own.get, MEASURED), starred)
             lines.setdefault(learner, []).append((feature, str(multiple), *cells))
     return [
         Sheet(
@@ -79,5 +78,5 @@ def budget_sheets(
     ]
 
 
-def _cell(row: LayerRow | None) -> str:
-    return "-" if row is None or math.isnan(row.value) else f"{100 * row.value:.1f}"
+def _cell(row: LayerRow | None, starred: bool) -> str:
+    return "-" if row is None or math.isnan(row.value) else f"{100 * row.value:.1f}{'*' * starred}"

@@ -19,7 +19,8 @@ CAPTIONS = [f"{name}.txt" for name in KINDS]
 NAMES = [f"{name}.{kind}" for name in KINDS for kind in ("png", "svg")]
 ROWS = invented.rows(["finetune", "offline"], ["conv1", "output"], tasks=2)
 COURSES = invented.courses(["finetune"], ["conv1", "output"], steps=2)
-LAYERS = invented.layers(["finetune"], ["conv1", "output"], tasks=2)
+BUDGET = ("retrain", "retrain@4")
+LAYERS = invented.layers(["finetune"], ["conv1", "output"], tasks=2, readouts=BUDGET)
 STARTS = invented.starts(["finetune"], "output")
 METRICS = invented.metrics(["er10-uniform", "er20-uniform", "er10-entropy"], tasks=2)
 ALL = (ROWS + COURSES, METRICS, LAYERS, STARTS)

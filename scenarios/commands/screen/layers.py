@@ -48,21 +48,18 @@ def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
         if sheets:
             console.print(title, markup=False, highlight=False)
         for sheet in sheets:
-            _show_headed(console, sheet)
+            show_sheet(console, sheet)
     noted = read_table(root / NOTES, NoteRow) if (root / NOTES).is_file() else []
     for sheet in budget_sheets(rows, noted):
-        _show_headed(console, sheet)
+        show_sheet(console, sheet)
     if maps:
         _show_maps(console, [row for row in rows if row.place is not None])
 
 
-def _show_headed(console: Console, sheet: Sheet) -> None:
-    console.print(printable(sheet.heading), markup=False, highlight=False)
-    show_sheet(console, sheet)
-
-
 def show_sheet(console: Console, sheet: Sheet) -> None:
-    """Print a sheet without its heading; a long first cell is folded, others never are."""
+    """Print a sheet below its heading, if any; a long first cell is folded, others never are."""
+    if sheet.heading:
+        console.print(printable(sheet.heading), markup=False, highlight=False)
     lines = [(Text(printable(name)), *map(Text, rest)) for name, *rest in sheet.lines]
     _show_table(console, sheet.columns, lines)
     for sentence in sheet.after:

@@ -101,14 +101,15 @@ def of_classes(train: Tensor, test: Tensor, classes: int) -> list[str]:
 def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the notes of features as lines, each note once with all features that it holds for.
 
-    >>> by_feature({"conv1": ["a"], "conv2": ["a", "b"]})
-    ['conv1, conv2: a', 'conv2: b']
+    >>> by_feature({"conv1": ["loss 0.3"], "conv2": ["loss 0.2", "b"]})
+    ['conv1, conv2: loss 0.2 to 0.3', 'conv2: b']
     """
-    features: dict[str, list[str]] = {}
+    alike: dict[str, list[tuple[str, str]]] = {}
     for feature, own in notes.items():
         for note in own:
-            features.setdefault(note, []).append(feature)
-    return [f"{', '.join(names)}: {note}" for note, names in features.items()]
+            alike.setdefault(without_decimals(note), []).append((feature, note))
+    each = (zip(*own, strict=True) for own in alike.values())
+    return [f"{', '.join(features)}: {ranged(own)}" for features, own in each]
 
 
 def listed(names: Iterable[object]) -> str:

@@ -1,5 +1,6 @@
 """Notes on conditions under which a measurement does not mean what it seems to."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import shorten
 
@@ -115,14 +116,15 @@ def of_classes(train: Tensor, test: Tensor, classes: int) -> list[str]:
 def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the notes of features as lines, each note once with all features that it holds for.
 
-    >>> by_feature({"conv1": ["a"], "conv2": ["a", "b"]})
-    ['conv1, conv2: a', 'conv2: b']
+    >>> by_feature({"conv1": ["loss 0.3"], "conv2": ["loss 0.2", "b"]})
+    ['conv1, conv2: loss 0.2 to 0.3', 'conv2: b']
     """
-    features: dict[str, list[str]] = {}
+    alike: dict[str, list[tuple[str, str]]] = {}
     for feature, own in notes.items():
         for note in own:
-            features.setdefault(note, []).append(feature)
-    return [f"{', '.join(names)}: {note}" for note, names in features.items()]
+            alike.setdefault(without_decimals(note), []).append((feature, note))
+    each = (zip(*own, strict=True) for own in alike.values())
+    return [f"{', '.join(features)}: {ranged(own)}" for features, own in each]
 
 
 def listed(names: Iterable[object]) -> str:
@@ -134,3 +136,29 @@ def listed(names: Iterable[object]) -> str:
     texts = [str(name) for name in names]
     more = f" and {len(texts) - _FEW} more" if len(texts) > _FEW else ""
     return ", ".join(texts[:_FEW]) + more
+
+
+def without_decimals(note: str) -> str:
+    """Return what notes have in common that differ in decimal fractions alone.
+
+    >>> without_decimals("loss 1.60 (-0.050 nats), downstream of 'block.1.2'")
+    "loss # (# nats), downstream of 'block.1.2'"
+    """
+    return _DECIMAL.sub("#", note)
+
+
+def ranged(notes: Iterable[str]) -> str:
+    """Return notes that differ in decimal fractions alone as one, with the range of each.
+
+    >>> ranged(["loss 1.60, 60 classes", "loss 0.30, 60 classes"])
+    'loss 0.30 to 1.60, 60 classes'
+    """
+    first, *others = dict.fromkeys(notes)
+    columns = zip(*map(_DECIMAL.findall, (first, *others)), strict=True)
+    ends = ((min(own, key=float), max(own, key=float)) for own in columns)
+    shown = iter(low if low == high else f"{low} to {high}" for low, high in ends)
+    return _DECIMAL.sub(lambda _: next(shown), first)
+
+
+# No part of a name, as of a module in a list.
+_DECIMAL = re.compile(r"(?<![\w.'])[+-]?\d+\.\d+(?:e-?\d+)?(?![\w.'])")

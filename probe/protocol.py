@@ -131,7 +131,7 @@ class Protocol:
         chance = every_global_stream(stream(self.how.seed, "test", name))
         with mode(tail, training=False), chance, explained(self.test.x):
             predicted = predict_each(tail, test, self.classes, {"": None})[""]
-        own = [*found, *(notes_of(history.losses) if history else ())]
+        own = [*found, *(notes_of(history) if history else ())]
         own += notes.of_predictions(predicted, test.y)
         return Retrained(
             feature=name,

@@ -11,6 +11,9 @@ from probe.readouts.standardized import Standardization
 TOLERANCE = 1e-4
 """Remaining gain of a fit, a share of its objective; the estimate may be 30 times too low."""
 
+UNFINISHED = "the logistic regression had not converged"
+"""The beginning of the note on a fit that had not."""
+
 _EXACT = 1e-7  # below it float32 would hide what is left
 _MOST = 500  # iterations
 _ROWS = 8192  # predicted at a time
@@ -72,7 +75,7 @@ def fit_linear(
         weight[present], bias[present] = found.parameters[:, :-1], found.parameters[:, -1]
         if not found.converged:
             notes = (
-                f"the logistic regression had not converged after {found.iterations} iterations: "
+                f"{UNFINISHED} after {found.iterations} iterations: "
                 f"about {found.left:.1e} of its objective could still be gained",
             )
     return LinearModel(weight=weight, bias=bias, found=found, standard=standard, notes=notes)

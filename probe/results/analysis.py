@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError, unknown
 from probe.metrics.matrix import AccuracyMatrix
-from probe.notes import listed
+from probe.notes import listed, ranged, without_decimals
 from probe.results.evaluations import At, Evaluation, Evaluations, Step
+from probe.tables.budget_text import budget_sheets
 from probe.tables.folder import Saved, Tables
 from probe.tables.held import Held
 from probe.tables.layer_text import layer_sheets, pra_sheet, together
@@ -174,8 +175,10 @@ class Analysis(Held):
         return as_latex(together(self._sheets(layers, named)))
 
     def sheets(self) -> list[Sheet]:
-        """Return the analysis as text: a table for each learner and readout."""
-        return self._sheets(self.layers(), self.learners)
+        """Return the analysis as text: a table for each learner and readout, and the budgets'."""
+        layers, given = self.layers(), self._of_one_network
+        budgets = budget_sheets(layers, self._table("notes"), given=given)
+        return [*self._sheets(layers, self.learners), *budgets]
 
     def remarks(self) -> tuple[str, ...]:
         """Return the text printed below: what the intervals are of, and the notes."""
@@ -259,8 +262,8 @@ def note_sentences(notes: Iterable[NoteRow]) -> Iterator[str]:
     """Yield each note of runs once for each learner, with the features and steps it holds for."""
     groups: dict[tuple[str, str, str], list[NoteRow]] = {}
     for row in notes:
-        groups.setdefault((row.learner, row.readout, row.note), []).append(row)
-    for (learner, readout, note), rows in groups.items():
+        groups.setdefault((row.learner, row.readout, without_decimals(row.note)), []).append(row)
+    for (learner, readout, _), rows in groups.items():
         features = listed(dict.fromkeys(row.feature for row in rows if row.feature))
         steps = sorted({row.step for row in rows if row.step is not None})
         runs = len({(row.order, row.seed) for row in rows})
@@ -268,7 +271,7 @@ def note_sentences(notes: Iterable[NoteRow]) -> Iterator[str]:
         if steps and learner not in CONTROLS:
             where.append(f"after {listed(steps)} task{'' if steps == [1] else 's'}")
         where.append(f"in {runs} run{'' if runs == 1 else 's'}")
-        yield f"{', '.join(filter(None, where))}: {note}"
+        yield f"{', '.join(filter(None, where))}: {ranged(row.note for row in rows)}"
 
 
 def _spoken(steps: Sequence[int]) -> str:

@@ -24,8 +24,9 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.outcomes import Outcomes
 from probe.metrics.task_counts import Mean, TaskCounts
+from probe.readouts.linear import UNFINISHED
 from probe.training.costs import Cost
-from probe.training.history import History, notes_of
+from probe.training.history import History
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +50,10 @@ class Scores:
 
     @property
     def converged(self) -> bool:
-        """Whether its training has converged."""
-        return self.history is None or not notes_of(self.history.losses)
+        """Whether its training converged; True where nothing was trained."""
+        if self.history is None:
+            return not any(note.startswith(UNFINISHED) for note in self.notes)
+        return self.history.converged
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ from probe.tables.rows import (
 from probe.tables.run_directory import LAYERS, NOTES
 from probe.tables.summary import Group, summarize_groups
 from probe.tables.table_file import write_table
-from probe.training.history import STUCK
+from probe.training.unfinished import STUCK
 
 MAY_LACK = (*LAYERS, NOTES)
 """Tables that are written only if they have rows."""

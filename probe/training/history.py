@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import torch
 from torch import Tensor, nn
@@ -12,9 +13,15 @@ from torch.nn import functional
 
 from probe.modules import named_state
 from probe.training.loop import Objective
+from probe.training.unfinished import STUCK, UNFINISHED
 
-_LEVEL = 0.05  # of the loss: an epoch that lowers it by less has converged
+_LEVEL = 0.05  # of the first loss: a training that lowers it by less had no effect
 _LITTLE = 0.01  # nats: below it a loss is as good as level
+# From the study in docs/studies.md.
+_FALL = 0.003  # nats: an epoch of a converged training lowers the loss by less
+_LOW = 0.15  # nats: or the loss is below this, and has not far to fall
+_RISE = 0.005  # and an epoch raises the training accuracy by less
+_HIGH = 0.98  # or the training accuracy is above this
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +41,27 @@ class History:
         accuracies = all(type(x) is float and 0 <= x <= 1 for x in self.accuracies)
         if not (losses and accuracies and len(self.losses) == len(self.accuracies) + 1 > 1):
             raise ValueError(f"no training gives {self}")
+
+    @property
+    def fall(self) -> float:
+        """The loss that an epoch still takes away at the end, in nats; NaN for a single epoch."""
+        return -_change(self.losses[1:])
+
+    @property
+    def rise(self) -> float:
+        """The training accuracy that an epoch still adds at the end; NaN for a single epoch."""
+        return _change(self.accuracies)
+
+    @property
+    def converged(self) -> bool:
+        """Whether more epochs would change little; see docs/studies.md for the thresholds.
+
+        False for a single epoch that leaves something to learn, as it cannot tell, and for a
+        training without effect.
+        """
+        level = self.fall < _FALL or self.losses[-1] < _LOW
+        learned = self.rise < _RISE or self.accuracies[-1] >= _HIGH
+        return level and learned and not never_left(self.losses)
 
     def until(self, epoch: int) -> History:
         """Return the history up to an epoch, 1 to E."""
@@ -75,24 +103,36 @@ class Watched(Objective):
             self.states[epoch] = {name: value.detach().clone() for name, value in state}
 
 
-def notes_of(losses: Sequence[float]) -> list[str]:
-    """Return a note on a training that did not converge, or did nothing; see `History.losses`.
+def _change(values: Sequence[float]) -> float:
+    """Return the change by epoch at the end, NaN for a single epoch.
 
-    A single epoch gets no note. With dropout a loss fluctuates by more than an epoch lowers it: the
-    last has to be below all before.
+    Of means over a fifth of the epochs, as dropout makes single ones fluctuate by more.
 
-    >>> notes_of([2.3, 1.0, 0.8])
-    ['its training has not converged: the last epoch lowered the loss by more than 5 %']
-    >>> notes_of([2.3, 0.1, 0.099])
+    >>> _change([2.0, 1.0, 0.75]), _change([5, 5, 5, 5, 5, 5, 3.0, 1.0, 2.0, 0.0])
+    (-0.25, -0.5)
+    """
+    fifth = max(1, len(values) // 5)
+    before, last = values[-2 * fifth : -fifth], values[-fifth:]
+    return (fmean(last) - fmean(before)) / fifth if before else math.nan
+
+
+def notes_of(history: History) -> list[str]:
+    """Return a note on a training that did not converge, or had no effect; none on one epoch.
+
+    >>> notes_of(History(losses=(2.3, 1.65, 1.6), accuracies=(0.58, 0.6)))[0].split(": ")[1]
+    'loss 1.60 (-0.050 nats an epoch), training accuracy 60.0 % (+2.0 points an epoch)'
+    >>> notes_of(History(losses=(2.3, 0.065, 0.06), accuracies=(0.985, 0.986)))
     []
     """
-    if never_left(losses):
+    if never_left(history.losses) and history.rise < _RISE:
         return [STUCK]
-    means = losses[1:]
-    if len(means) < 2:
+    if history.converged or math.isnan(history.fall):
         return []
-    least = min(means[:-1])
-    return [_FALLING] if least - means[-1] > max(_LEVEL * least, _LITTLE) else []
+    return [
+        f"{UNFINISHED}: loss {history.losses[-1]:.2f} "
+        f"({-history.fall:+.3f} nats an epoch), training accuracy "
+        f"{100 * history.accuracies[-1]:.1f} % ({100 * history.rise:+.1f} points an epoch)"
+    ]
 
 
 def never_left(losses: Sequence[float]) -> bool:
@@ -102,8 +142,3 @@ def never_left(losses: Sequence[float]) -> bool:
     (True, False)
     """
     return len(losses) > 2 and losses[-1] > max((1 - _LEVEL) * losses[0], _LITTLE)
-
-
-_FALLING = "its training has not converged: the last epoch lowered the loss by more than 5 %"
-STUCK = "its training had no effect: the loss stayed at that of its first batch"
-"""The note on a training without effect."""

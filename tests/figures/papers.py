@@ -12,7 +12,7 @@ FEATURES = ["conv1", "conv2", "output"]
 LEARNERS = ["finetune", "cumulative", "mine", "yours", "ewc"]
 SWEEP = [f"er{k}-{how}" for k in (10, 20) for how in ("uniform", "entropy")]
 SEEDS, TASKS = 2, 3
-BOTH = {"readouts": ("retrain", "linear")}
+BOTH = {"readouts": ("retrain", "retrain@4", "linear")}
 
 
 @cache

@@ -84,7 +84,7 @@ def test_flags_draw_what_they_say(probe, run, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ("--only dept", "unknown figure 'dept': did you mean 'depth'?"),
+        ("--only dpth", "unknown figure 'dpth': did you mean 'depth'?"),
         ("--format gif", "unknown format 'gif': (known: pdf, png, svg)"),
         ("--label ewc=", "a label is LEARNER=NAME, as er='Replay (ours)', got 'ewc='"),
         ("--width wide", "expected a number"),

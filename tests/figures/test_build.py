@@ -19,7 +19,8 @@ CAPTIONS = [f"{name}.txt" for name in KINDS]
 NAMES = [f"{name}.{kind}" for name in KINDS for kind in ("png", "svg")]
 ROWS = invented.rows(["finetune", "offline"], ["conv1", "output"], tasks=2)
 COURSES = invented.courses(["finetune"], ["conv1", "output"], steps=2)
-LAYERS = invented.layers(["finetune"], ["conv1", "output"], tasks=2)
+BUDGET = ("retrain", "retrain@4")
+LAYERS = invented.layers(["finetune"], ["conv1", "output"], tasks=2, readouts=BUDGET)
 STARTS = invented.starts(["finetune"], "output")
 METRICS = invented.metrics(["er10-uniform", "er20-uniform", "er10-entropy"], tasks=2)
 ALL = (ROWS + COURSES, METRICS, LAYERS, STARTS)
@@ -112,7 +113,8 @@ def test_an_older_directory_has_every_figure_but_those_of_what_it_lacks(sketched
     """Older runs have no times.csv, no layers, one step, and no alphas among their metrics."""
     run = write(tmp_path, ROWS, [row for row in METRICS if not row.metric.startswith("alpha_")])
     (run / "times.csv").unlink()
-    lacking = [name for name in KINDS if name not in ("sessions", "costs", "layers", "time")]
+    lacked = ("sessions", "costs", "layers", "time", "budget")
+    lacking = [name for name in KINDS if name not in lacked]
     assert [path.stem for path in build(run)][::2] == lacking
 
 

@@ -18,8 +18,8 @@ from probe.model import Model
 from probe.retrain import partial_retrain, retrain_each
 from probe.retraining import PartialRetraining, RetrainSettings
 from probe.seeding import global_stream, stream
-from probe.training.history import STUCK
 from probe.training.recipe import Recipe
+from probe.training.unfinished import STUCK
 from probe.values.allocation import CacheSettings
 
 N, WORDS = 48, 6

@@ -17,7 +17,7 @@ from probe.seeding import global_stream, stream
 from tests.laws.zoo.written import ABC, Layer, Written
 
 TASKS = [[0, 1], [2]]
-RECIPE = Recipe(epochs=40, batch_size=16, learning_rate=0.02)
+RECIPE = Recipe(epochs=80, batch_size=16, learning_rate=0.02)
 
 
 Y = torch.arange(96) % 3

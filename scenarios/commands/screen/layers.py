@@ -1,7 +1,7 @@
 """The layers of a study on the screen: accuracy missing in each, and what that shows.
 
 The numbers come from layers.csv, statements.csv and starts.csv; without these files nothing is
-printed.
+printed. Accuracies after several multiples of the retraining's epochs have sheets of their own.
 """
 
 import math
@@ -14,8 +14,10 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from probe.tables.budget_text import budget_sheets
 from probe.tables.layer_text import layer_sheets
-from probe.tables.rows import CONTROLS, AnyRow, LayerRow, StartRow, StatementRow
+from probe.tables.rows import CONTROLS, AnyRow, LayerRow, NoteRow, StartRow, StatementRow
+from probe.tables.run_directory import NOTES
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.terminal import printable, show_line
@@ -48,8 +50,9 @@ def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
         if sheets:
             console.print(title, markup=False, highlight=False)
         for sheet in sheets:
-            console.print(printable(sheet.heading), markup=False, highlight=False)
             show_sheet(console, sheet)
+    for sheet in budget_sheets(rows, _read(root / NOTES, NoteRow)):
+        show_sheet(console, sheet)
     if maps:
         _show_maps(console, [row for row in rows if row.place is not None])
 
@@ -59,7 +62,9 @@ def _read(path: Path, kind: type[AnyRow]) -> list[AnyRow]:
 
 
 def show_sheet(console: Console, sheet: Sheet) -> None:
-    """Print a sheet without its heading; a long first cell is folded, others never are."""
+    """Print a sheet below its heading, if any; a long first cell is folded, others never are."""
+    if sheet.heading:
+        console.print(printable(sheet.heading), markup=False, highlight=False)
     lines = [(Text(printable(name)), *map(Text, rest)) for name, *rest in sheet.lines]
     _show_table(console, sheet.columns, lines)
     for sentence in sheet.after:

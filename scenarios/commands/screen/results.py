@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from probe.notes import listed
+from probe.notes import listed, ranged, without_decimals
 from probe.tables.layer_text import mean_cell
 from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow
 from probe.tables.run_directory import LAYERS, NOTES, TABLES, TIMES
@@ -125,7 +125,7 @@ def note_lines(root: Path) -> list[str]:
         return []
     notes = defaultdict[tuple[str, str, bool], list[NoteRow]](list)
     for noted in read_table(root / NOTES, NoteRow):
-        notes[noted.note, noted.readout, bool(noted.feature)].append(noted)
+        notes[without_decimals(noted.note), noted.readout, bool(noted.feature)].append(noted)
     measured, last = _Jobs(set), defaultdict[str, int](int)
     # A note without a feature is on the learner itself, in any of its jobs.
     for row in read_table(root / "rows.csv", Row, lambda cells: cells["measure"] == "pra"):
@@ -141,8 +141,8 @@ def note_lines(root: Path) -> list[str]:
 def _note_line(own: Sequence[NoteRow], measured: _Jobs, last: Mapping[str, int]) -> str:
     """Return the line of one note.
 
-    own: its rows, of one readout; measured: the jobs by learner and feature; last: the number of
-    all tasks that a learner learns.
+    own: its rows, of one readout, alike but for decimal fractions; measured: the jobs by learner
+    and feature; last: the number of all tasks that a learner learns.
     """
     learners = listed(dict.fromkeys(row.learner for row in own))
     features = listed(dict.fromkeys(row.feature for row in own if row.feature))
@@ -150,7 +150,7 @@ def _note_line(own: Sequence[NoteRow], measured: _Jobs, last: Mapping[str, int])
     there = {job for row in own for job in measured[row.learner, row.feature]}
     jobs = f"{len(set(map(_job, own)))} of {len(there)} {'job' if len(there) == 1 else 'jobs'}"
     where = f"{learners}{behind}{_how(own[0].readout)}{_when(own, last)}"
-    return printable(f"note: {where} ({jobs}): {own[0].note}")
+    return printable(f"note: {where} ({jobs}): {ranged(row.note for row in own)}")
 
 
 def _how(readout: str) -> str:

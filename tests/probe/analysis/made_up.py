@@ -88,8 +88,8 @@ def drawn(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Draw the seeds and test examples of one study; return the function that draws its models.
 
-    It takes levels, (O, n) or (S, O, n), and returns the right answers of one model for each seed and order,
-    (S, O, n). The seed's part is the same in all orders: averaging over these helps least.
+    It takes levels, (O, n) or (S, O, n), and returns the right answers of one model for each seed
+    and order, (S, O, n). The seed's part is the same in all orders: averaging over these helps least.
     """
     hard = CLASS_LEVELS[where.strata] + chance.standard_normal(len(where.tasks))
     all_models = SHARED * chance.standard_normal(seeds)

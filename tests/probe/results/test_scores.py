@@ -12,9 +12,11 @@ from probe.by_layer.report import ReportSpec
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import SeedMean
+from probe.readouts.linear import UNFINISHED
 from probe.registered import OwnMetric
 from probe.results.result import result_of
 from probe.results.scores import cl_scores, metric_rows, user_scores
+from probe.training.history import History
 from tests.scenarios.study.toy import measurement, named_plan
 
 PLAN = named_plan(
@@ -137,3 +139,21 @@ def test_a_user_defined_metric_without_a_finite_number_has_a_note() -> None:
     assert values == {"worst": 0.25}
     assert [note.split()[2] for note in notes] == ["none", "endless", "fails", "words"]
     assert notes[2] == "the metric fails raised KeyError: 3"
+
+
+@pytest.mark.parametrize(
+    ("history", "notes", "converged"),
+    [
+        (None, (), True),
+        (None, (f"{UNFINISHED} after 500 iterations",), False),
+        (History(losses=(2.0, 1.0, 1.0), accuracies=(0.5, 0.5)), (), True),
+        (History(losses=(2.0, 1.5, 1.0), accuracies=(0.5, 0.5)), (), False),
+    ],
+)
+def test_scores_converged_if_their_history_did_or_no_note_denies_it(
+    history: History | None, notes: tuple[str, ...], converged: bool
+) -> None:
+    counts = {"single": (Counts(np.eye(2, dtype=np.int64)),)}
+    part = measurement(counts, history=history, notes=notes)
+    result = result_of(PLAN, JOBS["finetune", "0"], {"step-2": part})
+    assert result.output[2].converged == converged

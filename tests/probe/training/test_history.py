@@ -12,12 +12,12 @@ from torch.nn import functional
 from probe.examples import Examples
 from probe.modules import named_state, restore
 from probe.seeding import stream
-from probe.training.history import STUCK, History, Watched, never_left, notes_of
+from probe.training.history import History, Watched, never_left, notes_of
 from probe.training.loop import Objective, fit
 from probe.training.recipe import Recipe
+from probe.training.unfinished import STUCK
 
 N, SIZE, EPOCHS = 50, 16, 4
-FALLING = "its training has not converged: the last epoch lowered the loss by more than 5 %"
 
 
 class Centred(nn.Module):
@@ -111,21 +111,40 @@ def test_what_no_training_gives_is_refused(losses: object, accuracies: object) -
         History(losses=losses, accuracies=accuracies)  # type: ignore[arg-type]
 
 
-NOTED: list[tuple[list[float], list[str]]] = [
-    ([], []),
-    ([2.3, 2.3], []),  # a single epoch tells neither
-    ([2.3, 9.0, 2.2], [STUCK]),
-    ([2.3, 9.0, 2.18], [FALLING]),
-    ([2.3, 1.0, 0.951], []),
-    ([2.3, 1.0, 0.949], [FALLING]),
-    ([2.3, 0.011, 0.002], []),  # as good as level
-    ([0.009, 0.009, 0.009], []),  # there was nothing to learn
-    ([2.3, 0.2, 0.25, 0.21], []),  # noise, lower than before and no lower than ever
-    ([2.3, 0.2, 0.25, 0.18], [FALLING]),
+COURSES: list[tuple[list[float], list[float], bool]] = [
+    ([2.30, 2.25, 2.24, 2.23, 2.22], [0.20, 0.24, 0.27, 0.30], False),  # fine-tuned, conv3
+    ([2.3, 0.3, 0.07, 0.065, 0.06], [0.9, 0.98, 0.982, 0.986], True),
+    ([2.3, 0.3, 0.16, 0.15, 0.14], [0.9, 0.93, 0.96, 0.97], False),
+    ([2.3, 1.69, 1.66, 1.63, 1.60], [0.58, 0.59, 0.6, 0.6], False),
+    ([2.3, 1.62, 1.604, 1.602, 1.60], [0.599, 0.6, 0.6, 0.6], True),  # as far as it can get
+    ([2.3, 1.5], [0.6], False),  # a single epoch cannot tell
+    ([2.3, 0.1], [0.99], True),  # but there is nothing left to learn
+    ([2.3, 0.2, 0.25, 0.21], [0.9, 0.91, 0.905], False),
+    ([2.3, *[0.30, 0.21] * 5], [0.9, 0.93] * 5, True),  # noise: the means of two epochs are level
 ]
 
 
-@pytest.mark.parametrize(("losses", "notes"), NOTED)
-def test_what_is_noted(losses: list[float], notes: list[str]) -> None:
-    assert notes_of(losses) == notes
-    assert never_left(losses) == (notes == [STUCK])
+@pytest.mark.parametrize(("losses", "accuracies", "converged"), COURSES)
+def test_a_training_converged_where_an_epoch_changes_little_in_absolute_terms(
+    losses: list[float], accuracies: list[float], converged: bool
+) -> None:
+    history = History(losses=tuple(losses), accuracies=tuple(accuracies))
+    assert history.converged == converged
+    noted = f"its training has not converged: loss {losses[-1]:.2f} ("
+    assert [noted in note for note in notes_of(history)] == [True] * (
+        not converged and len(losses) > 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("losses", "stuck"),
+    [
+        ([2.3, 2.3], False),  # a single epoch cannot tell
+        ([2.3, 9.0, 2.2], True),
+        ([2.3, 9.0, 2.18], False),
+        ([0.009, 0.009, 0.009], False),  # there was nothing to learn
+    ],
+)
+def test_a_training_without_effect_is_noted(losses: list[float], stuck: bool) -> None:
+    history = History(losses=tuple(losses), accuracies=(0.9,) * (len(losses) - 1))
+    assert never_left(losses) == stuck == (notes_of(history) == [STUCK])

@@ -218,6 +218,8 @@ def test_a_table_for_each_learner_and_known_readout_with_its_sentence(printed: P
         "er, readout linear",
         "er falls below the ceiling: 37.9 points",
         "ft, readout linear",
+        "er, retrained for multiples of the epochs",
+        "ft, retrained for multiples of the epochs",
     ]
 
 

@@ -14,9 +14,12 @@ FINETUNE, OFFLINE, UNTRAINED = "finetune.order-there.seed-0", "offline.seed-0", 
 
 
 def parts(tiny: Tiny) -> dict[str, dict[str, tuple[int, int, bytes]]]:
-    """Return the finished parts of each job, each with its inode, time of change and bytes."""
+    """Return the finished parts of each job, each with its inode, time of change and bytes.
+
+    Of a part under two fingerprints the older one.
+    """
     found: dict[str, dict[str, tuple[int, int, bytes]]] = {}
-    for name, state in tiny.results().items():
+    for name, state in sorted(tiny.results().items(), key=lambda each: each[1][1], reverse=True):
         job, _, file = name.split("/")
         part = file.removesuffix(".json")
         if part != file and not part.endswith(("checkpoint", "fingerprint")):

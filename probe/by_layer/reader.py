@@ -8,6 +8,7 @@ on.
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import cast
 
 from torch import Tensor, nn
 
@@ -95,8 +96,7 @@ class Reader:
     def _readout(self, reading: Reading) -> Readout:
         """Return the readout of a reading that is fitted to a feature."""
         settings = self.plan.readouts[reading.base].settings
-        readout: Readout = READOUTS[reading.base].readout(**settings)
-        return readout
+        return cast(Readout, READOUTS[reading.base].readout(**settings))
 
     def _retrained(self, model: nn.Module, readings: Sequence[Reading]) -> _Measured:
         """Yield partial retrainings: all features share one pass, all budgets one training."""

@@ -1,6 +1,5 @@
 """Layouts of an example's value as a row of numbers: flattened, or pooled where it is wide."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -8,12 +7,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn.functional import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    pad,
-)
+from torch.nn import functional as F
 
 from probe.cut.channels import Axis
 from probe.seeding import stream
@@ -22,9 +16,6 @@ WIDE = 512
 """Numbers of an example's value up to which it is flattened, not pooled."""
 
 Pool = Literal["bins", "mean", "projection"]
-
-_Binned = Callable[..., Tensor]
-_BINNED: tuple[_Binned, ...] = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,14 +76,14 @@ class Layout:
         if self.projected:
             order, signs = (each.to(value.device) for each in self._projection)
             mixed = value.flatten(1)[:, order] * signs
-            mixed = pad(mixed, (0, -len(order) % self.projected))
+            mixed = F.pad(mixed, (0, -len(order) % self.projected))
             return mixed.reshape(len(value), -1, self.projected).sum(1)
         if not self.bins:
             return value.reshape(len(value), self.width)
         value = value.movedim(1 + self.channels, 1)
         if set(self.bins) == {1}:
             return value.flatten(2).mean(2)
-        return _BINNED[len(self.bins) - 1](value, self.bins).flatten(1)
+        return F.interpolate(value, self.bins, mode="area").flatten(1)
 
     @cached_property
     def _projection(self) -> tuple[Tensor, Tensor]:
@@ -104,7 +95,7 @@ class Layout:
 
 
 def layout_of(
-    shape: tuple[int, ...], channels: int | None, pooling: Pooling | None = None, remark: str = ""
+    shape: tuple[int, ...], channels: int | None, pooling: Pooling, remark: str = ""
 ) -> Layout:
     """Return the layout of an example's value; channels: the dimension of these, None = unknown.
 
@@ -112,25 +103,22 @@ def layout_of(
     channels is unknown it can only be projected. A wide single dimension has no positions to
     average over: it is flattened or projected. remark: on the axis, for the description.
 
-    >>> layout_of((32, 14, 14), 0).how
+    >>> layout_of((32, 14, 14), 0, Pooling()).how
     '32 channels averaged over 14 x 14 positions to 4 x 4, 512 values'
-    >>> layout_of((300, 32), 1).how, layout_of((300, 32), 1, Pooling(pool="mean")).how
-    ('32 channels averaged over 300 positions to 16, 512 values', \
-'32 channels averaged over 300 positions, 32 values')
-    >>> layout_of((300, 32), None).how
+    >>> layout_of((300, 32), 1, Pooling()).how
+    '32 channels averaged over 300 positions to 16, 512 values'
+    >>> layout_of((300, 32), None, Pooling()).how
     '300 x 32 values projected at random, 512 values'
     """
-    pooling = pooling or Pooling()
     projected = pooling.pool == "projection"
     if prod(shape) <= pooling.width or (len(shape) < 2 and not projected):
         return Layout(shape=shape)
-    if projected:
-        return Layout(shape=shape, projected=pooling.width)
-    if channels is None:
+    if projected or channels is None:
+        remark = "" if projected else remark
         return Layout(shape=shape, projected=pooling.width, remark=remark)
     sides = _without(shape, channels)
     bins = (1,) * len(sides)
-    if pooling.pool == "bins" and len(sides) <= len(_BINNED):
+    if pooling.pool == "bins" and len(sides) <= 3:  # torch bins no more dimensions
         bins = _grid(shape[channels], sides, pooling.width)
     return Layout(shape=shape, channels=channels, bins=bins, remark=remark)
 

@@ -12,7 +12,7 @@ from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.modules import tap
 from probe.readouts.matrix import feature_matrices
-from probe.readouts.pooling import Pooling, layout_of
+from probe.readouts.pooling import Layout, Pooling
 from tests.laws.zoo.written import Written
 
 MEAN = Pooling(pool="mean")
@@ -120,47 +120,32 @@ def test_the_slow_way_gives_the_value_too():
     torch.testing.assert_close(found, outputs(model, ["b"], x)["b"])
 
 
-def line(conv: nn.Module) -> nn.Sequential:
-    return nn.Sequential(conv, nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(8, 2))
-
-
-def test_a_wide_line_is_averaged_over_its_positions():
-    """The control: the mean over the first dimension of an example, its channels here, differs."""
-    model, x = line(nn.Conv1d(1, 8, 3)), torch.randn(9, 1, 130)
-    [found] = feature_matrices(cut_each(model, ["1"], x).each, x, pooling=MEAN).values()
-    value = outputs(model, ["1"], x)["1"]
-    torch.testing.assert_close(found.values, value.mean(2))
-    assert found.how == "8 channels averaged over 128 positions, 8 values"
-    assert found.values.shape != value.mean(1).shape
-
-
 class Turned(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return x.mT.contiguous()
 
 
-def test_a_wide_value_of_unknown_origin_is_projected_unless_its_axis_is_set():
-    model, x = line(nn.Sequential(nn.Conv1d(1, 8, 3), Turned(), Turned())), torch.randn(9, 1, 130)
-    cuts, value = cut_each(model, ["0.1"], x).each, outputs(model, ["0.1"], x)["0.1"]
-    [found] = feature_matrices(cuts, x, pooling=MEAN).values()
-    assert found.how == (
-        "128 x 8 values, made by no known module (set linear's `channels` to average over "
-        "positions), projected at random, 512 values"
-    )
-    other = line(nn.Sequential(nn.Conv1d(1, 8, 3), Turned(), Turned()))
-    cuts_of_other = cut_each(other, ["0.1"], x).each
-    [again] = feature_matrices(cuts_of_other, x, pooling=MEAN).values()
-    expected = layout_of((128, 8), None).rows(outputs(other, ["0.1"], x)["0.1"])
-    torch.testing.assert_close(again.values, expected)
-    [found] = feature_matrices(cuts, x, pooling=Pooling(pool="mean", channels="last")).values()
-    torch.testing.assert_close(found.values, value.mean(1))
-    assert found.how == "8 channels (last: as set) averaged over 128 positions, 8 values"
+TURNED = {"conv": lambda: nn.Conv1d(1, 8, 3), "turn": Turned, "head": (8, 2)}
+
+
+def test_a_wide_value_of_unknown_origin_is_projected_alike_unless_its_axis_is_set():
+    x = torch.randn(9, 1, 130)
+    for _ in range(2):
+        model = Written(lambda m, x: m.head(m.turn(m.conv(x)).mean(1)), TURNED)
+        cuts, value = cut_each(model, ["turn"], x).each, outputs(model, ["turn"], x)["turn"]
+        found = feature_matrices(cuts, x, pooling=MEAN)["turn"]
+        expected = Layout(shape=(128, 8), projected=512).rows(value)
+        torch.testing.assert_close(found.values, expected)
+        assert "128 x 8 values, made by no known module (set linear's `channels`" in found.how
+        set_last = feature_matrices(cuts, x, pooling=Pooling(pool="mean", channels="last"))["turn"]
+        torch.testing.assert_close(set_last.values, value.mean(1))
 
 
 def test_a_wide_map_of_unknown_origin_has_its_channels_first_by_convention():
-    layers = {"turn": Turned, "head": (8, 2)}
-    model = Written(lambda m, x: m.head(m.turn(x).mean((2, 3))), layers)
-    x = torch.randn(9, 8, 12, 12)
+    model, x = (
+        Written(lambda m, x: m.head(m.turn(x).mean((2, 3))), TURNED),
+        torch.randn(9, 8, 12, 12),
+    )
     [found] = feature_matrices(cut_each(model, ["turn"], x).each, x, pooling=MEAN).values()
     torch.testing.assert_close(found.values, x.mean((2, 3)))
     assert "8 channels (first: torch's convention, as no known module" in found.how

@@ -125,44 +125,33 @@ class Turned(nn.Module):
         return x.mT.contiguous()
 
 
-TURNED = {"conv": lambda: nn.Conv1d(1, 8, 3), "turn": Turned, "head": (8, 2)}
+LINE = {"conv": lambda: nn.Conv1d(6, 8, 1), "turn": Turned, "head": (8, 2)}
 
 
 def test_a_wide_value_of_unknown_origin_is_projected_alike_unless_its_axis_is_set():
-    x = torch.randn(9, 1, 130)
+    x, last = torch.randn(9, 6, 130), Pooling(pool="mean", channels="last")
     for _ in range(2):
-        model = Written(lambda m, x: m.head(m.turn(m.conv(x)).mean(1)), TURNED)
+        model = Written(lambda m, x: m.head(m.turn(m.conv(x)).mean(1)), LINE)
         cuts, value = cut_each(model, ["turn"], x).each, outputs(model, ["turn"], x)["turn"]
         found = feature_matrices(cuts, x, pooling=MEAN)["turn"]
-        expected = Layout(shape=(128, 8), projected=512).rows(value)
-        torch.testing.assert_close(found.values, expected)
-        assert "128 x 8 values, made by no known module (set linear's `channels`" in found.how
-        set_last = feature_matrices(cuts, x, pooling=Pooling(pool="mean", channels="last"))["turn"]
-        torch.testing.assert_close(set_last.values, value.mean(1))
+        projected = Layout(shape=(130, 8), projected=512).rows(value)
+        torch.testing.assert_close(found.values, projected)
+        assert "130 x 8 values, made by no known module (set linear's `channels`" in found.how
+        found = feature_matrices(cuts, x, pooling=last)["turn"]
+        torch.testing.assert_close(found.values, value.mean(1))
 
 
 def test_a_wide_map_of_unknown_origin_has_its_channels_first_by_convention():
-    model, x = (
-        Written(lambda m, x: m.head(m.turn(x).mean((2, 3))), TURNED),
-        torch.randn(9, 8, 12, 12),
-    )
-    [found] = feature_matrices(cut_each(model, ["turn"], x).each, x, pooling=MEAN).values()
+    model, x = Written(lambda m, x: m.head(m.turn(x).mean((2, 3))), LINE), torch.randn(9, 8, 12, 12)
+    found = feature_matrices(cut_each(model, ["turn"], x).each, x, pooling=MEAN)["turn"]
     torch.testing.assert_close(found.values, x.mean((2, 3)))
     assert "8 channels (first: torch's convention, as no known module" in found.how
 
 
-def test_the_parts_of_an_example_beside_each_other_are_positions():
-    """The linear layer sees (3 B, 50, 6), the convolution (3 B, 6, 50)."""
-
-    def parts(m: Any, x: Tensor) -> Tensor:
-        y = m.conv(m.linear(x.flatten(0, 1)).mT)
-        return m.head(y.mean(2).reshape(len(x), 3, 6).mean(1))
-
-    layers = {"linear": (4, 6), "conv": lambda: nn.Conv1d(6, 6, 1), "head": (6, 2)}
-    model, x = Written(parts, layers), torch.randn(7, 3, 50, 4)
-    found = feature_matrices(cut_each(model, ["linear", "conv"], x).each, x, pooling=MEAN)
-    values = outputs(model, ["linear", "conv"], x)
-    of_linear = values["linear"].unflatten(0, (7, 3)).mean((1, 2))
-    torch.testing.assert_close(found["linear"].values, of_linear)
-    of_conv = values["conv"].unflatten(0, (7, 3)).mean((1, 3))
-    torch.testing.assert_close(found["conv"].values, of_conv)
+def test_several_lines_of_an_example_are_averaged_together():
+    """The convolution sees (3 B, 6, 50)."""
+    x = torch.randn(7, 3, 6, 50)
+    model = Written(lambda m, x: m.head(m.conv(x.flatten(0, 1)).mean(2))[::3], LINE)
+    found = feature_matrices(cut_each(model, ["conv"], x).each, x, pooling=MEAN)["conv"]
+    value = outputs(model, ["conv"], x)["conv"].unflatten(0, (7, 3))
+    torch.testing.assert_close(found.values, value.mean((1, 3)))

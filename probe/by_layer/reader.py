@@ -8,6 +8,7 @@ on.
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import cast
 
 from torch import Tensor, nn
 
@@ -25,7 +26,8 @@ from probe.metrics.murata import RETRAIN
 from probe.model import Model
 from probe.notes import of_classes, of_predictions
 from probe.readouts.matrix import FeatureMatrix, feature_matrices
-from probe.readouts.readout import READOUTS, read
+from probe.readouts.pooling import Pooling
+from probe.readouts.readout import READOUTS, Linear, Readout, read
 from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
 from probe.training.batch_norm import reestimated
@@ -68,15 +70,33 @@ class Reader:
         yield from self._retrained(model, [each for each in readings if each.base == RETRAIN])
         fitted = [each for each in readings if each.base not in (RETRAIN, DIAGNOSTICS)]
         compared = [each for each in readings if each.base == DIAGNOSTICS]
-        if not (fitted or compared):
-            return
-        features = {each.feature for each in (*fitted, *compared)}
-        test = self._matrices(model, features, self.networks.scenario.test.x)
-        if fitted:
-            train = self._matrices(model, features, self.networks.scenario.merged.train.x)
-            yield from self._fitted(fitted, train, test)
-            del train
-        yield from self._compared(compared, test)
+        data, groups = self.networks.scenario, self._by_pooling(fitted)
+        if compared:
+            groups.setdefault(Pooling(), [])
+        # The diagnostics come last, and share the matrices of the readouts without a pooling.
+        for pooling, own in sorted(groups.items(), key=lambda each: each[0] == Pooling()):
+            shared = compared if pooling == Pooling() else []
+            features = {each.feature for each in (*own, *shared)}
+            test = self._matrices(model, features, data.test.x, pooling)
+            if own:
+                train = self._matrices(model, features, data.merged.train.x, pooling)
+                yield from self._fitted(own, train, test)
+                del train
+            yield from self._compared(shared, test)
+
+    def _by_pooling(self, readings: Sequence[Reading]) -> dict[Pooling, list[Reading]]:
+        """Return the readings by the rule by which their readout takes wide features."""
+        groups = dict[Pooling, list[Reading]]()
+        for each in readings:
+            readout = self._readout(each)
+            pooling = readout.pooling if isinstance(readout, Linear) else Pooling()
+            groups.setdefault(pooling, []).append(each)
+        return groups
+
+    def _readout(self, reading: Reading) -> Readout:
+        """Return the readout of a reading that is fitted to a feature."""
+        settings = self.plan.readouts[reading.base].settings
+        return cast(Readout, READOUTS[reading.base].readout(**settings))
 
     def _retrained(self, model: nn.Module, readings: Sequence[Reading]) -> _Measured:
         """Yield partial retrainings: all features share one pass, all budgets one training."""
@@ -105,9 +125,8 @@ class Reader:
         scenario = self.networks.scenario
         y = scenario.merged.train.y
         for reading in readings:
-            settings = self.plan.readouts[reading.base].settings
-            readout, own = READOUTS[reading.base].readout(**settings), train[reading.feature]
-            found = read(readout, own, y, test[reading.feature], scenario.classes)
+            own, other = train[reading.feature], test[reading.feature]
+            found = read(self._readout(reading), own, y, other, scenario.classes)
             notes = [f"{reading.base} reads {own.how}"] if own.pooled else []
             notes += [*found.notes, *of_predictions(found.predicted, scenario.test.y.cpu())]
             yield reading, self._measured(found.predicted, notes)
@@ -130,10 +149,12 @@ class Reader:
         for reading in readings:
             yield reading, Measurement(counts={}, values=values[reading.feature])
 
-    def _matrices(self, model: nn.Module, wanted: Collection[str], x: Value) -> Matrices:
+    def _matrices(
+        self, model: nn.Module, wanted: Collection[str], x: Value, pooling: Pooling | None = None
+    ) -> Matrices:
         """Return the matrix of each requested feature for inputs x (N, ...)."""
         cuts = self._cuts(model, wanted).of(model).each
-        return feature_matrices(cuts, x, budget=self.cache.budget)
+        return feature_matrices(cuts, x, budget=self.cache.budget, pooling=pooling)
 
     def _cuts(self, model: nn.Module, wanted: Collection[str]) -> Cuts:
         """Return the cuts of the requested features, in the order of the plan."""

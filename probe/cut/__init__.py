@@ -25,4 +25,5 @@ If a check fails, nothing is cached: the model is run whole with the frozen part
 that does not stay fixed either, refused with the reason. `cuts` does all this for many features
 at once, and again for other weights; `candidates` goes through all features at which a model can be
 cut and suggests a set of them; `model_call` calls a model and finds the logits in its output.
+`channels` tells the axis of a value's channels.
 """

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from probe.batch import Value, mapped, tensors
 from probe.cut.batch_dimension import BatchedShape
+from probe.cut.channels import Axis, channels_of
 from probe.cut.model_call import explained
 from probe.cut.names import Name
 from probe.cut.replay import collect
 from probe.cut.split import Cut, passing_values
+from probe.cut.trace import Trace
 from probe.errors import InputError
-from probe.readouts.pooling import WIDE, Layout, layout_of
+from probe.readouts.pooling import Layout, Pooling, layout_of
 from probe.training.evaluation import batch_size_on
 
 
@@ -41,17 +43,19 @@ def feature_matrices(
     x: Value,
     batch_size: int | None = None,
     budget: int | None = None,
+    pooling: Pooling | None = None,
 ) -> dict[str, FeatureMatrix]:
     """Return each feature's own values for all inputs x (N, ...), by feature, in one pass over x.
 
     The values are the module's outputs in eval mode, in fp32, even where the cut keeps others:
-    flattened, or averaged over positions where they are wide (`layout_of`).
+    flattened, or pooled where they are wide.
 
     - cuts: of one model; x: on its device, where the matrices will be, too;
     - batch_size: by default one that is fast on the device; the last bits may depend on it;
     - budget: bytes of all matrices together, beyond which features are taken in several groups, a
       pass over x for each, which bounds the working memory; the result is the same. None = a
-      single pass.
+      single pass;
+    - pooling: of wide values, see `Pooling`.
 
     Raises InputError if a value has no row for each example.
 
@@ -65,7 +69,8 @@ def feature_matrices(
     'flattened, 3 values'
     """
     found: dict[str, FeatureMatrix] = {}
-    for group in _groups([_Reading.of(cut) for cut in cuts], len(tensors(x)[0]), budget):
+    readings = [_Reading.of(cut, pooling or Pooling()) for cut in cuts]
+    for group in _groups(readings, len(tensors(x)[0]), budget):
         found |= _one_pass(group, x, batch_size)
     return found
 
@@ -96,7 +101,7 @@ class _Reading:
         return " + ".join(layout.how for layout in self.layouts)
 
     @classmethod
-    def of(cls, cut: Cut) -> _Reading:
+    def of(cls, cut: Cut, pooling: Pooling) -> _Reading:
         """Look at the feature as it was when the model was followed at two batch sizes."""
         seen, visit = cut.feature.trace, cut.feature.visit
         shapes = []
@@ -109,12 +114,13 @@ class _Reading:
                     f"feature to read out"
                 )
             shapes.append(shape)
-        each = [_of_one_example(shape) for shape in shapes]
-        total = sum(torch.Size(shape).numel() for shape in each)
-        share = WIDE // len(each) if total > WIDE else WIDE
-        return cls(
-            cut=cut, shapes=tuple(shapes), layouts=tuple(layout_of(one, share) for one in each)
-        )
+        if sum(torch.Size(shape.example).numel() for shape in shapes) > pooling.width:
+            pooling = replace(pooling, width=max(1, pooling.width // len(shapes)))
+        layouts = [
+            _layout(seen, name, shape, pooling)
+            for name, shape in zip(visit.names, shapes, strict=True)
+        ]
+        return cls(cut=cut, shapes=tuple(shapes), layouts=tuple(layouts))
 
     def rows(self, found: Mapping[Name, Tensor], count: int) -> Iterator[Tensor]:
         """Yield rows (B, D) of each tensor of the value for a batch of `count` examples."""
@@ -134,12 +140,28 @@ class _Reading:
             yield layout.rows(value.reshape(count, *layout.shape))
 
 
-def _of_one_example(shape: BatchedShape) -> tuple[int, ...]:
-    """Return the shape of one example's value; what (k B, T, D) holds of it is (k T, D)."""
-    one = shape.example
-    if len(one) == len(shape.seen.shape) == 3:
-        return (one[0] * one[1], one[2])
-    return one
+def _layout(seen: Trace, name: Name, shape: BatchedShape, pooling: Pooling) -> Layout:
+    """Return the layout of one tensor of a value, its channels where the module has them.
+
+    Where no module tells, (B, C, H, W) and more dimensions are taken as torch's modules take them.
+    """
+    axis, remark = channels_of(seen, name), ""
+    if axis is None:
+        axis = pooling.channels or ("first" if len(shape.seen.shape) > 3 else None)
+        by = "as set" if pooling.channels else "torch's convention, as no known module made them"
+        remark = f" ({axis}: {by})"
+    if axis is None:
+        remark = ", made by no known module (set linear's `channels` to average over positions),"
+    return layout_of(shape.example, _dimension(shape, axis), pooling, remark)
+
+
+def _dimension(shape: BatchedShape, axis: Axis | None) -> int | None:
+    """Return the dimension of the channels in an example, None where it is unknown."""
+    at = 1 if axis == "first" else len(shape.seen.shape) - 1
+    if axis is None or shape.dim is None or at == shape.dim:
+        return None
+    # Without the examples; but the k entries of an example in (k B, ...) come first.
+    return at - (at > shape.dim) + (shape.per[shape.dim] > 1)
 
 
 def _groups(

@@ -1,104 +1,142 @@
-"""Layouts of an example's value as a row of numbers: flattened, or averaged where it is wide."""
+"""Layouts of an example's value as a row of numbers: flattened, or pooled where it is wide."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Literal
 
+import torch
 from torch import Tensor
-from torch.nn.functional import adaptive_avg_pool2d
+from torch.nn import functional as F
+
+from probe.cut.channels import Axis
+from probe.seeding import stream
 
 WIDE = 512
-"""Numbers of an example's value up to which it is flattened, not averaged over positions."""
+"""Numbers of an example's value up to which it is flattened, not pooled."""
 
-Kind = Literal["flattened", "channels first", "channels last", "sequence"]
+Pool = Literal["bins", "mean", "projection"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooling:
+    """The rule by which a wide value becomes a row of numbers.
+
+    - pool: `bins` averages over positions to the finest grid, square as far as the positions reach,
+      with which the row has at most `width` numbers, or to a single position; `mean` averages over
+      all positions; `projection` adds up each share of the numbers with random signs;
+    - width: the numbers up to which a value is flattened, whatever `pool`;
+    - channels: the axis of channels where the module does not tell it, see `probe.cut.channels`.
+    """
+
+    pool: Pool = "bins"
+    width: int = WIDE
+    channels: Axis | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """The layout of one tensor of an example's value, of this shape, as `width` numbers.
 
-    - kind: its dimensions: (C, positions ...), (H, W, C) or (T, D), if not flattened;
-    - grid: the positions that remain of H x W; (1, 1) where all are averaged.
+    - channels, bins: the dimension of the channels, and the positions that remain of the others,
+      where these are averaged;
+    - projected: the width of the projection, 0 for none; remark: on the axis, in a few words.
+
+    What is neither averaged nor projected is flattened.
     """
 
     shape: tuple[int, ...]
-    kind: Kind
-    grid: tuple[int, int] = (1, 1)
+    channels: int = 0
+    bins: tuple[int, ...] = ()
+    projected: int = 0
+    remark: str = ""
 
     @property
     def width(self) -> int:
         """D, the numbers of a row."""
-        if self.kind == "flattened":
-            return prod(self.shape)
-        return self._units * prod(self.grid)
+        if self.bins:
+            return self.shape[self.channels] * prod(self.bins)
+        return self.projected or prod(self.shape)
 
     @property
     def how(self) -> str:
         """A description in a few words."""
-        if self.kind == "flattened":
+        if self.projected:
+            return f"{_by(self.shape)} values{self.remark} projected at random, {self.width} values"
+        if not self.bins:
             return f"flattened, {self.width} values"
-        positions = " x ".join(map(str, self._positions))
-        units = "units" if self.kind == "sequence" else "channels"
-        left = "" if self.grid == (1, 1) else f" to {self.grid[0]} x {self.grid[1]}"
-        averaged = f"{self._units} {units} averaged over {positions} positions{left}"
-        return f"{averaged}, {self.width} values"
+        positions = _by(_without(self.shape, self.channels))
+        left = "" if set(self.bins) == {1} else f" to {_by(self.bins)}"
+        of = f"{self.shape[self.channels]} channels{self.remark}"
+        return f"{of} averaged over {positions} positions{left}, {self.width} values"
 
     def rows(self, value: Tensor) -> Tensor:
         """Return values (B, *shape) as float32 rows (B, D), which may be a view of them."""
         value = value.float()
-        if self.kind == "flattened":
+        if self.projected:
+            order, signs = (each.to(value.device) for each in self._projection)
+            mixed = value.flatten(1)[:, order] * signs
+            mixed = F.pad(mixed, (0, -len(order) % self.projected))
+            return mixed.reshape(len(value), -1, self.projected).sum(1)
+        if not self.bins:
             return value.reshape(len(value), self.width)
-        if self.kind == "sequence":
-            return value.mean(1)
-        if self.kind == "channels last":
-            value = value.movedim(-1, 1)
-        if self.grid != (1, 1):
-            return adaptive_avg_pool2d(value, self.grid).flatten(1)
-        return value.flatten(2).mean(2)
+        value = value.movedim(1 + self.channels, 1)
+        if set(self.bins) == {1}:
+            return value.flatten(2).mean(2)
+        return F.interpolate(value, self.bins, mode="area").flatten(1)
 
-    @property
-    def _units(self) -> int:
-        return self.shape[0] if self.kind == "channels first" else self.shape[-1]
-
-    @property
-    def _positions(self) -> tuple[int, ...]:
-        return self.shape[1:] if self.kind == "channels first" else self.shape[:-1]
+    @cached_property
+    def _projection(self) -> tuple[Tensor, Tensor]:
+        """Order and signs (n,) of the n numbers, the same for all networks and steps."""
+        count = prod(self.shape)
+        draws = stream(0, "projection", count, self.projected)
+        order = torch.randperm(count, generator=draws)
+        return order, torch.randint(0, 2, (count,), generator=draws) * 2.0 - 1
 
 
-def layout_of(shape: tuple[int, ...], wide: int = WIDE) -> Layout:
-    """Decide by an example's shape alone how its value becomes a row of numbers.
+def layout_of(
+    shape: tuple[int, ...], channels: int | None, pooling: Pooling, remark: str = ""
+) -> Layout:
+    """Return the layout of an example's value; channels: the dimension of these, None = unknown.
 
-    Up to `wide` numbers are flattened, and so is any single dimension. A map (C, H, W), or
-    (H, W, C) where the first two sizes alone are equal, is averaged to the largest grid, square as
-    far as the map reaches, with which the row has at most `wide` numbers, or to a single position.
-    Of a sequence (T, D) the mean over T is taken, and of (C, ...) with more dimensions that over
-    all but the first.
+    Up to `pooling.width` numbers are flattened. A wider value is pooled; where the dimension of its
+    channels is unknown it can only be projected. A wide single dimension has no positions to
+    average over: it is flattened or projected. remark: on the axis, for the description.
 
-    >>> layout_of((32, 14, 14)).how
+    >>> layout_of((32, 14, 14), 0, Pooling()).how
     '32 channels averaged over 14 x 14 positions to 4 x 4, 512 values'
-    >>> layout_of((7, 7, 768)).how, layout_of((65, 192)).how
-    ('768 channels averaged over 7 x 7 positions, 768 values', \
-'192 units averaged over 65 positions, 192 values')
+    >>> layout_of((300, 32), 1, Pooling()).how
+    '32 channels averaged over 300 positions to 16, 512 values'
+    >>> layout_of((300, 32), None, Pooling()).how
+    '300 x 32 values projected at random, 512 values'
     """
-    if prod(shape) <= wide or len(shape) < 2:
-        return Layout(shape=shape, kind="flattened")
-    if len(shape) == 2:
-        return Layout(shape=shape, kind="sequence")
-    if len(shape) > 3:
-        return Layout(shape=shape, kind="channels first")
-    first, second, third = shape
-    if first == second != third:
-        grid = _grid(third, (first, second), wide)
-        return Layout(shape=shape, kind="channels last", grid=grid)
-    return Layout(shape=shape, kind="channels first", grid=_grid(first, (second, third), wide))
+    projected = pooling.pool == "projection"
+    if prod(shape) <= pooling.width or (len(shape) < 2 and not projected):
+        return Layout(shape=shape)
+    if projected or channels is None:
+        remark = "" if projected else remark
+        return Layout(shape=shape, projected=pooling.width, remark=remark)
+    sides = _without(shape, channels)
+    bins = (1,) * len(sides)
+    if pooling.pool == "bins" and len(sides) <= 3:  # torch bins no more dimensions
+        bins = _grid(shape[channels], sides, pooling.width)
+    return Layout(shape=shape, channels=channels, bins=bins, remark=remark)
 
 
-def _grid(channels: int, sides: tuple[int, int], wide: int) -> tuple[int, int]:
+def _grid(channels: int, sides: tuple[int, ...], wide: int) -> tuple[int, ...]:
     """Return the largest g x g, each side no longer than the map's, with at most `wide` numbers."""
-    best = (1, 1)
+    best = (1,) * len(sides)
     for side in range(2, max(sides) + 1):
-        grid = (min(side, sides[0]), min(side, sides[1]))
+        grid = tuple(min(side, own) for own in sides)
         if channels * prod(grid) > wide:
             break
         best = grid
     return best
+
+
+def _without(shape: tuple[int, ...], at: int) -> tuple[int, ...]:
+    return shape[:at] + shape[at + 1 :]
+
+
+def _by(sizes: tuple[int, ...]) -> str:
+    return " x ".join(map(str, sizes))

@@ -8,7 +8,7 @@ A readout is one class: its fields are settings, `predict` fits and predicts, an
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Protocol
+from typing import Annotated, Literal, Protocol
 
 import torch
 from pydantic import Field, Strict
@@ -18,6 +18,7 @@ from probe.batch import pieces
 from probe.errors import InputError
 from probe.readouts.linear import fit_linear
 from probe.readouts.matrix import FeatureMatrix
+from probe.readouts.pooling import WIDE, Pooling
 from probe.readouts.standardized import Standardization
 from probe.registered import OwnReadout, marked_in, marks_of, readout
 from probe.training.precision import products
@@ -48,10 +49,19 @@ class Readout(Protocol):
 class Linear:
     """Multinomial logistic regression to convergence on the standardised feature.
 
-    C: the weight of the examples against the penalty, as in scikit-learn.
+    C: the weight of the examples against the penalty, as in scikit-learn; pool, width, channels:
+    see `probe.readouts.pooling.Pooling`.
     """
 
     C: Annotated[float, Strict(), Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
+    pool: Literal["bins", "mean", "projection"] = "bins"
+    width: Annotated[int, Strict(), Field(ge=1, le=100_000)] = WIDE
+    channels: Literal["first", "last"] | None = None
+
+    @property
+    def pooling(self) -> Pooling:
+        """The rule for wide features."""
+        return Pooling(pool=self.pool, width=self.width, channels=self.channels)
 
     def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Read:
         """Fit the logistic regression, and predict."""

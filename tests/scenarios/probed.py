@@ -14,9 +14,9 @@ FINETUNE, OFFLINE, UNTRAINED = "finetune.order-there.seed-0", "offline.seed-0", 
 
 
 def parts(tiny: Tiny) -> dict[str, dict[str, tuple[int, int, bytes]]]:
-    """Return the finished parts of each job, each with its inode, time of change and bytes."""
+    """Return the first finished parts of each job, with their inodes, times and bytes."""
     found: dict[str, dict[str, tuple[int, int, bytes]]] = {}
-    for name, state in tiny.results().items():
+    for name, state in sorted(tiny.results().items(), key=lambda each: each[1][1], reverse=True):
         job, _, file = name.split("/")
         part = file.removesuffix(".json")
         if part != file and not part.endswith(("checkpoint", "fingerprint")):

@@ -12,7 +12,10 @@ from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.modules import tap
 from probe.readouts.matrix import feature_matrices
+from probe.readouts.pooling import Layout, Pooling
 from tests.laws.zoo.written import Written
+
+MEAN = Pooling(pool="mean")
 
 
 def outputs(model: nn.Module, names: list[str], x: Tensor) -> dict[str, Tensor]:
@@ -115,3 +118,40 @@ def test_the_slow_way_gives_the_value_too():
     assert cuts[0].slow
     found = feature_matrices(cuts, x, batch_size=7)["b"].values
     torch.testing.assert_close(found, outputs(model, ["b"], x)["b"])
+
+
+class Turned(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mT.contiguous()
+
+
+LINE = {"conv": lambda: nn.Conv1d(6, 8, 1), "turn": Turned, "head": (8, 2)}
+
+
+def test_a_wide_value_of_unknown_origin_is_projected_alike_unless_its_axis_is_set():
+    x, last = torch.randn(9, 6, 130), Pooling(pool="mean", channels="last")
+    for _ in range(2):
+        model = Written(lambda m, x: m.head(m.turn(m.conv(x)).mean(1)), LINE)
+        cuts, value = cut_each(model, ["turn"], x).each, outputs(model, ["turn"], x)["turn"]
+        found = feature_matrices(cuts, x, pooling=MEAN)["turn"]
+        projected = Layout(shape=(130, 8), projected=512).rows(value)
+        torch.testing.assert_close(found.values, projected)
+        assert "130 x 8 values, made by no known module (set linear's `channels`" in found.how
+        found = feature_matrices(cuts, x, pooling=last)["turn"]
+        torch.testing.assert_close(found.values, value.mean(1))
+
+
+def test_a_wide_map_of_unknown_origin_has_its_channels_first_by_convention():
+    model, x = Written(lambda m, x: m.head(m.turn(x).mean((2, 3))), LINE), torch.randn(9, 8, 12, 12)
+    found = feature_matrices(cut_each(model, ["turn"], x).each, x, pooling=MEAN)["turn"]
+    torch.testing.assert_close(found.values, x.mean((2, 3)))
+    assert "8 channels (first: torch's convention, as no known module" in found.how
+
+
+def test_several_lines_of_an_example_are_averaged_together():
+    """The convolution sees (3 B, 6, 50)."""
+    x = torch.randn(7, 3, 6, 50)
+    model = Written(lambda m, x: m.head(m.conv(x.flatten(0, 1)).mean(2))[::3], LINE)
+    found = feature_matrices(cut_each(model, ["conv"], x).each, x, pooling=MEAN)["conv"]
+    value = outputs(model, ["conv"], x)["conv"].unflatten(0, (7, 3))
+    torch.testing.assert_close(found.values, value.mean((1, 3)))

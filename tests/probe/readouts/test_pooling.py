@@ -1,39 +1,48 @@
-"""How wide values become rows: decided by their shape, and equal to plain averages."""
+"""How wide values become rows: averages over positions as torch's, and a fixed projection."""
 
 import pytest
 import torch
 from torch.nn.functional import adaptive_avg_pool2d
 
-from probe.readouts.pooling import WIDE, layout_of
+from probe.readouts.pooling import Layout, Pooling, layout_of
 
+BINS, MEAN, PROJECTION = (Pooling(pool=each, width=1024) for each in ("bins", "mean", "projection"))
 CASES = {
-    # shape, wide: kind, grid, width
-    ((128,), 1024): ("flattened", (1, 1), 128),
-    ((), 1024): ("flattened", (1, 1), 1),
-    ((16, 8, 8), 1024): ("flattened", (1, 1), 1024),
-    ((32, 14, 14), 1024): ("channels first", (5, 5), 800),
-    ((4, 3, 300), 1024): ("channels first", (3, 85), 1020),
-    ((14, 14, 32), 1024): ("channels last", (5, 5), 800),
-    ((20, 20, 20), 1024): ("channels first", (7, 7), 980),
-    ((65, 192), 1024): ("sequence", (1, 1), 192),
-    ((8, 4, 14, 14), 1024): ("channels first", (1, 1), 8),
-    ((8, 8, 8), WIDE): ("flattened", (1, 1), 512),
-    ((128, 4, 4), WIDE): ("channels first", (2, 2), 512),
-    ((513, 7, 7), WIDE): ("channels first", (1, 1), 513),
+    # shape, channels, pooling: bins, width
+    ((128,), None, BINS): ((), 128),
+    ((2000,), 0, MEAN): ((), 2000),
+    ((16, 8, 8), None, MEAN): ((), 1024),
+    ((4, 3, 300), 0, BINS): ((3, 85), 1020),
+    ((65, 192), 1, BINS): ((5,), 960),
+    ((65, 192), 0, BINS): ((15,), 975),
+    ((65, 192), 1, MEAN): ((1,), 192),
+    ((8, 4, 14, 14), 0, BINS): ((4, 5, 5), 800),
+    ((2, 8, 4, 14, 14), 1, BINS): ((1, 1, 1, 1), 8),
+    ((513, 7, 7), 0, Pooling()): ((1, 1), 513),
+    ((65, 192), None, MEAN): ((), 1024),
+    ((65, 192), 1, PROJECTION): ((), 1024),
 }
 
 
-@pytest.mark.parametrize(("shape", "wide"), CASES)
-def test_the_shape_decides(shape, wide):
-    layout = layout_of(shape, wide)
-    assert (layout.kind, layout.grid, layout.width) == CASES[shape, wide]
+@pytest.mark.parametrize(("shape", "channels", "pooling"), CASES)
+def test_the_axis_and_the_pooling_decide(shape, channels, pooling):
+    layout = layout_of(shape, channels, pooling)
+    assert (layout.bins, layout.width) == CASES[shape, channels, pooling]
     assert f"{layout.width} values" in layout.how
     assert layout.rows(torch.zeros(2, *shape)).shape == (2, layout.width)
 
 
-def test_maps_are_averaged_as_torch_does_in_either_layout():
+def test_values_are_averaged_as_torch_does_in_either_layout():
     value = torch.randn(3, 32, 14, 14)
     expected = adaptive_avg_pool2d(value, 4).flatten(1)
-    torch.testing.assert_close(layout_of((32, 14, 14)).rows(value), expected)
+    torch.testing.assert_close(layout_of((32, 14, 14), 0, Pooling()).rows(value), expected)
     last = value.permute(0, 2, 3, 1).contiguous()
-    torch.testing.assert_close(layout_of((14, 14, 32)).rows(last), expected)
+    torch.testing.assert_close(layout_of((14, 14, 32), 2, Pooling()).rows(last), expected)
+
+
+def test_a_projection_is_fixed_and_adds_every_number_to_one_with_a_sign():
+    layout, value = Layout(shape=(40, 30), projected=512), torch.randn(5, 40, 30)
+    matrix = layout.rows(torch.eye(1200).reshape(1200, 40, 30))
+    assert set(matrix.abs().sum(0).tolist()) == {2.0, 3.0}
+    assert abs(float(matrix.sum())) < 150
+    torch.testing.assert_close(layout.rows(value), value.flatten(1) @ matrix)

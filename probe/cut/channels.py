@@ -1,0 +1,77 @@
+"""The axis of a value along which its channels lie, told by the calls that made it.
+
+It is never guessed from a shape: (B, 40, 100) may be 40 channels at 100 times or the reverse.
+"""
+
+import re
+from typing import Literal
+
+from torch import nn
+
+from probe.cut.names import Name, words
+from probe.cut.trace import Step, Trace
+
+Axis = Literal["first", "last"]
+"""`first`: (B, C, positions ...), as of convolutions; `last`: (B, positions ..., C), as of linear
+layers. Wherever the examples lie: that is known besides, see `probe.cut.batch_dimension`."""
+
+# Functions, without the underscores around them and the number of dimensions: conv for conv2d.
+_FIRST = words(
+    "conv conv_transpose batch_norm instance_norm group_norm local_response_norm interpolate"
+    " boolean_dispatch max_pool avg_pool adaptive_max_pool adaptive_avg_pool lp_pool max_unpool"
+    " fractional_max_pool pixel_shuffle pixel_unshuffle"
+)
+_LAST = words(
+    "linear bilinear embedding lstm gru rnn_tanh rnn_relu multi_head_attention_forward"
+    " native_multi_head_attention transformer_encoder_layer_fwd"
+)
+_NORMS = words("layer_norm rms_norm")
+# These leave each dimension where it is.
+_KEEPING = words(
+    "relu relu6 leaky_relu rrelu prelu elu selu celu gelu silu mish glu hardtanh hardswish"
+    " hardsigmoid hardshrink softshrink tanhshrink threshold softplus softsign logsigmoid sigmoid"
+    " tanh softmax log_softmax softmin normalize dropout alpha_dropout feature_alpha_dropout pad"
+    " cat concat add iadd radd sub isub rsub mul imul rmul div idiv truediv rtruediv itruediv pow"
+    " ipow rpow neg abs exp log sqrt rsqrt square erf sin cos clamp where masked_fill lerp"
+    " contiguous clone detach to type type_as float double half bfloat16"
+) | {"seen through a view", *_NORMS}
+
+
+def channels_of(trace: Trace, name: Name) -> Axis | None:
+    """Return the axis of a value's channels, None where the calls that made it do not tell.
+
+    The layer that made it tells, also through calls that leave each dimension where it is, such as
+    activations and sums; None if such a sum has terms of both kinds.
+    """
+    steps, metadata = trace.large.steps, trace.large.metadata
+    rank = len(metadata[name].shape)
+    waiting, seen, found = [name], set[Name](), set[Axis]()
+    while waiting:
+        value = waiting.pop()
+        step = steps.get(value[0])
+        # A term of fewer dimensions may lie along any of them.
+        if step is None or value in seen or len(metadata[value].shape) != rank:
+            continue
+        seen.add(value)
+        function = re.sub(r"\dd$", "", step.function.strip("_"))
+        if axis := _told(trace, step, function):
+            found.add(axis)
+        elif function in _KEEPING:
+            waiting += step.parents
+    return found.pop() if len(found) == 1 else None
+
+
+def _told(trace: Trace, step: Step, function: str) -> Axis | None:
+    """Return the axis of the channels of what a layer's own call gives, None for other calls."""
+    if function in _FIRST:
+        return "first"
+    # Attention may turn its result around by a call that says nothing.
+    attention = isinstance(trace.model.get_submodule(step.owner), nn.MultiheadAttention)
+    if function in _LAST or attention:
+        return "last"
+    if function in _NORMS:
+        groups = [trace.state[call][0] for call, _ in step.parents if call in trace.state]
+        # Over several dimensions, (C, H, W) among them, it says nothing.
+        if any(trace.model.get_parameter(each).dim() == 1 for each in groups):
+            return "last"
+    return None

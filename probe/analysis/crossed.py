@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import stdtrit
 
 from probe.errors import InputError
@@ -20,7 +19,6 @@ Floats = NDArray[np.float64]
 
 # Of the seeds' share in a variance: see `Spread.quantile`.
 _POWER = 1.25
-_LEAST_P = 1e-12  # below which a p-value is not told apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,22 +56,6 @@ class Spread:
     def half_width(self, level: float) -> float:
         """Return half the width of the interval at a level in (0, 1)."""
         return self.quantile((1 - level) / 2) * self.std if self.std else 0.0
-
-    def p_above(self, difference: float) -> float:
-        """Return the chance of a difference of this size or above where the truth is 0.
-
-        The one for which the interval's end just touches 0, at least 1e-12; 1 where the
-        difference is not above 0.
-        """
-        if difference <= 0 or not self.std:
-            return 1.0 if difference <= 0 else 0.0
-        errors = difference / self.std
-
-        def short(log_p: float) -> float:
-            return self.quantile(math.exp(log_p)) - errors
-
-        least, most = math.log(_LEAST_P), math.log(0.5)
-        return math.exp(brentq(short, least, most)) if short(least) > 0 else _LEAST_P
 
 
 class Design:

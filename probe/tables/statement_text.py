@@ -5,7 +5,6 @@ from itertools import combinations
 from operator import attrgetter
 
 from probe.analysis.statements import FEWEST
-from probe.notes import listed
 from probe.tables.rows import StartRow, StatementRow
 
 _VERBS = {
@@ -90,9 +89,9 @@ def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -
     if own := by.get("no"):
         most = points(max(row.margin for row in own)).removesuffix(".0")
         unit = f"point{'' if most == '1' else 's'}{of}"
-        parts.append(f"less than {most} {unit} at {listed([row.feature for row in own])}")
+        parts.append(f"less than {most} {unit} at {', '.join(row.feature for row in own)}")
     if own := by.get("not converged"):
-        names = listed([row.feature for row in own])
+        names = ", ".join(row.feature for row in own)
         parts.append(f"not judged, since training has not converged: {names}")
     if start is not None and start.needed is not None:
         parts.append(f"about {start.needed} seeds would narrow this down")

@@ -89,7 +89,7 @@ def drawn(
     """Draw the seeds and test examples of one study; return the function that draws its models.
 
     It takes levels, (O, n) or (S, O, n), and returns the right answers of one model for each seed
-    and order, (S, O, n). The seed's part is the same in all orders: averaging over these helps least.
+    and order, (S, O, n). The seed's part is the same in all orders, which helps least.
     """
     hard = CLASS_LEVELS[where.strata] + chance.standard_normal(len(where.tasks))
     all_models = SHARED * chance.standard_normal(seeds)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from probe.tables.run_directory import LAYERS, TABLES, TIMES
+from probe.tables.run_directory import LAYERS, NOTES, TABLES, TIMES
 from scenarios.commands.main import main
 from tests.bad_input.making import TINY, study
 from tests.bad_input.refused import contents
@@ -59,7 +59,7 @@ def test_a_finished_study_is_shown_again_and_not_changed(probe, cwd, figures):
     assert (code, err) == (0, "")
     later = [name for name in LAYERS if (cwd / "done" / name).is_file()]
     assert {"layers.csv", "retraining.csv"} <= set(later)
-    expected = [f"done/{name}" for name in (*TABLES, TIMES, *later)]
+    expected = [f"done/{name}" for name in (*TABLES, TIMES, *later, NOTES)]
     expected += [f"done/figures/{name}" for name in sorted(figures)]
     assert [line.strip() for line in out.splitlines()][-len(expected) :] == expected
     assert all((cwd / path).stat().st_size for path in expected)
@@ -72,7 +72,8 @@ def test_figures_are_drawn_again_from_the_tables_alone(probe, cwd, tmp_path, fig
         (tmp_path / table.name).write_bytes(table.read_bytes())
     code, out, _ = probe(f"figures {tmp_path}")
     assert code == 0
-    assert out.splitlines() == [str(tmp_path / "figures" / name) for name in figures]
+    paths = [line for line in out.splitlines() if not line.startswith("note: ")]
+    assert paths == [str(tmp_path / "figures" / name) for name in figures]
     for name in figures:
         drawn = cwd / "done" / "figures" / name
         assert (tmp_path / "figures" / name).read_bytes() == drawn.read_bytes()

@@ -8,6 +8,7 @@ truth is known in closed form (tests/probe/analysis/made_up.py).
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,26 +23,50 @@ pytestmark = pytest.mark.slow
 
 LONG = pytest.mark.soak
 FORGETS = World(last=(0, 0.1, 0.2, 0.3, 0.6), floor=-0.6, ceiling=1.2)
+OTHERS = {
+    "normal": FORGETS,
+    "items": replace(FORGETS, by_seed=0.01),
+    "ceiling": World(last=(2.2, 2.2, 2.3, 2.4, 2.5), floor=1.5, ceiling=2.8, early=2.6),
+    "seeds": replace(FORGETS, by_seed=0.6),
+    "collapsing": replace(FORGETS, collapsing=0.15),
+}
 
 
 @pytest.mark.parametrize(
     ("studies", "off"), [(400, 0.03), pytest.param(1500, 0.02, marks=LONG)], ids=["few", "many"]
 )
 @pytest.mark.parametrize(
-    ("examples", "seeds"), [(1000, 3), (1000, 5), (1000, 10), (360, 3)], ids=lambda n: str(n)
+    ("examples", "seeds"),
+    [(1000, 3), (360, 3), *(pytest.param(1000, n, marks=LONG) for n in (5, 10))],
+    ids=lambda n: str(n),
 )
 def test_intervals_of_95_percent_cover_the_truth_in_95_percent(examples, seeds, studies, off):
-    truth, where, chance = FORGETS.truth(), layout(examples), np.random.default_rng(0)
+    shares = coverage(FORGETS, examples, seeds, studies)
+    assert len(shares) == 12
+    assert {name: share for name, share in shares.items() if abs(share - 0.95) > off} == {}
+
+
+@LONG
+@pytest.mark.parametrize("seeds", [2, 3, 5, 10])
+@pytest.mark.parametrize("world", OTHERS)
+def test_coverage_of_other_studies_is_above_90_percent_unless_seeds_collapse(world, seeds):
+    """The shares of the table in docs/studies.md."""
+    shares = coverage(OTHERS[world], 200 if world == "items" else 1000, seeds, 400)
+    named = [shares[name] for name in ("missing", "never_learned", "forgotten", "retained")]
+    assert (min(named) < 0.9) == (world == "collapsing"), named
+
+
+def coverage(world, examples, seeds, studies):
+    """Return the share of studies whose interval holds the truth, by quantity."""
+    truth, where, chance = world.truth(), layout(examples), np.random.default_rng(0)
     covered, known = Counter[str](), Counter[str]()
     for _ in range(studies):
-        for q in quantities(study(FORGETS, where, seeds, chance), where):
+        for q in quantities(study(world, where, seeds, chance), where):
             if q.place is None:
                 covered[q.quantity] += q.low <= truth[q.quantity] <= q.high
                 known[q.quantity] += q.value == q.value
     # Shares of a difference that is not clearly above 0 are not given.
-    shares = {name: covered[name] / known[name] for name in truth}
-    assert len(shares) == 12
-    assert {name: share for name, share in shares.items() if abs(share - 0.95) > off} == {}
+    return {name: covered[name] / known[name] for name in truth}
 
 
 @pytest.mark.parametrize("collapsing", [0, 0.15], ids=["normal", "some collapse"])

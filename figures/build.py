@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-VERSION = 3
+VERSION = 4
 """Version of the drawing: one more whenever the same tables give another picture."""
 
 RECORD = "drawn.json"

@@ -1,8 +1,8 @@
-"""Heat maps: cells, whole or in halves, hatched or not, and the panels of `layers`."""
+"""Heat maps: cells, whole or in halves, and the panels of `layers`."""
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,16 +10,15 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import AsinhNorm, Colormap, ListedColormap
+from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 
 from figures.tables import CONTROLS, Tables
 from probe.tables.rows import LayerRow
 
-SHADES = "magma_r"
-"""The colors from 0 to the top: perceptually uniform, and told apart by color-blind readers."""
-
-HATCHED = "hatched"
-"""Id of the hatching over cells."""
+LINEAR = 2.0
+"""Points up to which scales are about linear; beyond, each factor takes the same room."""
 
 READOUTS = ("retrain", "linear")
 """Readouts that have panels, in this order; the later ones only where they fit on the page."""
@@ -27,18 +26,27 @@ READOUTS = ("retrain", "linear")
 GAP = 0.3
 """Of a cell, between the last task and all tasks."""
 
+WEAK = "0.45"
+"""Color of a number whose interval holds 0."""
+
 _HALVES = ("never_learned", "forgotten")
 _MARGIN = 0.03  # of a cell, left white around each
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A cell, 1 wide and high, by its left and upper end: values side by side, hatched or not."""
+    """A cell, 1 wide and high, by its left and upper end, in points.
+
+    total: the number in the middle; values: those side by side that add up to it, or it alone;
+    weak: whether its interval holds 0; below: whether surely less is retained than untrained.
+    """
 
     x: float
     y: float
+    total: float
     values: Sequence[float]
-    hatched: bool
+    weak: bool
+    below: bool
 
     def parts(self) -> list[tuple[float, float, float]]:
         """Return left end, right end and value of each of its parts."""
@@ -46,28 +54,50 @@ class Cell:
         return [(*ends, v) for ends, v in zip(pairwise(edges), self.values, strict=True)]
 
 
-def draw_cells(axes: Axes, cells: Sequence[Cell], *, top: float, texts: bool) -> PolyCollection:
-    """Draw cells in colors from 0 to `top`; return the mesh.
+def shades(*, below: bool) -> Colormap:
+    """Return the colors from -100 to 100 points, with white at 0.
 
-    texts: whether each part shows its value, in whole numbers.
+    Purple is negative and orange positive; of cells below untrained, positive is teal. These three
+    are told apart by color-blind readers, purple and teal the least, and no cell below untrained
+    is above the ceiling.
     """
-    parts = [(cell, part) for cell in cells for part in cell.parts()]
-    boxes = [_box(left, right, cell.y) for cell, (left, right, _) in parts]
-    mesh = PolyCollection(boxes, cmap=SHADES, edgecolor="white", linewidth=0.3)
-    values = np.array([value for _, (_, _, value) in parts])
-    mesh.set_array(values)
-    mesh.set_clim(0, top)
-    axes.add_collection(mesh)
-    _hatch(axes, [cell for cell in cells if cell.hatched])
-    shades = mesh.to_rgba(values)
-    for (cell, (left, right, value)), color in zip(parts, shades, strict=True) if texts else ():
-        # Rounded to a whole number: of a float, -0.2 would be -0.
-        number = write(axes, (left + right) / 2, cell.y + 0.5, str(round(value)), color)
-        number.set_verticalalignment("center_baseline")
-        if cell.hatched:
-            # No hatching under a number.
-            number.set_bbox({"facecolor": color, "linewidth": 0, "pad": 0.6})
+    upper = matplotlib.colormaps["BrBG" if below else "PuOr_r"]
+    ends = np.linspace(0, 1, 256)
+    lower = matplotlib.colormaps["PuOr_r"](ends[:128])
+    return ListedColormap(np.concatenate([lower, upper(ends[128:])]))
+
+
+def draw_cells(axes: Axes, cells: Sequence[Cell], *, texts: bool) -> PolyCollection:
+    """Draw cells in colors on a scale that is the same in all figures; return the mesh.
+
+    texts: whether each cell shows its total, in whole numbers.
+    """
+    for below in (True, False):
+        parts = [(cell, part) for cell in cells for part in cell.parts() if cell.below == below]
+        boxes = [_box(left, right, cell.y) for cell, (left, right, _) in parts]
+        mesh = PolyCollection(boxes, norm=_scale(), edgecolor="white", linewidth=0.3)
+        mesh.set_cmap(shades(below=below))
+        mesh.set_array(np.array([value for _, (_, _, value) in parts]))
+        axes.add_collection(mesh)
+    for cell in cells if texts else ():
+        _write_total(axes, cell)
     return mesh
+
+
+def _scale() -> AsinhNorm:
+    return AsinhNorm(linear_width=LINEAR, vmin=-100, vmax=100)
+
+
+def _write_total(axes: Axes, cell: Cell) -> None:
+    """Write the number of a cell, outlined in white where a half is of another brightness."""
+    colors = [shades(below=cell.below)(float(_scale()(value))) for value in cell.values]
+    inks = {ink(color) for color in colors}
+    # Rounded to a whole number: of a float, -0.2 would be -0.
+    number = write(axes, cell.x + 0.5, cell.y + 0.5, str(round(cell.total)), colors[0])
+    number.set_verticalalignment("center_baseline")
+    if cell.weak or len(inks) > 1:
+        number.set_color(WEAK if cell.weak else "black")
+        number.set_path_effects([withStroke(linewidth=1.5, foreground="white")])
 
 
 def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -> Text:
@@ -99,17 +129,6 @@ def ink(background: Sequence[float]) -> str:
     return "black" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "white"
 
 
-def _hatch(axes: Axes, cells: Iterable[Cell]) -> None:
-    """Hatch cells; the lines are grey, to be seen on light and dark."""
-    boxes = [_box(cell.x + _MARGIN, cell.x + 1 - _MARGIN, cell.y) for cell in cells]
-    if boxes:
-        over = PolyCollection(
-            boxes, facecolor="none", edgecolor="0.45", linewidth=0, hatch="/////", zorder=2
-        )
-        over.set_gid(HATCHED)
-        axes.add_collection(over)
-
-
 def _box(left: float, right: float, top: float) -> list[tuple[float, float]]:
     """Return the corners of a box that is 1 high, but for the margin."""
     low, high = top + _MARGIN, top + 1 - _MARGIN
@@ -121,8 +140,7 @@ class Panel:
     """A learner under a readout.
 
     features: names in order of depth; places: of the tasks, None for all of them; cells: those that
-    were measured, in points; split: whether all steps were measured in a feature other than the
-    output; start: the feature at which forgetting starts.
+    were measured; forgets: the first feature shown to forget, "" = none.
     """
 
     learner: str
@@ -130,8 +148,7 @@ class Panel:
     features: list[str]
     places: list[int | None]
     cells: list[Cell]
-    split: bool
-    start: str
+    forgets: str
 
 
 def missing_panels(tables: Tables) -> list[Panel]:
@@ -145,36 +162,34 @@ def missing_panels(tables: Tables) -> list[Panel]:
     return [panel for panel in panels if panel.cells]
 
 
-def _panel(rows: Sequence[LayerRow], start: str) -> Panel:
+def _panel(rows: Sequence[LayerRow], forgets: str) -> Panel:
     """Return the panel of the rows of a learner and readout."""
     features = list(dict(sorted((row.depth, row.feature) for row in rows)).values())
-    measured = {row.place for row in rows if row.quantity == "missing"}
-    places = sorted(measured, key=lambda place: place or math.inf)
-    values = {(row.feature, row.place, row.quantity): row.value for row in rows}
-
-    def points(feature: str, place: int | None, quantities: Sequence[str]) -> list[float]:
-        """Return quantities of a cell, none where any is unknown."""
-        found = [100 * values.get((feature, place, name), math.nan) for name in quantities]
-        return [] if any(map(math.isnan, found)) else found
-
-    split = any(points(feature, place, _HALVES) for feature in features[:-1] for place in places)
-    cells = [
-        Cell(
-            x=x,
-            y=y + GAP * (place is None),
-            values=(points(feature, place, _HALVES) if split else []) or missing,
-            hatched=math.isnan(values.get((feature, place, "retained"), 0.0)),
-        )
-        for x, feature in enumerate(features)
-        for y, place in enumerate(places)
-        if (missing := points(feature, place, ["missing"]))
-    ]
+    own = {(r.feature, r.place, r.quantity): r for r in rows if not math.isnan(r.value)}
+    places = sorted({p for _, p, name in own if name == "missing"}, key=lambda p: p or math.inf)
+    cells = []
+    for x, feature in enumerate(features):
+        for y, place in enumerate(places):
+            if row := own.get((feature, place, "missing")):
+                halves = [own[key] for q in _HALVES if (key := (feature, place, q)) in own]
+                # Over all tasks the halves are means over different positions.
+                whole = place is None or len(halves) < 2
+                retained = own.get((feature, place, "retained"))
+                cell = Cell(
+                    x=x,
+                    y=y + GAP * (place is None),
+                    total=100 * row.value,
+                    values=[100 * each.value for each in ([row] if whole else halves)],
+                    # NaN, as of one seed, holds nothing.
+                    weak=row.low <= 0 <= row.high,
+                    below=retained is not None and retained.high < 0,
+                )
+                cells.append(cell)
     return Panel(
         learner=rows[0].learner,
         readout=rows[0].readout,
         features=features,
         places=places,
         cells=cells,
-        split=split,
-        start=start,
+        forgets=forgets,
     )

@@ -157,6 +157,23 @@ def measured_on(rows: Sequence[Row]) -> str:
     return f"{said}, with {counted(len(seeds), 'seed')}{averaged}"
 
 
+def study(rows: Sequence[Row]) -> str:
+    """Name the study in one short line: data, network, orders and seeds; "" of no rows.
+
+    >>> row = Row(scenario="digits", network="cnn3", learner="er", order="0", seed=0, step=1,
+    ...           place=1, measure="accuracy", value=0.9)
+    >>> study([row])
+    'digits, cnn3, 1 order, 1 seed'
+    """
+    if not rows:
+        return ""
+    numbers = [
+        counted(len({getattr(row, thing) for row in rows} - {""}), thing)
+        for thing in ("order", "seed")
+    ]
+    return ", ".join((rows[0].scenario, rows[0].network, *numbers))
+
+
 def averaged(rows: Sequence[Row], what: str) -> str:
     """State in a sentence whether these are means over orders, or seeds; "" if over neither.
 

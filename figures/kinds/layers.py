@@ -1,12 +1,13 @@
 """Accuracy missing in each layer on each task, against the ceiling.
 
 x: the layer, by depth; y: the task position in the executed order, the first learned on top, and
-all tasks below; color and number: ceiling minus accuracy, in points (of 100), from layers.csv; a
-panel for each learner and readout.
+all tasks below; number: ceiling minus accuracy, in points (of 100), from layers.csv; a panel for
+each learner and readout.
 
-Read along a row to see in which layers a task is lost, down a column to see the tasks that a layer
-has lost: if it forgets, the first ones. If all steps were measured, a cell has two halves:
-forgotten since, and never learned.
+Where each task was measured when it was learned, the left half of a cell has the color of what was
+never learned, the right half of what was forgotten since, and both add up to the number. Read along
+a row to see in which layers a task is lost, down a column to see the tasks that a layer has lost:
+if it forgets, the first ones.
 """
 
 import math
@@ -16,10 +17,20 @@ from typing import Any, Self
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
-from figures import labels, layout, style
-from figures.cells import GAP, READOUTS, Panel, draw_cells, missing_panels
+from figures import labels, layout, lines, style
+from figures.cells import (
+    GAP,
+    LINEAR,
+    READOUTS,
+    WEAK,
+    Panel,
+    draw_cells,
+    missing_panels,
+    shades,
+)
 from figures.pages.page import Page
 from figures.tables import Tables
 from probe.tables.rows import LayerRow
@@ -27,7 +38,7 @@ from probe.tables.rows import LayerRow
 MOST_ANNOTATED = 12
 """Most tasks for which cells show their values; in smaller cells no number could be read."""
 
-_PAGE, _BESIDE, _AROUND = 8.8, 0.6, 0.5  # inches: height of a page, room at a panel's left, above
+_PAGE, _BESIDE, _AROUND = 8.8, 1.2, 0.5  # inches: height of a page, room beside panels, above
 
 NEEDS = "a learner and the accuracy missing in its layers"
 TABLES = ("layers", "starts")
@@ -41,9 +52,9 @@ def names(tables: Tables) -> list[str]:
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one heat map per continual learner and readout: T positions (and all) by L layers.
 
-    Hatched cells: floor and ceiling are not apart, so that the share retained is unknown. A frame
-    is where forgetting starts. All panels share the colors; below 0, better than the ceiling, they
-    have the color of 0. Returns None where nothing missing was measured.
+    The colors have 0 in the middle and are the same in all figures; cells below untrained are of
+    another hue. A number is grey where its interval holds 0. A frame is the first layer shown to
+    forget. Returns None where nothing missing was measured.
     """
     panels = missing_panels(tables)
     if not panels:
@@ -53,10 +64,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         blocks = blocks[:-1]
     grid = _grid(page, blocks, size)
     shown = [panel for block in blocks for panel in block]
-    highest = max(value for panel in shown for cell in panel.cells for value in cell.values)
-    top = max(10, 10 * math.ceil(highest / 10))
     for axes, panel in zip(grid, shown, strict=True):
-        mesh = draw_cells(axes, panel.cells, top=top, texts=size.legible)
+        mesh = draw_cells(axes, panel.cells, texts=size.legible)
         _finish(axes, panel)
     # In a user's axes there is one of them.
     seen = [panel for axes, panel in zip(grid, shown, strict=True) if page.axes in (None, axes)]
@@ -64,7 +73,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     _name_features(page, grid, shown)
     whole = (size.columns * size.wide, len(grid) / size.columns * size.high)
     label = "Missing: ceiling minus accuracy (points)"
-    page.color_bar(grid, mesh, label, (0, top / 2, top), whole)
+    page.color_bar(grid, mesh, label, (-100, -10, -2, 0, 2, 10, 100), whole, beside=True)
     sides = ("Layer, by depth", "Task position")
     readouts, rows = _measured(tables, panels)
     several = "s" * (len(readouts) > 1)
@@ -75,6 +84,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "network trained on all tasks at once (the ceiling) minus accuracy downstream of the layer "
         "of the network that has learned them one after another, in percentage points",
         "Columns: layers by depth; rows: tasks by position in the executed order, and all tasks",
+        "Colors of cells: white at 0, orange where accuracy is missing, purple where it is above the "
+        f"ceiling; the scale is linear up to about {LINEAR:g} points, and logarithmic from there",
         *(said for _, said in _marks(panels)),
         f"Trained downstream of the layer, on all tasks at once: the readout{several} "
         f"{labels.together(readouts)}",
@@ -90,21 +101,39 @@ def _measured(tables: Tables, panels: Sequence[Panel]) -> tuple[list[str], list[
     return list(dict.fromkeys(readout for _, readout in own)), rows
 
 
-def _marks(panels: Sequence[Panel]) -> Iterator[tuple[Patch, str]]:
+def _marks(panels: Sequence[Panel]) -> Iterator[tuple[lines.Key, str]]:
     """Yield the legend's entry and the caption's sentence for each kind of mark that is there."""
-    if any(panel.split for panel in panels):
-        halves = Patch(facecolor="0.85", edgecolor="0.5", label="Halves: forgotten | never learned")
-        yield halves, "Halves of a cell: forgotten since it was best (left), never learned (right)"
-    if any(cell.hatched for panel in panels for cell in panel.cells):
-        label = "Floor meets ceiling: retained is unknown"
-        hatched = Patch(facecolor="white", edgecolor="0.3", hatch="/////", lw=0, label=label)
+    cells = [cell for panel in panels for cell in panel.cells]
+    if any(len(cell.values) > 1 for cell in cells):
         yield (
-            hatched,
-            "Hatched: an untrained layer does as well, so forgetting cannot be identified",
+            _key(
+                "Never learned | forgotten", color="0.6", markerfacecoloralt="0.9", fillstyle="left"
+            ),
+            "Halves of a cell, which add up to the number: never learned (left), the ceiling minus "
+            "the accuracy once the task was learned; forgotten (right), the accuracy lost since",
         )
-    if any(panel.start for panel in panels):
-        frame = Patch(**_FRAME, label="Forgetting starts (95 %)")
-        yield frame, "A frame: the layer at which forgetting starts, with 95 % confidence"
+    if any(cell.below for cell in cells):
+        yield (
+            _key("Below untrained", color=shades(below=True)(0.8)),
+            "Teal in place of orange: less accurate than downstream of an untrained layer, by the "
+            "95 % interval of the share retained",
+        )
+    if any(cell.weak for cell in cells):
+        yield (
+            _key("Interval holds 0", marker="$0$", color=WEAK, markeredgewidth=0.2),
+            "Grey number: its 95 % interval holds 0",
+        )
+    if any(panel.forgets for panel in panels):
+        yield (
+            _key("Forgets", markerfacecolor="none", color="black", markeredgewidth=1.6),
+            "A frame: the first layer shown to forget, by the 95 % intervals from there to the "
+            "output",
+        )
+
+
+def _key(label: str, *, marker: str = "s", **look: Any) -> Line2D:
+    """Return a legend's entry."""
+    return Line2D([], [], ls="", marker=marker, ms=6.5, label=label, **look)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,12 +153,11 @@ class _Size:
         learners = max(map(len, blocks))
         tasks = max(len(panel.places) for panel in panels)
         layers = max(len(panel.features) for panel in panels)
-        split = any(panel.split for panel in panels)
         legible, scale = tasks <= MOST_ANNOTATED + 1, page.scale
         high = max(1.0, 0.19 * scale * (tasks + GAP)) if legible else 2.4
         room = page.wide - _BESIDE
         # Cells as wide as is easily read or, if the page is then too short, as is just legible.
-        for least in (0.5, 0.4, 0.33) if split else (0.32, 0.25):
+        for least in (0.5, 0.4, 0.32, 0.25):
             cell = least * scale
             columns = layout.balanced(learners, max(1, int(room / (layers * cell + 0.1))))
             rows = len(blocks) * math.ceil(learners / columns)
@@ -140,7 +168,7 @@ class _Size:
             wide=min(max(layers * cell, (style.SINGLE - _BESIDE) / columns), room / columns),
             high=high,
             fits=fits,
-            legible=legible and layers * cell <= room and page.legible(layers * (1 + split), tasks),
+            legible=legible and layers * cell <= room and page.legible(layers, tasks),
         )
 
 
@@ -156,7 +184,7 @@ def _grid(page: Page, blocks: Sequence[Sequence[Panel]], size: _Size) -> list[Ax
 
 
 def _finish(axes: Axes, panel: Panel) -> None:
-    """Give a panel the ticks along y, and a frame where forgetting starts; task 1 is on top."""
+    """Give a panel the ticks along y and its frame; task 1 is on top."""
     count = len(panel.places)
     tasks = [place for place in panel.places if place]
     ticks = {panel.places.index(k) + 0.5: str(k) for k in layout.ticks(1, len(tasks)) if k in tasks}
@@ -170,8 +198,8 @@ def _finish(axes: Axes, panel: Panel) -> None:
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    if panel.start in panel.features:
-        at = (panel.features.index(panel.start), 0)
+    if panel.forgets in panel.features:
+        at = (panel.features.index(panel.forgets), 0)
         axes.add_patch(Rectangle(at, 1, bottom, **_FRAME, clip_on=False, zorder=5))
 
 
@@ -195,7 +223,8 @@ def _name_features(page: Page, grid: Sequence[Axes], shown: Sequence[Panel]) -> 
 
 
 def _explain(page: Page, tables: Tables, shown: Sequence[Panel]) -> None:
-    """Put a legend above the panels that explains halves, hatches and frames."""
-    names, rows = _measured(tables, shown)
+    """Put a legend above the panels that explains the study and the marks."""
+    names, _ = _measured(tables, shown)
     readouts = f"readout{'s' * (len(names) > 1)} {' and '.join(names)}"
-    page.legend([mark for mark, _ in _marks(shown)], f"{labels.mean_over(rows)}, {readouts}")
+    study = ", ".join(filter(None, (labels.study(tables.rows), readouts)))
+    page.legend([mark for mark, _ in _marks(shown)], study)

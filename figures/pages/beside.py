@@ -100,6 +100,8 @@ class GivenAxes(Page):
         label: str,
         ticks: Sequence[float],
         size: tuple[float, float],
+        *,
+        beside: bool = True,
     ) -> None:
         """Put a color bar at the right of the axes, as matplotlib does, whatever their size."""
         colors = ScalarMappable(image.norm, image.cmap)
@@ -107,6 +109,7 @@ class GivenAxes(Page):
         bar = self.figure.colorbar(
             colors, ax=self.axes, label=fill(label, 24), ticks=list(ticks), format="%g"
         )
+        bar.minorticks_off()
         bar.outline.set_visible(False)
 
     def color_steps(self, grid: Sequence[Axes], colors: lines.Colors, label: str) -> None:

@@ -200,27 +200,30 @@ class Page:
         label: str,
         ticks: Sequence[float],
         size: tuple[float, float],
+        *,
+        beside: bool = False,
     ) -> None:
         """Explain the colors of an image by a thin color bar above all panels.
 
         ticks: the values marked; size: width and height of all panels together, in inches, by which
-        matplotlib measures the bar.
+        matplotlib measures the bar; beside: whether it is at their right, as high as they are.
         """
         # As far as is known here, panels are as wide as a figure whose width was asked for.
         wide = self.options.width - 0.6 if self.options.width else size[0]
-        length = min(wide, 2.5)
-        room = 0.85 * self.figure.bbox.width
+        length = size[1] if beside else min(wide, 2.5)
+        room = size[1] * self.figure.dpi if beside else 0.85 * self.figure.bbox.width
         bar = self.figure.colorbar(
             image,
             ax=list(grid),
-            location="top",
-            shrink=length / wide,
+            location="right" if beside else "top",
+            shrink=1 if beside else length / wide,
             aspect=length / 0.08,
-            pad=0.06 / size[1],
+            pad=0.06 / size[not beside],
             label=layout.filled(self.figure, label, room, "axes.labelsize"),
             ticks=list(ticks),
             format="%g",
         )
+        bar.minorticks_off()
         bar.outline.set_visible(False)
 
     def color_steps(self, grid: Sequence[Axes], colors: lines.Colors, label: str) -> None:

@@ -151,7 +151,8 @@ def layers(learners, features, *, tasks=5, readouts=("retrain",), seeds=3, split
     """Return layers.csv: missing accuracy grows with depth and for the first tasks.
 
     Intervals are 4 points either way. The first feature has no room between floor and ceiling;
-    split: the readouts measured at all steps in all features, as the output always is.
+    split: the readouts measured at all steps in all features, as the output always is. At the last
+    position nothing can be forgotten.
     """
     half = math.nan if seeds == 1 else 0.04
     return [
@@ -173,31 +174,26 @@ def layers(learners, features, *, tasks=5, readouts=("retrain",), seeds=3, split
 
 def _quantities(depth, place, deepest, tasks, *, whole):
     deep, old = depth / deepest, 1 - ((place or tasks / 2) - 1) / tasks
-    missing = 0.6 * deep**2 * old - 0.012
+    forgotten = {"forgotten": 0.6 * deep**2 * old} if place != tasks else {}
+    never = 0.1 * old - 0.072
+    missing = never + forgotten.get("forgotten", 0)
     return {
         "accuracy": 0.95 - missing,
         "floor": 0.95 - (0.001 if depth == 1 else 0.7 * deep),
         "ceiling": 0.95,
         "missing": missing,
         "retained": math.nan if depth == 1 else 1 - missing / (0.7 * deep),
-        **({"forgotten": 0.8 * missing, "never_learned": 0.2 * missing} if whole else {}),
+        **(forgotten | {"never_learned": never} if whole else {}),
         **({"chance": 0.1} if place is None and depth == deepest else {}),
     }
 
 
 def starts(learners, feature, *, readouts=("retrain",), seeds=3):
-    """Return starts.csv: every learner's forgetting starts at that feature, "" = nowhere."""
-    value = 0.379 if feature and seeds > 1 else math.nan
-    ends = {"value": value, "low": value - 0.078, "high": value + 0.078, "seeds": seeds}
+    """Return starts.csv: every statement is true from that feature on, "" = of none."""
+    ends = {"earliest": feature, "latest": feature, "seeds": seeds, "needed": None}
     return [
-        StartRow(
-            learner=learner,
-            readout=readout,
-            feature=feature,
-            earliest="conv1",
-            margin=0.01,
-            **ends,
-        )
+        StartRow(learner=learner, readout=readout, statement=statement, **ends)
         for learner in learners
         for readout in readouts
+        for statement in ("falls_below", "forgets", "acquires_less")
     ]

@@ -66,4 +66,4 @@ def test_tables_of_layers_are_read_where_they_are(tmp_path):
     read = Tables.read(write(tmp_path, ROWS, (), layers, starts))
     assert {row.feature for row in read.layers} == {r"a\$b_c\$", "output"}
     # By its name a start is found among the layers.
-    assert [row.feature for row in read.starts] == [r"a\$b_c\$"]
+    assert {row.latest for row in read.starts} == {r"a\$b_c\$"}

@@ -3,72 +3,112 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
 import figures
-from figures.cells import HATCHED
-from figures.kinds import layers
+from figures.appearance import learner_appearances
+from figures.cells import GAP, READOUTS, WEAK, shades
 from figures.tables import Tables
 from tests.figures import invented, papers, seen
 
 FEATURES, LEARNERS = papers.FEATURES, ["finetune", "ewc"]
 ROWS = [row for row in papers.tables().layers if row.learner in LEARNERS]
+STARTS = [row for row in papers.tables().starts if row.learner in LEARNERS]
+AT = {1: 0, 2: 1, 3: 2, None: 3 + GAP}
 
 
-def drawn(rows, starts):
+def drawn(rows, starts=()):
     return figures.layers(Tables(layers=rows, starts=starts))
 
 
-def lower_ends(axes, *, hatched):
-    """Return the left and the upper end of each colored part, or hatched cell, of a panel."""
-    found = [c for c in axes.collections if (c.get_gid() == HATCHED) == hatched]
-    return np.array([p.vertices.min(axis=0) for each in found for p in each.get_paths()])
+def parts(mesh):
+    """Return the left and the upper end of each colored part, and its value in points."""
+    ends = np.array([path.vertices.min(axis=0) for path in mesh.get_paths()]).reshape(-1, 2)
+    whole = np.column_stack([np.floor(2 * ends[:, 0] + 0.1) / 2, ends[:, 1] - 0.03])
+    return {tuple(at): v for at, v in zip(whole.round(2).tolist(), mesh.get_array(), strict=True)}
 
 
 def frames(axes):
     return [(p.get_x(), p.get_width()) for p in axes.patches if isinstance(p, Rectangle)]
 
 
-def test_cells_are_what_is_missing_and_halves_what_was_forgotten_and_never_learned():
-    figure = drawn(ROWS, [row for row in papers.tables().starts if row.learner in LEARNERS])
+def test_halves_are_never_learned_and_forgotten_and_add_up_to_the_number():
+    figure = drawn(ROWS, STARTS)
     panels = seen.titled(figure)
-    keys = [(name, readout) for readout in layers.READOUTS for name in LEARNERS]
-    titles = [f"{name}, {readout}" for readout in layers.READOUTS for name in ("Finetune", "EWC")]
-    assert [axes.get_title() for axes in panels] == titles
-    value = {(r.learner, r.readout, r.feature, r.place, r.quantity): 100 * r.value for r in ROWS}
-    for axes, (learner, readout) in zip(panels, keys, strict=True):
-        quantities = ["missing"] if readout == "retrain" else ["forgotten", "never_learned"]
-        x, y, points = np.transpose(
-            [
-                (k + part / len(quantities), row, value[learner, readout, f, place, quantity])
-                for k, f in enumerate(FEATURES)
-                for row, place in ((0, 1), (1, 2), (2, 3), (3 + layers.GAP, None))
-                for part, quantity in enumerate(quantities)
-            ]
-        )
-        assert lower_ends(axes, hatched=False) == pytest.approx(np.transpose([x, y]), abs=0.04)
-        assert axes.collections[0].get_array().tolist() == pytest.approx(points.tolist())
-        assert [int(t.get_text()) for t in axes.texts] == [round(v) for v in points]
-        assert np.floor(lower_ends(axes, hatched=True)).tolist() == [[0, k] for k in range(4)]
+    keys = [(name, readout) for readout in READOUTS for name in LEARNERS]
+    looks = learner_appearances(LEARNERS)
+    assert seen.titles(figure)[:4] == [f"{looks[name].label}, {readout}" for name, readout in keys]
+    points = {(r.learner, r.readout, r.feature, r.place, r.quantity): 100 * r.value for r in ROWS}
+    for axes, key in zip(panels, keys, strict=True):
+        found, expected, numbers = parts(axes.collections[1]), {}, []
+        for x, feature in enumerate(FEATURES):
+            for place, y in AT.items():
+                total, never, forgotten = (
+                    points.get((*key, feature, place, name))
+                    for name in ("missing", "never_learned", "forgotten")
+                )
+                halves = None not in (place, never, forgotten)
+                expected |= {(x, y): never, (x + 0.5, y): forgotten} if halves else {(x, y): total}
+                assert not halves or found[x, y] + found[x + 0.5, y] == pytest.approx(total)
+                numbers.append(round(total))
+        assert found == pytest.approx(expected)
+        assert [int(t.get_text()) for t in axes.texts] == numbers
         assert frames(axes) == [(1, 1)]
         assert axes.get_ylim()[0] > axes.get_ylim()[1]
-    said = " ".join(seen.legend(figure))
-    for word in ("Halves", "unknown", "Forgetting starts (95 %)"):
-        assert word in said
+    assert seen.legend(figure) == ["Never learned | forgotten", "Interval holds 0", "Forgets"]
     assert [t.get_text() for t in panels[0].get_yticklabels()] == ["1", "2", "3", "all"]
     assert seen.tick_names(panels[2]) == FEATURES
+    assert figure.legends[0].get_window_extent().height < figure.bbox.height / 10
+
+
+def test_the_scale_is_symmetric_and_tells_1_from_7_points_beside_97():
+    scale, points = seen.titled(drawn(ROWS))[0].collections[1].norm, [0, 1, 7, 97]
+    found = np.array(scale(points))
+    assert found == pytest.approx(1 - np.array(scale(np.negative(points))))
+    assert np.diff(found).min() > 0.04
+    for below in (True, False):
+        assert min(shades(below=below)(0.5)) > 0.95
+
+
+def test_a_number_is_weaker_if_its_interval_holds_0_and_a_cell_surely_below_untrained_stands_out():
+    figure = drawn([r if r.quantity != "retained" else replace(r, **BELOW[r.place]) for r in ROWS])
+    missing = {(r.learner, r.readout, r.feature, r.place): r for r in ROWS if "miss" in r.quantity}
+    weak = {row.low <= 0 <= row.high for row in missing.values()}
+    assert weak == {True, False}
+    for axes, (learner, readout) in zip(
+        seen.titled(figure), [(name, r) for r in READOUTS for name in LEARNERS], strict=True
+    ):
+        cells = [missing[learner, readout, f, place] for f in FEATURES for place in AT]
+        printed = [text.get_color() == WEAK for text in axes.texts]
+        assert printed == [row.low <= 0 <= row.high for row in cells]
+        below, others = (parts(mesh) for mesh in axes.collections)
+        assert {y for _, y in below} == {0}
+        assert {y for _, y in others} == {1, 2, 3 + GAP}
+    assert "Below untrained" in seen.legend(figure)
+    hues = (to_rgba(shades(below=each)(0.8)) for each in (True, False))
+    assert np.abs(np.subtract(*hues)).max() > 0.5
+
+
+BELOW = {
+    1: {"value": -0.5, "low": -0.9, "high": -0.1},
+    2: {"value": -0.5, "low": -0.9, "high": 0.1},
+    3: {"value": -0.5, "low": math.nan, "high": math.nan},
+    None: {"value": math.nan, "low": math.nan, "high": math.nan},
+}
 
 
 def test_marks_are_left_out_where_there_is_no_reason_for_them():
-    """The output is always measured at all steps, which is no reason to split the other layers."""
-    inner = [r for r in ROWS if r.feature == "output" or r.quantity != "forgotten"]
-    known = [r for r in inner if r.quantity != "retained"]
-    lost = [r for r in known if (r.feature, r.place) != ("conv2", 3)]
-    lost += [replace(r, value=math.nan) for r in known if (r.feature, r.place) == ("conv2", 3)]
+    """Of one seed no interval is known, so nothing is weak and nothing surely below."""
+    inner = [r for r in ROWS if r.quantity != "forgotten"]
+    one = [replace(r, low=math.nan, high=math.nan, seeds=1) for r in inner]
+    lost = [r for r in one if (r.feature, r.place) != ("conv2", 3)]
+    lost += [replace(r, value=math.nan) for r in one if (r.feature, r.place) == ("conv2", 3)]
     found = drawn(lost, invented.starts(["ewc"], ""))
     for axes in seen.titled(found):
-        assert len(lower_ends(axes, hatched=False)) == 11
-        assert len(lower_ends(axes, hatched=True)) == len(frames(axes)) == 0
+        assert len(parts(axes.collections[1])) == 11
+        assert not frames(axes)
+        assert WEAK not in [text.get_color() for text in axes.texts]
     assert seen.legend(found) == []
 
 
@@ -82,15 +122,18 @@ def test_marks_are_left_out_where_there_is_no_reason_for_them():
     ids=["large", "nine learners", "deep"],
 )
 def test_it_fits_on_a_page_and_numbers_lie_within_their_cells(learners, features, tasks):
-    """Also of three digits, in halves of the narrowest cells."""
+    """Also of three digits, in the narrowest cells."""
     rows = invented.layers(learners, features, tasks=tasks, split=("linear",), **papers.BOTH)
-    rows = [replace(r, value=-0.12) if r.quantity == "forgotten" else r for r in rows]
+    rows = [replace(r, value=-0.12) if r.quantity == "missing" else r for r in rows]
     found = drawn(rows, invented.starts(learners, features[1], **papers.BOTH))
     assert seen.text_faults(found) + seen.hidden_data(found) == []
     assert found.get_figwidth() <= 7 + 1e-9
     assert found.get_figheight() < 10
     for axes in (axes for axes in seen.titled(found) if axes.texts):
-        boxes = [axes.transData.transform(p.vertices) for p in axes.collections[0].get_paths()]
-        for box, text in zip(boxes, axes.texts, strict=True):
+        for text in axes.texts:
             room = text.get_window_extent()
-            assert box[:, 0].min() - 1 <= room.x0 <= room.x1 <= box[:, 0].max() + 1
+            left, right = (
+                axes.transData.transform((np.floor(text.get_position()[0]) + k, 0))[0]
+                for k in (0, 1)
+            )
+            assert left - 1 <= room.x0 <= room.x1 <= right + 1

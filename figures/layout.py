@@ -30,11 +30,13 @@ def columns(count: int) -> Iterable[int]:
 
 
 def filled(figure: Figure, text: str, room: float, size: Any) -> str:
-    """Break a text that is longer than there is room, in pixels; size: setting of its letters."""
+    """Break lines that are longer than there is room, in pixels; size: setting of their letters."""
     shown = figure.text(0, 0, text, fontsize=matplotlib.rcParams[size])
     wide = shown.get_window_extent().width
     shown.remove()
-    return fill(text, max(8, int(len(text) * room / wide) - 1)) if wide > room else text
+    lines = text.split("\n")
+    most = max(8, int(max(map(len, lines)) * room / wide) - 1) if wide > room else math.inf
+    return "\n".join(fill(line, int(most)) if len(line) > most else line for line in lines)
 
 
 def fold(figure: Figure, label: Text, inches: float, along: int) -> bool:

@@ -2,13 +2,14 @@
 
 x: the feature up to which the network was held fixed, by depth; y: Partial Retrain Accuracy in %,
 from summary.csv; a line for each learner, a dashed one for offline training (Murata et al. 2020,
-figure 1).
+figure 1). Below, from layers.csv: the points missing, ceiling minus accuracy. Axes of another
+figure have the accuracy alone.
 
 At the left little is held fixed and almost all is retrained, at the right the model is as trained.
 A learner's features lie between two controls, from layers.csv: the ceiling, the same for the
-offline network's features, and the floor, for those of an untrained network. A line below
-the ceiling shows layers that have lost information on the tasks, or never had it; where floor and
-ceiling meet, layers cannot show forgetting.
+offline network's features, and the floor, for those of an untrained network; the band between them
+is the room of a layer. A line below the ceiling shows layers that have lost information on the
+tasks, or never had it; where floor and ceiling meet, there is nothing to retain.
 """
 
 import math
@@ -20,10 +21,12 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, NullLocator
 
-from figures import labels, lines
+from figures import labels, layout, lines
 from figures.appearance import Appearances
 from figures.architectures import Architecture, architectures
+from figures.cells import LINEAR
 from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
@@ -81,8 +84,9 @@ def _study(tables: Tables) -> _Study:
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one line per continual learner over L features, between floor and ceiling.
 
-    Bars and bands are the 95 % intervals of layers.csv; where it has none for some learner, one
-    standard deviation over seeds either way. A ring is where a learner falls below the ceiling.
+    Bars are the 95 % intervals of layers.csv; where it has none for some learner, one standard
+    deviation over seeds either way. A ring is where a learner falls below the ceiling. A panel
+    below shows the points missing with their intervals, on a scale that is linear around 0.
 
     Without a ceiling Offline is a dashed line at its one value, which is the same at every feature
     (Murata 2020, figure 1), as all of its network is trained on all tasks. Each architecture has a
@@ -97,22 +101,26 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     wide = max(len(each.features) for each in drawn) > 8 or len(learners) > MANY
     alone = len(drawn) == 1
     titles = [labels.listed(looks[name].label for name in each.learners) for each in drawn]
-    grid = page.panels([""] if alone else titles, most=4, wide=wide or not alone)
+    below = page.axes is None and any((name, "missing") in study.layers for name in learners)
+    accuracy, missing = _panels(page, [""] if alone else titles, wide=wide, below=below)
     keys: dict[str, Line2D] = {}
-    for axes, each in zip(grid, drawn, strict=True):
+    for axes, each in zip(accuracy, drawn, strict=True):
         keys |= _plot_controls(axes, looks, each, study)
-        at = _plot_learners(axes, looks, each, study)
-        keys |= _mark_starts(axes, tables, at)
+        keys |= _mark_starts(axes, tables, _plot_learners(axes, looks, each, study, "accuracy"))
+    for axes, each in zip(missing, drawn, strict=below):
+        _scale_missing(axes)
+        _mark_starts(axes, tables, _plot_learners(axes, looks, each, study, "missing"))
     said = labels.with_interval(bars) if bars else labels.over_seeds(pra)
-    page.legend([*(looks[name] for name in learners), *keys.values()], said)
+    title = "\n".join(filter(None, (labels.study(tables.rows), said)))
+    page.legend([*(looks[name] for name in learners), *keys.values()], title)
     # After the legend, whose height has to be known before names can be seen to touch.
-    for axes, each in zip(grid, drawn, strict=True):
+    for axes, each in zip(missing or accuracy, drawn, strict=True):
         features = labels.shortened(list(each.features.values()))
         page.name_ticks(axes, list(each.features), features)
-    sides = ("Feature held fixed, by depth", "Partial Retrain Accuracy (%)")
+    sides = ("Feature held fixed, by depth", "" if below else "Partial Retrain Accuracy (%)")
     points = (
-        f"{labels.means_are(bars)}; bars and bands are 95 % intervals, which cover seeds and the "
-        f"finite test set"
+        f"{labels.means_are(bars)}; bars are 95 % intervals, which cover seeds and the finite test "
+        f"set"
         if bars
         else labels.points_are([row for row in pra if row.learner in learners])
     )
@@ -125,19 +133,61 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "the last feature it is the network as trained",
         points,
         *_controls_said(tables, pra),
+        f"Lower panel: the points missing, ceiling minus accuracy; its scale is linear up to about "
+        f"{LINEAR:g} points, and logarithmic from there" * below,
     )
-    return page.fit(grid, sides, height=2.0 if alone else 1.7)
+    height = 1.5 if below else 2.0 if alone else 1.7
+    return page.fit([*accuracy, *missing], sides, height=height)
+
+
+def _panels(
+    page: Page, titles: Sequence[str], *, wide: bool, below: bool
+) -> tuple[list[Axes], list[Axes]]:
+    """Return a panel for each architecture, and those below them, if asked for."""
+    columns = layout.balanced(len(titles), page.across(4))
+    rows = [titles[k : k + columns] for k in range(0, len(titles), columns)]
+    blocks = page.blocks(
+        [each for row in rows for each in ([row, [""] * len(row)] if below else [row])],
+        columns,
+        wide=wide or len(titles) > 1,
+        share_y="row" if below else True,
+    )
+    if not below:
+        return [axes for block in blocks for axes in block], []
+    kinds = blocks[::2], blocks[1::2]
+    for label, (first, *others) in zip(("PRA (%)", "Missing (points)"), kinds, strict=True):
+        for block in (first, *others):
+            block[0].set_ylabel(label)
+        for block in others:
+            block[0].sharey(first[0])
+    for upper, lower in zip(*kinds, strict=True):
+        for axes, under in zip(upper, lower, strict=True):
+            axes.sharex(under)
+            axes.tick_params(labelbottom=False)
+    accuracy, missing = ([axes for block in kind for axes in block] for kind in kinds)
+    return accuracy, missing
+
+
+def _scale_missing(axes: Axes) -> None:
+    """Give a panel of points missing its scale, on which few and many can be told apart."""
+    axes.set_yscale("asinh", linear_width=LINEAR)
+    axes.yaxis.set_major_locator(FixedLocator([-50, -10, -2, 0, 2, 10, 50]))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.axhline(0, color="black", lw=0.8, zorder=1)
 
 
 def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:
     """Name the controls that are drawn."""
     quantities = {row.quantity for row in tables.layers if row.readout in ("", RETRAIN)}
     if "ceiling" in quantities:
-        yield "Ceiling: the same for an offline network, trained on all tasks at once"
+        yield "Ceiling (dashed): the same for an offline network, trained on all tasks at once"
     elif any(row.learner == OFFLINE for row in pra):
         yield "Dashed line: a network trained on all tasks at once"
     if "floor" in quantities:
-        yield "Floor: the same for an untrained network"
+        yield "Floor (dotted): the same for an untrained network"
+    if {"ceiling", "floor"} <= quantities:
+        yield "Band: the room between floor and ceiling"
     if "chance" in quantities:
         yield "Chance: accuracy of guessing"
     if any(_falls(row) for row in tables.starts):
@@ -152,16 +202,23 @@ def _falls(row: StartRow) -> bool:
 
 
 def _plot_learners(
-    axes: Axes, looks: Appearances, one: Architecture, study: _Study
+    axes: Axes, looks: Appearances, one: Architecture, study: _Study, quantity: str
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """Draw a line for each learner of an architecture, and return the points of its features."""
-    intervals = {(row.learner, row.feature): row for row in study.bars}
+    """Draw a line for each learner of an architecture, and return the points of its features.
+
+    quantity: `accuracy`, of which points without an interval are from the summary, or another.
+    """
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for name, offset in zip(one.learners, lines.dodges(len(one.learners)), strict=True):
         points = sorted((row for row in study.pra if row.learner == name), key=attrgetter("depth"))
+        own = study.layers.get((name, quantity), {})
+        if quantity == "accuracy":
+            own = own if study.bars else {}
+        else:
+            points = [replace(row, std=math.nan) for row in points if row.feature in own]
         x = [row.depth + offset for row in points]
-        known = [intervals.get((name, row.feature)) for row in points]
-        ends = [(row.low, row.high) if row else (math.nan, math.nan) for row in known if intervals]
+        known = [own.get(row.feature) for row in points]
+        ends = [(r.low, r.high) if r else (math.nan, math.nan) for r in known if study.bars]
         # A bar and its middle come from one table.
         points = [
             replace(row, mean=measured.value) if measured else row
@@ -195,16 +252,18 @@ def _plot_controls(
         tables = (study.layers.get((name, quantity), {}) for name in one.learners)
         return sorted(next(filter(None, tables), {}).values(), key=attrgetter("depth"))
 
-    found = {}
+    found, edges = {}, []
     for quantity, (name, label) in _CONTROLS.items():
         if rows := of_any_learner(quantity):
-            x, look = [row.depth for row in rows], looks[name]
-            value, low, high = (
-                [100 * getattr(row, end) for row in rows] for end in ("value", "low", "high")
-            )
-            (found[label],) = axes.plot(x, value, color=look.color, ls=look.line, label=label)
-            if study.bars:
-                axes.fill_between(x, low, high, color=look.color, alpha=0.15, linewidth=0)
+            edges.append({row.depth: 100 * row.value for row in rows})
+            x, y, look = list(edges[-1]), list(edges[-1].values()), looks[name]
+            (found[label],) = axes.plot(x, y, color=look.color, ls=look.line, label=label)
+            found[label].set_linewidth(0.8)
+    if len(edges) == 2:
+        ceiling, floor = edges
+        x = [depth for depth in ceiling if depth in floor]
+        low, high = ([end[depth] for depth in x] for end in (floor, ceiling))
+        axes.fill_between(x, low, high, color="0.93", linewidth=0, zorder=0)
     # It has a row at the output at least; should there be others, the deepest is the model itself.
     alone = (row for row in study.pra if row.learner == OFFLINE)
     offline = max(alone, key=attrgetter("depth"), default=None)

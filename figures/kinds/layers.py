@@ -84,8 +84,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "network trained on all tasks at once (the ceiling) minus accuracy downstream of the layer "
         "of the network that has learned them one after another, in percentage points",
         "Columns: layers by depth; rows: tasks by position in the executed order, and all tasks",
-        "Colors of cells: white at 0, orange where accuracy is missing, purple where it is above the "
-        f"ceiling; the scale is linear up to about {LINEAR:g} points, and logarithmic from there",
+        "Colors of cells: white at 0, orange where accuracy is missing, purple where it is above "
+        f"the ceiling; the scale is linear up to about {LINEAR:g} points, and logarithmic beyond",
         *(said for _, said in _marks(panels)),
         f"Trained downstream of the layer, on all tasks at once: the readout{several} "
         f"{labels.together(readouts)}",

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from textwrap import fill
+from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -123,14 +124,15 @@ class Page:
         columns: int,
         *,
         wide: bool,
-        share_y: bool = True,
+        share_y: bool | Literal["row"] = True,
         fold: bool = True,
     ) -> list[list[Axes]]:
         """Begin a figure and return blocks of panels with these titles, each from a new row on.
 
         columns: panels side by side; wide: whether the figure is two columns of a page wide;
-        share_y: whether all have the same y axis; fold: whether titles are names, which are broken
-        where they are long. On given axes all panels but the one asked for are drawn out of sight.
+        share_y: whether all, or those of a row, have the same y axis; fold: whether titles are
+        names, which are broken where they are long. On given axes all panels but the one asked for
+        are drawn out of sight.
         """
         rows = [math.ceil(len(block) / columns) for block in titles]
         figure = self.blank(sum(rows), wide=wide)
@@ -180,6 +182,7 @@ class Page:
                 share = (room - wide) / max(1, text.get_window_extent().width) + 1
                 letters = len(text.get_text())
                 text.set_text(fill(text.get_text(), max(6, int(letters * share))))
+        legend.get_title().set_multialignment("center")
         wide, high = figure.get_size_inches()
         figure.set_size_inches(wide, high + legend.get_window_extent().height / figure.dpi)
 
@@ -206,17 +209,19 @@ class Page:
         """Explain the colors of an image by a thin color bar above all panels.
 
         ticks: the values marked; size: width and height of all panels together, in inches, by which
-        matplotlib measures the bar; beside: whether it is at their right, as high as they are.
+        matplotlib measures the bar; beside: whether it is at their right, where a figure is wide.
         """
+        beside = beside and self.wide >= style.NARROW
         # As far as is known here, panels are as wide as a figure whose width was asked for.
         wide = self.options.width - 0.6 if self.options.width else size[0]
-        length = size[1] if beside else min(wide, 2.5)
-        room = size[1] * self.figure.dpi if beside else 0.85 * self.figure.bbox.width
+        along = size[1] if beside else wide
+        length = min(along, 3.0 if beside else 2.5)
+        room = length * self.figure.dpi if beside else 0.85 * self.figure.bbox.width
         bar = self.figure.colorbar(
             image,
             ax=list(grid),
             location="right" if beside else "top",
-            shrink=1 if beside else length / wide,
+            shrink=length / along,
             aspect=length / 0.08,
             pad=0.06 / size[not beside],
             label=layout.filled(self.figure, label, room, "axes.labelsize"),

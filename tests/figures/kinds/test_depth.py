@@ -1,9 +1,11 @@
 import math
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
 
 import figures
 from figures.architectures import architectures
@@ -31,6 +33,22 @@ def of_all_tasks(quantity, learner="ewc"):
 
 def bands(axes):
     return [c for c in axes.collections if isinstance(c, PolyCollection)]
+
+
+def rings(axes):
+    found = [line for line in axes.lines if line.get_label() == "Falls below the ceiling"]
+    return [seen.points(line)[0].tolist() for line in found]
+
+
+def check_learners(axes, quantity):
+    """Check the lines, bars and rings of a panel."""
+    for learner, line in zip(papers.LEARNERS, axes.containers, strict=True):
+        rows = of_all_tasks(quantity, learner)
+        assert seen.heights(line) == pytest.approx([100 * row.value for row in rows])
+        ends = np.array([[100 * row.low, 100 * row.high] for row in rows])
+        assert seen.bars(line) == pytest.approx(ends)
+    at = [seen.points(line)[1] for line in axes.containers]
+    assert rings(axes) == [pytest.approx(point) for point in at]
 
 
 def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each_architecture():
@@ -69,35 +87,54 @@ def test_learners_share_an_architecture_where_features_agree_even_if_some_are_mi
     ]
 
 
-def test_with_layers_there_are_controls_by_depth_intervals_and_a_ring_where_forgetting_starts():
+def test_with_layers_a_band_is_the_room_and_the_points_missing_are_below_with_their_intervals():
     figure = papers.figure("depth")
-    (axes,) = figure.axes
+    axes, missing = figure.axes
     drawn = {line.get_label(): seen.points(line) for line in axes.lines}
+    found = {}
     for quantity, label in (("floor", "Floor (untrained)"), ("ceiling", "Ceiling (offline)")):
-        expected = [[row.depth, 100 * row.value] for row in of_all_tasks(quantity)]
-        assert drawn[label] == pytest.approx(np.array(expected))
+        found[quantity] = [[row.depth, 100 * row.value] for row in of_all_tasks(quantity)]
+        assert drawn[label] == pytest.approx(np.array(found[quantity]))
+    (band,) = bands(axes)
+    edges = {tuple(corner) for corner in band.get_paths()[0].vertices.round(6).tolist()}
+    assert edges == {(x, round(y, 6)) for each in found.values() for x, y in each}
     assert drawn["Chance"][:, 1] == pytest.approx([10, 10])
     # The ceiling at the output replaces Offline's line.
-    controls = ["Ceiling (offline)", "Floor (untrained)", "Forgetting starts", "Chance"]
+    controls = ["Ceiling (offline)", "Floor (untrained)", "Falls below the ceiling", "Chance"]
     assert sorted(seen.legend(figure)[5:]) == sorted(controls)
-    for learner, line in zip(papers.LEARNERS, axes.containers, strict=True):
-        rows = of_all_tasks("accuracy", learner)
-        assert seen.heights(line) == pytest.approx([100 * row.value for row in rows])
-        ends = np.array([[100 * row.low, 100 * row.high] for row in rows])
-        assert seen.bars(line) == pytest.approx(ends)
-    rings = [line for line in axes.lines if line.get_label() == "Forgetting starts"]
-    at = [seen.points(line)[1] for line in axes.containers]
-    assert [seen.points(ring)[0].tolist() for ring in rings] == [pytest.approx(p) for p in at]
-    assert len(bands(axes)) == 2
-    assert " ".join(seen.note(figure).split()).endswith("95 % interval (of seeds and test set)")
+    check_learners(axes, "accuracy")
+    check_learners(missing, "missing")
+    assert any(line.get_ydata() == [0, 0] for line in missing.lines)
+    assert (seen.tick_names(missing), missing.get_ylabel()) == (papers.FEATURES, "Missing (points)")
+    study, *note = seen.note(figure).split("\n")
+    assert study == "digits, cnn3, 2 orders, 2 seeds"
+    assert " ".join(note).endswith("95 % interval (of seeds and test set)")
     said = papers.caption("depth", papers.tables())
-    for word in ("bars and bands are 95 % intervals", "Ceiling:", "Floor:", "ring", "Chance:"):
+    for word in (
+        "bars are 95 % intervals",
+        "Ceiling (dashed)",
+        "Band:",
+        "ring",
+        "Chance:",
+        "Lower",
+    ):
         assert word in said
+
+
+def test_axes_of_another_figure_have_the_accuracies_alone():
+    axes = Figure().subplots()
+    figures.depth(papers.tables(), axes)
+    check_learners(axes, "accuracy")
+    assert axes.get_ylabel() == "Partial Retrain Accuracy (%)"
+
+
+SHOWN = {"learner": 1, "intervals": 5}
+"""Learners with points missing, by what is lost."""
 
 
 @pytest.mark.parametrize("lost", ["table", "learner", "intervals", "readout"])
 def test_where_an_interval_lacks_all_bars_are_deviations(lost):
-    """So are all of one kind, and no control has a band of another."""
+    """So are all of one kind, and what is missing has none where they are of another."""
     whole = papers.tables()
     layers = {
         "table": [],
@@ -110,10 +147,12 @@ def test_where_an_interval_lacks_all_bars_are_deviations(lost):
     figure = figures.depth(tables)
     for learner, drawn in zip(papers.LEARNERS, figure.axes[0].containers, strict=True):
         assert seen.bars(drawn) == pytest.approx(seen.spread(pra(learner, whole.summary)))
-    assert not bands(figure.axes[0])
+    below = [line for axes in figure.axes[1:] for line in axes.containers]
+    assert not [*chain(*(line.lines[2] for line in below))]
+    assert sum(len(seen.points(line)) > 0 for line in below) == SHOWN.get(lost, 0)
     said = papers.caption("depth", tables)
     assert "bars are one standard deviation over seeds either way" in said
     assert ("Dashed line: a network trained on all tasks" in said) == (lost in ("table", "readout"))
     for absent in ("interval", "ring"):
         assert absent not in said
-    assert "Forgetting starts" not in seen.legend(figure)
+    assert not rings(figure.axes[0])

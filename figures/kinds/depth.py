@@ -171,7 +171,7 @@ def _panels(
 def _scale_missing(axes: Axes) -> None:
     """Give a panel of points missing its scale, on which few and many can be told apart."""
     axes.set_yscale("asinh", linear_width=LINEAR)
-    axes.yaxis.set_major_locator(FixedLocator([-50, -10, -2, 0, 2, 10, 50]))
+    axes.yaxis.set_major_locator(FixedLocator([-100, -30, -10, -3, 0, 3, 10, 30, 100]))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_locator(NullLocator())
     axes.axhline(0, color="black", lw=0.8, zorder=1)

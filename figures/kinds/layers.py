@@ -73,7 +73,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     _name_features(page, grid, shown)
     whole = (size.columns * size.wide, len(grid) / size.columns * size.high)
     label = "Missing: ceiling minus accuracy (points)"
-    page.color_bar(grid, mesh, label, (-100, -10, -2, 0, 2, 10, 100), whole, beside=True)
+    page.color_bar(grid, mesh, label, (-100, -10, -3, 0, 3, 10, 100), whole, beside=True)
     sides = ("Layer, by depth", "Task position")
     readouts, rows = _measured(tables, panels)
     several = "s" * (len(readouts) > 1)
@@ -154,7 +154,7 @@ class _Size:
         tasks = max(len(panel.places) for panel in panels)
         layers = max(len(panel.features) for panel in panels)
         legible, scale = tasks <= MOST_ANNOTATED + 1, page.scale
-        high = max(1.0, 0.19 * scale * (tasks + GAP)) if legible else 2.4
+        high = max(scale, 0.19 * scale * (tasks + GAP)) if legible else 2.4
         room = page.wide - _BESIDE
         # Cells as wide as is easily read or, if the page is then too short, as is just legible.
         for least in (0.5, 0.4, 0.32, 0.25):

@@ -167,11 +167,9 @@ def study(rows: Sequence[Row]) -> str:
     """
     if not rows:
         return ""
-    numbers = [
-        counted(len({getattr(row, thing) for row in rows} - {""}), thing)
-        for thing in ("order", "seed")
-    ]
-    return ", ".join((rows[0].scenario, rows[0].network, *numbers))
+    numbers = {key: len({getattr(row, key) for row in rows} - {""}) for key in ("order", "seed")}
+    said = (counted(number, key) for key, number in numbers.items())
+    return ", ".join((rows[0].scenario, rows[0].network, *said))
 
 
 def averaged(rows: Sequence[Row], what: str) -> str:

@@ -16,12 +16,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, NullLocator
+from matplotlib.ticker import FixedLocator
 
 from figures import labels, layout, lines
 from figures.appearance import Appearances
@@ -56,7 +56,8 @@ class _Study(NamedTuple):
     """Measurements of a study.
 
     pra: of all learners; drawn: the architectures with several features; learners: those that train
-    these; layers: see LayerTable; bars: the accuracies by whose intervals bars are drawn.
+    these; layers: see LayerTable; bars: the accuracies by whose intervals bars are drawn; falls:
+    the feature at which each learner falls below the ceiling.
     """
 
     pra: list[SummaryRow]
@@ -64,6 +65,7 @@ class _Study(NamedTuple):
     learners: list[str]
     layers: LayerTable
     bars: list[LayerRow]
+    falls: dict[str, str]
 
 
 def _study(tables: Tables) -> _Study:
@@ -78,15 +80,17 @@ def _study(tables: Tables) -> _Study:
     bars = [row for name in learners for row in layers.get((name, "accuracy"), {}).values()]
     # All bars of a figure are of one kind, or none could be read.
     known = {row.learner for row in bars if not math.isnan(row.low)}
-    return _Study(pra, drawn, learners, layers, bars if known == set(learners) else [])
+    bars = bars if known == set(learners) else []
+    falls = {row.learner: row.latest for row in filter(_falls, tables.starts)}
+    return _Study(pra, drawn, learners, layers, bars, falls)
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one line per continual learner over L features, between floor and ceiling.
 
     Bars are the 95 % intervals of layers.csv; where it has none for some learner, one standard
-    deviation over seeds either way. A ring is where a learner falls below the ceiling. A panel
-    below shows the points missing with their intervals, on a scale that is linear around 0.
+    deviation over seeds either way. A ring is where a learner falls below the ceiling. Where there
+    are intervals, a panel below shows the points missing, on a scale that is linear around 0.
 
     Without a ceiling Offline is a dashed line at its one value, which is the same at every feature
     (Murata 2020, figure 1), as all of its network is trained on all tasks. Each architecture has a
@@ -94,30 +98,30 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     learner, and where nothing but the output was measured.
     """
     study = _study(tables)
-    pra, drawn, learners, _, bars = study
+    pra, drawn, learners, bars = study.pra, study.drawn, study.learners, study.bars
     if tables.crowded or not drawn:
         return None
     looks = page.looks([*names(tables), *CONTROLS])
     wide = max(len(each.features) for each in drawn) > 8 or len(learners) > MANY
     alone = len(drawn) == 1
     titles = [labels.listed(looks[name].label for name in each.learners) for each in drawn]
-    below = page.axes is None and any((name, "missing") in study.layers for name in learners)
-    accuracy, missing = _panels(page, [""] if alone else titles, wide=wide, below=below)
+    below = page.axes is None and any(study.bars and key[1] == "missing" for key in study.layers)
+    blocks = _panels(page, [""] if alone else titles, wide=wide or not alone, below=below)
     keys: dict[str, Line2D] = {}
-    for axes, each in zip(accuracy, drawn, strict=True):
-        keys |= _plot_controls(axes, looks, each, study)
-        keys |= _mark_starts(axes, tables, _plot_learners(axes, looks, each, study, "accuracy"))
-    for axes, each in zip(missing, drawn, strict=below):
-        _scale_missing(axes)
-        _mark_starts(axes, tables, _plot_learners(axes, looks, each, study, "missing"))
+    for quantity, block in zip(("accuracy", "missing"), blocks, strict=False):
+        for axes, each in zip(block, drawn, strict=True):
+            if quantity == "accuracy":
+                keys |= _plot_controls(axes, looks, each, study)
+            keys |= _plot_learners(axes, looks, each, study, quantity)
     said = labels.with_interval(bars) if bars else labels.over_seeds(pra)
     title = "\n".join(filter(None, (labels.study(tables.rows), said)))
     page.legend([*(looks[name] for name in learners), *keys.values()], title)
     # After the legend, whose height has to be known before names can be seen to touch.
-    for axes, each in zip(missing or accuracy, drawn, strict=True):
-        features = labels.shortened(list(each.features.values()))
-        page.name_ticks(axes, list(each.features), features)
-    sides = ("Feature held fixed, by depth", "" if below else "Partial Retrain Accuracy (%)")
+    for block in blocks:
+        for axes, each in zip(block, drawn, strict=True):
+            features = labels.shortened(list(each.features.values()))
+            shown = features if block is blocks[-1] else [""] * len(features)
+            page.name_ticks(axes, list(each.features), shown)
     points = (
         f"{labels.means_are(bars)}; bars are 95 % intervals, which cover seeds and the finite test "
         f"set"
@@ -134,38 +138,25 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         points,
         *_controls_said(tables, pra),
         f"Lower panel: the points missing, ceiling minus accuracy; its scale is linear up to about "
-        f"{LINEAR:g} points, and logarithmic from there" * below,
+        f"{LINEAR:g} points, then logarithmic" * below,
     )
+    sides = ("Feature held fixed, by depth", "" if below else "Partial Retrain Accuracy (%)")
     height = 1.5 if below else 2.0 if alone else 1.7
-    return page.fit([*accuracy, *missing], sides, height=height)
+    return page.fit([axes for block in blocks for axes in block], sides, height=height)
 
 
-def _panels(
-    page: Page, titles: Sequence[str], *, wide: bool, below: bool
-) -> tuple[list[Axes], list[Axes]]:
-    """Return a panel for each architecture, and those below them, if asked for."""
+def _panels(page: Page, titles: Sequence[str], *, wide: bool, below: bool) -> list[list[Axes]]:
+    """Return a panel for each architecture, and those of the points missing, if asked for."""
     columns = layout.balanced(len(titles), page.across(4))
-    rows = [titles[k : k + columns] for k in range(0, len(titles), columns)]
-    blocks = page.blocks(
-        [each for row in rows for each in ([row, [""] * len(row)] if below else [row])],
-        columns,
-        wide=wide or len(titles) > 1,
-        share_y="row" if below else True,
-    )
     if not below:
-        return [axes for block in blocks for axes in block], []
-    kinds = blocks[::2], blocks[1::2]
-    for label, (first, *others) in zip(("PRA (%)", "Missing (points)"), kinds, strict=True):
-        for block in (first, *others):
-            block[0].set_ylabel(label)
-        for block in others:
-            block[0].sharey(first[0])
-    for upper, lower in zip(*kinds, strict=True):
-        for axes, under in zip(upper, lower, strict=True):
-            axes.sharex(under)
-            axes.tick_params(labelbottom=False)
-    accuracy, missing = ([axes for block in kind for axes in block] for kind in kinds)
-    return accuracy, missing
+        return page.blocks([titles], columns, wide=wide)
+    blocks = page.blocks([titles, [""] * len(titles)], columns, wide=wide, share_y="row")
+    for label, block in zip(("PRA (%)", "Missing (points)"), blocks, strict=True):
+        for first in block[::columns]:
+            first.set_ylabel(label)
+        for first in block[columns::columns]:
+            first.sharey(block[0])
+    return blocks
 
 
 def _scale_missing(axes: Axes) -> None:
@@ -173,7 +164,7 @@ def _scale_missing(axes: Axes) -> None:
     axes.set_yscale("asinh", linear_width=LINEAR)
     axes.yaxis.set_major_locator(FixedLocator([-100, -30, -10, -3, 0, 3, 10, 30, 100]))
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_locator(NullLocator())
+    axes.minorticks_off()
     axes.axhline(0, color="black", lw=0.8, zorder=1)
 
 
@@ -203,43 +194,32 @@ def _falls(row: StartRow) -> bool:
 
 def _plot_learners(
     axes: Axes, looks: Appearances, one: Architecture, study: _Study, quantity: str
-) -> dict[tuple[str, str], tuple[float, float]]:
-    """Draw a line for each learner of an architecture, and return the points of its features.
+) -> dict[str, Line2D]:
+    """Draw a line for each learner of an architecture; return the legend's entry of rings.
 
-    quantity: `accuracy`, of which points without an interval are from the summary, or another.
+    quantity: `accuracy`, of which points without an interval are from the summary, or `missing`.
     """
-    found: dict[tuple[str, str], tuple[float, float]] = {}
+    if quantity == "missing":
+        _scale_missing(axes)
+    found, label = {}, "Falls below the ceiling"
     for name, offset in zip(one.learners, lines.dodges(len(one.learners)), strict=True):
+        own = study.layers.get((name, quantity), {}) if study.bars else {}
         points = sorted((row for row in study.pra if row.learner == name), key=attrgetter("depth"))
-        own = study.layers.get((name, quantity), {})
-        if quantity == "accuracy":
-            own = own if study.bars else {}
-        else:
-            points = [replace(row, std=math.nan) for row in points if row.feature in own]
+        points = [row for row in points if quantity == "accuracy" or row.feature in own]
         x = [row.depth + offset for row in points]
         known = [own.get(row.feature) for row in points]
-        ends = [(r.low, r.high) if r else (math.nan, math.nan) for r in known if study.bars]
+        ends = [(row.low, row.high) if row else (math.nan, math.nan) for row in known if own]
         # A bar and its middle come from one table.
         points = [
             replace(row, mean=measured.value) if measured else row
             for row, measured in zip(points, known, strict=True)
         ]
         lines.plot_means(axes, looks[name], x, points, intervals=ends)
-        found |= {(name, r.feature): (at, 100 * r.mean) for at, r in zip(x, points, strict=True)}
+        for at, row in zip(x, points, strict=True):
+            if study.falls.get(name) == row.feature:
+                ring: dict[str, Any] = {"ms": 9, "mfc": "none", "mec": "black", "mew": 0.9}
+                (found[label],) = axes.plot(at, 100 * row.mean, "o", label=label, **ring)
     axes.set_xlim(min(one.features) - 0.4, max(one.features) + 0.4)
-    return found
-
-
-def _mark_starts(
-    axes: Axes, tables: Tables, points: dict[tuple[str, str], tuple[float, float]]
-) -> dict[str, Line2D]:
-    """Draw a ring where a learner falls below the ceiling; return the legend's entry by name."""
-    label = "Falls below the ceiling"
-    found = {}
-    for row in filter(_falls, tables.starts):
-        if at := points.get((row.learner, row.latest)):
-            (ring,) = axes.plot(*at, "o", ms=9, mfc="none", mec="black", mew=0.9, label=label)
-            found[label] = ring
     return found
 
 

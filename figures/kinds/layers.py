@@ -20,17 +20,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from figures import labels, layout, lines, style
-from figures.cells import (
-    GAP,
-    LINEAR,
-    READOUTS,
-    WEAK,
-    Panel,
-    draw_cells,
-    missing_panels,
-    shades,
-)
+from figures import cells, labels, layout, lines, style
+from figures.cells import Panel
 from figures.pages.page import Page
 from figures.tables import Tables
 from probe.tables.rows import LayerRow
@@ -46,7 +37,7 @@ TABLES = ("layers", "starts")
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""
-    return list(dict.fromkeys(panel.learner for panel in missing_panels(tables)))
+    return list(dict.fromkeys(panel.learner for panel in cells.missing_panels(tables)))
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -56,16 +47,16 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     another hue. A number is grey where its interval holds 0. A frame is the first layer shown to
     forget. Returns None where nothing missing was measured.
     """
-    panels = missing_panels(tables)
+    panels = cells.missing_panels(tables)
     if not panels:
         return None
-    blocks = [own for name in READOUTS if (own := [p for p in panels if p.readout == name])]
+    blocks = [own for name in cells.READOUTS if (own := [p for p in panels if p.readout == name])]
     while not (size := _Size.of(page, blocks)).fits and len(blocks) > 1:
         blocks = blocks[:-1]
     grid = _grid(page, blocks, size)
     shown = [panel for block in blocks for panel in block]
     for axes, panel in zip(grid, shown, strict=True):
-        mesh = draw_cells(axes, panel.cells, texts=size.legible)
+        mesh = cells.draw_cells(axes, panel.cells, texts=size.legible)
         _finish(axes, panel)
     # In a user's axes there is one of them.
     seen = [panel for axes, panel in zip(grid, shown, strict=True) if page.axes in (None, axes)]
@@ -85,7 +76,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "of the network that has learned them one after another, in percentage points",
         "Columns: layers by depth; rows: tasks by position in the executed order, and all tasks",
         "Colors of cells: white at 0, orange where accuracy is missing, purple where it is above "
-        f"the ceiling; the scale is linear up to about {LINEAR:g} points, and logarithmic beyond",
+        f"the ceiling; the scale is linear up to about {cells.LINEAR:g} points, then logarithmic",
         *(said for _, said in _marks(panels)),
         f"Trained downstream of the layer, on all tasks at once: the readout{several} "
         f"{labels.together(readouts)}",
@@ -103,32 +94,27 @@ def _measured(tables: Tables, panels: Sequence[Panel]) -> tuple[list[str], list[
 
 def _marks(panels: Sequence[Panel]) -> Iterator[tuple[lines.Key, str]]:
     """Yield the legend's entry and the caption's sentence for each kind of mark that is there."""
-    cells = [cell for panel in panels for cell in panel.cells]
-    if any(len(cell.values) > 1 for cell in cells):
+    drawn = [cell for panel in panels for cell in panel.cells]
+    if any(len(cell.values) > 1 for cell in drawn):
+        halves = {"color": "0.6", "markerfacecoloralt": "0.9", "fillstyle": "left"}
         yield (
-            _key(
-                "Never learned | forgotten", color="0.6", markerfacecoloralt="0.9", fillstyle="left"
-            ),
+            _key("Never learned | forgotten", **halves),
             "Halves of a cell, which add up to the number: never learned (left), the ceiling minus "
             "the accuracy once the task was learned; forgotten (right), the accuracy lost since",
         )
-    if any(cell.below for cell in cells):
+    if any(cell.below for cell in drawn):
         yield (
-            _key("Below untrained", color=shades(below=True)(0.8)),
+            _key("Below untrained", color=cells.shades(below=True)(0.8)),
             "Teal in place of orange: less accurate than downstream of an untrained layer, by the "
             "95 % interval of the share retained",
         )
-    if any(cell.weak for cell in cells):
-        yield (
-            _key("Interval holds 0", marker="$0$", color=WEAK, markeredgewidth=0.2),
-            "Grey number: its 95 % interval holds 0",
-        )
+    if any(cell.weak for cell in drawn):
+        weak = _key("Interval holds 0", marker="$0$", color=cells.WEAK, markeredgewidth=0.2)
+        yield weak, "Grey number: its 95 % interval holds 0"
     if any(panel.forgets for panel in panels):
-        yield (
-            _key("Forgets", markerfacecolor="none", color="black", markeredgewidth=1.6),
-            "A frame: the first layer shown to forget, by the 95 % intervals from there to the "
-            "output",
-        )
+        frame = _key("Forgets", color="black", markerfacecolor="none", markeredgewidth=1.6)
+        said = "the first layer shown to forget, by the 95 % intervals from there to the output"
+        yield frame, f"A frame: {said}"
 
 
 def _key(label: str, *, marker: str = "s", **look: Any) -> Line2D:
@@ -154,7 +140,7 @@ class _Size:
         tasks = max(len(panel.places) for panel in panels)
         layers = max(len(panel.features) for panel in panels)
         legible, scale = tasks <= MOST_ANNOTATED + 1, page.scale
-        high = max(scale, 0.19 * scale * (tasks + GAP)) if legible else 2.4
+        high = max(scale, 0.19 * scale * (tasks + cells.GAP)) if legible else 2.4
         room = page.wide - _BESIDE
         # Cells as wide as is easily read or, if the page is then too short, as is just legible.
         for least in (0.5, 0.4, 0.32, 0.25):
@@ -188,7 +174,7 @@ def _finish(axes: Axes, panel: Panel) -> None:
     count = len(panel.places)
     tasks = [place for place in panel.places if place]
     ticks = {panel.places.index(k) + 0.5: str(k) for k in layout.ticks(1, len(tasks)) if k in tasks}
-    bottom = count + GAP * (count > len(tasks))
+    bottom = count + cells.GAP * (count > len(tasks))
     if count > len(tasks):
         ticks[bottom - 0.5] = "all"
     axes.set_yticks(list(ticks), list(ticks.values()))

@@ -75,8 +75,7 @@ def draw_cells(axes: Axes, cells: Sequence[Cell], *, texts: bool) -> PolyCollect
     for below in (True, False):
         parts = [(cell, part) for cell in cells for part in cell.parts() if cell.below == below]
         boxes = [_box(left, right, cell.y) for cell, (left, right, _) in parts]
-        mesh = PolyCollection(boxes, norm=_scale(), edgecolor="white", linewidth=0.3)
-        mesh.set_cmap(shades(below=below))
+        mesh = PolyCollection(boxes, cmap=shades(below=below), norm=_scale(), ec="white", lw=0.3)
         mesh.set_array(np.array([value for _, (_, _, value) in parts]))
         axes.add_collection(mesh)
     for cell in cells if texts else ():

@@ -167,9 +167,8 @@ def study(rows: Sequence[Row]) -> str:
     """
     if not rows:
         return ""
-    numbers = {key: len({getattr(row, key) for row in rows} - {""}) for key in ("order", "seed")}
-    said = (counted(number, key) for key, number in numbers.items())
-    return ", ".join((rows[0].scenario, rows[0].network, *said))
+    found = (counted(len({getattr(r, k) for r in rows} - {""}), k) for k in ("order", "seed"))
+    return ", ".join((rows[0].scenario, rows[0].network, *found))
 
 
 def averaged(rows: Sequence[Row], what: str) -> str:

@@ -122,8 +122,8 @@ def settings_record(readout: Readout | None) -> dict[str, Any]:
     """Return the settings of a readout by name, none of retraining's.
 
     >>> from probe.readouts.readout import Linear
-    >>> settings_record(Linear(C=2.0)), settings_record(None)
-    ({'C': 2.0}, {})
+    >>> settings_record(Linear(C=2.0))["C"], settings_record(None)
+    (2.0, {})
     """
     return {} if readout is None else asdict(cast(Any, readout))
 

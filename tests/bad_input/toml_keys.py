@@ -58,7 +58,7 @@ KEYS: dict[str, dict[str, tuple[str, str]]] = {
         "learners.slow": ("{kind = 'ewc', strenght = 1.0}", ""),
         "learners.slow.strenght": ("", "did you mean 'strength'?"),
         "probing.readouts.liner": ("{}", "did you mean 'linear'?"),
-        "probing.readouts.linear.c": ("1.0", "did you mean 'C'? (known: C, steps)"),
+        "probing.readouts.linear.c": ("1.0", "did you mean 'C'? (known: C, channels, "),
         "probing.readouts.ncm.C": ("1.0", "correct or remove it (known: steps)"),
     },
     "values": {

@@ -38,7 +38,7 @@ class Cell:
     """A cell, 1 wide and high, by its left and upper end, in points.
 
     total: the number in the middle; values: those side by side that add up to it, or it alone;
-    weak: whether its interval holds 0; below: whether surely less is retained than untrained.
+    weak: whether its interval holds 0; below: whether it is surely less accurate than untrained.
     """
 
     x: float
@@ -173,7 +173,7 @@ def _panel(rows: Sequence[LayerRow], forgets: str) -> Panel:
                 halves = [own[key] for q in _HALVES if (key := (feature, place, q)) in own]
                 # Over all tasks the halves are means over different positions.
                 whole = place is None or len(halves) < 2
-                retained = own.get((feature, place, "retained"))
+                above = own.get((feature, place, "above_floor"))
                 cell = Cell(
                     x=x,
                     y=y + GAP * (place is None),
@@ -181,7 +181,7 @@ def _panel(rows: Sequence[LayerRow], forgets: str) -> Panel:
                     values=[100 * each.value for each in ([row] if whole else halves)],
                     # NaN, as of one seed, holds nothing.
                     weak=row.low <= 0 <= row.high,
-                    below=retained is not None and retained.high < 0,
+                    below=above is not None and above.high < 0,
                 )
                 cells.append(cell)
     return Panel(

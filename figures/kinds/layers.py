@@ -106,7 +106,7 @@ def _marks(panels: Sequence[Panel]) -> Iterator[tuple[lines.Key, str]]:
         yield (
             _key("Below untrained", color=cells.shades(below=True)(0.8)),
             "Teal in place of orange: less accurate than downstream of an untrained layer, by the "
-            "95 % interval of the share retained",
+            "95 % interval of the difference",
         )
     if any(cell.weak for cell in drawn):
         weak = _key("Interval holds 0", marker="$0$", color=cells.WEAK, markeredgewidth=0.2)

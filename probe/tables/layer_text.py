@@ -1,14 +1,14 @@
 """Sheets of layers: a line for each layer; `statement_text` has the sentences below them."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from probe.metrics.murata import RETRAIN
 from probe.tables.rows import LayerRow, StartRow, StatementRow, SummaryRow
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points, sentences
 
-_COLUMNS = ("accuracy", "floor", "ceiling", "missing", "never_learned", "forgotten", "retained")
+_COLUMNS = ("accuracy", "floor", "ceiling", "missing", "never_learned", "forgotten")
 
 
 def layer_sheets(
@@ -35,7 +35,7 @@ def layer_sheets(
         Sheet(
             of="" if given else learner,
             title=_title(readout, own[0].seeds, given),
-            columns=("feature", *(name.replace("_", " ") for name in _COLUMNS)),
+            columns=("feature", *(name.replace("_", " ") for name in _COLUMNS), "retained"),
             lines=_lines(own),
             after=said.get((learner, readout), []),
         )
@@ -98,18 +98,22 @@ def _lines(layers: Iterable[LayerRow]) -> list[tuple[str, ...]]:
     for row in sorted(layers, key=lambda row: row.depth):
         by_feature.setdefault(row.feature, {})[row.quantity] = row
     return [
-        (feature, *(_cell(own.get(name), name) for name in _COLUMNS))
+        (feature, *(_cell(own.get(name)) for name in _COLUMNS), _retained(own))
         for feature, own in by_feature.items()
     ]
 
 
-def _cell(row: LayerRow | None, quantity: str) -> str:
-    """Return a value in percent, the share retained with its interval."""
-    if row is None or math.isnan(row.value):
-        return "too little room" if row and quantity == "retained" else "-"
-    if quantity == "retained" and row.value < 0 and not row.high >= 0:
+def _cell(row: LayerRow | None) -> str:
+    return "-" if row is None or math.isnan(row.value) else points(row.value)
+
+
+def _retained(own: Mapping[str, LayerRow]) -> str:
+    """Return the share retained in percent with its interval, or why there is none."""
+    row, above = own.get("retained"), own.get("above_floor")
+    if above and above.high < 0:
+        # Also where there is too little room for a share.
         return "below untrained"
-    if quantity != "retained":
-        return points(row.value)
+    if row is None or math.isnan(row.value):
+        return "too little room" if row else "-"
     value, low, high = (f"{100 * x:.0f}" for x in (row.value, row.low, row.high))
     return value if math.isnan(row.low) else f"{value} [{low}, {high}]"

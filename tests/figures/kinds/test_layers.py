@@ -71,9 +71,9 @@ def test_the_scale_is_symmetric_and_tells_1_from_7_points_beside_97():
 def test_a_number_is_weaker_if_its_interval_holds_0_and_a_cell_surely_below_untrained_stands_out():
     high = {1: -0.1, 2: 0.1, 3: math.nan, None: math.nan}
     rows = [r for r in ROWS if (r.learner, r.readout) == ("ewc", "linear")]
-    figure = drawn(
-        replace(r, value=-0.5, high=high[r.place]) if r.quantity == "retained" else r for r in rows
-    )
+    above = {"quantity": "above_floor", "value": -0.5}
+    rows += [replace(r, **above, high=high[r.place]) for r in rows if r.quantity == "retained"]
+    figure = drawn(rows)
     (axes,) = seen.titled(figure)
     weak = [row.low <= 0 <= row.high for row in rows if row.quantity == "missing"]
     assert [text.get_color() == WEAK for text in axes.texts] == weak

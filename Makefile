@@ -6,9 +6,10 @@ BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 UV := $(shell command -v uv)
 
-# A new environment, and what is installed into one: $(call install,FOLDER) WHAT.
+# A new environment, and what is installed into one: $(call install,FOLDER) WHAT. Compiling all of
+# torch and its like takes longer than what they need of it at first use.
 create = rm -rf $(1) && $(if $(UV),uv venv --python $(PYTHON),$(PYTHON) -m venv) $(1)
-install = $(if $(UV),uv pip install --python $(1)/bin/python,$(1)/bin/python -m pip install)
+install = $(if $(UV),uv pip install --python $(1)/bin/python,$(1)/bin/python -m pip install --no-compile)
 
 .PHONY: demo test test-all lowest soak zoo bench lint types clean
 

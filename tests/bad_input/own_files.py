@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import torch
 from torch import nn
 
+import probe
 from tests.bad_input.making import TRAP, Trap, saved, study
+from tests.bad_input.refused import contents
 
 CODE = """
 import sys
@@ -88,7 +93,8 @@ OTHERS = {
 }
 
 
-WEIGHTS = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4)).state_dict()
+NETWORK = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4))
+WEIGHTS = NETWORK.state_dict()
 GOOD = saved(WEIGHTS)
 BAD: dict[str, Any] = {
     "cut": GOOD[:-40],
@@ -99,6 +105,17 @@ BAD: dict[str, Any] = {
     "lacking": saved({name: each for name, each in WEIGHTS.items() if name != "2.bias"}),
 }
 """The second checkpoint of a run, of which the first is good."""
+
+
+def recorded() -> dict[str, bytes | str]:
+    """Return a recording, by its files, of a network that was called by a function."""
+    data, tasks = (torch.randn(24, 6), torch.arange(24) % 4), [[0, 1], [2, 3]]
+    with TemporaryDirectory() as folder:
+        rec = probe.Recorder(folder, NETWORK, data, tasks, call=lambda model, x: model(x))
+        rec.after_task(1)
+        files = contents(Path(folder)).items()
+        return {f"rec/{path.relative_to(folder)}": each for path, each in files if each is not None}
+
 
 GOOD_ONES = (
     *(f"ck/seed{seed}-task{task}" for seed in (0, 1) for task in (1, 2)),
@@ -117,5 +134,6 @@ FILES: dict[str, bytes | str] = {
     "orders-text.toml": 'a = ["1", "2"]\n',
     "orders-broken.toml": "a = [1, 2\n",
     "rec-none/runs/x": "",
+    **recorded(),
     "own.toml": study({"network.name": '"own"', "network.features": '["0"]'}),
 }

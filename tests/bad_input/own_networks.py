@@ -13,6 +13,7 @@ TASKS = f"{NETWORK.format('ownnets:build')} --tasks {{}}".replace("{task}", "{{t
 DATA = f"model ownnets:build --data {{}} {REST}{RUN}"
 FLAG = f"model ownnets:build --data ownnets:load {REST}{RUN} {{}}"
 ORDER = FLAG.replace("ck/", "ck-orders/{{order}}-")
+RECORDING = "model rec --data ownnets:load {}"
 LOAD = "run own.toml --out new-run --load {}"
 
 MISTAKES = {
@@ -109,6 +110,15 @@ MISTAKES = {
             "--orders orders-broken.toml": "(not valid TOML: ...as a = [2, 1, 3]",
             "--orders orders-absent.toml": "cannot read --orders orders-absent.toml (No such file",
             "--orders rotate": "of an order 'a', and the orders are 0, 1",
+        },
+    ),
+    **several(
+        RECORDING,
+        {
+            "": "as --network",
+            "--network ownnets:build --checkpoints ck": "leave out --checkpoints",
+            "--network ownnets:build": "as --call",
+            "--network ownnets:build --call ownnets:build --offline ck": "--offline is for files",
         },
     ),
     "model ownnets:build": "there are no data: give --data MODULE:LOAD",

@@ -14,6 +14,7 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -51,6 +52,12 @@ def places_of(file: str) -> dict[Place, tuple[range, str]]:
     return places
 
 
+def every_place() -> dict[Place, str]:
+    """Return the message of each place of the source."""
+    files = [str(p.relative_to(ROOT)) for room in ROOMS for p in (ROOT / room).rglob("*.py")]
+    return {place: text for file in files for place, (_, text) in places_of(file).items()}
+
+
 def place_of(frame: FrameType | None) -> Place | None:
     """Return the place, downwards from a frame, at which an error is made."""
     while frame is not None:
@@ -74,22 +81,33 @@ class Recorder:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
         """Note what one test comes to; errors that are made on import count for no test."""
+        with self.noting(item.nodeid):
+            return (yield)
+
+    @contextmanager
+    def noting(self, test: str) -> Iterator[None]:
+        """Note within the block what a test comes to."""
         made = InputError.__init__
 
         def noted(error: InputError, *args: Any) -> None:
             if place := place_of(sys._getframe(1)):
-                self.reached[place].add(item.nodeid)
+                self.reached[place].add(test)
             if isinstance(cause := sys.exception(), ValidationError):
                 for each in cause.errors():
                     key = ".".join(str(part) for part in each["loc"] if isinstance(part, str))
-                    self.keys[f"{key}: {each['type']}"].add(item.nodeid)
+                    self.keys[f"{key}: {each['type']}"].add(test)
             made(error, *args)
 
         InputError.__init__ = noted  # type: ignore[method-assign]
         try:
-            return (yield)
+            yield
         finally:
             InputError.__init__ = made  # type: ignore[method-assign]
+
+    def missed(self) -> list[str]:
+        """Return the places that no test came to, each with what is made there."""
+        left = [place for place in every_place().items() if place[0] not in self.reached]
+        return [f"{file}:{line}: {name}: {text}" for (file, name, line), text in sorted(left)]
 
 
 def main() -> None:
@@ -100,10 +118,8 @@ def main() -> None:
     os.chdir(ROOT)
     recorder = Recorder()
     code = pytest.main(["-p", "no:cacheprovider", *tests], plugins=[recorder])
-    files = [str(p.relative_to(ROOT)) for room in ROOMS for p in (ROOT / room).rglob("*.py")]
-    every = {place: text for file in files for place, (_, text) in places_of(file).items()}
-    for file, function, line in sorted(every.keys() - recorder.reached.keys()):
-        print(f"{file}:{line}: {function}: {every[file, function, line]}")
+    every = every_place()
+    print(*recorder.missed(), sep="\n")
     print(f"{len(recorder.reached)} of {len(every)} places reached, {len(recorder.keys)} keys")
     if given.json:
         rows = [[*place, every.get(place, ""), sorted(t)] for place, t in recorder.reached.items()]

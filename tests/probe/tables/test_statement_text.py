@@ -99,7 +99,8 @@ def test_below_untrained():
 
 def test_what_has_too_little_room_to_retain_may_still_fall_below_the_ceiling():
     cells, found = said(*WHOLE, layer("conv3", last=0.8, floor=0.9))
-    assert cells["conv3"] == "too little room"
+    assert cells["conv3"] == "below untrained"
+    assert said(layer("conv3", last=0.9, floor=0.9))[0] == {"conv3": "too little room"}
     assert found[0].startswith(
         "ft falls below the ceiling, first at conv3: 10.0 points [8.1, 11.9]"
     )

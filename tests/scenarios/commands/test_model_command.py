@@ -13,7 +13,6 @@ import pytest
 import torch
 
 import probe
-from probe.errors import InputError
 from scenarios.commands.figures import draw_asked
 from scenarios.commands.status import show_status
 from scenarios.options import FigureOptions
@@ -131,26 +130,12 @@ def test_a_recorders_folder_gives_the_same_as_its_files(own: Own, modeled: Path)
     assert results(root) == before
 
 
-def test_a_recorders_folder_names_its_networks_and_is_given_alone(own: Own) -> None:
-    recorded(own, call=lambda model, x: model(x))
-    build = f"{own.code}:build"
-    alone = {"network": build, "checkpoints": None}
-    for flags, said in (
-        ({}, "as --network"),
-        ({"network": build}, "leave out --checkpoints"),
-        ({**alone, "call": build}, "--offline is for files"),
-        ({**alone, "offline": None}, "as --call"),
-    ):
-        with pytest.raises(InputError, match=said):
-            own.model("run", str(own.folder / "rec"), **{"orders": None, **flags})
-
-
-def recorded(own: Own, **given: Any) -> None:
+def recorded(own: Own) -> None:
     """Record the same networks in a loop that trains nothing."""
     with apart(), importing(f"{own.code}:build"):
         code = importlib.import_module(own.code.stem)
     train, test = code.load()
-    model, named = code.build(), {"learner": "finetune", "train": train, **given}
+    model, named = code.build(), {"learner": "finetune", "train": train}
     for order, seed in product(ORDERS, (0, 1)):
         tasks = [TASKS[task - 1] for task in ORDERS[order]]
         rec = probe.Recorder(

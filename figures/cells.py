@@ -139,7 +139,8 @@ class Panel:
     """A learner under a readout.
 
     features: names in order of depth; places: of the tasks, None for all of them; cells: those that
-    were measured; forgets: the first feature shown to forget, "" = none.
+    were measured; forgets: the first feature shown to forget, "" = none; unsure: the features on
+    which nothing is stated.
     """
 
     learner: str
@@ -148,6 +149,7 @@ class Panel:
     places: list[int | None]
     cells: list[Cell]
     forgets: str
+    unsure: Sequence[str]
 
 
 def missing_panels(tables: Tables) -> list[Panel]:
@@ -157,11 +159,11 @@ def missing_panels(tables: Tables) -> list[Panel]:
         if row.readout in READOUTS and row.learner not in CONTROLS:
             groups[row.learner, row.readout].append(row)
     starts = {(r.learner, r.readout): r.latest for r in tables.starts if r.statement == "forgets"}
-    panels = [_panel(rows, starts.get(key, "")) for key, rows in groups.items()]
+    panels = [_panel(rows, starts.get(key, ""), tables) for key, rows in groups.items()]
     return [panel for panel in panels if panel.cells]
 
 
-def _panel(rows: Sequence[LayerRow], forgets: str) -> Panel:
+def _panel(rows: Sequence[LayerRow], forgets: str, tables: Tables) -> Panel:
     """Return the panel of the rows of a learner and readout."""
     features = list(dict(sorted((row.depth, row.feature) for row in rows)).values())
     own = {(r.feature, r.place, r.quantity): r for r in rows if not math.isnan(r.value)}
@@ -191,4 +193,5 @@ def _panel(rows: Sequence[LayerRow], forgets: str) -> Panel:
         places=places,
         cells=cells,
         forgets=forgets,
+        unsure=[f for f in features if (rows[0].learner, rows[0].readout, f) in tables.unsure],
     )

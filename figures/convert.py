@@ -9,7 +9,7 @@ from figures.options import Options
 from figures.tables import CONTROLS, Tables
 from probe.errors import InputError, unknown
 from probe.tables.folder import read_tables
-from probe.tables.rows import LayerRow, LearnerRow, Row, StartRow
+from probe.tables.rows import LearnerRow, Row
 from probe.tables.summary import summarize
 
 
@@ -29,9 +29,9 @@ def tables_of(source: object) -> Tables:
         if (directory / "summary.csv").exists() or not (directory / "rows.csv").exists():
             return Tables.read(directory)
         found = read_tables(directory)
-        return _made(found["rows"], found.get("layers", ()), found.get("starts", ()))
+        return _made(found["rows"], *(found.get(name, ()) for name in _OF_LAYERS))
     if callable(getattr(source, "rows", None)):
-        methods = [getattr(source, name, None) for name in ("rows", "layers", "starts")]
+        methods = [getattr(source, name, None) for name in ("rows", *_OF_LAYERS)]
         return _made(*(method() if callable(method) else () for method in methods))
     if type(source).__module__.partition(".")[0] == "pandas":
         # Only a DataFrame needs the import.
@@ -41,6 +41,9 @@ def tables_of(source: object) -> Tables:
     if isinstance(source, Iterable):
         return _made(source)
     raise _no_source(source)
+
+
+_OF_LAYERS = ("layers", "statements", "starts")
 
 
 def chosen(tables: Tables, options: Options) -> Tables:
@@ -62,7 +65,7 @@ def chosen(tables: Tables, options: Options) -> Tables:
             ranked = [row for row in rows if row.learner in rank]
             parts[part] = sorted(ranked, key=lambda row: rank[row.learner])
     if options.readouts is not None:
-        of_readouts = {part: parts[part] for part in ("rows", "layers", "starts")}
+        of_readouts = {part: parts[part] for part in ("rows", *_OF_LAYERS)}
         known = {row.readout for rows in of_readouts.values() for row in rows} - {""}
         for name in options.readouts:
             if name not in known:
@@ -73,9 +76,7 @@ def chosen(tables: Tables, options: Options) -> Tables:
     return Tables(**parts)
 
 
-def _made(
-    rows: Iterable[Any], layers: Sequence[LayerRow] = (), starts: Sequence[StartRow] = ()
-) -> Tables:
+def _made(rows: Iterable[Any], *of_layers: Sequence[Any]) -> Tables:
     """Return the tables that follow from rows."""
     table = list(rows)
     if not table or not all(isinstance(row, Row) for row in table):
@@ -84,9 +85,8 @@ def _made(
         LearnerRow(learner=name, kind=name, per_class=None, total=None, sampling="")
         for name in dict.fromkeys(row.learner for row in table)
     ]
-    return Tables.of(
-        table, summary=summarize(table), learners=learners, layers=layers, starts=starts
-    )
+    others = dict(zip(_OF_LAYERS, of_layers, strict=False))
+    return Tables.of(table, summary=summarize(table), learners=learners, **others)
 
 
 def _no_source(source: object) -> InputError:

@@ -19,6 +19,7 @@ from probe.tables.rows import (
     MetricRow,
     Row,
     StartRow,
+    StatementRow,
     SummaryRow,
     TimeRow,
 )
@@ -28,7 +29,7 @@ from probe.tables.table_file import Cells, read_table
 CONTROLS = (OFFLINE, UNTRAINED)
 """Ceiling and floor are measured in their features; they learn nothing task by task."""
 
-_OPTIONAL = ("times", "layers", "starts")
+_OPTIONAL = ("times", "layers", "statements", "starts")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class Tables:
 
     rows: the cells of R and the PRA; no figure draws others from there. metrics: those of R. rows,
     metrics: of several heads (sets of outputs that compete) only the main one, which comes first in
-    the table. layers, starts: empty where layers were compared with no control.
+    the table. layers, statements, starts: empty where layers were compared with no control.
     """
 
     rows: Sequence[Row] = ()
@@ -46,14 +47,21 @@ class Tables:
     learners: Sequence[LearnerRow] = ()
     times: Sequence[TimeRow] = ()
     layers: Sequence[LayerRow] = ()
+    statements: Sequence[StatementRow] = ()
     starts: Sequence[StartRow] = ()
+
+    @cached_property
+    def unsure(self) -> set[tuple[str, str, str]]:
+        """Learner, readout and feature of layers on which nothing is stated: not converged."""
+        rows = (row for row in self.statements if row.verdict == "not converged")
+        return {(row.learner, row.readout, row.feature) for row in rows}
 
     @classmethod
     def read(cls, run_directory: Path) -> Self:
         """Read the tables of a run directory.
 
-        `times.csv`, `layers.csv` and `starts.csv` may be missing, as in old ones. Raises InputError
-        if another table is missing, or if one cannot be read.
+        `times.csv`, `layers.csv` and the statements on them may be missing, as in old ones. Raises
+        InputError if another table is missing, or if one cannot be read.
         """
         found = {}
         for name, rows in get_type_hints(cls).items():

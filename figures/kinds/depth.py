@@ -44,7 +44,7 @@ LayerTable = dict[tuple[str, str], dict[str, LayerRow]]
 """Rows of layers.csv by learner and quantity, then by feature."""
 
 NEEDS = "a learner with two features or more"
-TABLES = ("summary", "learners", "layers", "starts")
+TABLES = ("summary", "learners", "layers", "statements", "starts")
 
 
 def names(tables: Tables) -> list[str]:
@@ -57,7 +57,7 @@ class _Study(NamedTuple):
 
     pra: of all learners; drawn: the architectures with several features; learners: those that train
     these; layers: see LayerTable; bars: the accuracies by whose intervals bars are drawn; falls:
-    the feature at which each learner falls below the ceiling.
+    the first feature at which each learner falls below the ceiling; unsure: see Tables.
     """
 
     pra: list[SummaryRow]
@@ -66,6 +66,7 @@ class _Study(NamedTuple):
     layers: LayerTable
     bars: list[LayerRow]
     falls: dict[str, str]
+    unsure: set[tuple[str, str, str]]
 
 
 def _study(tables: Tables) -> _Study:
@@ -82,7 +83,7 @@ def _study(tables: Tables) -> _Study:
     known = {row.learner for row in bars if not math.isnan(row.low)}
     bars = bars if known == set(learners) else []
     falls = {row.learner: row.latest for row in filter(_falls, tables.starts)}
-    return _Study(pra, drawn, learners, layers, bars, falls)
+    return _Study(pra, drawn, learners, layers, bars, falls, tables.unsure)
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -183,9 +184,17 @@ def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:
         yield "Chance: accuracy of guessing"
     if any(_falls(row) for row in tables.starts):
         yield (
-            "A ring: the first layer shown to fall below the ceiling, by the 95 % intervals from "
-            "there to the output"
+            "A ring: the first layer shown to fall below the ceiling, "
+            f"{labels.MARGIN}, as all layers from there to the output do"
         )
+    if any(readout == RETRAIN for _, readout, _ in tables.unsure):
+        yield labels.NOT_CONVERGED
+
+
+_MARKS: dict[str, dict[str, Any]] = {
+    "First below the ceiling": {"marker": "o", "ms": 9, "mfc": "none", "mec": "black", "mew": 0.9},
+    "Not converged": {"marker": "$*$", "ms": 4, "color": "black", "mew": 0.2, "zorder": 9},
+}
 
 
 def _falls(row: StartRow) -> bool:
@@ -195,13 +204,13 @@ def _falls(row: StartRow) -> bool:
 def _plot_learners(
     axes: Axes, looks: Appearances, one: Architecture, study: _Study, quantity: str
 ) -> dict[str, Line2D]:
-    """Draw a line for each learner of an architecture; return the legend's entry of rings.
+    """Draw a line for each learner of an architecture; return the legend's entries of marks.
 
     quantity: `accuracy`, of which points without an interval are from the summary, or `missing`.
     """
     if quantity == "missing":
         _scale_missing(axes)
-    found, label = {}, "Falls below the ceiling"
+    found = {}
     for name, offset in zip(one.learners, lines.dodges(len(one.learners)), strict=True):
         own = study.layers.get((name, quantity), {}) if study.bars else {}
         points = sorted((row for row in study.pra if row.learner == name), key=attrgetter("depth"))
@@ -216,9 +225,11 @@ def _plot_learners(
         ]
         lines.plot_means(axes, looks[name], x, points, intervals=ends)
         for at, row in zip(x, points, strict=True):
-            if study.falls.get(name) == row.feature:
-                ring: dict[str, Any] = {"ms": 9, "mfc": "none", "mec": "black", "mew": 0.9}
-                (found[label],) = axes.plot(at, 100 * row.mean, "o", label=label, **ring)
+            first = study.falls.get(name) == row.feature
+            unsure = (name, RETRAIN, row.feature) in study.unsure
+            for (label, look), there in zip(_MARKS.items(), (first, unsure), strict=True):
+                if there:
+                    (found[label],) = axes.plot(at, 100 * row.mean, ls="", label=label, **look)
     axes.set_xlim(min(one.features) - 0.4, max(one.features) + 0.4)
     return found
 

@@ -32,7 +32,7 @@ MOST_ANNOTATED = 12
 _PAGE, _BESIDE, _AROUND = 8.8, 1.2, 0.5  # inches: height of a page, room beside panels, above
 
 NEEDS = "a learner and the accuracy missing in its layers"
-TABLES = ("layers", "starts")
+TABLES = ("layers", "statements", "starts")
 
 
 def names(tables: Tables) -> list[str]:
@@ -75,8 +75,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "network trained on all tasks at once (the ceiling) minus accuracy downstream of the layer "
         "of the network that has learned them one after another, in percentage points",
         "Columns: layers by depth; rows: tasks by position in the executed order, and all tasks",
-        "Colors of cells: white at 0, orange where accuracy is missing, purple where it is above "
-        f"the ceiling; the scale is linear up to about {cells.LINEAR:g} points, then logarithmic",
+        "Colors: white at 0, orange for accuracy missing, never learned or forgotten, purple for "
+        "above the ceiling or risen since the task was learned; the scale is linear up to about "
+        f"{cells.LINEAR:g} points, then logarithmic",
         *(said for _, said in _marks(panels)),
         f"Trained downstream of the layer, on all tasks at once: the readout{several} "
         f"{labels.together(readouts)}",
@@ -109,12 +110,14 @@ def _marks(panels: Sequence[Panel]) -> Iterator[tuple[lines.Key, str]]:
             "95 % interval of the difference",
         )
     if any(cell.weak for cell in drawn):
-        weak = _key("Interval holds 0", marker="$0$", color=cells.WEAK, markeredgewidth=0.2)
-        yield weak, "Grey number: its 95 % interval holds 0"
+        weak = _key("95 % CI includes 0", marker="$0$", color=cells.WEAK, markeredgewidth=0.2)
+        yield weak, "Grey number: its 95 % interval includes 0"
     if any(panel.forgets for panel in panels):
-        frame = _key("Forgets", color="black", markerfacecolor="none", markeredgewidth=1.6)
-        said = "the first layer shown to forget, by the 95 % intervals from there to the output"
-        yield frame, f"A frame: {said}"
+        frame = _key("First to forget", color="black", markerfacecolor="none", markeredgewidth=1.6)
+        yield frame, f"A frame: the first layer shown to forget, {labels.MARGIN}"
+    if any(panel.unsure for panel in panels):
+        unsure = _key("Not converged", marker="$*$", color="black", markeredgewidth=0.2)
+        yield unsure, labels.NOT_CONVERGED
 
 
 def _key(label: str, *, marker: str = "s", **look: Any) -> Line2D:
@@ -201,9 +204,10 @@ def _name_features(page: Page, grid: Sequence[Axes], shown: Sequence[Panel]) -> 
     for place, axes, panel in zip(places, grid, shown, strict=True):
         # In a user's axes nothing of ours stands below.
         below = at.get((place.rowspan.start + 1, place.colspan.start)) if place else None
-        same = below is not None and below.features == panel.features
+        same = below and (below.features, below.unsure) == (panel.features, panel.unsure)
         x = [k + 0.5 for k in range(len(panel.features))]
-        names = [""] * len(x) if same else labels.shortened(panel.features)
+        each = zip(labels.shortened(panel.features), panel.features, strict=True)
+        names = ["" if same else name + "*" * (own in panel.unsure) for name, own in each]
         # Slanted, long names would push the panels apart.
         page.name_ticks(axes, x, names, upright=max(map(len, names)) > 10)
 

@@ -152,8 +152,7 @@ class _Layer:
         if self._C is not None:
             C = place.mean(self._C)
             found |= {"ceiling": C, "missing": C - A}
-        needed = {p} if p else set(range(1, T + 1))
-        if needed <= set(self._rows):
+        if ({p} if p else set(range(1, T + 1))) <= set(self._rows):
             learned = place.mean(self._learned)
             found |= {"acquired": learned - b} if self._b is not None else {}
             found |= {"never_learned": C - learned} if self._C is not None else {}

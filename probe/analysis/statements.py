@@ -7,13 +7,10 @@ of the room C - b between floor and ceiling, and at least a stated number of poi
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 from scipy.special import stdtrit
 
 from probe.analysis.intervals import LEVEL, Estimate
-
-Verdict = Literal["yes", "no", "open", "few seeds", "not converged"]
 
 STATEMENTS = {
     "falls_below": "missing",
@@ -47,10 +44,11 @@ def margin(room: float, positions: int = 1) -> float:
     return max(share, LEAST) / positions
 
 
-def verdict(found: Estimate, margin: float, *, converged: bool = True) -> Verdict:
-    """Return whether a difference is beyond the margin, as far as its interval tells.
+def verdict(found: Estimate, margin: float, *, converged: bool = True) -> str:
+    """Return `yes` where a difference is beyond the margin, `no` where not, `open` in between.
 
-    converged: whether all trainings that it rests on are.
+    `few seeds` and `not converged` where nothing can be stated. converged: whether all trainings
+    that it rests on are.
 
     >>> verdict(Estimate(value=0.05, low=0.02, high=0.08, seeds=5), 0.01)
     'yes'
@@ -64,7 +62,7 @@ def verdict(found: Estimate, margin: float, *, converged: bool = True) -> Verdic
     return "no" if found.high < margin else "open"
 
 
-def first_layer(verdicts: Sequence[Verdict]) -> tuple[int | None, int | None]:
+def first_layer(verdicts: Sequence[str]) -> tuple[int | None, int | None]:
     """Return the range (earliest, latest) of the first layer beyond the margin, from 0.
 
     verdicts: by depth. Two series of ordered tests, each at 2.5 %: from the input on, layers are
@@ -102,6 +100,6 @@ def seeds_to_decide(found: Estimate, margin: float) -> int | None:
     return next(needed, None)
 
 
-def _leading(verdicts: Sequence[Verdict], kind: Verdict) -> int:
+def _leading(verdicts: Sequence[str], kind: str) -> int:
     """Return how many verdicts at the beginning are of a kind."""
     return next((k for k, each in enumerate(verdicts) if each != kind), len(verdicts))

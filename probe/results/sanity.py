@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from statistics import fmean, median
 
-import numpy as np
-
 from probe.by_layer.plan import OFFLINE, UNTRAINED
 from probe.results.result import Result, own_head
 from probe.tables.rows import NoteRow
@@ -72,21 +70,19 @@ def _accuracy(result: Result, step: int) -> tuple[float, float, int] | None:
     found = result.output.get(step)
     if found is None or result.test_counts is None:
         return None
-    classes = [own for _, own in result.tasks]
+    classes, multi = [own for _, own in result.tasks], own_head(result.job) == "multi"
     if result.job.offline:
         return found.pra, 1 / len(set().union(*classes)), int(result.test_counts.sum())
-    known = classes[step - 1 :] if own_head(result.job) == "multi" else classes[:step]
-    among = set(known[0]) if own_head(result.job) == "multi" else set().union(*known)
+    among = set().union(*classes[step - 1 if multi else 0 : step])
     size = int(result.test_counts[step - 1].sum())
     return float(found.accuracy[step - 1]), 1 / len(among), size
 
 
 def _above_chance(result: Result) -> float:
     """Return the mean accuracy above chance on the tasks just learned; 0 where none is."""
-    each = [_accuracy(result, step) for step in range(1, len(result.tasks) + 1)]
-    return float(np.mean([own[0] - own[1] for own in each if own] or [0.0]))
+    each = filter(None, (_accuracy(result, step + 1) for step in range(len(result.tasks))))
+    return fmean([own[0] - own[1] for own in each] or [0.0])
 
 
 def _error(accuracy: float, examples: int) -> float:
-    """Return the binomial standard error of an accuracy."""
-    return math.sqrt(accuracy * (1 - accuracy) / examples)
+    return math.sqrt(accuracy * (1 - accuracy) / examples)  # binomial

@@ -37,12 +37,9 @@ def budget_curves(layers: Iterable[LayerRow]) -> dict[tuple[str, str], Curve]:
         if multiple and row.place is None and row.learner not in CONTROLS:
             curve = curves.setdefault((row.learner, row.feature), {})
             curve.setdefault(multiple, {})[row.quantity] = row
-    return {at: curve for at, curve in curves.items() if len(curve) > 1 and not _output(curve)}
-
-
-def _output(curve: Curve) -> bool:
-    """Tell by its level of guessing whether it is the output's, where nothing is retrained."""
-    return any("chance" in own for own in curve.values())
+    # Only the output, where nothing is retrained, has a level of guessing.
+    outputs = {at for at, curve in curves.items() for own in curve.values() if "chance" in own}
+    return {at: own for at, own in curves.items() if len(own) > 1 and at not in outputs}
 
 
 def budget_sheets(

@@ -34,7 +34,7 @@ def layer_sheets(
     return [
         Sheet(
             of="" if given else learner,
-            title=_title(readout, own[0].seeds, given),
+            title=_title(readout, own[0].seeds, given, tasks),
             columns=("feature", *(name.replace("_", " ") for name in _COLUMNS), "retained"),
             lines=_lines(own),
             after=said.get((learner, readout), []),
@@ -84,12 +84,13 @@ def mean_cell(
     return mean if math.isnan(value[1]) else f"{mean}{between}{std}"
 
 
-def _title(readout: str, seeds: int, given: bool) -> str:
+def _title(readout: str, seeds: int, given: bool, tasks: int) -> str:
     averaged = "retrainings" if given else "seeds"
     # With given networks only retraining depends on the seed.
     mean = seeds > 1 and (not given or readout == RETRAIN)
     over = f", mean over {seeds} {averaged}" if mean else ""
-    return f"readout {readout}, in %{over}{', retained [95 % interval]' if seeds > 1 else ''}"
+    of = f", forgotten of tasks 1 to {tasks - 1}" if tasks > 1 else ""
+    return f"readout {readout}, in %{over}{of}{', retained [95 % interval]' if seeds > 1 else ''}"
 
 
 def _lines(layers: Iterable[LayerRow]) -> list[tuple[str, ...]]:

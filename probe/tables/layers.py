@@ -5,14 +5,13 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from math import nan
 from operator import attrgetter
-from typing import cast
+from typing import Any
 
 from probe.analysis.intervals import Estimate
 from probe.analysis.layers import LayerOutcomes, Quantity, TestLayout, quantities
 from probe.analysis.statements import (
     FEWEST,
     STATEMENTS,
-    Verdict,
     first_layer,
     margin,
     seeds_to_decide,
@@ -48,15 +47,14 @@ class Layer:
         """The quantities that the outcomes allow."""
         return quantities(self.outcomes, self.layout)
 
+    @property
+    def _at(self) -> dict[str, Any]:
+        at = {"learner": self.learner, "readout": self.readout}
+        return at | {"feature": self.feature, "depth": self.depth}
+
     def rows(self) -> Iterator[LayerRow]:
         """Yield a row for each quantity, and chance where it is known."""
-        row = partial(
-            LayerRow,
-            learner=self.learner,
-            readout=self.readout,
-            feature=self.feature,
-            depth=self.depth,
-        )
+        row = partial(LayerRow, **self._at)
         for found in self.quantities:
             own = asdict(found)
             own.pop("each")
@@ -81,10 +79,7 @@ class Layer:
             positions = self.layout.orders.shape[1] - 1 if name == "learns_worse" else 1
             least = margin(ends[0] - ends[1], positions)
             yield StatementRow(
-                learner=self.learner,
-                readout=self.readout,
-                feature=self.feature,
-                depth=self.depth,
+                **self._at,
                 statement=name,
                 verdict=verdict(own, least, converged=self.converged),
                 margin=least,
@@ -113,7 +108,7 @@ def start_rows(stated: Iterable[StatementRow], depths: Mapping[str, int]) -> Ite
             continue
         if own[0].seeds >= FEWEST:
             own.sort(key=attrgetter("depth"))
-            earliest, latest = first_layer([cast(Verdict, row.verdict) for row in own])
+            earliest, latest = first_layer([row.verdict for row in own])
             yield StartRow(
                 learner=learner,
                 readout=readout,

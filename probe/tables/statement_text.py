@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from operator import attrgetter
 
 from probe.analysis.statements import FEWEST
 from probe.tables.rows import StartRow, StatementRow
@@ -11,7 +10,7 @@ _VERBS = {
     "falls_below": ("falls below the ceiling", "fall below the ceiling"),
     "forgets": ("forgets", "forget"),
     "acquires_less": ("acquires less than offline training", "acquire less than offline training"),
-    "learns_worse": ("learns each task worse than the one before", "learn each task worse"),
+    "learns_worse": ("learns each task worse, on average", "learn each task worse"),
 }
 """The statements by name, of the learner and of no layer."""
 
@@ -37,8 +36,7 @@ def sentences(
     for (learner, readout), own in groups.items():
         seeds = next(iter(own.values()))[0].seeds
         if seeds < FEWEST:
-            few = f"{seeds} seed{'' if seeds == 1 else 's'}"
-            said[learner, readout] = [f"{learner}: {few}, of {FEWEST} that statements need"]
+            said[learner, readout] = [f"{learner}: {seeds} of the {FEWEST} seeds of a statement"]
             continue
         each = [(rows, ranges.get((learner, readout, name))) for name, rows in own.items()]
         said[learner, readout] = [
@@ -85,14 +83,14 @@ def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -
         first = f"{one.learner}: no layer is shown to {finding}"
     parts = [first]
     if own := by.get("open"):
-        parts.append(f"open: {_values(own, of)}")
+        parts.append(f"inconclusive: {_values(own, of)}")
     if own := by.get("no"):
         most = points(max(row.margin for row in own)).removesuffix(".0")
         unit = f"point{'' if most == '1' else 's'}{of}"
         parts.append(f"less than {most} {unit} at {', '.join(row.feature for row in own)}")
     if own := by.get("not converged"):
         names = ", ".join(row.feature for row in own)
-        parts.append(f"not judged, since training has not converged: {names}")
+        parts.append(f"not judged, as training has not converged, at {names}")
     if start is not None and start.needed is not None:
         parts.append(f"about {start.needed} seeds would narrow this down")
     return "; ".join(parts)
@@ -140,8 +138,5 @@ def _disagree(one: StartRow, other: StartRow, depths: Mapping[tuple[str, str], i
         return False
     if not (one.latest and other.latest):
         return False
-    begins, ends = (
-        [depths[row.learner, name] for row in (one, other) for name in [pick(row)]]
-        for pick in (attrgetter("earliest"), attrgetter("latest"))
-    )
-    return max(begins) > min(ends)
+    begin = max(depths[row.learner, row.earliest] for row in (one, other))
+    return begin > min(depths[row.learner, row.latest] for row in (one, other))

@@ -55,7 +55,11 @@ def test_halves_are_never_learned_and_forgotten_and_add_up_to_the_number():
         assert [int(t.get_text()) for t in axes.texts] == numbers
         assert frames(axes) == [(1, 1)]
         assert axes.get_ylim()[0] > axes.get_ylim()[1]
-    assert seen.legend(figure) == ["Never learned | forgotten", "Interval holds 0", "Forgets"]
+    assert seen.legend(figure) == [
+        "Never learned | forgotten",
+        "95 % CI includes 0",
+        "First to forget",
+    ]
     assert [t.get_text() for t in panels[0].get_yticklabels()] == ["1", "2", "3", "all"]
     assert seen.tick_names(panels[2]) == FEATURES
     assert figure.legends[0].get_window_extent().height < figure.bbox.height / 10

@@ -86,7 +86,7 @@ def test_it_learns_each_task_worse_and_forgets_none():
         "ft: no layer forgets; less than 5 points of tasks 1 to 3 at conv1, conv2, conv3",
         "ft acquires less than offline training, first at conv3: 15.0 points [12.8, 17.2] at "
         "conv3; less than 5 points at conv1, conv2",
-        "ft learns each task worse than the one before: 10.0 points a task [8.2, 11.8] at conv3; "
+        "ft learns each task worse, on average: 10.0 points a task [8.2, 11.8] at conv3; "
         "less than 1.7 points a task at conv1, conv2",
     ]
 
@@ -110,9 +110,9 @@ def test_a_collapsed_seed_leaves_the_question_open():
     collapsed = [*APART[:4], -0.5]
     _, found = said(*WHOLE, layer("conv3", last=0.7, by_seed=collapsed))
     assert found[0] == (
-        "ft: no layer is shown to fall below the ceiling; open: 30.0 points [2.2, 57.8] at conv3 "
-        "(seeds: 20.8, 19.2, 20.4, 19.6, 70.0); less than 5 points at conv1, conv2; about 6 seeds "
-        "would narrow this down"
+        "ft: no layer is shown to fall below the ceiling; inconclusive: 30.0 points "
+        "[2.2, 57.8] at conv3 (seeds: 20.8, 19.2, 20.4, 19.6, 70.0); less than 5 points at conv1, "
+        "conv2; about 6 seeds would narrow this down"
     )
 
 
@@ -120,14 +120,14 @@ def test_nothing_rests_on_trainings_that_have_not_converged():
     _, found = said(*WHOLE, layer("conv3", last=0.5, learned=0.9, converged=False))
     assert found[1] == (
         "ft: no layer is shown to forget; less than 5 points of tasks 1 to 3 at conv1, conv2; not "
-        "judged, since training has not converged: conv3"
+        "judged, as training has not converged, at conv3"
     )
 
 
 def test_of_fewer_than_three_seeds_there_are_values_alone():
-    for seeds, few in ((1, "1 seed"), (2, "2 seeds")):
+    for seeds in (1, 2):
         _, found = said(layer("conv1", last=0.5, by_seed=APART[:seeds]))
-        assert found == [f"ft: {few}, of 3 that statements need"]
+        assert found == [f"ft: {seeds} of the 3 seeds of a statement"]
 
 
 def test_readouts_that_name_other_layers_are_told_apart():

@@ -56,6 +56,7 @@ def test_the_examples_of_other_models_and_data_run(
     assert all(0 <= score <= 1 for score in found)
 
 
+@pytest.mark.slow
 def test_the_example_of_analyze_prints_a_table_for_each_readout(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

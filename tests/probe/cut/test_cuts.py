@@ -39,6 +39,7 @@ def images(n: int = 24) -> Examples:
     return Examples(x, y)
 
 
+@pytest.mark.slow
 def test_cuts_used_again_are_those_made_anew() -> None:
     data, recipe = images(48), Recipe(epochs=2, batch_size=8)
     cuts, others = cut_each(network(0), FEATURES, data.x[:8]), []

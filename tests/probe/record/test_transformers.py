@@ -71,6 +71,7 @@ def row(model, test):
     return [float((predicted == test.y)[own].double().mean()) for own in of]
 
 
+@pytest.mark.slow
 def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tmp_path):
     test, model = texts(60, 1), classifier()
     rec = Recorder(tmp_path / "rec", model, test, TASKS, train=texts(120, 0), output="logits")

@@ -54,6 +54,7 @@ def test_help_imports_nothing_heavy_and_metrics_numpy_alone(tmp_path):
     assert python(RUN, "metrics", tmp_path / "R.csv") == [0, "numpy"]
 
 
+@pytest.mark.slow
 def test_a_study_of_digits_imports_neither_torchvision_nor_before_it_draws_matplotlib(tmp_path):
     (tmp_path / "tiny.toml").write_text(TINY)
     out = tmp_path / "out"

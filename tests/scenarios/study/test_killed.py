@@ -6,6 +6,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from probe.tables.rows import TimeRow
 from probe.tables.run_directory import TABLES, TIMES
 from probe.tables.table_file import read_table
@@ -33,6 +35,7 @@ def killed_in_write(number: int, tiny: Tiny) -> None:
     assert exit_code(fork(act)) in (0, -signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_killed_at_every_write(fresh: Tiny, finished_study: Tiny) -> None:
     """The starts die in turn in their 1st, 2nd ... 8th write.
 

@@ -184,15 +184,21 @@ def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:
         yield "Chance: accuracy of guessing"
     if any(_falls(row) for row in tables.starts):
         yield (
-            "A ring: the first layer shown to fall below the ceiling, "
-            f"{labels.MARGIN}, as all layers from there to the output do"
+            "A ring: from this layer to the output all are shown to fall below the ceiling, "
+            f"{labels.MARGIN}"
         )
     if any(readout == RETRAIN for _, readout, _ in tables.unsure):
         yield labels.NOT_CONVERGED
 
 
 _MARKS: dict[str, dict[str, Any]] = {
-    "First below the ceiling": {"marker": "o", "ms": 9, "mfc": "none", "mec": "black", "mew": 0.9},
+    "Below ceiling from here": {
+        "marker": "o",
+        "ms": 9,
+        "mfc": "none",
+        "mec": "black",
+        "mew": 0.9,
+    },
     "Not converged": {"marker": "$*$", "ms": 4, "color": "black", "mew": 0.2, "zorder": 9},
 }
 

@@ -113,8 +113,13 @@ def _marks(panels: Sequence[Panel]) -> Iterator[tuple[lines.Key, str]]:
         weak = _key("95 % CI includes 0", marker="$0$", color=cells.WEAK, markeredgewidth=0.2)
         yield weak, "Grey number: its 95 % interval includes 0"
     if any(panel.forgets for panel in panels):
-        frame = _key("First to forget", color="black", markerfacecolor="none", markeredgewidth=1.6)
-        yield frame, f"A frame: the first layer shown to forget, {labels.MARGIN}"
+        frame = _key(
+            "Forgets from here", color="black", markerfacecolor="none", markeredgewidth=1.6
+        )
+        yield (
+            frame,
+            f"A frame: from this layer to the output all are shown to forget, {labels.MARGIN}",
+        )
     if any(panel.unsure for panel in panels):
         unsure = _key("Not converged", marker="$*$", color="black", markeredgewidth=0.2)
         yield unsure, labels.NOT_CONVERGED

@@ -40,8 +40,8 @@ def margin(room: float, positions: int = 1) -> float:
     >>> margin(0.5), margin(0.02), margin(math.nan), margin(0.5, positions=5)
     (0.05, 0.01, 0.01, 0.01)
     """
-    share = 0.0 if math.isnan(room) else SHARE * room
-    return max(share, LEAST) / positions
+    # In this order NaN is never the larger one.
+    return max(LEAST, SHARE * room) / positions
 
 
 def verdict(found: Estimate, margin: float, *, converged: bool = True) -> str:

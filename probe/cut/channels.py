@@ -17,13 +17,17 @@ layers. Wherever the examples lie: that is known besides, see `probe.cut.batch_d
 
 # Functions, without the underscores around them and the number of dimensions: conv for conv2d.
 _FIRST = words(
-    "conv conv_transpose batch_norm instance_norm group_norm local_response_norm interpolate"
-    " boolean_dispatch max_pool avg_pool adaptive_max_pool adaptive_avg_pool lp_pool max_unpool"
-    " fractional_max_pool pixel_shuffle pixel_unshuffle"
+    "conv conv_transpose batch_norm instance_norm group_norm local_response_norm pixel_shuffle"
+    " pixel_unshuffle"
 )
 _LAST = words(
     "linear bilinear embedding lstm gru rnn_tanh rnn_relu multi_head_attention_forward"
     " native_multi_head_attention transformer_encoder_layer_fwd"
+)
+# These take channels first, but what made their input tells better.
+_POOLS = words(
+    "interpolate boolean_dispatch max_pool avg_pool adaptive_max_pool adaptive_avg_pool lp_pool"
+    " max_unpool fractional_max_pool"
 )
 _NORMS = words("layer_norm rms_norm")
 # These leave each dimension where it is.
@@ -34,7 +38,7 @@ _KEEPING = words(
     " cat concat add iadd radd sub isub rsub mul imul rmul div idiv truediv rtruediv itruediv pow"
     " ipow rpow neg abs exp log sqrt rsqrt square erf sin cos clamp where masked_fill lerp"
     " contiguous clone detach to type type_as float double half bfloat16"
-) | {"seen through a view", *_NORMS}
+) | {"seen through a view", *_NORMS, *_POOLS}
 
 
 def channels_of(trace: Trace, name: Name) -> Axis | None:
@@ -45,7 +49,7 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
     """
     steps, metadata = trace.large.steps, trace.large.metadata
     rank = len(metadata[name].shape)
-    waiting, seen, found = [name], set[Name](), set[Axis]()
+    waiting, seen, found, pooled = [name], set[Name](), set[Axis](), False
     while waiting:
         value = waiting.pop()
         step = steps.get(value[0])
@@ -58,7 +62,8 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
             found.add(axis)
         elif function in _KEEPING:
             waiting += step.parents
-    return found.pop() if len(found) == 1 else None
+            pooled |= function in _POOLS
+    return found.pop() if len(found) == 1 else "first" if pooled and not found else None
 
 
 def _told(trace: Trace, step: Step, function: str) -> Axis | None:

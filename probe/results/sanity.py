@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from statistics import fmean, median
 
-from probe.by_layer.plan import OFFLINE, UNTRAINED
+from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.results.result import Result, own_head
 from probe.tables.rows import NoteRow
 
@@ -20,49 +20,37 @@ def sanity_notes(results: Sequence[Result]) -> Iterator[NoteRow]:
     """
     learned = {id(r): _above_chance(r) for r in results}
     for result in results:
-        run = partial(NoteRow, **result.job.columns, feature="")
-        steps = [result.job.last] if result.job.offline else range(1, len(result.tasks) + 1)
+        run, offline = partial(NoteRow, **result.job.columns, feature=""), result.job.offline
+        steps = [result.job.last] if offline else range(1, len(result.tasks) + 1)
+        of = "all tasks" if offline else "the task just learned"
+        near = (
+            f"its accuracy on {of} is near chance: if it was trained elsewhere, compare {_COMPARE}"
+        )
         for step in steps if result.job.kind != UNTRAINED else ():
-            if (found := _accuracy(result, step)) and found[0] <= found[1] + 2 * _error(*found[1:]):
-                of = "all tasks" if result.job.offline else "the task just learned"
-                yield run(
-                    step=step,
-                    note=f"its accuracy on {of} is near chance: compare labels, scaling of inputs "
-                    f"and order of tasks with those it was trained with",
-                )
+            if (found := _accuracy(result, step)) and found[0] < found[1] + 2 * _error(*found[1:]):
+                yield run(step=step, note=near)
         peers = [learned[id(r)] for r in results if r.job.learner == result.job.learner]
-        own, typical = learned[id(result)], median(peers)
-        if len(peers) > 2 and own < typical / 2:
-            yield run(
-                step=result.job.last,
-                note="it collapsed: on the tasks just learned it is less than half as far above "
-                "chance as the median run",
-            )
-    yield from _worse_offline(results)
+        if len(peers) > 2 and learned[id(result)] < median(peers) / 2 and median(peers) > 0:
+            yield run(step=result.job.last, note=_COLLAPSED)
+        if result.job.kind == OFFLINE and (top := result.output.get(result.job.last)):
+            for learner, mean in _learners_beside(result, results).items():
+                if top.pra < mean - 2 * math.sqrt(2) * _error(mean, sum(result.test_sizes)):
+                    note = f"its accuracy is below that of {learner}: compare {_COMPARE} of the two"
+                    yield run(step=result.job.last, note=f"{note}; until then it is no ceiling")
 
 
-def _worse_offline(results: Sequence[Result]) -> Iterator[NoteRow]:
-    """Yield a note on each offline network that is worse than a learner of its seed."""
-    for offline in (r for r in results if r.job.kind == OFFLINE):
-        if (top := offline.output.get(offline.job.last)) is None:
-            continue
-        head = own_head(offline.job)
-        runs: dict[str, list[float]] = {}
-        for r in results:
-            end = r.output.get(r.job.last)
-            same = r.job.seed == offline.job.seed and own_head(r.job) == head
-            if end and same and not r.job.offline and r.job.kind != UNTRAINED:
-                runs.setdefault(r.job.learner, []).append(end.pra)
-        for learner, values in runs.items():
-            error = math.sqrt(2) * _error(fmean(values), sum(offline.test_sizes))
-            if top.pra < fmean(values) - 2 * error:
-                yield NoteRow(
-                    **offline.job.columns,
-                    feature="",
-                    step=offline.job.last,
-                    note=f"its accuracy is below that of {learner}: compare labels, scaling of "
-                    f"inputs and order of tasks of the two; until then it is no ceiling",
-                )
+_COMPARE = "labels, scaling of inputs and order of tasks"
+_COLLAPSED = "it collapsed: less than half as far above chance as its learner's median run"
+
+
+def _learners_beside(offline: Result, results: Sequence[Result]) -> dict[str, float]:
+    """Return the mean accuracy on all tasks of each learner of an offline network's seed."""
+    runs: dict[str, list[float]] = {}
+    for r in results:
+        same = (r.job.seed, own_head(r.job)) == (offline.job.seed, own_head(offline.job))
+        if same and r.job.kind not in CONTROLS and (end := r.output.get(r.job.last)):
+            runs.setdefault(r.job.learner, []).append(end.pra)
+    return {learner: fmean(values) for learner, values in runs.items()}
 
 
 def _accuracy(result: Result, step: int) -> tuple[float, float, int] | None:

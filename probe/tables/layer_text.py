@@ -89,7 +89,7 @@ def _title(readout: str, seeds: int, given: bool, tasks: int) -> str:
     # With given networks only retraining depends on the seed.
     mean = seeds > 1 and (not given or readout == RETRAIN)
     over = f", mean over {seeds} {averaged}" if mean else ""
-    of = f", forgotten of tasks 1 to {tasks - 1}" if tasks > 1 else ""
+    of = f", forgotten of task{'s 1 to' * (tasks > 2)} {tasks - 1}" if tasks > 1 else ""
     return f"readout {readout}, in %{over}{of}{', retained [95 % interval]' if seeds > 1 else ''}"
 
 

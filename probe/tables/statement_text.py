@@ -1,5 +1,6 @@
 """Sentences on the layers of a learner: statements, the intervals that decide them, the range."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
@@ -9,7 +10,7 @@ from probe.tables.rows import StartRow, StatementRow
 _VERBS = {
     "falls_below": ("falls below the ceiling", "fall below the ceiling"),
     "forgets": ("forgets", "forget"),
-    "acquires_less": ("acquires less than offline training", "acquire less than offline training"),
+    "acquires_less": ("acquires less than offline", "acquire less than offline"),
     "learns_worse": ("learns each task worse, on average", "learn each task worse"),
 }
 """The statements by name, of the learner and of no layer."""
@@ -72,20 +73,19 @@ def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -
         {row.verdict: [each for each in rows if each.verdict == row.verdict] for row in rows},
     )
     finds, finding = _VERBS[one.statement]
-    of = {"forgets": f" of tasks 1 to {tasks - 1}", "learns_worse": " a task"}.get(
-        one.statement, ""
-    )
+    units = {"forgets": f" of task{'s 1 to' * (tasks > 2)} {tasks - 1}", "learns_worse": " a task"}
+    of = units.get(one.statement, "")
     if shown := by.get("yes"):
         first = f"{one.learner} {finds}{_range(start)}: {_values(shown, of)}"
     elif set(by) == {"no"}:
-        first = f"{one.learner}: no layer {finds}"
+        first = f"{one.learner}: no layer {finds} by more than the margin"
     else:
         first = f"{one.learner}: no layer is shown to {finding}"
     parts = [first]
     if own := by.get("open"):
         parts.append(f"inconclusive: {_values(own, of)}")
     if own := by.get("no"):
-        most = points(max(row.margin for row in own)).removesuffix(".0")
+        most = points(math.ceil(1000 * max(r.margin for r in own) - 1e-6) / 1000).removesuffix(".0")
         unit = f"point{'' if most == '1' else 's'}{of}"
         parts.append(f"less than {most} {unit} at {', '.join(row.feature for row in own)}")
     if own := by.get("not converged"):

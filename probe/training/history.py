@@ -59,7 +59,8 @@ class History:
         False for a single epoch that leaves something to learn, as it cannot tell, and for a
         training without effect.
         """
-        level = self.fall < _FALL or self.losses[-1] < _LOW
+        # What rises by ten times as much diverges.
+        level = -10 * _FALL < self.fall < _FALL or self.losses[-1] < _LOW
         learned = self.rise < _RISE or self.accuracies[-1] >= _HIGH
         return level and learned and not never_left(self.losses)
 

@@ -58,7 +58,7 @@ def test_halves_are_never_learned_and_forgotten_and_add_up_to_the_number():
     assert seen.legend(figure) == [
         "Never learned | forgotten",
         "95 % CI includes 0",
-        "First to forget",
+        "Forgets from here",
     ]
     assert [t.get_text() for t in panels[0].get_yticklabels()] == ["1", "2", "3", "all"]
     assert seen.tick_names(panels[2]) == FEATURES

@@ -67,7 +67,7 @@ def test_replay_of_avalanche_by_the_plugin(probe, cwd, programs):
     _layers(cwd, "model-replay-build", ["block1", "block2", "hidden", "output"])
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_text_classifier_of_transformers_by_the_callback(probe, cwd, programs):
     pytest.importorskip("transformers", reason="the extra transformers is not installed")
     programs("text.py", "--seeds", "1", "--epochs", "2")

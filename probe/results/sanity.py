@@ -27,7 +27,9 @@ def sanity_notes(results: Sequence[Result]) -> Iterator[NoteRow]:
             f"its accuracy on {of} is near chance: if it was trained elsewhere, compare {_COMPARE}"
         )
         for step in steps if result.job.kind != UNTRAINED else ():
-            if (found := _accuracy(result, step)) and found[0] < found[1] + 2 * _error(*found[1:]):
+            found = _accuracy(result, step)
+            # Of a single class chance is 1.
+            if found and found[1] < 1 and found[0] < found[1] + 2 * _error(*found[1:]):
                 yield run(step=step, note=near)
         peers = [learned[id(r)] for r in results if r.job.learner == result.job.learner]
         if len(peers) > 2 and learned[id(result)] < median(peers) / 2 and median(peers) > 0:

@@ -68,10 +68,8 @@ def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -
     >>> sentence([row], None, 5)
     'ft forgets: 5.4 points of tasks 1 to 4 [4.2, 6.6] at conv3'
     """
-    one, by = (
-        rows[0],
-        {row.verdict: [each for each in rows if each.verdict == row.verdict] for row in rows},
-    )
+    one = rows[0]
+    by = {row.verdict: [r for r in rows if r.verdict == row.verdict] for row in rows}
     finds, finding = _VERBS[one.statement]
     units = {"forgets": f" of task{'s 1 to' * (tasks > 2)} {tasks - 1}", "learns_worse": " a task"}
     of = units.get(one.statement, "")

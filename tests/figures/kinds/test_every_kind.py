@@ -35,8 +35,11 @@ SHAPES = {
     "networks of their own": (["finetune", "ewc", *OWN], LONG, 10, 3, "all"),
     "one of them alone": (["finetune", "cumulative", "geppnet"], CNN3, 2, 1, ""),
 }
-QUICK, _, MANY, *_ = SHAPES
-MARKS = dict.fromkeys(SHAPES, pytest.mark.slow) | {QUICK: (), MANY: pytest.mark.soak}
+QUICK, LEARNERS, MANY, *_ = SHAPES
+MARKS = dict.fromkeys(SHAPES, pytest.mark.slow) | {
+    QUICK: (),
+    **dict.fromkeys((LEARNERS, MANY), pytest.mark.soak),
+}
 WEIGHTINGS = ["W1", "W2", "W3", "my_own_weights_of_the_criteria"]
 NEEDS = {name: import_module(f"figures.kinds.{name}").NEEDS for name in KINDS}
 # These need sweeps: their own tests draw them in several shapes.

@@ -107,7 +107,7 @@ def test_marks_are_left_out_where_there_is_no_reason_for_them():
     ("learners", "features", "tasks"),
     [
         (["finetune", "ewc", "er"], ["conv1", "conv2", "conv3", "fc1", "fc2", "output"], 10),
-        pytest.param([f"my_own_{k}" for k in range(9)], FEATURES, 5, marks=pytest.mark.slow),
+        pytest.param([f"my_own_{k}" for k in range(9)], FEATURES, 5, marks=pytest.mark.soak),
         pytest.param(["er"], [f"denseblock{k}" for k in range(30)], 20, marks=pytest.mark.slow),
     ],
     ids=["large", "nine learners", "deep"],

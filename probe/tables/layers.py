@@ -25,7 +25,8 @@ class Layer:
     """One feature of a learner's network, with the scores of one readout.
 
     depth: of the feature, from 1; converged: whether all trainings of the readout are, those of
-    floor and ceiling among them, on which margin and difference rest; chance: the accuracy of guessing, at the output alone.
+    floor and ceiling among them, on which margin and difference rest; chance: the accuracy of
+    guessing, at the output alone.
     """
 
     learner: str

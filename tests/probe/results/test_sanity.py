@@ -7,9 +7,11 @@ from collections import OrderedDict
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
+from probe.notes import of_outputs
 from probe.results.run_directory import read_plan
 from probe.results.sanity import sanity_notes
 from probe.results.tables import read_results
@@ -73,3 +75,23 @@ def test_a_run_that_collapsed_is_named_and_no_other(study: Tiny) -> None:
         return [n.learner for n in sanity_notes(made) if n.note.startswith("it collapsed")]
 
     assert (collapsed(), collapsed(0.7), collapsed(0.3)) == ([], [], [results[0].job.learner])
+
+
+def test_guessing_a_single_class_is_no_sign_of_chance(study: Tiny) -> None:
+    results = list(read_results(read_plan(study.root), study.root))
+    one = next(each for each in results if each.job.learner == "finetune")
+
+    def noted(first: tuple[int, ...]) -> set[int | None]:
+        output = {t: replace(s, accuracy=np.full(2, 0.4)) for t, s in one.output.items()}
+        tasks = (("a", first), ("b", tuple(range(2, 10))))
+        found = sanity_notes([replace(one, tasks=tasks, output=output)])
+        return {row.step for row in found if "near chance" in row.note}
+
+    assert (noted((0,)), noted((0, 1))) == (set(), {1})
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_probabilities_are_seen_in_half_precision(kind: torch.dtype) -> None:
+    logits = torch.linspace(-2, 2, 40).reshape(4, 10)
+    assert of_outputs(logits.softmax(1).to(kind))
+    assert not of_outputs(logits.to(kind))

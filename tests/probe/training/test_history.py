@@ -148,3 +148,9 @@ def test_a_training_converged_where_an_epoch_changes_little_in_absolute_terms(
 def test_a_training_without_effect_is_noted(losses: list[float], stuck: bool) -> None:
     history = History(losses=tuple(losses), accuracies=(0.9,) * (len(losses) - 1))
     assert never_left(losses) == stuck == (notes_of(history) == [STUCK])
+
+
+def test_a_loss_that_rises_has_not_converged() -> None:
+    level = History(losses=(2.3, 0.4, 0.4, 0.4, 0.4), accuracies=(0.9,) * 4)
+    rising = History(losses=(2.3, 0.4, 1.0, 1.6, 2.1), accuracies=(0.9, 0.7, 0.5, 0.3))
+    assert (level.converged, rising.converged) == (True, False)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from operator import index
+from dataclasses import dataclass, replace
 from os import PathLike
-from textwrap import shorten
 from typing import Any, Generic, cast
 
 import torch
@@ -16,8 +14,6 @@ from typing_extensions import TypeVar
 from probe.batch import Rows, Value, check_value, gather, kinds, like, mapped, pieces, tensors
 from probe.errors import InputError
 from probe.reading.read import ReadSettings, read
-
-_LENGTH = 80  # characters of what a message quotes
 
 X = TypeVar("X", bound=Value, covariant=True, default=Tensor)
 
@@ -42,8 +38,9 @@ class Examples(Labeled, Generic[X]):
 
     x: inputs, batch first: a tensor (N, ...), passed to a model as `model(x)`, a tuple of such
     tensors, `model(*x)`, or a mapping of them by the names of arguments, `model(**x)`; y: (N,)
-    int64 labels, class numbers from 0. Raises InputError if they do not fit together or y is not
-    int64.
+    int64 labels, class numbers from 0; task: (N,) int64, the number of each example's task, from 0;
+    None where the class tells the task. Raises InputError if they do not fit together, or y or task
+    is not int64.
 
     >>> data = Examples(torch.zeros(3, 8), torch.tensor([0, 1, 0]))
     >>> len(data), len(data.of_classes([0]))
@@ -51,6 +48,7 @@ class Examples(Labeled, Generic[X]):
     """
 
     x: X
+    task: Tensor | None = None
 
     def __post_init__(self) -> None:
         check_value(self.x, "x")
@@ -63,6 +61,14 @@ class Examples(Labeled, Generic[X]):
             raise InputError(
                 f"x and y must have the same number of examples, got x {kinds(self.x)} and y "
                 f"{kinds(self.y)}"
+            )
+        if self.task is None:
+            return
+        check_value(self.task, "task")
+        if self.task.dtype != torch.int64 or self.task.shape != self.y.shape:
+            raise InputError(
+                f"task must be an int64 vector (N,), the number of each example's task, got "
+                f"{kinds(self.task)} for y {kinds(self.y)}"
             )
 
     @classmethod
@@ -107,17 +113,24 @@ class Examples(Labeled, Generic[X]):
 
     def take(self, indices: Tensor) -> Examples[X]:
         """Return the n examples at `indices` (n,), int64 from 0, in that order."""
-        return Examples(cast(X, gather(self.x, indices)), self.y.index_select(0, indices))
+        task = None if self.task is None else self.task.index_select(0, indices)
+        return Examples(cast(X, gather(self.x, indices)), self.y.index_select(0, indices), task)
 
     def of_classes(self, classes: Iterable[int]) -> Examples[X]:
         """Return the examples whose label is one of `classes`, in their present order."""
         wanted = torch.tensor(sorted(classes), dtype=torch.int64, device=self.y.device)
         return self.take(torch.isin(self.y, wanted).nonzero().squeeze(1))
 
+    def of_task(self, number: int) -> Examples[X]:
+        """Return the examples of a task, in their present order, without its number."""
+        if self.task is None:
+            raise InputError("the examples have no task: give Examples(x, y, task)")
+        return replace(self.take((self.task == number).nonzero().squeeze(1)), task=None)
+
     def to(self, device: torch.device) -> Examples[X]:
         """Return the same examples on `device`, as data that ask for no gradients."""
         x = mapped(self.x, lambda tensor: tensor.detach().to(device))
-        return Examples(x, self.y.to(device))
+        return Examples(x, self.y.to(device), None if self.task is None else self.task.to(device))
 
 
 def check_labeled(examples: object, name: str) -> None:
@@ -130,7 +143,7 @@ def check_labeled(examples: object, name: str) -> None:
 
 
 def join(parts: Sequence[Examples[X]]) -> Examples[X]:
-    """Return the examples of all parts, one after the other; all of one kind of x.
+    """Return the examples of all parts, one after the other, without tasks; all of one kind of x.
 
     >>> len(join([Examples(torch.zeros(n, 8), torch.zeros(n).long()) for n in (2, 3)]))
     5
@@ -160,39 +173,6 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
         )
 
 
-def as_tasks(tasks: object) -> tuple[tuple[int, ...], ...]:
-    """Return the classes of each task; raises InputError unless they are lists of numbers.
-
-    >>> as_tasks([range(2), [2]])
-    ((0, 1), (2,))
-    """
-    try:
-        return tuple(tuple(map(index, task)) for task in cast(Any, tasks))
-    except TypeError:
-        raise InputError(
-            f"tasks must be a list with the class numbers of each task, as [[0, 1], [2, 3]], got "
-            f"{shorten(repr(tasks), _LENGTH)}"
-        ) from None
-
-
-def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
-    """Raise InputError unless every class of 0..K-1 is in exactly one task, K = classes.
-
-    tasks: the classes of each of the T tasks.
-    """
-    if not all(map(len, tasks)) or not tasks:
-        empty = [at + 1 for at, task in enumerate(tasks) if not len(task)]
-        what = f"tasks {empty} of {len(tasks)} have no classes" if tasks else "there are no tasks"
-        raise InputError(f"{what}: give each task its classes, as [[0, 1], [2, 3]]")
-    listed = [c for task in tasks for c in task]
-    if outside := sorted({c for c in listed if not 0 <= c < classes}):
-        raise InputError(f"classes {outside} of the tasks are outside 0..{classes - 1}")
-    if twice := sorted({c for c in listed if listed.count(c) > 1}):
-        raise InputError(f"classes {twice} are in more than one task: every class belongs to one")
-    if missing := sorted(set(range(classes)) - set(listed)):
-        raise InputError(f"classes {missing} are in no task: every class belongs to one")
-
-
 def alike(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[Any], Examples[Any]]:
     """Return both with the tensors of a mapping in the same order.
 
@@ -200,7 +180,7 @@ def alike(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[Any], Exa
     """
     mappings = isinstance(train.x, Mapping) and isinstance(test.x, Mapping)
     if mappings and train.x.keys() == test.x.keys():
-        train = Examples({name: train.x[name] for name in test.x}, train.y)
+        train = replace(train, x={name: train.x[name] for name in test.x})
     one = [kinds(mapped(each.x, lambda tensor: tensor[0])) for each in (train, test)]
     if one[0] != one[1]:
         raise InputError(

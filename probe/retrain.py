@@ -1,6 +1,7 @@
 """The protocol for one model: retrain downstream of each feature, and count the predictions."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Never
 
 import torch
@@ -14,10 +15,10 @@ from probe.cut.model_call import Call, Output, explained
 from probe.cut.split import Cut, Trainable
 from probe.cut.trace import Trace
 from probe.errors import InputError, described
-from probe.examples import Examples, alike, as_tasks, check_examples, check_labeled, check_tasks
-from probe.metrics.counts import Counts
+from probe.examples import Examples, alike
 from probe.model import Model, refuse_moved
 from probe.modules import check_model, unwrapped
+from probe.numbered import Data, Tasks, numbered
 from probe.protocol import Protocol, Retrained
 from probe.retraining import PartialRetraining, RetrainSettings
 from probe.seeding import global_stream, python_generators, stream
@@ -35,9 +36,9 @@ _PAIR = 2  # examples that batch norm can be trained on
 def partial_retrain(
     model: nn.Module | Model,
     features: Sequence[str] | Cuts,
-    train: Examples[Any],
-    test: Examples[Any],
-    tasks: Sequence[Sequence[int]],
+    train: Data,
+    test: Data,
+    tasks: Tasks = None,
     recipe: Recipe | None = None,
     seed: int = 0,
     cache: CacheSettings | None = None,
@@ -53,9 +54,11 @@ def partial_retrain(
     model: any nn.Module that maps x, one or more tensors (N, ...), to logits (N, K), or a `Model`,
     which says how to call any other and make a new one; features: dotted module names, or the cuts
     that `cut_each` made of a model of this architecture, which have output, call and trainable;
-    train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each task in
-    executed order, each class in exactly one; seed: decides fresh weights and batches; cache: where
-    the features' values are stored (see `cache_plan`), None = the defaults.
+    train, test: examples of all tasks, class labels 0..K-1, with a number of the task of each, or
+    as lists with the examples of each task; tasks: the order of these numbers, None = as they are;
+    or, for examples without, the classes of each task, each class in exactly one; in executed
+    order. seed: decides fresh weights and batches; cache: where the features' values are stored
+    (see `cache_plan`), None = the defaults.
 
     Raises InputError, before anything is trained, for an unknown feature, labels, tasks or classes
     that do not fit, NaN or Inf, inputs that the model does not take, a tail without a gradient,
@@ -75,18 +78,15 @@ def partial_retrain(
         raise InputError(
             "orders= is for analyze: give the tasks in executed order, without orders="
         )
-    executed = as_tasks(tasks)
-    check_tasks(executed, known := sum(map(len, executed)))
-    for name, examples in (("train", train), ("test", test)):
-        check_labeled(examples, name)
-        check_examples(examples, range(known), name)
+    given = numbered({"train": train, "test": test}, tasks)
+    seen, tested = given.halves["train"], given.halves["test"]
     how = RetrainSettings(recipe=recipe or Recipe(), seed=seed, cache=cache)
-    each = list(retrain_each(called, features, train, test, known, how))
+    each = list(retrain_each(called, features, seen, tested, given.known, how))
     own = notes.by_feature({one.feature: one.notes for one in each})
     return PartialRetraining(
-        tasks=executed,
-        counts={one.feature: Counts.of(test.y.cpu(), one.predicted.cpu(), known) for one in each},
-        notes=(*notes.of_classes(train.y, test.y, known), *own),
+        tasks=given.classes,
+        measured={one.feature: given.counted(one.predicted) for one in each},
+        notes=(*notes.of_classes(seen.y, tested.y, given.known), *own),
         seed=seed,
         outputs=tuple(one.feature for one in each if one.history is None),
     )
@@ -193,7 +193,7 @@ def _arranged(examples: Examples[Any], cuts: Cuts, called: Model) -> Examples[An
             "the cuts fix the call of the model and its trained parameters: give output, call and "
             "trainable to cut_each"
         )
-    return Examples(arranged(examples.x, cuts.each[0].feature.trace.sample), examples.y)
+    return replace(examples, x=arranged(examples.x, cuts.each[0].feature.trace.sample))
 
 
 def _logits_shape(trace: Trace) -> tuple[int, ...]:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.metrics.counts import Counts
-from probe.metrics.murata import pra, task_f1
+from probe.metrics.murata import pra
+from probe.metrics.task_counts import TaskCounts
 from probe.tables.folder import Saved
 from probe.tables.held import Held
 from probe.tables.rows import Row
@@ -61,8 +62,8 @@ def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
 class PartialRetraining(Held):
     """The result of partial retraining: confusion counts of each partial retrained model M_i.
 
-    tasks: the classes of each of the T tasks, in executed order; counts: one (K, K) table per
-    feature, over all test examples; notes: sentences on the meaning of the counts;
+    tasks: the classes of each of the T tasks, in executed order; measured: of each feature, the
+    counts on the test examples of each task; notes: sentences on the meaning of the counts;
     seed: of the retraining; outputs: the features with nothing left to train downstream.
     `print` shows it as a table; in its rows the learner is `model`, of order "0".
     """
@@ -70,7 +71,7 @@ class PartialRetraining(Held):
     KIND: ClassVar[str] = "partial retraining"
 
     tasks: tuple[tuple[int, ...], ...]
-    counts: Mapping[str, Counts]
+    measured: Mapping[str, TaskCounts]
     notes: tuple[str, ...] = ()
     seed: int = 0
     outputs: tuple[str, ...] = ()
@@ -78,7 +79,12 @@ class PartialRetraining(Held):
     @property
     def features(self) -> tuple[str, ...]:
         """The L features, in the requested order."""
-        return tuple(self.counts)
+        return tuple(self.measured)
+
+    @property
+    def counts(self) -> dict[str, Counts]:
+        """The counts (K, K) of each feature, over all test examples."""
+        return {feature: own.total for feature, own in self.measured.items()}
 
     @property
     def pra(self) -> dict[str, float]:
@@ -87,12 +93,15 @@ class PartialRetraining(Held):
 
     @property
     def task_f1(self) -> NDArray[np.float64]:
-        """(L, T) micro-F1 of each feature's M_i on each task, in executed order; in [0, 1]."""
-        return np.array([task_f1(counts, self.tasks) for counts in self.counts.values()])
+        """(L, T) micro-F1 of each feature's M_i on each task, in executed order; in [0, 1].
+
+        Where tasks share classes it is of the task's own test examples, see `TaskCounts.f1`.
+        """
+        return np.array([own.f1() for own in self.measured.values()])
 
     def rows(self) -> list[Row]:
         """Return all measurements, a row for each, as in rows.csv."""
-        return list(retraining_rows(self.tasks, self.counts, self.outputs, self.seed))
+        return list(retraining_rows(self.measured, self.outputs, self.seed))
 
     def sheets(self) -> list[Sheet]:
         """Return the result as text, one table."""
@@ -116,22 +125,25 @@ class PartialRetraining(Held):
 
     def saved(self) -> Saved:
         """Return the contents of a folder that restore it."""
-        record = {name: value for name, value in vars(self).items() if name != "counts"}
+        record = {name: value for name, value in vars(self).items() if name != "measured"}
         return Saved(
             kind=self.KIND,
             tables=self.tables(),
             record={**record, "features": self.features},
-            arrays={"counts": np.stack([counts.table for counts in self.counts.values()])},
+            arrays={
+                "counts": np.array([[c.table for c in m.tables] for m in self.measured.values()])
+            },
         )
 
     @classmethod
     def of_saved(cls, saved: Saved) -> Self:
         """Return what `saved` gave; raises KeyError, ValueError or TypeError for anything else."""
         record = dict(saved.record)
-        tables = zip(record.pop("features"), Counts.each(saved.arrays["counts"]), strict=True)
-        record["tasks"] = tuple(map(tuple, record["tasks"]))
+        tasks = record["tasks"] = tuple(map(tuple, record["tasks"]))
+        tables = zip(record.pop("features"), saved.arrays["counts"], strict=True)
+        measured = {n: TaskCounts(tasks=tasks, tables=Counts.each(own)) for n, own in tables}
         record |= {name: tuple(record[name]) for name in ("notes", "outputs")}
-        return cls(**record, counts=dict(tables))
+        return cls(**record, measured=measured)
 
     def __str__(self) -> str:
         lines = columns_of(self.sheets()[0])

@@ -11,6 +11,8 @@ import torch
 
 from probe.errors import InputError
 from probe.examples import Examples, check_examples, join
+from probe.metrics.task_counts import share_classes
+from probe.numbered import Numbered, numbered
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -18,8 +20,9 @@ class Task:
     """One task: its classes and the examples to learn and to test them.
 
     index: its number in the base order, from 1; classes: the labels that occur in it; train, test:
-    inputs (N, ...), labels (N,) among the classes. Scenarios number classes 0..K-1 over all tasks.
-    Raises InputError for labels outside the classes, and for NaN or Inf.
+    inputs (N, ...), labels (N,) among the classes, which other tasks may have, too. Scenarios
+    number classes 0..K-1 over all tasks. Raises InputError for labels outside the classes, and for
+    NaN or Inf.
     """
 
     index: int
@@ -56,15 +59,22 @@ class Scenario:
         kind: str = "split",
     ) -> Self:
         """Cut examples into tasks by the classes of each, keeping the order of the examples."""
+        halves = {"train": train, "test": test}
+        return cls.of_numbered(name, numbered(halves, list(tasks)), kind)
+
+    @classmethod
+    def of_numbered(cls, name: str, given: Numbered, kind: str = "split") -> Self:
+        """Cut numbered examples, `train` and `test`, into tasks, keeping their order."""
+        names, (train, test) = task_names(given.classes), given.halves.values()
         each = [
             Task(
-                index=index,
-                name=task_name(classes),
-                classes=tuple(classes),
-                train=train.of_classes(classes),
-                test=test.of_classes(classes),
+                index=k + 1,
+                name=names[k],
+                classes=own,
+                train=train.of_task(k),
+                test=test.of_task(k),
             )
-            for index, classes in enumerate(tasks, 1)
+            for k, own in enumerate(given.classes)
         ]
         return cls(name=name, kind=kind, tasks=tuple(each))
 
@@ -108,6 +118,17 @@ class Scenario:
             train=join([task.train for task in self.tasks]),
             test=self.test,
         )
+
+
+def task_names(tasks: Sequence[Sequence[int]]) -> list[str]:
+    """Return a name for each task: of its classes, or its number where tasks share classes.
+
+    >>> task_names([[0, 1], [2, 3]]), task_names([[0, 1], [0, 1]])
+    (['0-1', '2-3'], ['1', '2'])
+    """
+    if share_classes(tuple(map(tuple, tasks))):
+        return [str(number) for number in range(1, len(tasks) + 1)]
+    return list(map(task_name, tasks))
 
 
 def task_name(classes: Sequence[int]) -> str:

@@ -15,8 +15,8 @@ from probe.by_layer.measure import Measure
 from probe.by_layer.plan import Plan
 from probe.by_layer.request import Request
 from probe.errors import InputError, located
-from probe.examples import check_tasks
 from probe.model import Model
+from probe.numbered import check_tasks
 from probe.progress import tracked
 from probe.record.checkpoints import Checkpoints
 from probe.retrain import SAMPLE, cache_plan

@@ -1,7 +1,7 @@
 """Examples of a recording, kept beside it once as plain tensors."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from filelock import FileLock
@@ -11,21 +11,23 @@ from probe.batch import identical, kinds, tensors
 from probe.errors import InputError, located, unreadable
 from probe.examples import Examples
 from probe.files import not_written
+from probe.numbered import Data, joined
 from probe.record.state_files import keep_tensors
 
 _PARTS = ("train", "test")
 
 
 def examples_of(data: object, name: str) -> Examples[Any]:
-    """Return Examples as they are, or made from a pair (x, y), a Dataset or a DataLoader.
+    """Return Examples as they are, or made from a list of them, a pair, a Dataset or a DataLoader.
 
     name: of the data, for messages. Raises InputError for anything else.
 
     >>> len(examples_of((torch.zeros(3, 8), torch.zeros(3).long()), "test"))
     3
     """
-    if isinstance(data, Examples):
-        return data
+    each = data if isinstance(data, list | tuple) and data else [data]
+    if all(isinstance(own, Examples) for own in each):
+        return joined(cast(Data, data), name)
     with located(name):
         if isinstance(data, tuple | list) and len(data) == 2 and isinstance(data[1], Tensor):
             return Examples(*data)
@@ -49,7 +51,8 @@ def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
                         )
             else:
                 both = zip(_PARTS, (train, test), strict=True)
-                keep_tensors({name: {"x": each.x, "y": each.y} for name, each in both}, path)
+                kept = {n: {k: v for k, v in vars(e).items() if v is not None} for n, e in both}
+                keep_tensors(kept, path)
     except OSError as error:
         raise not_written(path, error) from None
 
@@ -61,7 +64,7 @@ def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
     """
     try:
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        train, test = (Examples(content[name]["x"], content[name]["y"]) for name in _PARTS)
+        train, test = (Examples(**content[name]) for name in _PARTS)
     except OSError as error:
         raise unreadable(path, error, "give the folder of a recording with data") from None
     except Exception:
@@ -74,7 +77,7 @@ def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
 
 def _same(a: Examples[Any], b: Examples[Any]) -> bool:
     # With the names of a mapping, in their order.
-    if kinds(a.x) != kinds(b.x):
+    if kinds(a.x) != kinds(b.x) or (a.task is None) != (b.task is None):
         return False
-    parts = zip((*tensors(a.x), a.y), (*tensors(b.x), b.y), strict=True)
-    return all(identical(one, other.cpu()) for one, other in parts)
+    parts = ([*tensors(own.x), own.y, *([] if own.task is None else [own.task])] for own in (a, b))
+    return all(identical(one, other.cpu()) for one, other in zip(*parts, strict=True))

@@ -2,24 +2,26 @@
 
 import filecmp
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from operator import index
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from probe.batch import first
 from probe.cut.model_call import Call, ModelCall, Output, explained
 from probe.errors import InputError
-from probe.examples import Examples, alike, as_tasks, check_examples, check_tasks
+from probe.examples import Examples, alike
 from probe.files import make_folder, replacing
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.task_counts import TaskCounts
 from probe.modules import check_model, kept_buffers, mode, unwrapped
+from probe.numbered import Tasks, numbered
 from probe.record import runs
 from probe.record.checkpoints import NAME, Run
 from probe.record.data import examples_of, keep_data
@@ -37,8 +39,10 @@ class Recorder:
       also at the same time, from several processes;
     - model: the network that is trained, or its wrapper; its weights, mode and gradients and
       all global generators are left unchanged, bit for bit;
-    - test: examples of all tasks, or a pair (x, y) or a Dataset of them, labels 0..K-1;
-    - tasks: the classes of each of T tasks in executed order, each class in exactly one;
+    - test: examples of all tasks, with a number of the task of each, or a list of the examples of
+      each task; or a pair (x, y) or a Dataset, labels 0..K-1;
+    - tasks: the executed order of these numbers, None = as they are; or, for examples without, the
+      classes of each of T tasks in executed order, each class in exactly one;
     - seed, order, learner: identify the run; order: the name of its task order;
     - train: the examples of all tasks, which are saved in the folder, with `test`, for the
       retraining; None = neither is;
@@ -66,7 +70,7 @@ class Recorder:
         folder: str | Path,
         model: nn.Module,
         test: Any,
-        tasks: Sequence[Sequence[int]],
+        tasks: Tasks = None,
         *,
         seed: int = 0,
         order: str | int = "0",
@@ -81,18 +85,24 @@ class Recorder:
         self.folder, self.model = Path(folder), unwrapped(model)
         self._ask = ModelCall(call=call, output=output)
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
-        executed = as_tasks(tasks)
-        check_tasks(executed, known := sum(map(len, executed)))
-        self._test = _read(test, "test", known)
-        there = set(self._test.y.unique().tolist())
-        for number, task in enumerate(executed, 1):
-            if there.isdisjoint(task):
+        halves = {"test": test} if train is None else {"test": test, "train": train}
+        read = {name: examples_of(each, name) for name, each in halves.items()}
+        self._given = given = numbered(read, tasks)
+        for number, (task, size) in enumerate(
+            zip(given.classes, given.sizes("test"), strict=True), 1
+        ):
+            if not size:
                 raise InputError(
                     f"test has no examples of task {number}, classes {list(task)}: give some of "
                     f"each"
                 )
         self._record = runs.RunRecord(
-            run=run, tasks=executed, output=output, called=call is not None, rows={}
+            run=run,
+            tasks=given.classes,
+            numbers=given.order,
+            output=output,
+            called=call is not None,
+            rows={},
         )
         others = [other for other in runs.read_runs(self.folder) if other.run != run]
         runs.check_tasks_of(self._record, others)
@@ -100,12 +110,10 @@ class Recorder:
         # What fails on a few examples now would fail after hours of training. A model without
         # shapes yet would get them here, and with them its weights.
         if not any(map(is_lazy, plain_state(self.model).values())):
-            few = Examples(first(self._test.x, _FEW), self._test.y[:_FEW])
-            self._tested(few, 0)
+            self._predicted(self._given.halves["test"].take(torch.arange(_FEW)), 0)
         make_folder(runs.run_folder(self.folder, run))
         if train is not None:
-            both = alike(_read(train, "train", known), self._test)
-            keep_data(self.folder / runs.DATA, *both)
+            keep_data(self.folder / runs.DATA, *alike(read["train"], read["test"]))
 
     @property
     def run(self) -> Run:
@@ -125,7 +133,7 @@ class Recorder:
     @property
     def counts(self) -> Mapping[int, Counts]:
         """The confusion counts (K, K) so far, by tasks learned."""
-        return dict(self._record.rows)
+        return {learned: own.total for learned, own in self._record.rows.items()}
 
     def after_task(self, learned: int) -> None:
         """Save the network as it is now, then test it; learned: number of tasks, 0..T.
@@ -143,7 +151,8 @@ class Recorder:
                 # What comes after another network than this one is of no use beside it. Before that
                 # is replaced: a process that is killed here leaves no accuracy of another network.
                 self._keep({k: v for k, v in self._record.rows.items() if k < row})
-        self._keep({**self._record.rows, row: self._tested(self._test, row)})
+        predicted = self._predicted(self._given.halves["test"], row)
+        self._keep({**self._record.rows, row: self._given.counted(predicted)})
 
     def offline(self, model: nn.Module) -> None:
         """Save a network that was trained on all tasks at once, the ceiling of this seed's runs."""
@@ -152,23 +161,22 @@ class Recorder:
         make_folder(path.parent)
         keep_tensors(plain_state(unwrapped(model)), path)
 
-    def _keep(self, rows: Mapping[int, Counts]) -> None:
+    def _keep(self, rows: Mapping[int, TaskCounts]) -> None:
         """Set the rows, in the file first."""
         record = replace(self._record, rows=rows)
         record.write(self.folder)
         self._record = record
 
-    def _tested(self, test: Examples[Any], row: int) -> Counts:
-        """Test the model, leaving it unchanged."""
-        model, known = self.model, sum(map(len, self.tasks))
+    def _predicted(self, test: Examples[Any], row: int) -> Tensor:
+        """Return the model's predictions, leaving it unchanged."""
+        model, known = self.model, self._given.known
         device = next((p.device for p in model.parameters()), test.y.device)
         # It may draw at random, in eval mode too.
         chance = every_global_stream(stream(self.run.seed, "record", row))
         with mode(model, training=False), kept_buffers(model), chance, explained(test.x):
-            predicted = predict_each(
+            return predict_each(
                 partial(self._ask, model), test.to(device), known, {"": None}, self._batch_size
             )[""]
-        return Counts.of(test.y.cpu(), predicted.cpu(), known)
 
     def _resume(self) -> None:
         """Resume from the rows that an earlier process has recorded of this run."""
@@ -177,8 +185,11 @@ class Recorder:
         if found is None:
             return
         runs.check_tasks_of(self._record, [found])
-        totals = self._test.y.bincount(minlength=sum(map(len, self.tasks))).numpy()
-        if any((counts.table.sum(axis=1) != totals).any() for counts in found.rows.values()):
+        # Each example counted as predicted right: as many of each class in each task.
+        expected = self._given.counted(self._given.halves["test"].y).tables
+        totals = [own.table.sum(axis=1).tolist() for own in expected]
+        each = [[own.table.sum(axis=1).tolist() for own in c.tables] for c in found.rows.values()]
+        if any(own != totals for own in each):
             raise InputError(
                 f"{folder} was recorded with other test examples: give the same ones, or choose "
                 f"another folder"
@@ -205,9 +216,3 @@ def _whole(value: object, name: str, least: int) -> int:
     if number < least or isinstance(value, bool):
         raise InputError(f"{name} must be a whole number, {least} or more, got {value!r:.60}")
     return number
-
-
-def _read(data: object, name: str, classes: int) -> Examples[Any]:
-    examples = examples_of(data, name)
-    check_examples(examples, range(classes), name)
-    return examples

@@ -25,15 +25,16 @@ __all__ = ["Recording", "load_data", "read_recording"]
 class Recording:
     """All recorded runs of a folder.
 
-    - tasks: the classes of each of T tasks, in the order in which the first run learned them;
-    - orders: by its name, the tasks of an order, numbers from 0 into `tasks`;
+    - tasks: the classes of each of T tasks, in the order in which the first run learned them; None
+      where the examples have the numbers of their tasks;
+    - orders: by its name, the tasks of an order, numbers from 0 into `tasks`, or those numbers;
     - checkpoints: the files of all networks; data: of the examples, None if they were not kept;
     - R: the accuracy matrix of each run, tasks in its own order;
     - output: where in the model's output the logits are; called: whether a function gave the model
       its batches, which is not kept.
     """
 
-    tasks: tuple[tuple[int, ...], ...]
+    tasks: tuple[tuple[int, ...], ...] | None
     orders: Mapping[str, tuple[int, ...]]
     checkpoints: Checkpoints
     data: Path | None
@@ -62,14 +63,12 @@ def read_recording(folder: str | Path) -> Recording:
                 f"run {record.run} has its logits at output={record.output!r}, run "
                 f"{records[0].run} at {records[0].output!r}: record them with one network"
             )
-    tasks, seeds = records[0].tasks, {record.run.seed for record in records}
-    numbers = {frozenset(task): number for number, task in enumerate(tasks)}
+    seeds, given = {record.run.seed for record in records}, records[0].numbers
+    base = range(len(given)) if given else records[0].names
+    numbers = {name: number for number, name in enumerate(base)}
     return Recording(
-        tasks=tasks,
-        orders={
-            record.run.order: tuple(numbers[frozenset(task)] for task in record.tasks)
-            for record in records
-        },
+        tasks=None if given else records[0].tasks,
+        orders={r.run.order: tuple(numbers[name] for name in r.names) for r in records},
         checkpoints=Checkpoints(
             runs={record.run: _files(root, record) for record in records},
             offline={seed: path for seed, path in offline_files(root).items() if seed in seeds},

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,16 @@ import numpy as np
 
 from probe.cut.model_call import Output
 from probe.errors import InputError, unreadable
-from probe.examples import as_tasks, check_tasks
 from probe.files import hashed, replacing, unhashed
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
+from probe.numbered import as_tasks
 from probe.record.checkpoints import NAME, Run
 
 DATA = "data.pt"
 _RECORD = "run.json"
-_VERSION = 1
+_VERSION = 2
 
 
 def run_folder(root: Path, run: Run) -> Path:
@@ -46,23 +46,30 @@ def offline_files(root: Path) -> dict[int, Path]:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """One run: its tasks in executed order, and the counts (K, K) by tasks learned, 0..T.
+    """One run: its tasks in executed order, and the counts on each by tasks learned, 0..T.
 
-    output: where in the model's output the logits are; called: whether the model was given batches
-    by a function, which is not kept.
+    tasks: the classes of each; numbers: those that the tasks have in the data, None where the
+    classes tell them apart; output: where in the model's output the logits are; called: whether the
+    model was given batches by a function, which is not kept.
     """
 
     run: Run
     tasks: tuple[tuple[int, ...], ...]
+    numbers: tuple[int, ...] | None
     output: Output
     called: bool
-    rows: Mapping[int, Counts]
+    rows: Mapping[int, TaskCounts]
+
+    @property
+    def names(self) -> Sequence[object]:
+        """The name of each task: its number, or its classes."""
+        return self.numbers or [frozenset(task) for task in self.tasks]
 
     def matrix(self) -> AccuracyMatrix:
         """Return its accuracy matrix; all outputs compete; NaN where nothing was recorded."""
         values = np.full((len(self.tasks) + 1, len(self.tasks)), np.nan)
         for learned, counts in self.rows.items():
-            values[learned] = TaskCounts(tasks=self.tasks, tables=(counts,)).accuracies()
+            values[learned] = counts.accuracies()
         return AccuracyMatrix(values)
 
     def write(self, root: Path) -> None:
@@ -71,6 +78,7 @@ class RunRecord:
             "version": _VERSION,
             **self.run._asdict(),
             "tasks": self.tasks,
+            "numbers": self.numbers,
             "output": self.output,
             "called": self.called,
             "rows": {str(at): _cells(counts) for at, counts in sorted(self.rows.items())},
@@ -110,21 +118,23 @@ def read_runs(root: Path) -> list[RunRecord]:
 def check_tasks_of(record: RunRecord, others: list[RunRecord]) -> None:
     """Raise InputError unless a run has the tasks of the others, in one order under one name."""
     for other in others:
-        if set(map(frozenset, record.tasks)) != set(map(frozenset, other.tasks)):
+        own, known = (
+            dict(zip(each.names, map(set, each.tasks), strict=True)) for each in (record, other)
+        )
+        if own != known:
             raise InputError(
-                f"run {record.run} has the tasks {_shown(record.tasks)}, run {other.run} "
-                f"{_shown(other.tasks)}: runs of one folder share their tasks, so choose another"
+                f"run {record.run} has the tasks {_shown(record)}, run {other.run} "
+                f"{_shown(other)}: runs of one folder share their tasks, so choose another"
             )
-        same = list(map(set, record.tasks)) == list(map(set, other.tasks))
-        if record.run.order == other.run.order and not same:
+        if record.run.order == other.run.order and list(own) != list(known):
             raise InputError(
-                f"run {record.run} learns {_shown(record.tasks)}, run {other.run} "
-                f"{_shown(other.tasks)}: name another order of the tasks otherwise with order="
+                f"run {record.run} learns {_shown(record)}, run {other.run} {_shown(other)}: name "
+                f"another order of the tasks otherwise with order="
             )
 
 
-def _shown(tasks: tuple[tuple[int, ...], ...]) -> str:
-    text = str(list(map(list, tasks)))
+def _shown(record: RunRecord) -> str:
+    text = str(list(record.numbers or map(list, record.tasks)))
     return text if len(text) < 60 else f"{text[:60]}..."
 
 
@@ -133,23 +143,28 @@ def _of_content(content: Any) -> RunRecord:
     if content["version"] != _VERSION:
         raise ValueError
     tasks, run = as_tasks(content["tasks"]), Run(*(content[name] for name in Run._fields))
-    check_tasks(tasks, known := sum(map(len, tasks)))
+    numbers = content["numbers"] if content["numbers"] is None else tuple(content["numbers"])
+    known = len(labels := {label for task in tasks for label in task})
+    if labels != set(range(known)) or (numbers and sorted(numbers) != list(range(len(tasks)))):
+        raise ValueError
     if not all(re.fullmatch(NAME, name) for name in run[:2]):
         raise ValueError
     rows = {}
-    for learned, cells in content["rows"].items():
-        table = np.zeros((known, known), dtype=np.int64)
-        for true, predicted, count in cells:
-            table[true, predicted] = count
-        rows[int(learned)] = Counts(table)
+    for learned, (n, *cells) in content["rows"].items():
+        tables = np.zeros((n, known, known), dtype=np.int64)
+        for at, true, predicted, count in cells:
+            tables[at, true, predicted] = count
+        rows[int(learned)] = TaskCounts(tasks=tasks, tables=Counts.each(tables))
     if not all(0 <= learned <= len(tasks) for learned in rows):
         raise ValueError
     called = bool(content["called"])
-    return RunRecord(run=run, tasks=tasks, output=content["output"], called=called, rows=rows)
+    return RunRecord(
+        run=run, tasks=tasks, numbers=numbers, output=content["output"], called=called, rows=rows
+    )
 
 
-def _cells(counts: Counts) -> list[list[int]]:
-    """Return the true class, the predicted one and the count of each cell that is not 0."""
-    true, predicted = np.nonzero(counts.table)
-    cells: list[list[int]] = np.stack([true, predicted, counts.table[true, predicted]], 1).tolist()
-    return cells
+def _cells(counts: TaskCounts) -> list[Any]:
+    """Return the number of tables; then table, classes and count of each cell that is not 0."""
+    tables = np.array([own.table for own in counts.tables])
+    cells: list[Any] = np.stack([*(at := np.nonzero(tables)), tables[at]], 1).tolist()
+    return [len(tables), *cells]

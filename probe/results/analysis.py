@@ -188,7 +188,7 @@ class Analysis(Held):
         """Return the contents of a folder to save it in."""
         if self.measured is None:
             return Saved(kind=KIND, tables=self.given)
-        arrays = {"labels": self.measured.labels}
+        arrays = {"labels": self.measured.labels, "numbers": self.measured.numbers}
         return Saved(kind=KIND, tables=self.given, record=self.measured.to_record(), arrays=arrays)
 
     @classmethod
@@ -196,7 +196,7 @@ class Analysis(Held):
         """Return what `saved` gave; raises KeyError, ValueError or TypeError for all else."""
         if not saved.arrays:
             return cls(given=saved.tables)
-        evaluations = Evaluations.of_record(saved.record, saved.arrays["labels"])
+        evaluations = Evaluations.of_record(saved.record, saved.arrays)
         return cls(given=saved.tables, measured=evaluations)
 
     def __str__(self) -> str:

@@ -6,11 +6,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Never
+from typing import Literal, Never
 
-import torch
 from filelock import FileLock
-from torch import Tensor, nn
+from torch import nn
 
 from probe.batch import first
 from probe.by_layer.engine import measure, offline_network
@@ -21,10 +20,11 @@ from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.request import Request
 from probe.by_layer.store import InMemory, Results
 from probe.errors import InputError
-from probe.examples import Examples, alike, as_tasks, check_examples, check_labeled, check_tasks
+from probe.examples import alike
 from probe.files import make_folder
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks, refuse_moved
+from probe.numbered import Data, Numbered, Tasks, numbered
 from probe.progress import tracked
 from probe.readouts.readout import Readout, nameable
 from probe.record.checkpoints import Run
@@ -51,9 +51,9 @@ _FEWEST = 2  # test examples of a task, of which one alone has no variance
 
 def analyze(
     models: Model | Networks,
-    train: Examples[Any] | None = None,
-    test: Examples[Any] | None = None,
-    tasks: Sequence[Sequence[int]] | None = None,
+    train: Data | None = None,
+    test: Data | None = None,
+    tasks: Tasks = None,
     features: Sequence[str] | Literal["auto"] = "auto",
     untrained: nn.Module | None = None,
     offline: nn.Module | str | Path | None = None,
@@ -74,8 +74,9 @@ def analyze(
       files: a path for each, or a pattern as `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`
       of several runs, or the folder of a `probe.Recorder`. `Model(models, ...)` says how to
       call them and make a new one, which files need (`Model(pattern, fresh=build)`);
-    - train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each of T
-      tasks in base order, each class in exactly one; a recorder's folder has them;
+    - train, test: examples of all tasks, class labels 0..K-1, with a number of the task of each,
+      or as lists with the examples of each task; tasks: for examples without, the classes of each
+      of T tasks in base order, each class in exactly one; a recorder's folder has them;
     - features: dotted module names; `auto` = those of `@probe.network`, or a good set. The output
       is always among them;
     - untrained: the network before any training, the floor; the same as row 0 of models. Without
@@ -116,13 +117,10 @@ def analyze(
             multiples=measured.probing.budget,
         )
         cache = measured.cache or CacheSettings()
-        model, recording, train, test, tasks = _completed(model, train, test, tasks)
-        executed = as_tasks(tasks)
-        check_tasks(executed, sum(map(len, executed)))
-        networks = networks_of(
-            model, (untrained, offline), recording, len(executed), measured.seeds
-        )
-        train, test = _data(train, test, executed, networks)
+        model, recording, examples = _completed(model, train, test, tasks)
+        T = len(examples.classes)
+        networks = networks_of(model, (untrained, offline), recording, T, measured.seeds)
+        examples = _data(examples, networks)
         model, name, source, marked = _named(model, networks)
         request = Request(
             name=_run_name(root),
@@ -130,7 +128,7 @@ def analyze(
             source=source,
             networks=networks,
             model=model,
-            scenario=Scenario.of_classes(DATA, train, test, executed),
+            scenario=Scenario.of_numbered(DATA, examples),
             orders=model.orders,
             features=marked if isinstance(features, str) and features == "auto" else features,
             probing=measured.probing,
@@ -143,8 +141,8 @@ def analyze(
         if isinstance(networks, Models):
             _check_alike(given, networks)
         if root is None:
-            return _in_memory(given, cache, test.y)
-        return _into(root, given, cache, test.y)
+            return _in_memory(given, cache, examples)
+        return _into(root, given, cache, examples)
 
 
 def _measured(
@@ -161,16 +159,16 @@ def _measured(
     return each
 
 
-def _in_memory(given: GivenNetworks, cache: CacheSettings, labels: Tensor) -> Analysis:
+def _in_memory(given: GivenNetworks, cache: CacheSettings, examples: Numbered) -> Analysis:
     """Measure networks in memory."""
     plan = given.plan
     each = _measured(given, cache, lambda _: InMemory())
     results = [finished(plan, job, each[job]) for job in jobs_of(plan)]
     tables = {name: list(rows) for name, rows in tables_of(plan, results).items()}
-    return _analysis(plan, tables, each, labels)
+    return _analysis(plan, tables, each, examples)
 
 
-def _into(root: Path, given: GivenNetworks, cache: CacheSettings, labels: Tensor) -> Analysis:
+def _into(root: Path, given: GivenNetworks, cache: CacheSettings, examples: Numbered) -> Analysis:
     """Measure networks into a run directory, from wherever an earlier call stopped."""
     plan = given.plan
     refuse_foreign(root)
@@ -192,12 +190,14 @@ def _into(root: Path, given: GivenNetworks, cache: CacheSettings, labels: Tensor
         states = survey(plan, root)
         write_tables(plan, root)
         describe(root, plan, made_of(states))
-    analysis = _analysis(plan, read_tables(root), each, labels)
+    analysis = _analysis(plan, read_tables(root), each, examples)
     analysis.plot.write(root)
     return analysis
 
 
-def _analysis(plan: Plan, tables: Tables, each: Mapping[Job, Results], labels: Tensor) -> Analysis:
+def _analysis(
+    plan: Plan, tables: Tables, each: Mapping[Job, Results], examples: Numbered
+) -> Analysis:
     """Return an analysis, with its evaluations where all networks are of one training."""
     tables = {name: rows for name, rows in tables.items() if rows}
     if not of_one_training(plan):
@@ -206,16 +206,17 @@ def _analysis(plan: Plan, tables: Tables, each: Mapping[Job, Results], labels: T
         job.name: {part: own for part in parts_of(plan, job) if (own := results.read(part))}
         for job, results in each.items()
     }
-    evaluations = Evaluations(plan=plan, labels=labels.cpu().numpy(), parts=parts)
+    labels, numbers = examples.halves["test"].y.cpu().numpy(), examples.numbers("test").numpy()
+    evaluations = Evaluations(plan=plan, labels=labels, numbers=numbers, parts=parts)
     return Analysis(given=tables, measured=evaluations)
 
 
 def _completed(
     model: Model,
-    train: Examples[Any] | None,
-    test: Examples[Any] | None,
-    tasks: Sequence[Sequence[int]] | None,
-) -> tuple[Model, Recording | None, Examples[Any], Examples[Any], Sequence[Sequence[int]]]:
+    train: Data | None,
+    test: Data | None,
+    tasks: Tasks,
+) -> tuple[Model, Recording | None, Numbered]:
     """Return the arguments, completed by those that a recorder has saved."""
     recording = None
     if isinstance(model.of, str | Path) and Path(model.of).is_dir():
@@ -224,12 +225,12 @@ def _completed(
         tasks = recording.tasks if tasks is None else tasks
         if train is None and test is None and recording.data:
             train, test = load_data(recording.data)
-    if train is None or test is None or tasks is None:
+    if train is None or test is None:
         raise InputError(
-            "train, test and tasks are needed: give them, or the folder of a recorder that has "
-            "kept them by train="
+            "train and test are needed: give them, or the folder of a recorder that has kept them "
+            "by train="
         )
-    return model, recording, train, test, tasks
+    return model, recording, numbered({"train": train, "test": test}, tasks)
 
 
 def _as_recorded(model: Model, recording: Recording) -> Model:
@@ -244,27 +245,17 @@ def _as_recorded(model: Model, recording: Recording) -> Model:
     return replace(model, output=output, orders=model.orders or orders)
 
 
-def _data(
-    train: Examples[Any],
-    test: Examples[Any],
-    tasks: Sequence[Sequence[int]],
-    networks: Files | Models,
-) -> tuple[Examples[Any], Examples[Any]]:
+def _data(examples: Numbered, networks: Files | Models) -> Numbered:
     """Return the examples on the networks' device; raises InputError unless each task has some."""
-    known = range(sum(map(len, tasks)))
-    for name, examples in (("train", train), ("test", test)):
-        check_labeled(examples, name)
-        check_examples(examples, known, name)
-    for place, classes in enumerate(tasks, 1):
-        count = int(torch.isin(test.y.cpu(), torch.tensor(classes)).sum())
+    train, test = alike(*examples.halves.values())
+    for number, count in enumerate(sizes := examples.sizes("test"), 1):
         if count < _FEWEST:
             raise InputError(
-                f"task {place} of {len(tasks)} has {count} test examples, expected {_FEWEST} or "
+                f"task {number} of {len(sizes)} has {count} test examples, expected {_FEWEST} or "
                 f"more: add some"
             )
     device = train.y.device if isinstance(networks, Files) else device_of(networks.blank())
-    train, test = (each.to(device) for each in alike(train, test))
-    return train, test
+    return replace(examples, halves={"train": train.to(device), "test": test.to(device)})
 
 
 def _named(model: Model, networks: Files | Models) -> tuple[Model, str, str, Sequence[str] | None]:

@@ -59,12 +59,13 @@ def of_one_training(plan: Plan) -> bool:
 class Evaluations:
     """All measurements of a plan whose networks are those of one training.
 
-    labels: (N,), of the test examples in the caller's order; parts: the measurements of each job,
-    by the job's name.
+    labels, numbers: (N,), label and task (in base order, from 0) of the test examples in the
+    caller's order; parts: the measurements of each job, by the job's name.
     """
 
     plan: Plan
     labels: NDArray[np.int64]
+    numbers: NDArray[np.int64]
     parts: Mapping[str, Mapping[str, Measurement]]
 
     @property
@@ -123,7 +124,7 @@ class Evaluations:
         return np.array([one.right.right for one in each])
 
     def to_record(self) -> dict[str, Any]:
-        """Return all but the labels as JSON values; `of_record` is the inverse."""
+        """Return all but labels and numbers as JSON values; `of_record` is the inverse."""
         parts = {
             job: {part: measured.to_record() for part, measured in own.items()}
             for job, own in self.parts.items()
@@ -131,14 +132,18 @@ class Evaluations:
         return {"plan": self.plan.model_dump(mode="json"), "parts": parts}
 
     @classmethod
-    def of_record(cls, record: Mapping[str, Any], labels: NDArray[Any]) -> Self:
-        """Return the evaluations of a record; raises KeyError, ValueError, TypeError if damaged."""
+    def of_record(cls, record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the evaluations of a record; raises KeyError, ValueError, TypeError if damaged.
+
+        arrays: labels and numbers, by these names.
+        """
+        given = {n: arrays[n].astype(np.int64, casting="safe") for n in ("labels", "numbers")}
         parts = {
             job: {part: Measurement.of_record(each) for part, each in own.items()}
             for job, own in record["parts"].items()
         }
         plan = Plan.model_validate(record["plan"])
-        found = cls(plan=plan, labels=labels.astype(np.int64, casting="safe"), parts=parts)
+        found = cls(plan=plan, parts=parts, **given)
         for job in jobs_of(plan):
             result_of(plan, job, parts[job.name])
         return found
@@ -155,8 +160,7 @@ class Evaluations:
         classes = tuple(self.plan.tasks[task].classes for task in job.tasks)
         total = TaskCounts(tasks=classes, tables=measured.counts["single"]).total
         # Stored by task and, within a task, by class.
-        each = [c for task in classes for c in sorted(task)]
-        stored = np.concatenate([np.flatnonzero(self.labels == c) for c in each])
+        stored = np.lexsort((self.labels, np.argsort(job.tasks)[self.numbers]))
         right = np.zeros(len(self.labels), dtype=bool)
         right[stored] = measured.right["single"].right
         return Evaluation(counts=total, right=Outcomes.of(right), notes=measured.notes)

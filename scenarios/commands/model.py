@@ -13,7 +13,7 @@ import torch
 from pydantic import StrictInt, TypeAdapter, ValidationError
 
 from probe.errors import InputError, unknown
-from probe.examples import as_tasks
+from probe.numbered import as_tasks
 from probe.record.checkpoints import Checkpoints
 from probe.record.readers import READERS, ForeignRuns
 from probe.record.recording import Recording, read_recording

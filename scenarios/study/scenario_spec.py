@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag
 
-from probe.examples import check_tasks
+from probe.numbered import check_tasks
 from probe.orders import MOST
 from probe.tasks import Scenario
 from scenarios.data.datasets import LOADERS, Dataset, Location, held_out, limited, load

@@ -73,7 +73,7 @@ CASES: tuple[Case, ...] = (
         lambda: asked(Model(FILES, fresh=net), readouts=Measure(seeds=2)),
         "from files each run is retrained once, from its own seed; got seeds=2",
     ),
-    (lambda: analyze({2: net()}, DATA, DATA), "train, test and tasks are needed"),
+    (lambda: analyze({2: net()}, tasks=[[0], [1]]), "train and test are needed"),
     (lambda: asked(readouts=["linaer"]), "unknown readout 'linaer': did you mean 'linear'?"),
     (lambda: asked(readouts=[]), "there are no readouts: name one or more of ret"),
     (lambda: asked(readouts="linear"), "readouts must be a list, as ['retrain', 'linear'], got"),

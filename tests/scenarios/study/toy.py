@@ -20,6 +20,7 @@ from probe.by_layer.store import Store
 from probe.examples import Examples
 from probe.metrics.counts import Counts
 from probe.metrics.outcomes import Outcomes
+from probe.numbered import numbered
 from probe.tasks import Scenario
 from probe.training.costs import Cost
 from probe.values.allocation import CacheSettings
@@ -102,7 +103,14 @@ def scenario(seed=0, labels=(0, 1, 2, 3), tasks=((0, 1), (2, 3))) -> Scenario:
     """Return four examples of 2 x 2 pixels, their own test data."""
     x = torch.rand(4, 1, 2, 2, generator=torch.Generator().manual_seed(seed))
     train, test = (Examples(x.clone(), torch.tensor(labels)) for _ in range(2))
-    return Scenario.of_classes("toy", train, test, tasks)
+    return in_tasks("toy", train, test, tasks)
+
+
+def in_tasks(name, train, test, tasks) -> Scenario:
+    """Return a scenario in which tasks may share classes, and examples."""
+    halves = ("train", train), ("test", test)
+    each = {n: [half.of_classes(own) for own in tasks] for n, half in halves}
+    return Scenario.of_numbered(name, numbered(each, None))
 
 
 def made_plan(of=None, stream=None, device=CPU) -> Plan:
@@ -114,7 +122,7 @@ def named_plan(raw, tasks) -> Plan:
     """Return the plan of a study over tasks that have names and classes, and next to no data."""
     classes = max(max(own) for _, own in tasks) + 1
     data = Examples(torch.zeros(classes, 1), torch.arange(classes))
-    stream = Scenario.of_classes("", data, data, [own for _, own in tasks])
+    stream = in_tasks("", data, data, [own for _, own in tasks])
     plan = plan_of(check_study(raw, "toy"), stream, CPU).model_dump()
     return Plan.model_validate(
         {**plan, "tasks": [{"name": name, "classes": own} for name, own in tasks]}

@@ -1,0 +1,184 @@
+"""The task of each example: given with it, by a list of examples, or by the tasks' classes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import index
+from textwrap import shorten
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from probe.errors import InputError
+from probe.examples import Examples, check_examples, check_labeled, join
+from probe.metrics.task_counts import TaskCounts
+
+_LENGTH = 80  # characters of what a message quotes
+
+Tasks = Sequence[Sequence[int]] | Sequence[int] | None
+"""The classes of each task in order, or the order of numbered tasks, None = by their numbers."""
+
+Data = Examples[Any] | Sequence[Examples[Any]]
+"""The examples of all tasks, as one or as a list with those of each task."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Numbered:
+    """Examples with the number of the task of each, in the order of the tasks.
+
+    halves: the data by name; classes: of each of the T tasks; order: of numbered tasks, the number
+    that each task was given, None where the classes tell the tasks apart.
+    """
+
+    halves: Mapping[str, Examples[Any]]
+    classes: tuple[tuple[int, ...], ...]
+    order: tuple[int, ...] | None = None
+
+    @property
+    def known(self) -> int:
+        """K, the number of classes over all tasks."""
+        return len({label for task in self.classes for label in task})
+
+    def numbers(self, name: str) -> Tensor:
+        """Return the number of each example's task, (N,) on the CPU."""
+        return cast(Tensor, self.halves[name].task).cpu()
+
+    def sizes(self, name: str) -> list[int]:
+        """Return the number of examples of each task, (T,)."""
+        sizes: list[int] = self.numbers(name).bincount(minlength=len(self.classes)).tolist()
+        return sizes
+
+    def counted(self, predicted: Tensor) -> TaskCounts:
+        """Count predictions (N,) for the test examples."""
+        by_task = self.numbers("test").argsort(stable=True)
+        true, found = (each.cpu()[by_task] for each in (self.halves["test"].y, predicted))
+        return TaskCounts.of(true, found, self.sizes("test"), self.classes, self.known)
+
+
+def numbered(given: Mapping[str, Data], tasks: Tasks) -> Numbered:
+    """Return examples with their tasks' numbers, from 0 in the order of `tasks`.
+
+    Classes may recur in tasks whose examples have a number. Raises InputError for tasks without
+    examples, and for tasks that are given twice or not at all.
+
+    >>> x, y = torch.zeros(4, 2), torch.tensor([0, 1, 0, 1])
+    >>> found = numbered({"train": [Examples(x[:2], y[:2]), Examples(x[2:], y[2:])]}, None)
+    >>> found.classes, found.halves["train"].task.tolist()
+    (((0, 1), (0, 1)), [0, 0, 1, 1])
+    """
+    halves = {name: joined(each, name) for name, each in given.items()}
+    known = [name for name, half in halves.items() if half.task is not None]
+    if not known:
+        return _by_class(halves, tasks)
+    if len(known) < len(halves):
+        lacking = next(name for name in halves if name not in known)
+        raise InputError(
+            f"the examples of {known[0]} have their task, those of {lacking} do not: give both"
+        )
+    return _by_number(halves, tasks)
+
+
+def joined(given: Data, name: str) -> Examples[Any]:
+    """Return the examples of a list as one, numbered by their position; name: for messages."""
+    if isinstance(given, Examples):
+        return given
+    for each in given if isinstance(given, list | tuple) and given else [given]:
+        check_labeled(each, name)
+    sizes = torch.tensor([len(each) for each in given])
+    whole = join(given)
+    numbers = torch.arange(len(given)).repeat_interleave(sizes)
+    return replace(whole, task=numbers.to(whole.y.device))
+
+
+def _by_class(halves: Mapping[str, Examples[Any]], tasks: Tasks) -> Numbered:
+    classes = as_tasks(tasks)
+    check_tasks(classes, known := sum(map(len, classes)))
+    own = torch.zeros(known, dtype=torch.int64)
+    for number, task in enumerate(classes):
+        own[list(task)] = number
+    for name, half in halves.items():
+        check_examples(half, range(known), name)
+    found = {n: replace(h, task=own.to(h.y.device)[h.y]) for n, h in halves.items()}
+    return Numbered(halves=found, classes=classes)
+
+
+def _by_number(halves: Mapping[str, Examples[Any]], tasks: Tasks) -> Numbered:
+    there = {n: set(cast(Any, h.task).unique().tolist()) for n, h in halves.items()}
+    T = 1 + max(max(own, default=-1) for own in there.values())
+    for name, own in there.items():
+        if own != set(range(T)):
+            raise InputError(
+                f"{name} has examples of the tasks {sorted(own)}, expected every one of 0..{T - 1}"
+            )
+    order = _order(tasks, T)
+    place = torch.tensor(order).argsort()
+    found = {n: replace(h, task=place.to(h.y.device)[h.task]) for n, h in halves.items()}
+    classes = [
+        torch.cat([half.y[half.task == number].cpu() for half in found.values()]).unique()
+        for number in range(T)
+    ]
+    every = torch.cat(classes).unique().tolist()
+    if every != list(range(len(every))):
+        raise InputError(
+            f"the labels of all tasks are {shorten(str(every), _LENGTH)}, expected each of 0..K-1: "
+            f"number the classes so"
+        )
+    for name, half in found.items():
+        check_examples(half, every, name)
+    return Numbered(
+        halves=found,
+        classes=tuple(tuple(classes[number].tolist()) for number in range(T)),
+        order=order,
+    )
+
+
+def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
+    """Return the order of numbered tasks; raises InputError unless it names each once."""
+    if tasks is None:
+        return tuple(range(count))
+    try:
+        order = tuple(map(index, cast(Any, tasks)))
+    except TypeError:
+        order = ()
+    if sorted(order) != list(range(count)):
+        raise InputError(
+            f"the examples have their tasks, so tasks= is left out or an order of 0..{count - 1}, "
+            f"got {shorten(repr(tasks), _LENGTH)}"
+        )
+    return order
+
+
+def as_tasks(tasks: object) -> tuple[tuple[int, ...], ...]:
+    """Return the classes of each task; raises InputError unless they are lists of numbers.
+
+    >>> as_tasks([range(2), [2]])
+    ((0, 1), (2,))
+    """
+    try:
+        return tuple(tuple(map(index, task)) for task in cast(Any, tasks))
+    except TypeError:
+        raise InputError(
+            f"tasks must be a list with the class numbers of each task, as [[0, 1], [2, 3]], got "
+            f"{shorten(repr(tasks), _LENGTH)}; or give each example its task, Examples(x, y, task)"
+        ) from None
+
+
+def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
+    """Raise InputError unless every class of 0..K-1 is in exactly one task, K = classes.
+
+    tasks: the classes of each of the T tasks.
+    """
+    if not all(map(len, tasks)) or not tasks:
+        empty = [at + 1 for at, task in enumerate(tasks) if not len(task)]
+        what = f"tasks {empty} of {len(tasks)} have no classes" if tasks else "there are no tasks"
+        raise InputError(f"{what}: give each task its classes, as [[0, 1], [2, 3]]")
+    listed = [c for task in tasks for c in task]
+    if outside := sorted({c for c in listed if not 0 <= c < classes}):
+        raise InputError(f"classes {outside} of the tasks are outside 0..{classes - 1}")
+    if twice := sorted({c for c in listed if listed.count(c) > 1}):
+        raise InputError(
+            f"classes {twice} are in more than one task, so that they do not tell it: give each "
+            f"example its task, Examples(x, y, task), or a list with the Examples of each task"
+        )
+    if missing := sorted(set(range(classes)) - set(listed)):
+        raise InputError(f"classes {missing} are in no task: every class belongs to one")

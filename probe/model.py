@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
@@ -14,6 +15,11 @@ from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.split import Trainable, check_trainable
 from probe.errors import InputError
 from probe.training.fresh_weights import Fresh, Rule
+
+Head = Literal["single", "multi"]
+"""The outputs that compete: of the classes seen so far, or of the classes of the example's task."""
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 Networks = nn.Module | Mapping[int, nn.Module] | Mapping[int, str | Path] | str | Path
 """One network, or several by tasks learned, or the pattern of their files, or a folder."""
@@ -26,7 +32,11 @@ class Model:
     - of: the network for `partial_retrain`; networks by tasks learned, the pattern of their files
       or a recorder's folder for `analyze`;
     - output: the key, attribute or index of the logits in the model's output; None = the output is
-      the logits; call: `call(model, x)` runs the model on a batch; None = `model(x)`;
+      the logits; call: `call(model, x)` runs the model on a batch; None = `model(x)`; or
+      `call(model, x, task)`, task: (B,) the number of the task of each example, for networks with a
+      head per task;
+    - head: the outputs that compete: `single`, of all classes seen so far, or `multi`, of the
+      example's own task, in training too; None = `multi` where `call` takes the task;
     - classes: the outputs that stand for the classes 0..K-1, K different numbers, as `range(6)` for
       a head with more outputs than classes; the others do not compete. None = it has only K;
     - fresh: the source of re-initialized values: a function that makes a new model, called with all
@@ -41,6 +51,7 @@ class Model:
     _: KW_ONLY
     output: Output = None
     call: Call | None = None
+    head: Head | None = None
     classes: Sequence[int] | None = None
     fresh: Fresh | None = None
     trainable: Trainable = "tail"
@@ -48,7 +59,27 @@ class Model:
 
     def __post_init__(self) -> None:
         _ = self.model_call
+        if self.head not in (None, "single", "multi"):
+            raise InputError(f"head must be 'single' or 'multi', got {self.head!r:.40}")
+        if self.takes_task and self.head == "single":
+            raise InputError(
+                "call takes the task, and single-head the task is not known: leave out head, or "
+                "give a call that joins the outputs of all heads"
+            )
         check_trainable(self.trainable)
+
+    @property
+    def takes_task(self) -> bool:
+        """Whether the call takes the number of the task of each example."""
+        if self.call is None:
+            return False
+        named = list(inspect.signature(self.call).parameters.values())
+        return sum(each.default is each.empty for each in named if each.kind in _POSITIONAL) > 2
+
+    @property
+    def told(self) -> bool:
+        """Whether the network, or the choice among its outputs, is told the task."""
+        return self.head == "multi" or self.takes_task
 
     @property
     def model_call(self) -> ModelCall:

@@ -22,6 +22,7 @@ from probe.numbered import Data, Tasks, numbered
 from probe.protocol import Protocol, Retrained
 from probe.retraining import PartialRetraining, RetrainSettings
 from probe.seeding import global_stream, python_generators, stream
+from probe.told import told
 from probe.training.chosen_outputs import outputs_of
 from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
 from probe.training.precision import products
@@ -78,7 +79,7 @@ def partial_retrain(
         raise InputError(
             "orders= is for analyze: give the tasks in executed order, without orders="
         )
-    given = numbered({"train": train, "test": test}, tasks)
+    called, given = told(called, numbered({"train": train, "test": test}, tasks))
     seen, tested = given.halves["train"], given.halves["test"]
     how = RetrainSettings(recipe=recipe or Recipe(), seed=seed, cache=cache)
     each = list(retrain_each(called, features, seen, tested, given.known, how))

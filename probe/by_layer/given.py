@@ -219,7 +219,14 @@ class _Networks:
         tasks = self.scenario.tasks[: len(self.scenario.tasks) if job.offline and step else step]
         seen = tuple(dict.fromkeys(c for task in tasks for c in task.classes))
         scores = partial(self.call, model)
-        return Trained(model=model, scores=scores, scenario=self.scenario, seen=seen, spent=spent)
+        return Trained(
+            model=model,
+            scores=scores,
+            scenario=self.scenario,
+            seen=seen,
+            task_aware=job.task_aware,
+            spent=spent,
+        )
 
     def compared_with(self, peer: str) -> nn.Module:
         step = 0 if peer == UNTRAINED else int(peer.removeprefix("step-"))

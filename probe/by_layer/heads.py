@@ -30,11 +30,13 @@ def predictions_by_head(
     test, classes = scenario.test, scenario.classes
     device = test.y.device
     tasks = [task.classes for task in scenario.tasks]
-    barred: dict[str, Tensor | None] = {"multi": barred_but(own_task(tasks, classes), device)}
+    barred: dict[str, Tensor | None] = {"multi": barred_but(tasks, classes, device)}
     if not task_aware:
-        single = barred_but([seen] * classes, device) if seen else None
+        single = barred_but([seen] * len(tasks), classes, device) if seen else None
         barred = {"single": single, **barred, "all": None}
-    return predict_each(scores, test, classes, barred)
+    sizes = torch.tensor([len(task.test) for task in scenario.tasks], device=device)
+    own = torch.arange(len(tasks), device=device).repeat_interleave(sizes)
+    return predict_each(scores, test, classes, barred, rows=own)
 
 
 def count(scenario: Scenario, predicted: Tensor) -> TaskCounts:
@@ -72,15 +74,13 @@ def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]
     return own
 
 
-def barred_but(competing: Sequence[Sequence[int]], device: torch.device) -> Tensor:
-    """Return (K, K) bool: row y marks the outputs that do not compete for an example of class y.
+def barred_but(competing: Sequence[Sequence[int]], classes: int, device: torch.device) -> Tensor:
+    """Return (R, K) bool: each row marks the outputs that do not compete; competing: those that do.
 
-    competing: for each of the K classes, the classes that do.
-
-    >>> barred_but([[0], [0, 1]], torch.device("cpu")).tolist()
+    >>> barred_but([[0], [0, 1]], 2, torch.device("cpu")).tolist()
     [[False, True], [False, False]]
     """
-    barred = torch.ones(len(competing), len(competing), dtype=torch.bool)
+    barred = torch.ones(len(competing), classes, dtype=torch.bool)
     for label, others in enumerate(competing):
         barred[label, list(others)] = False
     return barred.to(device)

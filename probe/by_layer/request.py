@@ -157,6 +157,7 @@ class Request:
             modules=_MODULES,
             listed=bool(given) or kind != UNTRAINED,
             offline=kind in CONTROLS,
+            task_aware=self.model.told,
             features=self._features,
             steps=steps,
             network={"own": self.network, "source": self._identity},

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +14,7 @@ from probe.modules import tensors_in
 Output = str | int | None
 """The logits in a model's output: a key or attribute, a position; None = the output itself."""
 
-Call = Callable[[nn.Module, Any], object]
+Call = Callable[..., object]
 """A user-defined call of a model on a batch (B, ...), which returns its output."""
 
 

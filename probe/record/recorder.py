@@ -13,13 +13,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from probe.cut.model_call import Call, ModelCall, Output, explained
+from probe.cut.model_call import Call, Output, explained
 from probe.errors import InputError
 from probe.examples import Examples, alike
 from probe.files import make_folder, replacing
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
+from probe.model import Head, Model
 from probe.modules import check_model, kept_buffers, mode, unwrapped
 from probe.numbered import Tasks, numbered
 from probe.record import runs
@@ -27,6 +28,7 @@ from probe.record.checkpoints import NAME, Run
 from probe.record.data import examples_of, keep_data
 from probe.record.state_files import keep_tensors, plain_state, write_tensors
 from probe.seeding import every_global_stream, stream
+from probe.told import told
 from probe.training.evaluation import predict_each
 
 _FEW = 2  # examples on which a model is tried before it is trained
@@ -46,8 +48,9 @@ class Recorder:
     - seed, order, learner: identify the run; order: the name of its task order;
     - train: the examples of all tasks, which are saved in the folder, with `test`, for the
       retraining; None = neither is;
-    - call, output: the way to call the model and to find its logits, as in `probe.Model`;
-      batch_size: of the evaluation, None = a size that is fast on the device.
+    - call, output, head: the way to call the model, to find its logits, and the outputs that
+      compete, as in `probe.Model`, but None = all of them; batch_size: of the
+      evaluation, None = a size that is fast on the device.
 
     A run that is recorded again, after a restart, continues: a row replaces the earlier one, and
     where its network differs, later rows are dropped. Raises InputError before any training for
@@ -78,16 +81,18 @@ class Recorder:
         train: Any = None,
         call: Call | None = None,
         output: Output = None,
+        head: Head | None = None,
         batch_size: int | None = None,
     ) -> None:
         run = _run(learner, order, seed)
         check_model(model)
         self.folder, self.model = Path(folder), unwrapped(model)
-        self._ask = ModelCall(call=call, output=output)
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
         halves = {"test": test} if train is None else {"test": test, "train": train}
         read = {name: examples_of(each, name) for name, each in halves.items()}
-        self._given = given = numbered(read, tasks)
+        called = Model(model, call=call, output=output, head=head)
+        called, self._given = told(called, given := numbered(read, tasks))
+        self._ask = called.model_call
         for number, (task, size) in enumerate(
             zip(given.classes, given.sizes("test"), strict=True), 1
         ):

@@ -40,6 +40,7 @@ from probe.retraining import RetrainSettings
 from probe.source import hash_of, source_hash
 from probe.tables.folder import Tables, read_tables
 from probe.tasks import Scenario
+from probe.told import told
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
 
@@ -122,6 +123,7 @@ def analyze(
         networks = networks_of(model, (untrained, offline), recording, T, measured.seeds)
         examples = _data(examples, networks)
         model, name, source, marked = _named(model, networks)
+        model, examples = told(model, examples)
         request = Request(
             name=_run_name(root),
             network=name,

@@ -21,6 +21,7 @@ def predict_each(
     classes: int,
     barred: Mapping[str, Tensor | None],
     batch_size: int | None = None,
+    rows: Tensor | None = None,
 ) -> dict[str, Tensor]:
     """Predict the class of all N examples, for several sets of competing classes, in one pass.
 
@@ -29,8 +30,8 @@ def predict_each(
 
     - logits: maps a batch (B, ...) to (B, K); a module must be in eval mode already;
     - examples: x (N, ...) and y (N,) int64, on the model's device;
-    - barred: by name, a (K, K) bool table whose row y says which outputs do not compete for an
-      example of class y, or None where all do;
+    - barred: by name, a (R, K) bool table of the outputs that do not compete, or None where all do;
+      rows: (N,) int64, the row for each example, None = its class;
     - batch_size: what is fast on the device, unless given.
 
     Returns the predictions (N,) int64 by those names. Raises InputError if the logits have another
@@ -47,6 +48,7 @@ def predict_each(
     with torch.no_grad(), torch.autocast(device.type, enabled=False), products("fp32"):
         any_layout = same_in_both_layouts(logits, some(examples))
         every = torch.arange(len(examples), device=device)
+        own = examples.y if rows is None else rows
         for indices in every.split(batch_size or batch_size_on(device)):
             # A copy: a model may write into its input.
             x = gather(examples.x, indices)
@@ -57,7 +59,7 @@ def predict_each(
                 if table is not None:
                     # Where all that compete are -inf, one of them is to be predicted all the same.
                     finite = scores.clamp(min=torch.finfo(scores.dtype).min)
-                    left = finite.masked_fill(table[examples.y[indices]], -torch.inf)
+                    left = finite.masked_fill(table[own[indices]], -torch.inf)
                 predicted[name].append(left.argmax(1))
     return {name: torch.cat(parts) for name, parts in predicted.items()}
 

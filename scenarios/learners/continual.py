@@ -107,7 +107,7 @@ class ContinualLearner(base.Learner):
                 classes, seen = scores.shape[1], [c for task in self._tasks for c in task]
                 own = self.settings.competing == "task"
                 competing = own_task(self._tasks, classes) if own else [seen] * classes
-                self._barred = barred_but(competing, scores.device)
+                self._barred = barred_but(competing, classes, scores.device)
             scores = scores.masked_fill(self._barred[y], -torch.inf)
         return functional.cross_entropy(scores, y, weight=self._class_weights(scores, y))
 

@@ -59,7 +59,7 @@ def test_each_table_has_predictions_of_its_own() -> None:
         [sorted({*torch.randint(K, (n,), generator=draw).tolist(), y}) for y in range(K)]
         for n in (1, 3, 9)
     ]
-    tables = {str(n): barred_but(each, torch.device("cpu")) for n, each in enumerate(competing)}
+    tables = {str(n): barred_but(each, K, torch.device("cpu")) for n, each in enumerate(competing)}
     got = predict_each(lambda x: scores[x[:, 0].long()], examples, K, {**tables, "": None}, 7)
     for name, each in zip(("0", "1", "2", ""), [*competing, [[*range(K)]] * K], strict=True):
         rows = zip(scores.tolist(), y.tolist(), strict=True)

@@ -1,0 +1,211 @@
+"""Streams in which classes recur: examples with tasks, lists of examples, heads told the task."""
+
+from __future__ import annotations
+
+import copy
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from torch import nn
+
+from probe import Examples, Model, Recipe, Recorder, analyze, partial_retrain
+from probe.by_layer.heads import predictions_by_head
+from probe.errors import InputError
+from probe.numbered import numbered
+from probe.record.recording import read_recording
+from probe.tasks import Scenario
+from tests.laws import reference
+
+RECIPE = Recipe(epochs=3, batch_size=16, init="murata")
+CLASSES, PLACES = 3, 3
+FEATURES = ["1", "3", "4"]
+
+
+def rotated(n: int, seed: int) -> list[Examples]:
+    """Return three tasks of the same three classes, each at another place."""
+    draw = torch.Generator().manual_seed(seed)
+    corners = torch.randn(CLASSES, 6, generator=torch.Generator().manual_seed(5))
+    turn = torch.linalg.qr(torch.randn(6, 6, generator=torch.Generator().manual_seed(6))).Q
+    each = []
+    for place in range(PLACES):
+        y = torch.arange(n) % CLASSES
+        x = corners[y] @ torch.matrix_power(turn, place)
+        each.append(Examples(x + 0.7 * torch.randn(n, 6, generator=draw), y))
+    return each
+
+
+TRAIN, TEST = rotated(60, 0), rotated(40, 1)
+
+
+def tagged(each: list[Examples], numbers: list[int] | None = None) -> Examples:
+    """Return the same examples as one, with the number of the task of each."""
+    task = torch.tensor(numbers or range(len(each))).repeat_interleave(len(each[0]))
+    return Examples(torch.cat([e.x for e in each]), torch.cat([e.y for e in each]), task)
+
+
+@cache
+def networks() -> dict[int, nn.Module]:
+    """Return a network after each task, fine-tuned; not to be changed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = nn.Sequential(
+            *(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, CLASSES))
+        )
+        found = {0: copy.deepcopy(net)}
+        for step, own in enumerate(TRAIN, 1):
+            optimizer = torch.optim.Adam(net.parameters(), lr=0.02)
+            for _ in range(30):
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(net(own.x), own.y).backward()
+                optimizer.step()
+            found[step] = copy.deepcopy(net)
+    return found
+
+
+def right(predicted: Any, tests: list[Examples] = TEST) -> list[float]:
+    """Return the accuracy on each task of predictions for all test examples."""
+    parts = torch.as_tensor(predicted).split([len(own) for own in tests])
+    return [float((p == own.y).double().mean()) for p, own in zip(parts, tests, strict=True)]
+
+
+def test_a_plain_protocol_agrees() -> None:
+    """Freeze, re-initialize, retrain on all tasks, test by task; and scikit-learn as readout."""
+    model, every = networks()[3], tagged(TRAIN)
+    found = partial_retrain(model, FEATURES, TRAIN, TEST, recipe=RECIPE, seed=2)
+    tests = torch.cat([own.x for own in TEST])
+    for depth, feature in enumerate(FEATURES[:-1], 1):
+        prefix = [str(at) for at in range(2 * depth)]
+        plain = reference.partial_retrained(model, prefix, every.x, every.y, RECIPE, seed=2)
+        expected = right(reference.predictions(plain, tests))
+        got = found.measured[feature].accuracies()
+        np.testing.assert_allclose(got, expected, atol=1.01 / len(TEST[0]))
+    own = right(reference.predictions(model, tests))
+    np.testing.assert_array_equal(found.measured["4"].accuracies(), own)
+    np.testing.assert_array_equal(found.task_f1[-1], own)  # each task has every class
+    read = analyze(networks(), TRAIN, TEST, features=FEATURES, readouts=["linear"], recipe=RECIPE)
+    for step, net in networks().items():
+        value, test = (net[:4](x).detach() for x in (every.x, tests))
+        mean, std = value.mean(0), value.std(0, correction=0)
+        kept = std > 0
+        scaled, tested = (((x - mean) / std)[:, kept].numpy() for x in (value, test))
+        fitted = LogisticRegression(max_iter=5000, tol=1e-8).fit(scaled, every.y.numpy())
+        expected = right(torch.from_numpy(fitted.predict(tested)))
+        got = read.matrix("3", "linear").values[step]
+        np.testing.assert_allclose(got, expected, atol=1.01 / len(TEST[0]))
+
+
+def test_one_stream_however_it_is_given() -> None:
+    forms = [(TRAIN, TEST, None), (tagged(TRAIN), tagged(TEST), None)]
+    # Another order of numbers, told by tasks=.
+    shuffled = [2, 0, 1]
+    forms.append((tagged(TRAIN, shuffled), tagged(TEST, shuffled), shuffled))
+    ends = {step: networks()[step] for step in (0, 3)}
+    retrained, rows = [], []
+    for train, test, tasks in forms:
+        found = partial_retrain(ends[3], FEATURES, train, test, tasks, RECIPE)
+        retrained.append([own.tables for own in found.measured.values()])
+        how = {"features": FEATURES, "recipe": RECIPE, "offline": "train"}
+        rows.append(analyze(ends, train, test, tasks, **how).rows())
+    assert retrained[0] == retrained[1] == retrained[2]
+    assert rows[0] == rows[1] == rows[2]
+
+
+def test_classes_of_tasks_are_a_shorthand() -> None:
+    """Bit for bit the same as examples with their tasks, where no class recurs."""
+    classes = [[2], [0, 1]]
+    train, test = TRAIN[0], TEST[0]
+    numbers = [torch.tensor([1, 1, 0])[half.y] for half in (train, test)]
+    told = [Examples(h.x, h.y, task) for h, task in zip((train, test), numbers, strict=True)]
+    model = networks()[1]
+    by_class = partial_retrain(model, FEATURES, train, test, classes, RECIPE)
+    by_number = partial_retrain(model, FEATURES, *told, recipe=RECIPE)
+    assert by_class.measured == by_number.measured
+    assert by_class.rows() == by_number.rows()
+    pair = {0: networks()[0], 2: model}
+    one = analyze(pair, train, test, classes, FEATURES, recipe=RECIPE)
+    assert one.rows() == analyze(pair, *told, features=FEATURES, recipe=RECIPE).rows()
+
+
+def test_f1_where_classes_recur_is_of_the_task_s_own_examples() -> None:
+    """Two of three classes in each task: the third, where predicted, is no false positive."""
+    parts = [own.of_classes(classes) for own, classes in zip(TEST, ([0, 1], [1, 2]), strict=False)]
+    model = networks()[3]
+    found = partial_retrain(model, ["4"], parts, parts, recipe=RECIPE)
+    for f1, own, classes in zip(found.task_f1[0], parts, ([0, 1], [1, 2]), strict=True):
+        predicted = torch.as_tensor(reference.predictions(model, own.x))
+        counted = int(torch.isin(predicted, torch.tensor(classes)).sum())
+        assert f1 == 2 * int((predicted == own.y).sum()) / (len(own) + counted)
+
+
+def test_told_the_task_the_outputs_of_its_classes_compete() -> None:
+    """As by a call that bars the others by hand; overlapping classes, too."""
+    classes = torch.tensor([[True, True, False], [False, True, True], [True, False, True]])
+    train, test = (
+        [
+            own.of_classes(row.nonzero()[:, 0].tolist())
+            for own, row in zip(half, classes, strict=True)
+        ]
+        for half in (TRAIN, TEST)
+    )
+
+    def barred(model: nn.Module, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
+        return model(x).masked_fill(~classes[task], -1e30)
+
+    model = networks()[3]
+    by_head = partial_retrain(Model(model, head="multi"), FEATURES, train, test, recipe=RECIPE)
+    by_hand = partial_retrain(Model(model, call=barred), FEATURES, train, test, recipe=RECIPE)
+    assert by_head.measured == by_hand.measured
+    plain = [
+        model(own.x).masked_fill(~row, -torch.inf).argmax(1)
+        for own, row in zip(test, classes, strict=True)
+    ]
+    np.testing.assert_array_equal(by_head.measured["4"].accuracies(), right(torch.cat(plain), test))
+    stream = Scenario.of_numbered("", numbered({"train": train, "test": test}, None))
+    heads = predictions_by_head(model, stream, [0, 1])
+    assert torch.equal(heads["multi"], torch.cat(plain))
+    assert heads["single"].max() == 1
+
+
+def test_a_recorder_of_numbered_tasks(tmp_path) -> None:
+    """R is that of a plain evaluation, in executed order; other orders share the folder."""
+    model = copy.deepcopy(networks()[0])
+    for name, order in (("a", [0, 1, 2]), ("b", [2, 0, 1])):
+        rec = Recorder(tmp_path, model, TEST, order, train=TRAIN, order=name)
+        rec.after_task(0)
+        rec.after_task(3)
+        own = [TEST[number] for number in order]
+        predicted = torch.cat([model(one.x).argmax(1) for one in own])
+        np.testing.assert_array_equal(rec.R.values[3], right(predicted, own))
+    assert read_recording(tmp_path).orders == {"a": (0, 1, 2), "b": (2, 0, 1)}
+    with pytest.raises(InputError, match=r"learns \[2, 1, 0\].*name another order"):
+        Recorder(tmp_path, model, TEST, [2, 1, 0], order="b", seed=1)
+    build = lambda: copy.deepcopy(networks()[0])  # noqa: E731
+    found = analyze(Model(tmp_path, fresh=build), features=FEATURES, recipe=RECIPE)
+    assert found.orders == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "tasks", "message"),
+    [
+        (TRAIN[0], TEST[0], [[0, 1], [1, 2]], r"\[1\] are in more than one task.*list with the"),
+        (TRAIN[0], TEST[0], None, "give each example its task"),
+        (TRAIN, TEST[0], None, "those of test do not"),
+        (TRAIN, TEST[:2], None, r"test has examples of the tasks \[0, 1\]"),
+        (TRAIN, TEST, [0, 2], "an order of 0..2"),
+        (TRAIN, TEST, [[0], [1], [2]], "an order of 0..2"),
+        ([TRAIN[0].of_classes([0, 2])], [TEST[0].of_classes([0])], None, "each of 0..K-1"),
+        ([], TEST, None, "train must be Examples"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(train, test, tasks, message) -> None:
+    with pytest.raises(InputError, match=message):
+        partial_retrain(networks()[3], ["3"], train, test, tasks, RECIPE)
+
+
+def test_a_head_that_knows_the_task_is_not_single() -> None:
+    with pytest.raises(InputError, match="single-head the task is not known"):
+        Model(networks()[0], call=lambda model, x, task: model(x), head="single")

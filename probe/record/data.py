@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from filelock import FileLock
 from torch import Tensor
@@ -24,11 +25,19 @@ def examples_of(data: object, name: str) -> Examples[Any]:
     >>> len(examples_of((torch.zeros(3, 8), torch.zeros(3).long()), "test"))
     3
     """
-    if isinstance(data, Examples):
-        return data
     with located(name):
-        if isinstance(data, tuple | list) and len(data) == 2 and isinstance(data[1], Tensor):
-            return Examples(*data)
+        match data:
+            case Examples():
+                return data
+            case [x, Tensor() | np.ndarray() as y]:
+                labels = torch.as_tensor(y)
+                if labels.is_floating_point() or labels.is_complex():
+                    raise InputError(
+                        f"its labels are {labels.dtype}: labels are class numbers, give whole "
+                        f"numbers"
+                    )
+                inputs = torch.as_tensor(x) if isinstance(x, np.ndarray) else x
+                return Examples(inputs, labels.long())
         return Examples.of(data)
 
 

@@ -51,7 +51,8 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
 def _heat_map(axes: Axes, table: Redundancy) -> AxesImage:
     """Draw SU between every two of D features, (D, D) in [0, 1]."""
     # An image, not a mesh: in a vector file a mesh of D x D cells takes hundreds of megabytes.
-    image = axes.imshow(table.between, cmap="viridis", norm=PowerNorm(0.5, vmin=0, vmax=1))
+    between = table.between.round(4)  # as the table has it
+    image = axes.imshow(between, cmap="viridis", norm=PowerNorm(0.5, vmin=0, vmax=1))
     marks = layout.ticks(0, len(table.bins) - 1)
     axes.set_xticks(marks)
     axes.set_yticks(marks)

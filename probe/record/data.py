@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import torch
 from filelock import FileLock
 from torch import Tensor
@@ -29,8 +30,16 @@ def examples_of(data: object, name: str) -> Examples[Any]:
     if all(isinstance(own, Examples) for own in each):
         return joined(cast(Data, data), name)
     with located(name):
-        if isinstance(data, tuple | list) and len(data) == 2 and isinstance(data[1], Tensor):
-            return Examples(*data)
+        match data:
+            case [x, Tensor() | np.ndarray() as y]:
+                labels = torch.as_tensor(y)
+                if labels.is_floating_point() or labels.is_complex():
+                    raise InputError(
+                        f"its labels are {labels.dtype}: labels are class numbers, give whole "
+                        f"numbers"
+                    )
+                inputs = torch.as_tensor(x) if isinstance(x, np.ndarray) else x
+                return Examples(inputs, labels.long())
         return Examples.of(data)
 
 

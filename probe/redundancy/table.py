@@ -1,4 +1,4 @@
-"""Tables of the redundancy of a data set's features, in and out of CSV."""
+"""Tables of the redundancy of a data set's features, as CSV."""
 
 import csv
 from collections.abc import Sequence
@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.errors import InputError, unreadable
 from probe.files import replacing
 
 _COLUMNS = ["discretization", "feature", "bins", "selected", "class"]
@@ -50,35 +49,6 @@ def write_redundancy(folder: Path, found: Redundancy) -> Path:
             row = [found.discretization, k, found.bins[k], rank.get(k, ""), *numbers]
             writer.writerow([*row, *[""] * (D - 1 - k)])
     return path
-
-
-def read_redundancy(path: Path) -> Redundancy:
-    """Read a table of `write_redundancy`, the upper half of the matrix from its lower one.
-
-    Raises InputError if the file cannot be read or is not of this kind.
-    """
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            header, *rows = csv.reader(file)
-        if header != [*_COLUMNS, *map(str, range(len(rows)))] or not rows:
-            raise ValueError("other columns")
-        words, _, bins, ranks, with_class, *between = zip(*rows, strict=True)
-        lower = np.array([[float(cell or 0) for cell in row] for row in zip(*between, strict=True)])
-        chosen = sorted((int(rank), k) for k, rank in enumerate(ranks) if rank)
-        return Redundancy(
-            data=path.stem,
-            discretization=words[0],
-            bins=np.array(bins, dtype=np.int64),
-            with_class=np.array(with_class, dtype=np.float64),
-            between=lower + np.tril(lower, -1).T,
-            selected=[k for _, k in chosen],
-        )
-    except OSError as error:
-        raise unreadable(path, error, "run `probe redundancy` first") from None
-    except (ValueError, csv.Error) as error:
-        raise InputError(
-            f"{path} is not a table that `probe redundancy` wrote ({error}): write it again"
-        ) from None
 
 
 def _text(value: float) -> str:

@@ -19,7 +19,7 @@ from probe.errors import InputError
 from probe.files import make_folder
 from probe.redundancy.bins import equal_width, minimum_description
 from probe.redundancy.fcbf import non_redundant, relevance, symmetric_uncertainty
-from probe.redundancy.table import Redundancy, read_redundancy, write_redundancy
+from probe.redundancy.table import Redundancy, write_redundancy
 from scenarios.data.datasets import Dataset, Location, load
 from scenarios.options import RedundancyOptions
 
@@ -40,8 +40,7 @@ def show_redundancy(names: Sequence[str], options: RedundancyOptions) -> None:
     found = [measure(data, options.bins) for data in data_sets]
     make_folder(out)
     tables = [write_redundancy(out, one) for one in found]
-    # From the files, as every figure is.
-    pictures = style.save(draw([read_redundancy(path) for path in tables]), out, "redundancy")
+    pictures = style.save(draw(found), out, "redundancy")
     _print(found)
     for path in [*tables, *pictures]:
         print(path)

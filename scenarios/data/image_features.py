@@ -7,10 +7,7 @@ are not trusted: no pickle is run, and an image that would fill the memory is re
 torchvision is imported in functions, as it takes seconds.
 """
 
-import warnings
-import zipfile
-from collections.abc import Callable
-from http.client import HTTPException
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from probe.errors import InputError, unknown
+from probe.errors import InputError, described, unknown
 from probe.examples import Examples
+from probe.notes import listed
 from probe.progress import tracked
 from probe.record.state_files import load_state
 from probe.seeding import global_stream, stream
@@ -56,7 +54,7 @@ def write_features_of_images(
     images = {half: _images(folder / half, network) for half in ("train", "test")}
     classes = images["train"].classes
     # Before a network is downloaded.
-    _check_classes(folder, set(classes), set(images["test"].classes))
+    _check_classes(folder, classes, images["test"].classes)
     model = load_network(network, weights).to(device)
     train, test = (_examples(model, each, half, device) for half, each in images.items())
     write_features(out, train, test, classes)
@@ -98,30 +96,16 @@ def _downloaded(name: str) -> nn.Module:
     """Return a network with torchvision's weights, from torch's folder or downloaded."""
     from torchvision import models
 
-    folder = Path(torch.hub.get_dir(), "checkpoints")
-    path = folder / models.get_model_weights(name).DEFAULT.url.rpartition("/")[2]
-    # torch would unpack an archive of one file beside it; one that torch wrote has several.
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            if len(archive.infolist()) < 2:
-                raise InputError(
-                    f"the file of torchvision's weights of {name}, {path}, is an archive of a "
-                    f"single file, and was not unpacked: remove it"
-                )
     try:
         # Or torch would run a pickle.
         with variables({"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}):
             model: nn.Module = models.get_model(name, weights="DEFAULT")
-    except (OSError, RuntimeError, HTTPException) as error:
-        raise InputError(
-            f"torchvision cannot fetch its weights of {name} ({error}): give a file with --weights "
-            f"FILE, or put theirs into {folder}"
-        ) from None
     except Exception as error:
-        # A damaged or hostile file makes torch raise almost anything.
+        # A damaged or hostile file makes torch raise almost anything, and so does a network.
+        folder = Path(torch.hub.get_dir(), "checkpoints")
         raise InputError(
-            f"the file of torchvision's weights of {name} in {folder} holds no weights "
-            f"({type(error).__name__}), and was not run: remove it"
+            f"torchvision cannot fetch or read its weights of {name} ({described(error)}): remove "
+            f"its file in {folder}, put the right one there, or give a file with --weights FILE"
         ) from None
     return model
 
@@ -165,30 +149,21 @@ def _picture(path: str) -> Any:
     from PIL import Image
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as image:
-                return image.convert("RGB")
+        with Image.open(path) as image:
+            return image.convert("RGB")
     except Exception as error:
-        # A damaged or hostile file makes PIL raise almost anything.
-        reason = str(error) or type(error).__name__
+        # A damaged or hostile file makes PIL raise almost anything, also of an image too large.
         raise InputError(
-            f"{path} cannot be read as an image ({reason}): replace or remove it"
+            f"{path} cannot be read as an image ({described(error)}): replace or remove it"
         ) from None
 
 
-def _check_classes(folder: Path, train: set[str], test: set[str]) -> None:
+def _check_classes(folder: Path, train: Sequence[str], test: Sequence[str]) -> None:
     """Raise InputError unless both halves have the same classes, two or more."""
-    for half, alone in (("train", train - test), ("test", test - train)):
-        if alone:
-            raise InputError(
-                f"in {folder} only {half} has the classes {', '.join(sorted(alone))}: give train "
-                f"and test the same folders"
-            )
-    if len(train) < 2:
+    if train != test or len(train) < 2:
         raise InputError(
-            f"{folder} has a single class, {min(train)}, so there is nothing to tell apart: give "
-            f"two or more"
+            f"{folder} has the classes {listed(train)} in train and {listed(test)} in test: give "
+            f"both the same folders, two or more"
         )
 
 

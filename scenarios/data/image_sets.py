@@ -102,21 +102,17 @@ def _half(name: str, found: ImageSet, folder: Path, half: str) -> Examples:
     """Return one half, scaled to [0, 1]; raises InputError for files that hold anything else."""
     try:
         images, labels = found.read(folder, half)
-        if not 0 < len(images) == len(labels):
-            raise ValueError(
-                f"{len(images)} images and {len(labels)} labels, expected equally many"
-            )
-        labels = labels.astype(np.int64)
-        if labels.min() < 0 or labels.max() >= found.classes:
+        if not 0 <= labels.min() <= labels.max() < found.classes:
             raise ValueError(f"labels up to {labels.max()}, expected 0 to {found.classes - 1}")
+        x = (images[:, None] if images.ndim == 3 else images) / np.float32(255)
+        inputs = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
+        # It is a ValueError if these do not fit together.
+        return Examples(inputs, torch.from_numpy(labels.astype(np.int64)))
     except _BROKEN as error:
         raise InputError(
             f"{name} cannot be read from {folder} ({_reason(error)}): one "
             f"of {', '.join(found.files)} is damaged; remove it and add --download"
         ) from None
-    x = (images[:, None] if images.ndim == 3 else images) / np.float32(255)
-    inputs = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
-    return Examples(inputs, torch.from_numpy(labels))
 
 
 def _reason(error: Exception) -> str:

@@ -4,22 +4,20 @@ It may be no archive, cut off, of another format, lack arrays, or hold arrays of
 which numpy would unpickle: each is an InputError.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from probe.errors import InputError, unreadable
+from probe.errors import InputError, described, unreadable
 
 Array = np.ndarray[Any, Any]
 """An array of any type and shape."""
 
 
-def read_arrays(
-    path: Path, required: Sequence[str], optional: Iterable[str] = ()
-) -> dict[str, Array]:
-    """Return the arrays of those names that a .npz file holds; the optional ones if it has them.
+def read_arrays(path: Path, required: Sequence[str]) -> dict[str, Array]:
+    """Return the arrays of those names that a .npz file holds.
 
     Arrays of Python objects are refused (`allow_pickle=False`), arrays not named are not read.
     Raises InputError if the file cannot be read, or lacks an array.
@@ -33,49 +31,22 @@ def read_arrays(
     try:
         # Opened here, as numpy gives an array for a .npy file, which cannot be closed.
         with path.open("rb") as file:
-            return _read(np.load(file, allow_pickle=False), path, required, optional)
-    except InputError:
-        raise
+            found = np.load(file, allow_pickle=False)
+            names = [] if isinstance(found, np.ndarray) else list(found)
+            arrays = {name: np.asarray(found[name]) for name in required if name in names}
     except OSError as error:
         raise unreadable(path, error, "check the path") from None
     except MemoryError:
         raise InputError(f"{path} exceeds the available memory: write fewer examples") from None
-    except Exception:
+    except Exception as error:
         # A damaged or hostile file makes numpy and zipfile raise almost anything.
         raise InputError(
-            f"{path} is not a complete .npz file: write it again with numpy.savez"
+            f"{path} is not a complete .npz file of numbers ({described(error)}): write it again "
+            f"with numpy.savez"
         ) from None
-
-
-def _read(
-    found: Any, path: Path, required: Sequence[str], optional: Iterable[str]
-) -> dict[str, Array]:
-    """Return the arrays of an open archive (for a .npy file, `found` is an array)."""
-    if isinstance(found, np.ndarray):
-        raise InputError(f"{path} holds a single array: write several with numpy.savez")
-    names = list(found)
-    lacking = [name for name in required if name not in names]
-    if lacking:
+    if lacking := [name for name in required if name not in arrays]:
         raise InputError(
-            f"{path} lacks {', '.join(lacking)} (it holds {', '.join(names) or 'nothing'}): write "
+            f"{path} lacks {', '.join(lacking)} (it holds {', '.join(names) or 'no names'}): write "
             f"it again with {', '.join(required)}"
         )
-    wanted = [*required, *(name for name in optional if name in names)]
-    return {name: _array(found, name, path) for name in wanted}
-
-
-def _array(found: Any, name: str, path: Path) -> Array:
-    """Return one array of an open archive; raises InputError for one of Python objects."""
-    try:
-        array = found[name]
-    except ValueError as error:
-        # numpy has only a message for this error.
-        if "pickle" not in str(error):
-            raise
-        raise InputError(
-            f"{name} of {path} holds Python objects, which are not loaded: write numbers, or for "
-            f"names an array of strings"
-        ) from None
-    if not isinstance(array, np.ndarray):
-        raise InputError(f"{name} of {path} is not an array: write it again with numpy.savez")
-    return array
+    return arrays

@@ -56,15 +56,19 @@ MISTAKES = {
     ),
     **each(WEIGHTS, "{} are not those of torchvision's", "keys.pt", "nested.pt"),
     WEIGHTS.format("absent.pt"): "there is no file of weights absent.pt...default or random",
-    WEIGHTS.format("default"): "weights of shufflenet_v2_x0_5 in...remove it",
+    WEIGHTS.format("default"): "weights of shufflenet_v2_x0_5 (...remove its file in",
     **each(
         FEATURES,
         "{}/train/a/1.png cannot be read as an image (...replace or remove it",
         *("cut", "none", "pickle", "bomb"),
     ),
     FEATURES.format("no-test"): "no-test/test is not a folder of images by class...train/CLASS/*",
-    FEATURES.format("one-class"): "one-class has a single class, a",
-    FEATURES.format("only-train"): "in only-train only train has the classes b",
+    FEATURES.format(
+        "one-class"
+    ): "one-class has the classes a in train and a in test: give...two or more",
+    FEATURES.format(
+        "only-train"
+    ): "only-train has the classes a, b in train and a in test: give both the same",
     NETWORK.format("resnet", "a.npz"): "unknown network of torchvision 'resnet'...did you mean",
     NETWORK.format("resnet18", "no/a.npz"): "NAME.npz in a folder that...another --out",
 }

@@ -46,7 +46,7 @@ MISTAKES = {
     **each("redundancy mnist --data {}", WRONG.format("mnist"), *list(MNIST)[1:]),
     **each("redundancy cifar10 --data {}", WRONG.format("cifar10"), *CIFAR),
     "redundancy svhn --data svhn": WRONG.format("svhn").format("svhn"),
-    FSDD.format("speech-hostile"): " of speech-hostile/fsdd.npz holds Python objects",
+    FSDD.format("speech-hostile"): "speech-hostile/fsdd.npz is not a complete...Object arrays",
     FSDD.format("speech-cut"): "speech-cut/fsdd.npz is not a complete .npz file",
     FSDD.format("speech-wild"): "speech-wild/fsdd.npz does not hold the Free",
     FSDD.format("folder-fsdd"): "spoken_digits needs folder-fsdd/fsdd.npz, which is not there",

@@ -1,6 +1,5 @@
 """`probe features`: real images through torchvision networks, against a plain forward pass."""
 
-import zipfile
 from urllib.error import URLError
 
 import numpy as np
@@ -14,8 +13,6 @@ from probe.errors import InputError
 from scenarios.data.datasets import load
 from scenarios.data.feature_files import read_features
 from scenarios.data.image_features import load_network, write_features_of_images
-from tests.bad_input.making import TRAP
-from tests.bad_input.refused import last_changes
 
 COUNTS = {"train": 2, "test": 1}
 
@@ -107,18 +104,3 @@ def test_weights_that_cannot_be_fetched_say_what_to_do(monkeypatch):
         InputError, match=r"cannot fetch .*shufflenet_v2_x0_5 .*no network.*--weights FILE"
     ):
         load_network("shufflenet_v2_x0_5", "default")
-
-
-def test_an_archive_in_the_place_of_weights_is_not_unpacked(tmp_path, monkeypatch):
-    """torch would, over whatever lies beside it. Other bad weights: `tests/bad_input`."""
-    monkeypatch.setattr(torch.hub, "_hub_dir", str(tmp_path))
-    url = models.ShuffleNet_V2_X0_5_Weights.DEFAULT.url
-    folder = tmp_path / "checkpoints"
-    folder.mkdir()
-    with zipfile.ZipFile(folder / url.rpartition("/")[2], "w") as file:
-        file.writestr("resnet50-precious.pth", TRAP)
-    (folder / "resnet50-precious.pth").write_text("precious")
-    before = last_changes(tmp_path)
-    with pytest.raises(InputError, match=r"is an archive of a single file.*not unpacked: remove"):
-        load_network("shufflenet_v2_x0_5", "default")
-    assert last_changes(tmp_path) == before

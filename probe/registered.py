@@ -86,11 +86,13 @@ class OwnLearner(Own):
 class OwnReadout(Own):
     """A readout by its name: a class of settings with `predict`, see `probe.readouts.readout`.
 
-    steps: after how many tasks it is measured unless a study says so.
+    steps: after how many tasks it is measured unless a study says so; per_task: whether it is
+    fitted for each task to the task's own training examples, and tells its classes apart alone.
     """
 
     readout: type[Any] = field(repr=False)
     steps: NamedSteps = "all"
+    per_task: bool = False
 
 
 Kind = TypeVar("Kind", bound=Own, default=Own)
@@ -127,12 +129,14 @@ def metric(name: str) -> Callable[[Marked], Marked]:
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def readout(name: str, *, steps: NamedSteps = "all") -> Callable[[type[Class]], type[Class]]:
+def readout(
+    name: str, *, steps: NamedSteps = "all", per_task: bool = False
+) -> Callable[[type[Class]], type[Class]]:
     """Mark a class of readouts and make it a `configuration`: its fields are checked settings.
 
     The class has `predict(x, y, test, classes)`, see `probe.readouts.readout.Readout`. Raises
     InputError for a class without it, for a setting called `steps`, and for names that other
-    measurements have.
+    measurements have. steps, per_task: see `OwnReadout`.
 
     >>> @readout("constant")
     ... class Constant:
@@ -161,7 +165,7 @@ def readout(name: str, *, steps: NamedSteps = "all") -> Callable[[type[Class]], 
                 f"the readout {name!r} has a setting steps, which all readouts have: rename it"
             )
         made = configuration(cls)
-        return mark(made, OwnReadout(name=name, readout=made, steps=steps))
+        return mark(made, OwnReadout(name=name, readout=made, steps=steps, per_task=per_task))
 
     return decorate
 

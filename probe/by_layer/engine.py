@@ -47,7 +47,7 @@ def measure(
                 if untested:
                     results.write(name, network.evaluated())
                     yield name
-                for reading, measured in reader.read(network.model, left):
+                for reading, measured in reader.read(network, left):
                     results.write(reading.part, measured)
                     yield reading.part
 

@@ -123,11 +123,12 @@ def is_retraining(part: str) -> bool:
 def readings_of(plan: Plan, job: Job) -> list[Reading]:
     """Return the measurements downstream of a job's features, for each but the output.
 
-    Downstream of the output nothing is left to train: its scores are the evaluation itself. Floor
+    Downstream of the output nothing is left to train: its scores are the evaluation itself. To
+    compare with readouts of each task it is evaluated multi-head, as a reading of its own. Floor
     and ceiling are measured in the jobs of `untrained` and `offline`; a learner with a network of
     another architecture has its floor in its own job, and no ceiling.
     """
-    features = plan.learners[job.learner].features[:-1]
+    *features, output = plan.learners[job.learner].features
     readings = []
     for readout in plan.readouts:
         control, steps = plan.at(readout)
@@ -136,7 +137,8 @@ def readings_of(plan: Plan, job: Job) -> list[Reading]:
         elif control and job.own_network:
             steps = (0, *steps)
         steps = tuple(step for step in steps if step in job.steps)
-        for step, name, feature in product(steps, plan.variants(readout), features):
+        read = [*features, output] if plan.readouts[readout].per_task else features
+        for step, name, feature in product(steps, plan.variants(readout), read):
             reading = Reading(step=step, feature=feature, readout=name)
             readings.append(replace(reading, digest=_digest(plan, job, reading)))
     if plan.diagnostics and readings:

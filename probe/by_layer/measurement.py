@@ -61,8 +61,8 @@ class Measurement:
     """One measurement: confusion counts by head, resources spent on it, and notes.
 
     - counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. A
-      readout is trained on all classes and has the head `single` alone; a learner that must be told
-      the task has `multi` alone, any other all three heads; diagnostics have no counts;
+      readout of all classes has the head `single` alone, one of each task's `multi`; a learner that
+      must be told the task has `multi` alone, any other all three; diagnostics have no counts;
     - right: by head, which test examples were classified right, sorted by executed task and, within
       a task, by class; a step has it for one head alone;
     - spent: None where no task was learned for the measurement;

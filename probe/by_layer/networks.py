@@ -11,7 +11,7 @@ from typing import Protocol
 from torch import Tensor, nn
 
 from probe.batch import Value
-from probe.by_layer.heads import count, predictions_by_head, right_of
+from probe.by_layer.heads import Head, count, predictions_by_head, right_of
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Measurement, Spent
 from probe.by_layer.plan import Plan
@@ -41,8 +41,8 @@ class Trained:
     task_aware: bool = False
     spent: Spent | None = None
 
-    def evaluated(self) -> Measurement:
-        """Test it on all tasks under every head."""
+    def evaluated(self, only: Head | None = None) -> Measurement:
+        """Test it on all tasks under every head, or under one alone."""
         scenario, aware, notes = self.scenario, self.task_aware, set[str]()
 
         def scores(x: Value) -> Tensor:
@@ -52,7 +52,8 @@ class Trained:
 
         with mode(self.model, training=False):
             predicted = predictions_by_head(scores, scenario, self.seen, task_aware=aware)
-        head = "multi" if aware else "single"
+        head = only or ("multi" if aware else "single")
+        predicted = {only: predicted[only]} if only else predicted
         return Measurement(
             counts={each: count(scenario, p).tables for each, p in predicted.items()},
             right={head: right_of(scenario, predicted[head])},

@@ -108,9 +108,16 @@ class Plan(_Frozen):
     def at(self, readout: str) -> tuple[bool, tuple[int, ...]]:
         """Return whether a readout has controls, and the steps from 1 at which it is measured.
 
-        Raises InputError for steps that T tasks do not have.
+        Raises InputError for steps that T tasks do not have, and for tasks of one class where a
+        readout tells apart the classes of a task.
         """
         own, tasks = self.readouts[readout], len(self.tasks)
+        alone = [task.name for task in self.tasks if len(task.classes) < 2]
+        if own.per_task and alone:
+            raise InputError(
+                f"probing.readouts.{readout} tells a task's classes apart, and task {alone[0]} has "
+                f"only one: leave the readout out, or give every task two classes or more"
+            )
         steps = own.steps
         if isinstance(steps, str):
             every = range(1, tasks + 1) if steps == "all" else (tasks,)

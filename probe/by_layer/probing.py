@@ -69,11 +69,15 @@ class _Strict(BaseModel):
 
 
 class PlannedReadout(_Strict):
-    """A readout and its steps; source: a hash of the code of a user-defined one."""
+    """A readout and its steps; per_task: see `probe.registered.OwnReadout`.
+
+    source: a hash of the code of a user-defined one.
+    """
 
     steps: str | tuple[int, ...]
     settings: dict[str, Any] = {}
     source: str | None = None
+    per_task: bool = False
 
     @property
     def controlled(self) -> bool:
@@ -106,8 +110,10 @@ def _checked(given: object) -> Readouts:
     for name, table in checked:
         if table is not None:
             settings = {key: value for key, value in table if key != "steps"}
-            readout = READOUTS[name].readout(**settings) if name != RETRAIN else None
-            found[name] = PlannedReadout(steps=table.steps, settings=settings_record(readout))
+            own = READOUTS.get(name)
+            known = settings_record(own.readout(**settings) if own else None)
+            told = own is not None and own.per_task
+            found[name] = PlannedReadout(steps=table.steps, settings=known, per_task=told)
     return found
 
 

@@ -18,7 +18,7 @@ from probe.batch import Value, first
 from probe.by_layer.heads import count, right_of
 from probe.by_layer.jobs import Job, peers_of
 from probe.by_layer.measurement import Measurement
-from probe.by_layer.networks import Networks
+from probe.by_layer.networks import Networks, Trained
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.probing import DIAGNOSTICS, Reading
 from probe.cut.cuts import Cuts
@@ -27,7 +27,7 @@ from probe.model import Model
 from probe.notes import of_classes, of_predictions
 from probe.readouts.matrix import FeatureMatrix, feature_matrices
 from probe.readouts.pooling import Pooling
-from probe.readouts.readout import READOUTS, Linear, Readout, read
+from probe.readouts.readout import READOUTS, Linear, Readout, read_each
 from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
 from probe.training.batch_norm import reestimated
@@ -53,12 +53,15 @@ class Reader:
     cache: CacheSettings
     offline: Offline
 
-    def read(self, model: nn.Module, readings: Sequence[Reading]) -> _Measured:
+    def read(self, network: Trained, readings: Sequence[Reading]) -> _Measured:
         """Yield each of the readings of a network with its measurement; the model is not changed.
 
         Readings with batch norm reestimated come after those of the unchanged network.
         """
-        ordered = sorted(readings, key=lambda reading: reading.reestimated)
+        model, output = network.model, self.plan.learners[self.job.learner].features[-1]
+        yield from ((r, network.evaluated("multi")) for r in readings if r.feature == output)
+        inner = [reading for reading in readings if reading.feature != output]
+        ordered = sorted(inner, key=lambda reading: reading.reestimated)
         for mixed, own in groupby(ordered, key=lambda reading: reading.reestimated):
             seen = model
             if mixed:
@@ -118,18 +121,18 @@ class Reader:
             # A feature may lack fewer budgets than another.
             if reading := wanted.get((tail.feature, tail.multiple)):
                 notes = (*known, *tail.notes)
-                yield reading, self._measured(tail.predicted, notes, tail.history)
+                yield reading, self._measured("single", tail.predicted, notes, tail.history)
 
     def _fitted(self, readings: Sequence[Reading], train: Matrices, test: Matrices) -> _Measured:
         """Yield the readouts that are fitted to the features' matrices."""
         scenario = self.networks.scenario
-        y = scenario.merged.train.y
         for reading in readings:
             own, other = train[reading.feature], test[reading.feature]
-            found = read(self._readout(reading), own, y, other, scenario.classes)
+            readout, told = self._readout(reading), self.plan.readouts[reading.base].per_task
+            found = read_each(readout, own, other, scenario.tasks if told else [scenario.merged])
             notes = [f"{reading.base} reads {own.how}"] if own.pooled else []
             notes += [*found.notes, *of_predictions(found.predicted, scenario.test.y.cpu())]
-            yield reading, self._measured(found.predicted, notes)
+            yield reading, self._measured("multi" if told else "single", found.predicted, notes)
 
     def _compared(self, readings: Sequence[Reading], test: Matrices) -> _Measured:
         """Yield the diagnostics of each feature."""
@@ -164,12 +167,12 @@ class Reader:
         return Cuts(tuple(cut for cut in shared if cut.name in wanted))
 
     def _measured(
-        self, predicted: Tensor, notes: Sequence[str], history: History | None = None
+        self, head: str, predicted: Tensor, notes: Sequence[str], history: History | None = None
     ) -> Measurement:
         scenario = self.networks.scenario
         return Measurement(
-            counts={"single": count(scenario, predicted).tables},
-            right={"single": right_of(scenario, predicted)},
+            counts={head: count(scenario, predicted).tables},
+            right={head: right_of(scenario, predicted)},
             history=history,
             notes=tuple(notes),
         )

@@ -5,7 +5,7 @@ A readout is one class: its fields are settings, `predict` fits and predicts, an
 `[probing.readouts]`, to `probe model --readouts` and to `probe.analyze`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol
@@ -21,6 +21,7 @@ from probe.readouts.matrix import FeatureMatrix
 from probe.readouts.pooling import WIDE, Pooling
 from probe.readouts.standardized import Standardization
 from probe.registered import OwnReadout, marked_in, marks_of, readout
+from probe.tasks import Task
 from probe.training.precision import products
 
 _ROWS, _COLUMNS = 512, 8192  # of the table of distances that is in memory at a time
@@ -67,6 +68,14 @@ class Linear:
         """Fit the logistic regression, and predict."""
         model = fit_linear(x, y, classes, self.C)
         return Read(predicted=model.predict(test), notes=model.notes)
+
+
+@readout("linear-task", per_task=True)
+class LinearTask(Linear):
+    """`linear` for each task: fitted to its training examples, it tells its classes apart alone.
+
+    Source: the linear probes of Davari et al., CVPR 2022.
+    """
 
 
 @readout("ncm")
@@ -151,6 +160,27 @@ def name_of(settings: object) -> str | None:
     """
     found = [own.name for own in marks_of(type(settings)) if isinstance(own, OwnReadout)]
     return found[0] if found else None
+
+
+def read_each(
+    settings: Readout, train: FeatureMatrix, test: FeatureMatrix, tasks: Sequence[Task]
+) -> Read:
+    """Fit a readout for each task, and predict its test examples among its classes.
+
+    train (N, D), test (M, D): of all tasks, one after the other. The readout knows a task's classes
+    by their rank, 0 for the lowest. Raises InputError as `read` does.
+    """
+    predicted, notes = [], dict[str, None]()
+    fitted = train.values.split([len(task.train) for task in tasks])
+    tested = test.values.split([len(task.test) for task in tasks])
+    for task, x, other in zip(tasks, fitted, tested, strict=True):
+        own = torch.tensor(sorted(task.classes))
+        y = torch.searchsorted(own.to(x.device), task.train.y)
+        here, there = FeatureMatrix(x, train.how), FeatureMatrix(other, test.how)
+        found = read(settings, here, y, there, len(own))
+        predicted.append(own[found.predicted])
+        notes |= dict.fromkeys(found.notes)
+    return Read(predicted=torch.cat(predicted), notes=tuple(notes))
 
 
 def read(

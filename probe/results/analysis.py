@@ -38,7 +38,7 @@ class Analysis(Held):
     The rows are those of a study's rows.csv, see `probe.tables.rows.Row`. Networks without a
     learner or order in their names have the learner `model` and the order "0"; the controls are the
     learners `untrained` and `offline`, of order "". The matrix of the output is R itself,
-    single-head: the classes seen so far compete.
+    single-head: the classes seen so far compete; multi-head for readouts of each task.
 
     Intervals are NaN for one seed. If the seeds are retrainings of the same networks, the
     intervals cover retrainings and the finite test set, not another training of the networks.

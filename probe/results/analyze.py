@@ -85,9 +85,9 @@ def analyze(
       of the training inputs: its initial ones would make the floor too low;
     - offline: the network trained on all tasks at once, the ceiling; for files a path or a pattern
       with {seed}; or `train`, to train it here by the recipe;
-    - readouts: `retrain`, the layers of the network itself (Murata 2020); `linear`, `ncm`, `knn`,
-      or their settings, such as `Linear(C=0.1)`; or a `Measure`. At the output every readout is the
-      prediction of the network itself;
+    - readouts: `retrain`, the layers of the network itself (Murata 2020); `linear`, `linear-task`,
+      `ncm`, `knn`, or their settings, such as `Linear(C=0.1)`; or a `Measure`. At the output every
+      readout is the prediction of the network itself, for `linear-task` among a task's classes;
     - recipe: of the retraining and the offline training;
     - out: a run directory for tables and figures, as `probe model` writes it; the same call resumes
       an interrupted run. The rows are the same with and without it, to the bit.

@@ -77,21 +77,28 @@ class Evaluations:
     @cached_property
     def own(self) -> Mapping[Step, Evaluation]:
         """The evaluation of each network, by step."""
-        output = next(iter(self.plan.learners.values())).features[-1]
-        first = (output, next(iter(self.plan.readouts)), self.plan.seeds[0])
-        return {at.step: one for at, one in self.evaluations.items() if at[1:] == first}
+        return {
+            step: self._evaluation(job, self.parts[job.name][f"step-{at}"])
+            for job in jobs_of(self.plan)
+            for at in job.steps
+            if job.seed == self.plan.seeds[0] and (step := self._step(job, at)) is not None
+        }
 
     @cached_property
     def evaluations(self) -> Mapping[At, Evaluation]:
-        """All evaluations by step, feature, readout and seed; at the output by every readout."""
+        """All evaluations by step, feature, readout and seed; at the output by every readout.
+
+        Of the output it is single-head, multi-head for readouts of each task.
+        """
         found: dict[At, Evaluation] = {}
         for job in jobs_of(self.plan):
             parts, output = self.parts[job.name], self.plan.learners[job.learner].features[-1]
             for at in job.steps:
                 if (step := self._step(job, at)) is not None:
                     own = self._evaluation(job, parts[f"step-{at}"])
-                    for readout in self.plan.readouts:
-                        found[At(step, output, readout, job.seed)] = own
+                    for readout, planned in self.plan.readouts.items():
+                        if not planned.per_task:
+                            found[At(step, output, readout, job.seed)] = own
             for each in readings_of(self.plan, job):
                 step = self._step(job, each.step)
                 if step is not None and each.readout != DIAGNOSTICS:
@@ -158,9 +165,10 @@ class Evaluations:
     def _evaluation(self, job: Job, measured: Measurement) -> Evaluation:
         """Return a measurement with the test examples in the caller's order."""
         classes = tuple(self.plan.tasks[task].classes for task in job.tasks)
-        total = TaskCounts(tasks=classes, tables=measured.counts["single"]).total
+        head = "single" if "single" in measured.counts else "multi"
+        total = TaskCounts(tasks=classes, tables=measured.counts[head]).total
         # Stored by task and, within a task, by class.
         stored = np.lexsort((self.labels, np.argsort(job.tasks)[self.numbers]))
         right = np.zeros(len(self.labels), dtype=bool)
-        right[stored] = measured.right["single"].right
+        right[stored] = measured.right[head].right
         return Evaluation(counts=total, right=Outcomes.of(right), notes=measured.notes)

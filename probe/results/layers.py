@@ -68,7 +68,7 @@ def _layer(
         feature=feature,
         depth=1 + one.features.index(feature),
         converged=all(each.converged for each in used),
-        chance=_chance(one, one.test_counts) if feature == one.features[-1] else None,
+        chance=_chance(one, readout, one.test_counts) if feature == one.features[-1] else None,
         outcomes=LayerOutcomes(
             rows={step: row(step) for step in sorted(steps)},
             floor=control(UNTRAINED),
@@ -78,12 +78,12 @@ def _layer(
     )
 
 
-def _chance(one: Result, test_counts: NDArray[np.int64]) -> float:
-    """Return the accuracy of guessing, among a task's classes for learners told the task.
+def _chance(one: Result, readout: str, test_counts: NDArray[np.int64]) -> float:
+    """Return the accuracy of guessing, among a task's classes for those that are told the task.
 
     test_counts: (T, K), of the job's tasks.
     """
-    if own_head(one.job) == "multi":
+    if own_head(one.job) == "multi" or readout in one.per_task:
         guessed = [1 / len(classes) for _, classes in one.tasks]
         return float(np.average(guessed, weights=test_counts.sum(axis=1)))
     return 1 / len({label for _, task in one.tasks for label in task})

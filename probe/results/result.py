@@ -67,7 +67,8 @@ class Result:
     - accuracy: by head of the report and by the number of tasks learned, (T,) fractions in [0, 1];
     - final: by head, the overall accuracy after all tasks;
     - output: by the number of tasks learned, the scores of the unchanged model under its main head;
-    - downstream: by reading, the scores downstream of the other features;
+    - downstream: by reading, the scores downstream of the other features, and of the output under
+      the head `multi` for readouts of each task; per_task: the names of these;
     - diagnostics: by reading, numbers by name, see `probe.tables.rows.DiagnosticRow`;
     - test_counts: the number of test examples of each class in each task, (T, K), None if no
       evaluation is finished;
@@ -82,6 +83,7 @@ class Result:
     final: Mapping[str, float]
     output: Mapping[int, Scores]
     downstream: Mapping[Reading, Scores]
+    per_task: frozenset[str]
     diagnostics: Mapping[Reading, Mapping[str, float]]
     test_counts: NDArray[np.int64] | None
     costs: Mapping[int, Cost]
@@ -114,7 +116,7 @@ class Result:
 
     def rows(self, feature: str, readout: str) -> dict[int, Scores]:
         """Return the measured rows of a feature's matrix A, by the number of tasks."""
-        if feature == self.features[-1]:
+        if feature == self.features[-1] and readout not in self.per_task:
             return dict(self.output)
         each = self.downstream.items()
         found = {r.step: own for r, own in each if (r.feature, r.readout) == (feature, readout)}
@@ -176,6 +178,7 @@ def result_of(plan: Plan, job: Job, parts: Mapping[str, Measurement]) -> Result:
     steps = {step: f"step-{step}" for step in job.steps if f"step-{step}" in parts}
     tested = {step: counts[part][main] for step, part in steps.items() if main in counts[part]}
     readings = [each for each in readings_of(plan, job) if each.part in parts]
+    told = [name for name, own in plan.readouts.items() if own.per_task]
     spent = {step: each for step, part in steps.items() if (each := parts[part].spent)}
     return Result(
         job=job,
@@ -196,10 +199,11 @@ def result_of(plan: Plan, job: Job, parts: Mapping[str, Measurement]) -> Result:
             for step, each in tested.items()
         },
         downstream={
-            each: _scores(parts[each.part], found, "single", 1 + features.index(each.feature), mean)
+            each: _scores(parts[each.part], found, head, 1 + features.index(each.feature), mean)
             for each in readings
-            if (found := counts[each.part].get("single"))
+            for head, found in counts[each.part].items()
         },
+        per_task=frozenset(variant for name in told for variant in plan.variants(name)),
         diagnostics={
             each: parts[each.part].values for each in readings if each.readout == DIAGNOSTICS
         },

@@ -195,7 +195,8 @@ def _of_layers(
     """Yield all metrics of each feature's matrix A, and compare its forgetting with R's.
 
     Yields nothing unless all of A is measured, its floor included. Kemker's ideal is the ceiling on
-    the first task; the linear readout adds deep forgetting and the replay gap.
+    the first task; linear readouts add deep forgetting and the replay gap, those of each task with
+    R under the head `multi`.
     """
     R = result.matrix(own_head(result.job))
     if R is not None and result.readouts and R.tasks > 1:
@@ -208,8 +209,11 @@ def _of_layers(
         ideal = float(ceiling.accuracy[result.job.tasks[0]]) if ceiling else None
         card = scorecard(A, ideal=ideal or None, test_sizes=result.test_sizes)
         yield from _of_card(card, feature=feature, readout=readout)
-        if readout == "linear" and R is not None and R.tasks > 1:
-            compared = {"deep_forgetting": deep_forgetting(A), "replay_gap": replay_gap(R, A)}
+        own = R
+        if readout in result.per_task:
+            own = result.layer_matrix(result.features[-1], readout, untrained)
+        if readout in ("linear", "linear-task") and own is not None and own.tasks > 1:
+            compared = {"deep_forgetting": deep_forgetting(A), "replay_gap": replay_gap(own, A)}
             for metric, value in compared.items():
                 yield _Name("", "deep_shallow", metric, feature, readout), value
 

@@ -34,9 +34,10 @@ def to_dataset(rows: Iterable[Row]) -> xr.Dataset:
     - coordinate `place` (order, task): the task's position in the executed order, from 1.
 
     At the output, for every readout, accuracy is R under the main head (the first in the rows), and
-    pra and f1 are the network's own. The learners `offline` and `untrained` have the order "".
-    Fractions in [0, 1]. Raises InputError without xarray, for repeated measurements, and for rows
-    without the feature or task that their measure needs.
+    pra and f1 are the network's own; for readouts of each task accuracy and pra are multi-head. The
+    learners `offline` and `untrained` have the order "". Fractions in [0, 1]. Raises InputError
+    without xarray, for repeated measurements, and for rows without the feature or task that their
+    measure needs.
     """
     try:
         import xarray
@@ -103,7 +104,8 @@ def _array(
             f"seed {twice['seed']}, step {twice['step']}: give the rows of one study, each once"
         )
     if "readout" in dims:
-        # At the output there is none: the value holds for all.
+        # At the output there is none, first: the value holds for all without a row of their own.
+        cells = cells.sort_values("readout", kind="stable")
         each = [[own] if own else coords["readout"] for own in cells["readout"]]
         cells = cells.assign(readout=pd.Series(each, cells.index, dtype=object)).explode("readout")
     at = tuple(cells[dim].map({x: k for k, x in enumerate(coords[dim])}) for dim in dims)

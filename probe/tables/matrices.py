@@ -93,8 +93,8 @@ class Matrices:
     def matrix(self, learner: str, feature: str, readout: str) -> AccuracyMatrix:
         """Return a feature's own matrix, (T+1, T); NaN = not measured; row 0 is the floor.
 
-        At the output it is R, whatever the readout. Raises InputError for an unknown feature or
-        readout.
+        At the output it is R, multi-head for readouts of each task. Raises InputError for an
+        unknown feature or readout.
         """
         return self._matrix(learner, self._key(learner, feature, readout))
 
@@ -110,7 +110,9 @@ class Matrices:
         for kind, name, names in asked:
             if name not in names:
                 raise unknown(f"{kind} of this analysis", name, names)
-        return ("", "") if feature in self.outputs(learner) else (feature, readout)
+        # Readouts of each task have rows of the output too, which is multi-head for them.
+        named = (learner, feature, readout) in self._cells
+        return (feature, readout) if named or feature not in self.outputs(learner) else ("", "")
 
     def _matrix(self, learner: str, key: tuple[str, str]) -> AccuracyMatrix:
         cells = self._cells.get((learner, *key), self._none)

@@ -110,11 +110,14 @@ def pra_by_step(rows: Iterable[Row], readout: str) -> dict[Layer, dict[int, Seed
     """Return the PRA of each learner's features by the number of tasks learned, ascending.
 
     Each is the mean over seeds of means over orders. readout: by which the features were read; the
-    output needs none, and is included. Sorted by learner (in order of first appearance) and depth.
-    Rows without a step, as in tables of earlier versions, are left out.
+    output needs none, unless it has rows of the readout, and is included. Sorted by learner (in
+    order of first appearance) and depth. Rows without a step, as in tables of earlier versions, are
+    left out.
     """
     table = to_frame(rows)
-    table = table[(table["measure"] == "pra") & table["readout"].isin(["", readout])]
+    own = (table["measure"] == "pra") & (table["readout"] == readout)
+    other = (table["measure"] == "pra") & (table["readout"] == "")
+    table = table[own | (other & ~table["feature"].isin(table["feature"][own]))]
     table = table.dropna(subset="step")
     _check(table, "depth", 1)
     means = _means(table, [*Layer._fields, "step"]).dropna()

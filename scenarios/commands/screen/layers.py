@@ -25,6 +25,7 @@ from scenarios.commands.screen.terminal import printable, show_line
 _READOUTS = {
     "retrain": "Accuracy missing in each layer, everything downstream retrained (readout retrain)",
     "linear": "Accuracy missing in each layer, a linear classifier downstream (readout linear)",
+    "linear-task": "Accuracy missing in each layer, a linear classifier per task (linear-task)",
 }
 # From white to a dark orange, a scale that survives in black and white.
 _LIGHT, _DARK = (255, 255, 255), (166, 54, 3)
@@ -34,7 +35,7 @@ _MOST = 12  # columns that fit on a page
 def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
     """Print the layers of a run directory over all tasks, a table for each learner and readout.
 
-    The readouts are `retrain` and `linear`; the controls are left out. Numbers are in %, missing in
+    The readouts are those of `_READOUTS`; the controls are left out. Numbers are in %, missing in
     points of accuracy; brackets hold 95 % intervals, of several seeds. maps: whether to print the
     heat maps of every readout, too. Raises InputError for tables that cannot be read.
     """

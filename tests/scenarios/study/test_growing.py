@@ -41,6 +41,11 @@ LINEAR = {
     OFFLINE: {"row-2.hidden1.linear"},
     UNTRAINED: {"row-0.hidden1.linear"},
 }
+WITH_TASKS = "readouts = { retrain = {}, linear = {}, linear-task = {} }"
+OF_EACH_TASK = {
+    job: {f"{part}-task".replace("hidden1", at) for part in own for at in ("hidden1", "output")}
+    for job, own in LINEAR.items()
+}
 DEFAULT = {
     FINETUNE: {*STEPS, *LINEAR[FINETUNE], SIMILAR},
     OFFLINE: {"step-0", "step-2", "row-2.hidden1.retrain", *LINEAR[OFFLINE], SIMILAR},
@@ -82,6 +87,7 @@ GROWTH = {
     "settings of a readout": (
         *("default", probed("readouts = { retrain = {}, linear = { C = 3.0 } }"), {}, LINEAR),
     ),
+    "a readout of each task": ("default", probed(WITH_TASKS), {}, OF_EACH_TASK),
     "another ceiling": (
         *("default", PROBED.replace("offline]\n", "offline]\ntraining.epochs = 2\n"), {}),
         {FINETUNE: {SIMILAR}},

@@ -1,0 +1,71 @@
+"""Readouts of each task: they see its classes alone, and are compared with multi-head accuracy."""
+
+import numpy as np
+import pytest
+import torch
+
+from probe import Examples, Model, readout
+from probe.readouts.matrix import FeatureMatrix
+from probe.readouts.readout import LinearTask, read_each
+from probe.tables.dataset import to_dataset
+from probe.tables.summary import pra_by_step
+from probe.tasks import Scenario, Task
+from tests.probe.by_layer.nets import FEATURES, TASKS, analyzed, digits, finetuned, offline, rows
+
+NETS, NAME, TRUTH = {t: finetuned(t) for t in range(4)}, "linear-task", digits()[1].y.numpy()
+
+
+@readout("second", per_task=True)
+class Second:
+    def predict(self, x, y, test, classes):
+        return torch.full((len(test),), 1)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return analyzed(NETS, offline=offline(), readouts=["linear", NAME, Second()])
+
+
+@pytest.mark.parametrize("classes", TASKS)
+def test_it_is_the_linear_readout_of_its_task_alone(found, classes):
+    """At the output, too, where only the classes of the task compete."""
+    halves = (half.of_classes(classes) for half in digits())
+    train, test = (Examples(half.x, half.y - classes[0]) for half in halves)
+    model, tasks = Model({1: finetuned()}, classes=classes), [range(len(classes))]
+    alone = analyzed(model, train=train, test=test, tasks=tasks, readouts=["linear", NAME])
+    for feature in FEATURES:
+        whole = found.right(3, feature, NAME)[:, np.isin(TRUTH, classes)]
+        # Batches of other sizes can change the last bits.
+        assert (whole != alone.right(1, feature, "linear")).mean() < 0.02
+        assert (alone.right(1, feature, NAME) == alone.right(1, feature, "linear")).all()
+
+
+def test_at_the_output_every_table_is_multi_head(found):
+    pytest.importorskip("xarray")
+    multi = found.matrix("output", NAME)
+    shown = {row.feature: row.value for key, row in rows(found, "forgotten").items() if NAME in key}
+    lost = np.mean([multi.cell(j, j) - multi.cell(3, j) for j in (1, 2)])
+    assert shown["output"] == pytest.approx(lost)
+    gaps = {(r.metric, r.readout, r.feature): r.mean for r in found.tables()["metrics"]}
+    assert gaps["replay_gap", NAME, "relu2"] == pytest.approx(lost - shown["relu2"])
+    chance = sum(np.isin(TRUTH, own).mean() / len(own) for own in TASKS)
+    assert rows(found, "chance")[NAME, "output"].value == pytest.approx(chance)
+    pra = pytest.approx(found.right(3, "output", NAME).mean())
+    cells = to_dataset(found.rows()).pra.sel(learner="model", order="0", step=3, readout=NAME)
+    assert pra_by_step(found.rows(), NAME)["model", 3, "output"][3].mean == pra
+    assert cells.sel(feature="output").item() == pra
+    assert analyzed({3: finetuned()}, readouts=[NAME]).own[3].counts == found.own[3].counts
+
+
+def test_a_feature_need_not_tell_tasks_apart_and_classes_may_recur():
+    place = torch.arange(40) % 2
+    data = (Examples(place[:, None].float(), own) for own in (place, 1 - place))
+    tasks = [Task(index=1, name="", classes=(0, 1), train=own, test=own) for own in data]
+    merged = Scenario(name="", kind="", tasks=tuple(tasks)).merged
+    x, y = FeatureMatrix(merged.test.x, "flattened"), merged.test.y
+    told, whole = (read_each(LinearTask(), x, x, own).predicted == y for own in (tasks, [merged]))
+    assert (told.sum(), whole.sum()) == (80, 40)
+
+
+def test_a_user_defined_one_knows_the_classes_of_a_task_by_their_rank(found):
+    assert (found.right(1, "relu1", "second") == np.isin(TRUTH, [own[1] for own in TASKS])).all()

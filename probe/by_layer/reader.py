@@ -6,10 +6,11 @@ on.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import cast
 
+import torch
 from torch import Tensor, nn
 
 from probe.analysis.similarity import Compared
@@ -30,6 +31,8 @@ from probe.readouts.pooling import Pooling
 from probe.readouts.readout import READOUTS, Linear, Readout, read_each
 from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
+from probe.seeding import stream
+from probe.tasks import Task
 from probe.training.batch_norm import reestimated
 from probe.training.history import History
 from probe.values.allocation import CacheSettings
@@ -129,10 +132,27 @@ class Reader:
         for reading in readings:
             own, other = train[reading.feature], test[reading.feature]
             readout, told = self._readout(reading), self.plan.readouts[reading.base].per_task
-            found = read_each(readout, own, other, scenario.tasks if told else [scenario.merged])
+            tasks = scenario.tasks if told else [scenario.merged]
+            found = read_each(readout, own, other, tasks)
             notes = [f"{reading.base} reads {own.how}"] if own.pooled else []
             notes += [*found.notes, *of_predictions(found.predicted, scenario.test.y.cpu())]
-            yield reading, self._measured("multi" if told else "single", found.predicted, notes)
+            measured = self._measured("multi" if told else "single", found.predicted, notes)
+            values = {"control": self._memorized(readout, own, tasks)} if reading.labels else {}
+            yield reading, replace(measured, values=values)
+
+    def _memorized(self, readout: Readout, train: FeatureMatrix, tasks: Sequence[Task]) -> float:
+        """Return the accuracy of a readout on permuted training labels, fitted to these.
+
+        Source: Hewitt & Liang, EMNLP 2019, each example being a type of its own.
+        """
+        generator, permuted = stream(self.job.seed, "labels"), []
+        for task in tasks:
+            drawn = torch.randperm(len(task.train), generator=generator).to(task.train.y.device)
+            data = replace(task.train, y=task.train.y[drawn])
+            permuted.append(replace(task, train=data, test=data))
+        found = read_each(readout, train, train, permuted)
+        true = torch.cat([task.test.y for task in permuted]).cpu()
+        return float((found.predicted == true).double().mean())
 
     def _compared(self, readings: Sequence[Reading], test: Matrices) -> _Measured:
         """Yield the diagnostics of each feature."""

@@ -24,9 +24,8 @@ from probe.tables.rows import LayerRow, StartRow, StatementRow
 class Layer:
     """One feature of a learner's network, with the scores of one readout.
 
-    depth: of the feature, from 1; converged: whether all trainings of the readout are, those of
-    floor and ceiling among them, on which margin and difference rest; chance: the accuracy of
-    guessing, at the output alone.
+    depth: of the feature, from 1; withheld: the verdicts that replace those of its statements, the
+    first one counts; chance: the accuracy of guessing, at the output alone.
     """
 
     learner: str
@@ -35,7 +34,7 @@ class Layer:
     depth: int
     outcomes: LayerOutcomes
     layout: TestLayout
-    converged: bool = True
+    withheld: Sequence[str] = ()
     chance: float | None = None
 
     @property
@@ -79,10 +78,12 @@ class Layer:
             own = found[STATEMENTS[name]]
             positions = self.layout.orders.shape[1] - 1 if name == "learns_worse" else 1
             least = margin(ends[0] - ends[1], positions)
+            # What is forgotten is no difference to the ceiling.
+            why = [w for w in self.withheld if (name, w) != ("forgets", "no ceiling")]
             yield StatementRow(
                 **self._at,
                 statement=name,
-                verdict=verdict(own, least, converged=self.converged),
+                verdict=verdict(own, least, *why[:1]),
                 margin=least,
                 value=own.value,
                 low=own.low,
@@ -96,18 +97,16 @@ def start_rows(stated: Iterable[StatementRow], depths: Mapping[str, int]) -> Ite
     """Yield the range of the first layer for each learner, readout and statement.
 
     depths: the number of layers of each learner, the output among them. Yields nothing for fewer
-    than 3 seeds, nor where a layer lacks the statement or a seed that others have: the first of the
-    remaining layers need not be the first of all.
+    than 3 seeds, nor where a layer lacks the statement: the first of the remaining layers need not
+    be the first of all.
     """
     groups: dict[tuple[str, str, str], list[StatementRow]] = {}
     for row in stated:
         if row.statement != "learns_worse":
             groups.setdefault((row.learner, row.readout, row.statement), []).append(row)
     for (learner, readout, statement), own in groups.items():
-        seeds = {row.seeds for row in own}
-        if len(own) < depths[learner] - (statement == "acquires_less") or len(seeds) > 1:
-            continue
-        if own[0].seeds >= FEWEST:
+        seeds, lacks = max(row.seeds for row in own), statement == "acquires_less"
+        if len(own) >= depths[learner] - lacks and seeds >= FEWEST:
             own.sort(key=attrgetter("depth"))
             earliest, latest = first_layer([row.verdict for row in own])
             yield StartRow(
@@ -116,7 +115,7 @@ def start_rows(stated: Iterable[StatementRow], depths: Mapping[str, int]) -> Ite
                 statement=statement,
                 earliest="" if earliest is None else own[earliest].feature,
                 latest="" if latest is None else own[latest].feature,
-                seeds=own[0].seeds,
+                seeds=seeds,
                 needed=_needed(own, earliest, latest),
             )
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from probe.notes import of_outputs
 from probe.results.run_directory import read_plan
-from probe.results.sanity import sanity_notes
+from probe.results.sanity import doubts, sanity_notes
 from probe.results.tables import read_results
 from tests.probe.by_layer.nets import analyzed, finetuned, fresh, offline
 from tests.scenarios.tiny_run import Tiny
@@ -75,6 +75,25 @@ def test_a_run_that_collapsed_is_named_and_no_other(study: Tiny) -> None:
         return [n.learner for n in sanity_notes(made) if n.note.startswith("it collapsed")]
 
     assert (collapsed(), collapsed(0.7), collapsed(0.3)) == ([], [], [results[0].job.learner])
+
+
+def test_what_rests_on_no_ceiling_or_begins_near_chance_is_withheld(study: Tiny) -> None:
+    """A run that collapsed is near chance, too, and withholds nothing."""
+    results = list(read_results(read_plan(study.root), study.root))
+
+    def found(first: float, last: float, top: float, runs: int = 4) -> dict[str, set[str]]:
+        made, levels = [], {1: first, 2: last}
+        for r in results:
+            own = r.job.learner == "finetune" and (runs := runs - 1) >= 0
+            each = {t: np.full(2, levels.get(t, 0.9) if own else 0.9) for t in r.output}
+            pra = top if r.job.kind == "offline" else 0.9
+            output = {t: replace(s, accuracy=each[t], pra=pra) for t, s in r.output.items()}
+            made.append(replace(r, output=output))
+        return {name: set(why) for name, why in doubts(made).items()}
+
+    assert found(0.9, 0.9, 0.9) == found(0.1, 0.1, 0.9, runs=1) == found(0.9, 0.1, 0.9) == {}
+    assert found(0.1, 0.9, 0.9) == {"finetune": {"near chance"}}
+    assert found(0.9, 0.9, 0.5) == {"finetune": {"no ceiling"}, "joint": {"no ceiling"}}
 
 
 def test_guessing_a_single_class_is_no_sign_of_chance(study: Tiny) -> None:

@@ -33,7 +33,7 @@ def layer(
     ceiling: float = 0.9,
     by_seed: Sequence[float] | np.ndarray = APART,
     readout: str = "linear",
-    converged: bool = True,
+    withheld: Sequence[str] = (),
 ) -> Layer:
     """Return a layer; last, learned: accuracy on each task in the end, and once it was learned."""
     both = np.broadcast_to(last if learned is None else learned, T)
@@ -49,7 +49,7 @@ def layer(
             rows=rows | {T: end[:, None]}, floor=right(floor, fixed), ceiling=right(ceiling, fixed)
         ),
         layout=LAYOUT,
-        converged=converged,
+        withheld=withheld,
     )
 
 
@@ -120,10 +120,39 @@ def test_a_collapsed_seed_leaves_the_question_open():
 
 
 def test_nothing_rests_on_trainings_that_have_not_converged():
-    _, found = said(*WHOLE, layer("conv3", last=0.5, learned=0.9, converged=False))
+    _, found = said(*WHOLE, layer("conv3", last=0.5, learned=0.9, withheld=["not converged"]))
     assert found[1] == (
         "ft: no layer is shown to forget; less than 5 points of tasks 1 to 3 at conv1, conv2; not "
         "judged, as training has not converged, at conv3"
+    )
+
+
+def test_against_an_offline_network_below_the_learner_it_still_forgets():
+    lost = layer("conv3", last=(0.7, 0.7, 0.7, 0.9), learned=0.9)
+    below = ("no ceiling", "not converged")
+    _, found = said(*(replace(each, withheld=below[:1]) for each in (*WHOLE, lost)))
+    why = "not judged, as offline training is below it, and no ceiling, at conv1, conv2, conv3"
+    assert found[0] == f"ft: no layer is shown to fall below the ceiling; {why}"
+    assert found[1].startswith("ft forgets, first at conv3: 20.0 points")
+    verdicts = {row.statement: row.verdict for row in replace(lost, withheld=below).statements()}
+    assert verdicts["forgets"] == "not converged"
+    assert {verdicts.pop(name) for name in [*verdicts] if name != "forgets"} == {"no ceiling"}
+
+
+def test_nothing_is_said_of_a_learner_near_chance():
+    lost = layer("conv1", last=0.5, learned=0.9, withheld=["near chance", "no ceiling"])
+    why = "not judged, as the first task learned is near chance, at conv1"
+    assert said(lost)[1][1] == f"ft: no layer is shown to forget; {why}"
+
+
+def test_a_layer_that_lacks_seeds_is_named_and_silences_no_other():
+    """The first of all, so that none before it can be excluded."""
+    some = layer("conv1", last=0.9, by_seed=APART[:2])
+    _, found = said(some, WHOLE[1], layer("conv3", last=(0.7, 0.7, 0.7, 0.9), learned=0.9))
+    assert found[1] == (
+        "ft forgets, first between conv1 and conv3: 20.0 points of tasks 1 to 3 [17.2, 22.8] at "
+        "conv3; less than 5 points of tasks 1 to 3 at conv2; not judged, as few seeds are "
+        "finished, at conv1"
     )
 
 

@@ -44,18 +44,20 @@ def margin(room: float, positions: int = 1) -> float:
     return max(LEAST, SHARE * room) / positions
 
 
-def verdict(found: Estimate, margin: float, withheld: str = "") -> str:
+def verdict(found: Estimate, margin: float, *, converged: bool = True) -> str:
     """Return `yes` where a difference is beyond the margin, `no` where not, `open` in between.
 
-    `few seeds`, or why it is withheld, where nothing can be stated, as `not converged`.
+    `few seeds` and `not converged` where nothing can be stated; `probe.results.sanity` has further
+    reasons. converged: whether all trainings
+    that it rests on are.
 
     >>> verdict(Estimate(value=0.05, low=0.02, high=0.08, seeds=5), 0.01)
     'yes'
     """
     if found.seeds < FEWEST:
         return "few seeds"
-    if withheld:
-        return withheld
+    if not converged:
+        return "not converged"
     if found.low > margin:
         return "yes"
     return "no" if found.high < margin else "open"
@@ -66,9 +68,9 @@ def first_layer(verdicts: Sequence[str]) -> tuple[int | None, int | None]:
 
     verdicts: by depth. Two series of ordered tests, each at 2.5 %: from the input on, layers are
     excluded until one is not, the earliest; from the output back, layers are confirmed until one
-    is not, the latest being the last confirmed. None: all are excluded, or none is confirmed. The
-    layer at the input needs no other to be the first. The chance that the range misses the first
-    layer is at most 5 % whatever the number of layers.
+    is not, the latest being the last confirmed; the layer at the input needs no other. None: all
+    are excluded, or none is confirmed. The chance that the range misses the first layer is at most
+    5 % whatever the number of layers.
 
     Source: Maurer, Hothorn & Lehmacher 1995 (tests in a fixed order need no correction).
 
@@ -77,10 +79,8 @@ def first_layer(verdicts: Sequence[str]) -> tuple[int | None, int | None]:
     >>> first_layer(["yes", "no", "yes"])
     (0, 0)
     """
-    if _leading(verdicts, "yes"):
-        return 0, 0
     excluded = _leading(verdicts, "no")
-    confirmed = _leading(verdicts[::-1], "yes")
+    confirmed = len(verdicts) if verdicts[0] == "yes" else _leading(verdicts[::-1], "yes")
     earliest = excluded if excluded < len(verdicts) else None
     return earliest, len(verdicts) - confirmed if confirmed else None
 

@@ -13,37 +13,31 @@ from numpy.typing import NDArray
 from probe.analysis.layers import LayerOutcomes, Right, TestLayout
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.results.result import Result, Scores, own_head
-from probe.results.sanity import doubts
 from probe.tables.layers import Layer
 
 
 def layers_of(results: Sequence[Result]) -> Iterator[Layer]:
     """Yield each learner's layers by readout and depth, where some seed is finished."""
     controls = {kind: [r for r in results if r.job.kind == kind] for kind in CONTROLS}
-    doubted = doubts(results)
     learners: dict[str, list[Result]] = {}
     for result in results:
         if result.job.kind not in CONTROLS:
             learners.setdefault(result.job.learner, []).append(result)
-    for name, own in learners.items():
-        readouts = dict.fromkeys(each for r in own for each in r.readouts)
+    for own in learners.values():
+        readouts = dict.fromkeys(name for r in own for name in r.readouts)
         # A learner with another network has other layers than the controls.
         comparable = {} if own[0].job.own_network else controls
         for readout, feature in product(readouts, own[0].features):
-            if layer := _layer(own, readout, feature, comparable, doubted[name]):
+            if layer := _layer(own, readout, feature, comparable):
                 yield layer
 
 
 def _layer(
-    own: Sequence[Result],
-    readout: str,
-    feature: str,
-    controls: Mapping[str, Sequence[Result]],
-    doubted: Sequence[str],
+    own: Sequence[Result], readout: str, feature: str, controls: Mapping[str, Sequence[Result]]
 ) -> Layer | None:
     """Return one layer of a learner, None where no seed is finished.
 
-    controls: the jobs of `untrained` and `offline`; doubted: see `doubts`.
+    controls: the jobs of `untrained` and `offline`.
     """
     one, T = own[0], len(own[0].tasks)
     orders = {r.job.order: r.job.tasks for r in own}
@@ -59,7 +53,6 @@ def _layer(
     steps = set.intersection(*(set(runs[s, o]) for s in whole for o in orders))
     used = [runs[s, o][step] for s in whole for o in orders for step in steps]
     used += [found[s] for found in ends.values() for s in whole if found]
-    unfinished = ["not converged"] * (not all(each.converged for each in used))
 
     def row(step: int) -> Right:
         each = [[(runs[s, o][step], t) for o, t in orders.items()] for s in whole]
@@ -74,7 +67,7 @@ def _layer(
         readout=readout,
         feature=feature,
         depth=1 + one.features.index(feature),
-        withheld=[*doubted, *unfinished],
+        converged=all(each.converged for each in used),
         chance=_chance(one, one.test_counts) if feature == one.features[-1] else None,
         outcomes=LayerOutcomes(
             rows={step: row(step) for step in sorted(steps)},

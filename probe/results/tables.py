@@ -8,7 +8,7 @@ drawn from the tables alone.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from probe.registered import OwnMetric
 from probe.results.layers import layers_of
 from probe.results.result import Result, own_head, result_of
 from probe.results.run_directory import store_of
-from probe.results.sanity import sanity_notes
+from probe.results.sanity import doubts
 from probe.results.scores import metric_rows, user_scores
 from probe.tables.folder import KINDS
 from probe.tables.layers import start_rows
@@ -89,11 +89,14 @@ def tables_of(
     """
     # Only its sessions hold different kinds of data, so that the first one matters.
     by_first = plan.kind == "multimodal"
+    noted, withheld = doubts(results)
     layers: list[LayerRow] = []
     statements: list[StatementRow] = []
     for layer in layers_of(results):
         layers += layer.rows()
-        statements += layer.statements()
+        for row in layer.statements():
+            verdict = withheld.get((row.learner, row.statement), row.verdict)
+            statements.append(replace(row, verdict=verdict))
     depths = {result.job.learner: len(result.features) for result in results}
     return {
         "summary": summary_rows(results),
@@ -119,7 +122,7 @@ def tables_of(
         "retraining": (epoch for result in results for epoch in _epochs(result)),
         "diagnostics": (each for result in results for each in _diagnostics(result)),
         "notes": [
-            *sanity_notes(results),
+            *noted,
             *(note for result in results for note in _notes(result, metrics)),
         ],
         "rows": measured_rows(plan, results),

@@ -24,8 +24,9 @@ from probe.tables.rows import LayerRow, StartRow, StatementRow
 class Layer:
     """One feature of a learner's network, with the scores of one readout.
 
-    depth: of the feature, from 1; withheld: the verdicts that replace those of its statements, the
-    first one counts; chance: the accuracy of guessing, at the output alone.
+    depth: of the feature, from 1; converged: whether all trainings of the readout are, those of
+    floor and ceiling among them, on which margin and difference rest; chance: the accuracy of
+    guessing, at the output alone.
     """
 
     learner: str
@@ -34,7 +35,7 @@ class Layer:
     depth: int
     outcomes: LayerOutcomes
     layout: TestLayout
-    withheld: Sequence[str] = ()
+    converged: bool = True
     chance: float | None = None
 
     @property
@@ -78,12 +79,10 @@ class Layer:
             own = found[STATEMENTS[name]]
             positions = self.layout.orders.shape[1] - 1 if name == "learns_worse" else 1
             least = margin(ends[0] - ends[1], positions)
-            # What is forgotten is no difference to the ceiling.
-            why = [w for w in self.withheld if (name, w) != ("forgets", "no ceiling")]
             yield StatementRow(
                 **self._at,
                 statement=name,
-                verdict=verdict(own, least, *why[:1]),
+                verdict=verdict(own, least, converged=self.converged),
                 margin=least,
                 value=own.value,
                 low=own.low,

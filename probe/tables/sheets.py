@@ -27,10 +27,9 @@ class Sheet:
 def as_text(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
     """Return notes, and below them sheets in columns, one after the other."""
     lines = [f"note: {note}" for note in notes]
-    lines += [""] * bool(lines)
     for sheet in sheets:
-        lines += [sheet.heading, *columns_of(sheet), *sheet.after, ""]
-    return "\n".join(lines).rstrip()
+        lines += ["", sheet.heading, *columns_of(sheet), *sheet.after]
+    return "\n".join(lines).strip("\n")
 
 
 def as_html(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:

@@ -42,9 +42,8 @@ def show_outcome(console: Console, root: Path, omegas: bool) -> None:
         show_omegas(console, metrics, read_table(root / "times.csv", TimeRow))
     there = [name for name in (*LAYERS, NOTES) if (root / name).is_file()]
     figures = sorted(path for path in (root / "figures").glob("*.*") if path.suffix in _FIGURES)
-    files = [*(root / name for name in (*TABLES, TIMES, *there)), *figures]
-    for line in map(str, files):
-        show_line(console, line)
+    for file in (*(root / name for name in (*TABLES, TIMES, *there)), *figures):
+        show_line(console, str(file))
 
 
 def show_page(console: Console, root: Path) -> None:
@@ -136,8 +135,7 @@ def note_lines(root: Path) -> list[str]:
         measured[row.learner, row.feature].add(_job(row))
         measured[row.learner, ""].add(_job(row))
         last[row.learner] = max(last[row.learner], row.step or 0)
-    most_first = sorted(notes.values(), key=lambda own: -len(set(map(_job, own))))
-    most_first.sort(key=lambda own: bool(own[0].feature))
+    most_first = sorted(notes.values(), key=lambda n: (n[0].feature > "", -len({*map(_job, n)})))
     lines = [_note_line(own, measured, last) for own in most_first[:_MOST_NOTES]]
     more = len(most_first) - len(lines)
     return [*lines, f"and {more} more in {NOTES}"] if more else lines

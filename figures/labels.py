@@ -145,22 +145,8 @@ def learners_named(names: Sequence[str]) -> str:
 
 
 def measured_on(rows: Sequence[Row]) -> str:
-    """Describe the study: data, tasks, network, orders and seeds; "" of no rows.
-
-    >>> row = Row(scenario="digits", network="cnn3", learner="er", order="0", seed=0, step=1,
-    ...           place=1, measure="accuracy", value=0.9)
-    >>> measured_on([row])
-    'Data: digits, learned as 1 task, in 1 order of tasks, by the network cnn3, with 1 seed'
-    """
-    if not rows:
-        return ""
-    tasks = max((row.place or 0 for row in rows), default=0)
-    orders, seeds = ({getattr(row, key) for row in rows} - {""} for key in ("order", "seed"))
-    learned = [f", learned as {counted(tasks, 'task')}"] * (tasks > 0)
-    ordered = [f", in {counted(len(orders), 'order')} of tasks,"] * (len(orders) > 0)
-    said = f"Data: {rows[0].scenario}{''.join(learned + ordered)} by the network {rows[0].network}"
-    averaged = "; orders are averaged within a seed first" if len(orders) > 1 else ""
-    return f"{said}, with {counted(len(seeds), 'seed')}{averaged}"
+    """Describe the study in a sentence, see `study`; "" of no rows."""
+    return f"Data: {study(rows)}; orders are averaged within a seed first" if rows else ""
 
 
 def study(rows: Sequence[Row]) -> str:

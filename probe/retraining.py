@@ -116,7 +116,7 @@ class PartialRetraining(Held):
         ]
 
     def remarks(self) -> tuple[str, ...]:
-        """Return the text below the table: the notes."""
+        """Return the text above the table: the notes."""
         return self.notes
 
     def latex(self) -> str:

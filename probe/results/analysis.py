@@ -182,7 +182,7 @@ class Analysis(Held):
         return [*self._sheets(layers, self.learners), *budgets, *controls]
 
     def remarks(self) -> tuple[str, ...]:
-        """Return the text printed below: what the intervals are of, and the notes."""
+        """Return the text printed above: what the intervals are of, and the notes."""
         return (*((ONE_NETWORK,) if self._of_one_network else ()), *self.notes)
 
     def saved(self) -> Saved:

@@ -8,8 +8,9 @@ study runs. Tasks are in executed order throughout, on which the metrics of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +19,15 @@ from probe.by_layer.heads import Head
 from probe.by_layer.jobs import Job, readings_of
 from probe.by_layer.measurement import Measurement
 from probe.by_layer.plan import Plan
-from probe.by_layer.probing import DIAGNOSTICS, Reading
+from probe.by_layer.probing import DIAGNOSTICS, REESTIMATED, Reading
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.outcomes import Outcomes
 from probe.metrics.task_counts import Mean, TaskCounts
-from probe.readouts.linear import UNFINISHED
 from probe.training.costs import Cost
 from probe.training.history import History
+from probe.training.unfinished import UNFINISHED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +54,9 @@ class Scores:
     @property
     def converged(self) -> bool:
         """Whether its training converged; True where nothing was trained."""
-        if self.history is None:
-            return not any(note.startswith(UNFINISHED) for note in self.notes)
-        return self.history.converged
+        # Of a readout without epochs, and of one that is slow, a note says so.
+        unfinished = any("not converged" in note for note in self.notes)
+        return not unfinished and (self.history is None or self.history.converged)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,6 +183,11 @@ def result_of(plan: Plan, job: Job, parts: Mapping[str, Measurement]) -> Result:
     readings = [each for each in readings_of(plan, job) if each.part in parts]
     told = [name for name, own in plan.readouts.items() if own.per_task]
     spent = {step: each for step, part in steps.items() if (each := parts[part].spent)}
+    downstream = {
+        each: _scores(parts[each.part], found, head, 1 + features.index(each.feature), mean)
+        for each in readings
+        for head, found in counts[each.part].items()
+    }
     return Result(
         job=job,
         tasks=tasks,
@@ -200,11 +206,7 @@ def result_of(plan: Plan, job: Job, parts: Mapping[str, Measurement]) -> Result:
             step: _scores(parts[steps[step]], each, main, len(features), mean)
             for step, each in tested.items()
         },
-        downstream={
-            each: _scores(parts[each.part], found, head, 1 + features.index(each.feature), mean)
-            for each in readings
-            for head, found in counts[each.part].items()
-        },
+        downstream=dict(_beside_linear(downstream)),
         per_task=frozenset(variant for name in told for variant in plan.variants(name)),
         diagnostics={
             each: parts[each.part].values for each in readings if each.readout == DIAGNOSTICS
@@ -235,6 +237,21 @@ def _scores(
         notes=measured.notes,
         control=measured.values.get("control"),
     )
+
+
+def _beside_linear(measured: Mapping[Reading, Scores]) -> Iterator[tuple[Reading, Scores]]:
+    """Yield scores with a note on slow retrainings that the linear readout is still better than.
+
+    By two standard errors of the difference; of the same network and feature.
+    """
+    tops = {(r.step, r.feature, r.readout): own.pra for r, own in measured.items()}
+    for r, own in measured.items():
+        p, q = own.pra, tops.get((r.step, r.feature, "linear" + REESTIMATED * r.reestimated), 0.0)
+        least = p + 2 * math.sqrt((q * (1 - q) + p * (1 - p)) / own.right.right.size)
+        if own.history and own.history.slow and own.converged and q > least:
+            note = f"it is slow, and {100 * (q - p):.1f} points below the linear readout"
+            own = replace(own, notes=(*own.notes, f"{UNFINISHED}: {note}"))
+        yield r, own
 
 
 def _constant(counts: Counts) -> int | None:

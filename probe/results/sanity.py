@@ -1,58 +1,81 @@
 """Notes on networks that were hardly trained, or not as the others were."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from statistics import fmean, median
 
-from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
+from probe.analysis.statements import STATEMENTS
+from probe.by_layer.plan import CONTROLS, OFFLINE
 from probe.results.result import Result, own_head
 from probe.tables.rows import NoteRow
 
 
-def sanity_notes(results: Sequence[Result]) -> Iterator[NoteRow]:
-    """Yield a note on each run whose output makes its layers doubtful.
+def doubts(results: Sequence[Result]) -> tuple[list[NoteRow], Mapping[tuple[str, str], str]]:
+    """Return a note on each run whose output makes its layers doubtful, and verdicts withheld.
 
     - near chance on the task just learned, or offline on all tasks, by two standard errors;
     - collapsed: above chance by less than half of what the median run of its learner is, on the
       tasks just learned;
     - offline training below a learner of the same seed by two standard errors of the difference.
+
+    Verdicts are withheld by learner and statement: `near chance` where a run that did not collapse
+    is, on the first task, as later ones may well be learned worse; `no ceiling`, of all but what is
+    forgotten, where the offline network of a seed is below the learner.
     """
-    learned = {id(r): _above_chance(r) for r in results}
+    notes: list[NoteRow] = []
+    withheld: dict[tuple[str, str], str] = {}
+    learners = {r.job.learner for r in results}
+    least = {name: _least(r for r in results if r.job.learner == name) for name in learners}
     for result in results:
-        run, offline = partial(NoteRow, **result.job.columns, feature=""), result.job.offline
-        steps = [result.job.last] if offline else range(1, len(result.tasks) + 1)
-        of = "all tasks" if offline else "the task just learned"
-        near = (
-            f"its accuracy on {of} is near chance: if it was trained elsewhere, compare {_COMPARE}"
-        )
-        for step in steps if result.job.kind != UNTRAINED else ():
-            found = _accuracy(result, step)
-            # Of a single class chance is 1.
-            if found and found[1] < 1 and found[0] < found[1] + 2 * _error(*found[1:]):
-                yield run(step=step, note=near)
-        peers = [learned[id(r)] for r in results if r.job.learner == result.job.learner]
-        if len(peers) > 2 and learned[id(result)] < median(peers) / 2 and median(peers) > 0:
-            yield run(step=result.job.last, note=_COLLAPSED)
-        if result.job.kind == OFFLINE and (top := result.output.get(result.job.last)):
-            for learner, mean in _learners_beside(result, results).items():
-                if top.pra < mean - 2 * math.sqrt(2) * _error(mean, sum(result.test_sizes)):
-                    note = f"its accuracy is below that of {learner}: compare {_COMPARE} of the two"
-                    yield run(step=result.job.last, note=f"{note}; until then it is no ceiling")
+        run, job = partial(NoteRow, **result.job.columns, feature=""), result.job
+        of = "all tasks" if job.offline else "the task just learned"
+        near, better = _near_chance(result), _better(result, results)
+        note = f"its accuracy on {of} is near chance: if it was trained elsewhere, compare"
+        notes += [run(step=step, note=f"{note} {_COMPARE}") for step in near]
+        if _above_chance(result) < least[job.learner]:
+            notes.append(run(step=job.last, note=_COLLAPSED))
+        elif 1 in near and not job.offline:
+            withheld |= {(job.learner, name): "near chance" for name in STATEMENTS}
+        for learner in better:
+            note = f"its accuracy is below that of {learner}: compare {_COMPARE} of the two"
+            notes.append(run(step=job.last, note=f"{note}; until then it is no ceiling"))
+            withheld |= {(learner, name): "no ceiling" for name in STATEMENTS.keys() - {"forgets"}}
+    return notes, withheld
 
 
 _COMPARE = "labels, scaling of inputs and order of tasks"
 _COLLAPSED = "it collapsed: less than half as far above chance as its learner's median run"
 
 
-def _learners_beside(offline: Result, results: Sequence[Result]) -> dict[str, float]:
-    """Return the mean accuracy on all tasks of each learner of an offline network's seed."""
-    runs: dict[str, list[float]] = {}
+def _near_chance(result: Result) -> list[int]:
+    """Return the numbers of tasks learned after which a run is near chance."""
+    job, T = result.job, len(result.tasks)
+    # The untrained network has learned none.
+    steps = filter(None, [job.last] if job.offline else range(1, T + 1))
+    each = [(step, *found) for step in steps if (found := _accuracy(result, step))]
+    # Of a single class chance is 1.
+    return [s for s, own, chance, n in each if chance < 1 and own < chance + 2 * _error(chance, n)]
+
+
+def _least(runs: Iterable[Result]) -> float:
+    """Return the accuracy above chance below which a run of a learner has collapsed."""
+    levels = [_above_chance(r) for r in runs]
+    # Nothing is below -1.
+    return median(levels) / 2 if len(levels) > 2 and median(levels) > 0 else -1.0
+
+
+def _better(offline: Result, results: Sequence[Result]) -> list[str]:
+    """Return the learners that are more accurate on all tasks than a seed's offline network."""
+    runs, top = dict[str, list[float]](), offline.output.get(offline.job.last)
+    if top is None or offline.job.kind != OFFLINE:
+        return []
     for r in results:
         same = (r.job.seed, own_head(r.job)) == (offline.job.seed, own_head(offline.job))
         if same and r.job.kind not in CONTROLS and (end := r.output.get(r.job.last)):
             runs.setdefault(r.job.learner, []).append(end.pra)
-    return {learner: fmean(values) for learner, values in runs.items()}
+    n, means = sum(offline.test_sizes), {name: fmean(own) for name, own in runs.items()}
+    return [k for k, m in means.items() if top.pra < m - 2 * math.sqrt(2) * _error(m, n)]
 
 
 def _accuracy(result: Result, step: int) -> tuple[float, float, int] | None:

@@ -8,7 +8,7 @@ drawn from the tables alone.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from probe.results.controls import control_rows
 from probe.results.layers import layers_of
 from probe.results.result import Result, own_head, result_of
 from probe.results.run_directory import store_of
-from probe.results.sanity import sanity_notes
+from probe.results.sanity import doubts
 from probe.results.scores import metric_rows, user_scores
 from probe.tables.folder import KINDS
 from probe.tables.layers import start_rows
@@ -93,11 +93,14 @@ def tables_of(
     controls = list(control_rows(results))
     # Networks that never saw a task enter no other table.
     results = [result for result in results if not result.job.without]
+    noted, withheld = doubts(results)
     layers: list[LayerRow] = []
     statements: list[StatementRow] = []
     for layer in layers_of(results):
         layers += layer.rows()
-        statements += layer.statements()
+        for row in layer.statements():
+            verdict = withheld.get((row.learner, row.statement), row.verdict)
+            statements.append(replace(row, verdict=verdict))
     depths = {result.job.learner: len(result.features) for result in results}
     return {
         "summary": summary_rows(results),
@@ -123,7 +126,7 @@ def tables_of(
         "retraining": (epoch for result in results for epoch in _epochs(result)),
         "diagnostics": (each for result in results for each in _diagnostics(result)),
         "notes": [
-            *sanity_notes(results),
+            *noted,
             *(note for result in results for note in _notes(result, metrics)),
         ],
         "controls": controls,

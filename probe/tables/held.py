@@ -33,7 +33,7 @@ class Held(ABC):
 
     @abstractmethod
     def remarks(self) -> Sequence[str]:
-        """Return the notes that are printed below them."""
+        """Return the notes that are printed above them."""
 
     @abstractmethod
     def saved(self) -> Saved:

@@ -94,18 +94,16 @@ def start_rows(stated: Iterable[StatementRow], depths: Mapping[str, int]) -> Ite
     """Yield the range of the first layer for each learner, readout and statement.
 
     depths: the number of layers of each learner, the output among them. Yields nothing for fewer
-    than 3 seeds, nor where a layer lacks the statement or a seed that others have: the first of the
-    remaining layers need not be the first of all.
+    than 3 seeds, nor where a layer lacks the statement: the first of the remaining layers need not
+    be the first of all.
     """
     groups: dict[tuple[str, str, str], list[StatementRow]] = {}
     for row in stated:
         if row.statement != "learns_worse":
             groups.setdefault((row.learner, row.readout, row.statement), []).append(row)
     for (learner, readout, statement), own in groups.items():
-        seeds = {row.seeds for row in own}
-        if len(own) < depths[learner] - (statement == "acquires_less") or len(seeds) > 1:
-            continue
-        if own[0].seeds >= FEWEST:
+        seeds, lacks = max(row.seeds for row in own), statement == "acquires_less"
+        if len(own) >= depths[learner] - lacks and seeds >= FEWEST:
             own.sort(key=attrgetter("depth"))
             earliest, latest = first_layer([row.verdict for row in own])
             yield StartRow(
@@ -114,7 +112,7 @@ def start_rows(stated: Iterable[StatementRow], depths: Mapping[str, int]) -> Ite
                 statement=statement,
                 earliest="" if earliest is None else own[earliest].feature,
                 latest="" if latest is None else own[latest].feature,
-                seeds=own[0].seeds,
+                seeds=seeds,
                 needed=_needed(own, earliest, latest),
             )
 

@@ -25,11 +25,11 @@ class Sheet:
 
 
 def as_text(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
-    """Return sheets in columns, one after the other, and notes below them."""
-    lines: list[str] = []
+    """Return notes, and below them sheets in columns, one after the other."""
+    lines = [f"note: {note}" for note in notes]
     for sheet in sheets:
-        lines += [sheet.heading, *columns_of(sheet), *sheet.after, ""]
-    return "\n".join([*lines, *(f"note: {note}" for note in notes)]).rstrip()
+        lines += ["", sheet.heading, *columns_of(sheet), *sheet.after]
+    return "\n".join(lines).strip("\n")
 
 
 def as_html(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
@@ -37,8 +37,8 @@ def as_html(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
 
     So it can be read in light and dark; nothing is loaded from anywhere.
     """
-    parts = [part for sheet in sheets for part in _html(sheet)]
-    parts += [f'<p style="margin:0.3em 0">note: {escape(note)}</p>' for note in notes]
+    parts = [f'<p style="margin:0.3em 0">note: {escape(note)}</p>' for note in notes]
+    parts += [part for sheet in sheets for part in _html(sheet)]
     return f"<div>{''.join(parts)}</div>"
 
 

@@ -15,6 +15,14 @@ _VERBS = {
 }
 """The statements by name, of the learner and of no layer."""
 
+_WITHHELD = {
+    "few seeds": "few seeds are finished",
+    "not converged": "training has not converged",
+    "near chance": "the first task learned is near chance",
+    "no ceiling": "offline training is below it, and no ceiling",
+}
+"""The reasons by verdict."""
+
 _WIDE = 0.2  # of an interval, beyond which the seeds are shown one by one
 
 _READOUTS = (
@@ -35,7 +43,7 @@ def sentences(
         own.setdefault(row.statement, []).append(row)
     said: dict[tuple[str, str], list[str]] = {}
     for (learner, readout), own in groups.items():
-        seeds = next(iter(own.values()))[0].seeds
+        seeds = max(row.seeds for rows in own.values() for row in rows)
         if seeds < FEWEST:
             said[learner, readout] = [f"{learner}: {seeds} of the {FEWEST} seeds of a statement"]
             continue
@@ -86,9 +94,9 @@ def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -
         most = points(math.ceil(1000 * max(r.margin for r in own) - 1e-6) / 1000).removesuffix(".0")
         unit = f"point{'' if most == '1' else 's'}{of}"
         parts.append(f"less than {most} {unit} at {', '.join(row.feature for row in own)}")
-    if own := by.get("not converged"):
-        names = ", ".join(row.feature for row in own)
-        parts.append(f"not judged, as training has not converged, at {names}")
+    for verdict, why in _WITHHELD.items():
+        if own := by.get(verdict):
+            parts.append(f"not judged, as {why}, at {', '.join(row.feature for row in own)}")
     if start is not None and start.needed is not None:
         parts.append(f"about {start.needed} seeds would narrow this down")
     return "; ".join(parts)

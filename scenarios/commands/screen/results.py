@@ -35,14 +35,15 @@ def show_outcome(console: Console, root: Path, omegas: bool) -> None:
     # Metrics of R alone: metrics of a feature's matrix A are in the file.
     metrics = read_table(root / "metrics.csv", MetricRow, lambda cells: not cells["feature"])
     show_results(console, read_table(root / "summary.csv", SummaryRow), metrics)
+    for line in note_lines(root):
+        show_line(console, line)
     show_layers(console, root)
     if omegas:
         show_omegas(console, metrics, read_table(root / "times.csv", TimeRow))
     there = [name for name in (*LAYERS, NOTES) if (root / name).is_file()]
     figures = sorted(path for path in (root / "figures").glob("*.*") if path.suffix in _FIGURES)
-    files = [*(root / name for name in (*TABLES, TIMES, *there)), *figures]
-    for line in (*note_lines(root), *map(str, files)):
-        show_line(console, line)
+    for file in (*(root / name for name in (*TABLES, TIMES, *there)), *figures):
+        show_line(console, str(file))
 
 
 def show_page(console: Console, root: Path) -> None:
@@ -50,10 +51,11 @@ def show_page(console: Console, root: Path) -> None:
 
     Raises InputError for tables that cannot be read.
     """
+    for line in note_lines(root):
+        show_line(console, line)
     show_layers(console, root, maps=True)
     figures = f"tables: {root}/*.csv, figures: {root / 'figures'}: see layers and depth first"
-    for line in (*note_lines(root), figures):
-        show_line(console, line)
+    show_line(console, figures)
 
 
 def show_results(
@@ -117,9 +119,10 @@ def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[
 def note_lines(root: Path) -> list[str]:
     """Return a line for each note on the results of a run directory, those on most jobs first.
 
-    A line names the learners and features of the note, the readout and the number of tasks learned
-    unless it is `retrain` after all tasks, and the share of the jobs that have it. Beyond a few
-    lines, the last one only counts the rest. Raises InputError for tables that cannot be read.
+    Before them, those on no feature but the network itself. A line names the learners and features
+    of the note, the readout and the number of tasks learned unless it is `retrain` after all tasks,
+    and the share of the jobs that have it. Beyond a few lines, the last one only counts the rest.
+    Raises InputError for tables that cannot be read.
     """
     if not (root / NOTES).is_file():
         return []
@@ -132,7 +135,7 @@ def note_lines(root: Path) -> list[str]:
         measured[row.learner, row.feature].add(_job(row))
         measured[row.learner, ""].add(_job(row))
         last[row.learner] = max(last[row.learner], row.step or 0)
-    most_first = sorted(notes.values(), key=lambda own: -len(set(map(_job, own))))
+    most_first = sorted(notes.values(), key=lambda n: (n[0].feature > "", -len({*map(_job, n)})))
     lines = [_note_line(own, measured, last) for own in most_first[:_MOST_NOTES]]
     more = len(most_first) - len(lines)
     return [*lines, f"and {more} more in {NOTES}"] if more else lines

@@ -5,15 +5,17 @@ from __future__ import annotations
 import copy
 from collections import OrderedDict
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from probe.analysis.statements import STATEMENTS
 from probe.notes import of_outputs
 from probe.results.run_directory import read_plan
-from probe.results.sanity import sanity_notes
+from probe.results.sanity import doubts
 from probe.results.tables import read_results
 from tests.probe.by_layer.nets import analyzed, finetuned, fresh, offline
 from tests.scenarios.tiny_run import Tiny
@@ -72,9 +74,29 @@ def test_a_run_that_collapsed_is_named_and_no_other(study: Tiny) -> None:
             scores = result.output.items()
             own = {t: replace(each, accuracy=np.full(2, level)) for t, each in scores}
             made.append(replace(result, output=own))
-        return [n.learner for n in sanity_notes(made) if n.note.startswith("it collapsed")]
+        return [n.learner for n in doubts(made)[0] if n.note.startswith("it collapsed")]
 
     assert (collapsed(), collapsed(0.7), collapsed(0.3)) == ([], [], [results[0].job.learner])
+
+
+def test_what_rests_on_no_ceiling_or_begins_near_chance_is_withheld(study: Tiny) -> None:
+    """A run that collapsed is near chance, too, and withholds nothing."""
+    results = list(read_results(read_plan(study.root), study.root))
+
+    def found(first: float, last: float, top: float, runs: int = 4) -> dict[tuple[str, str], str]:
+        made, levels = [], {1: first, 2: last}
+        for r in results:
+            own = r.job.learner == "finetune" and (runs := runs - 1) >= 0
+            each = {t: np.full(2, levels.get(t, 0.9) if own else 0.9) for t in r.output}
+            pra = top if r.job.kind == "offline" else 0.9
+            output = {t: replace(s, accuracy=each[t], pra=pra) for t, s in r.output.items()}
+            made.append(replace(r, output=output))
+        return dict(doubts(made)[1])
+
+    assert found(0.9, 0.9, 0.9) == found(0.1, 0.1, 0.9, runs=1) == found(0.9, 0.1, 0.9) == {}
+    assert found(0.1, 0.9, 0.9) == {("finetune", name): "near chance" for name in STATEMENTS}
+    resting = set(product(("finetune", "joint"), set(STATEMENTS) - {"forgets"}))
+    assert found(0.9, 0.9, 0.5) == dict.fromkeys(resting, "no ceiling")
 
 
 def test_guessing_a_single_class_is_no_sign_of_chance(study: Tiny) -> None:
@@ -84,7 +106,7 @@ def test_guessing_a_single_class_is_no_sign_of_chance(study: Tiny) -> None:
     def noted(first: tuple[int, ...]) -> set[int | None]:
         output = {t: replace(s, accuracy=np.full(2, 0.4)) for t, s in one.output.items()}
         tasks = (("a", first), ("b", tuple(range(2, 10))))
-        found = sanity_notes([replace(one, tasks=tasks, output=output)])
+        found, _ = doubts([replace(one, tasks=tasks, output=output)])
         return {row.step for row in found if "near chance" in row.note}
 
     assert (noted((0,)), noted((0, 1))) == (set(), {1})

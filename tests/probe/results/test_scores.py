@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from probe.by_layer.jobs import jobs_of
+from probe.by_layer.jobs import jobs_of, readings_of
 from probe.by_layer.report import ReportSpec
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
@@ -157,3 +157,33 @@ def test_scores_converged_if_their_history_did_or_no_note_denies_it(
     part = measurement(counts, history=history, notes=notes)
     result = result_of(PLAN, JOBS["finetune", "0"], {"step-2": part})
     assert result.output[2].converged == converged
+
+
+@pytest.mark.parametrize(
+    ("epochs", "fall", "linear", "converged"),
+    [
+        (200, 0.002, 90, False),
+        (200, 0.002, 62, True),
+        (200, 0.0001, 90, True),
+        (9, 0.002, 90, True),
+    ],
+)
+def test_a_slow_retraining_below_the_linear_readout_has_not_converged(
+    epochs: int, fall: float, linear: int, converged: bool
+) -> None:
+    """By each epoch alone it is level; of 100 test examples 60 are right."""
+    network = {"name": "mlp", "features": ["hidden1"]}
+    raw = {"name": "slow", "scenario": {"data": "digits"}, "network": network}
+    plan = named_plan({**raw, "learners": {"finetune": {}}}, (("a", (0,)), ("b", (1,))))
+    job = jobs_of(plan)[0]
+    losses = (2.3, *(1.9 - fall * epoch for epoch in range(epochs)))
+    history = History(losses=losses, accuracies=(0.6,) * epochs)
+    parts = {}
+    for reading in readings_of(plan, job):
+        right, given = (linear, {}) if reading.readout == "linear" else (60, {"history": history})
+        table = np.array([[right - 10, 90 - right], [0, 10]])
+        parts[reading.part] = measurement({"single": (Counts(table),)}, **given)
+    found = result_of(plan, job, parts).downstream
+    (own,) = (s for r, s in found.items() if (r.base, r.step) == ("retrain", 2))
+    assert (own.history is not None, own.history.converged) == (True, True)
+    assert (own.converged, not own.notes) == (converged, converged)

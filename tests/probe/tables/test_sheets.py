@@ -29,13 +29,14 @@ def test_html_escapes_names_sets_no_color_of_its_own_and_loads_nothing() -> None
     assert not re.search(r"#[0-9a-fA-F]{3}\b|rgb|src=|href=|url\(|@import", html.unescape(page))
 
 
-def test_text_has_columns_of_one_width_and_notes_below() -> None:
-    lines = as_text([SHEET, SHEET], ["that is all"]).splitlines()
+def test_text_has_columns_of_one_width_and_notes_above() -> None:
+    note, empty, *lines = as_text([SHEET, SHEET], ["that is all"]).splitlines()
+    assert (note, empty) == ("note: that is all", "")
     assert lines[0] == "er, readout linear, in %"
     starts = {line.index(cell) for line, cell in zip(lines[1:3], ("acc", "93.1"), strict=True)}
     assert starts == {len(NASTY) + 2}
     assert lines[4:6] == [*SHEET.after, ""]
-    assert lines[-2:] == ["", "note: that is all"]
+    assert lines == as_text([SHEET, SHEET], []).splitlines()
 
 
 def test_latex_escapes_every_sign_and_keeps_the_columns() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -53,9 +53,12 @@ def layer(
     )
 
 
-def said(*layers: Layer) -> tuple[dict[str, str], list[str]]:
-    """Return the column `retained` by feature, and all sentences."""
-    stated = [row for each in layers for row in each.statements()]
+def said(
+    *layers: Layer, withheld: Mapping[str, str] | None = None
+) -> tuple[dict[str, str], list[str]]:
+    """Return the column `retained` by feature, and all sentences; withheld: by statement."""
+    why, stated = withheld or {}, [row for each in layers for row in each.statements()]
+    stated = [replace(row, verdict=why.get(row.statement, row.verdict)) for row in stated]
     depths = {"ft": max(each.depth for each in layers)}
     rows = [row for each in layers for row in each.rows()]
     sheets = layer_sheets(rows, stated, start_rows(stated, depths))
@@ -124,6 +127,29 @@ def test_nothing_rests_on_trainings_that_have_not_converged():
     assert found[1] == (
         "ft: no layer is shown to forget; less than 5 points of tasks 1 to 3 at conv1, conv2; not "
         "judged, as training has not converged, at conv3"
+    )
+
+
+def test_what_is_withheld_has_its_reason_whatever_has_converged():
+    lost = layer("conv3", last=(0.7, 0.7, 0.7, 0.9), learned=0.9, converged=False)
+    _, found = said(*WHOLE, lost, withheld={"falls_below": "no ceiling", "forgets": "near chance"})
+    assert found[:2] == [
+        "ft: no layer is shown to fall below the ceiling; not judged, as offline training is "
+        "below it, and no ceiling, at conv1, conv2, conv3",
+        "ft: no layer is shown to forget; not judged, as the first task learned is near chance, at "
+        "conv1, conv2, conv3",
+    ]
+    assert found[2].endswith("at conv1, conv2; not judged, as training has not converged, at conv3")
+
+
+def test_a_layer_that_lacks_seeds_is_named_and_silences_no_other():
+    """The first of all, so that none before it can be excluded."""
+    some = layer("conv1", last=0.9, by_seed=APART[:2])
+    _, found = said(some, WHOLE[1], layer("conv3", last=(0.7, 0.7, 0.7, 0.9), learned=0.9))
+    assert found[1] == (
+        "ft forgets, first between conv1 and conv3: 20.0 points of tasks 1 to 3 [17.2, 22.8] at "
+        "conv3; less than 5 points of tasks 1 to 3 at conv2; not judged, as few seeds are "
+        "finished, at conv1"
     )
 
 

@@ -92,7 +92,7 @@ def test_a_line_says_the_readout_and_the_step_where_they_matter(
 def test_readouts_do_not_share_a_line_nor_does_a_learner_with_its_features(tmp_path: Path) -> None:
     notes = [note("er", 5, "retrain"), note("er", 5, "linear"), note("er", 5, "", feature="")]
     assert lines_of(tmp_path, notes, [("er", 0, "a", 5)]) == [
+        "note: er (1 of 1 job): so",
         "note: er, downstream of a (1 of 1 job): so",
         "note: er, downstream of a, read by linear (1 of 1 job): so",
-        "note: er (1 of 1 job): so",
     ]

@@ -163,8 +163,8 @@ class StatementRow(_OfLayer):
     statement: `falls_below` the ceiling, `forgets`, `acquires_less` than offline training,
     `learns_worse` task by task; value: of the quantity of `probe.analysis.statements.STATEMENTS`,
     over all tasks; verdict: `yes` where the interval lies above the margin, `no` where below,
-    `open` where it holds it; `few seeds` and `not converged` where nothing is stated; by_seed: the
-    value of each seed, with blanks between.
+    `open` where it holds it; `few seeds`, `not converged`, `near chance` and `no ceiling` where
+    nothing is stated; by_seed: the value of each seed, with blanks between.
     """
 
     statement: str

@@ -172,9 +172,9 @@ def test_a_slow_retraining_below_the_linear_readout_has_not_converged(
     epochs: int, fall: float, linear: int, converged: bool
 ) -> None:
     """By each epoch alone it is level; of 100 test examples 60 are right."""
-    network = {"name": "mlp", "features": ["hidden1"]}
-    raw = {"name": "slow", "scenario": {"data": "digits"}, "network": network}
-    plan = named_plan({**raw, "learners": {"finetune": {}}}, (("a", (0,)), ("b", (1,))))
+    raw = {"name": "slow", "scenario": {"data": "digits"}, "learners": {"finetune": {}}}
+    raw["network"] = {"name": "mlp", "features": ["hidden1"]}
+    plan = named_plan(raw, (("a", (0,)), ("b", (1,))))
     job = jobs_of(plan)[0]
     losses = (2.3, *(1.9 - fall * epoch for epoch in range(epochs)))
     history = History(losses=losses, accuracies=(0.6,) * epochs)
@@ -185,5 +185,4 @@ def test_a_slow_retraining_below_the_linear_readout_has_not_converged(
         parts[reading.part] = measurement({"single": (Counts(table),)}, **given)
     found = result_of(plan, job, parts).downstream
     (own,) = (s for r, s in found.items() if (r.base, r.step) == ("retrain", 2))
-    assert (own.history is not None, own.history.converged) == (True, True)
-    assert (own.converged, not own.notes) == (converged, converged)
+    assert (history.converged, own.converged, not own.notes) == (True, converged, converged)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -53,12 +53,10 @@ def layer(
     )
 
 
-def said(
-    *layers: Layer, withheld: Mapping[str, str] | None = None
-) -> tuple[dict[str, str], list[str]]:
+def said(*layers: Layer, **withheld: str) -> tuple[dict[str, str], list[str]]:
     """Return the column `retained` by feature, and all sentences; withheld: by statement."""
-    why, stated = withheld or {}, [row for each in layers for row in each.statements()]
-    stated = [replace(row, verdict=why.get(row.statement, row.verdict)) for row in stated]
+    stated = [row for each in layers for row in each.statements()]
+    stated = [replace(row, verdict=withheld.get(row.statement, row.verdict)) for row in stated]
     depths = {"ft": max(each.depth for each in layers)}
     rows = [row for each in layers for row in each.rows()]
     sheets = layer_sheets(rows, stated, start_rows(stated, depths))
@@ -132,7 +130,7 @@ def test_nothing_rests_on_trainings_that_have_not_converged():
 
 def test_what_is_withheld_has_its_reason_whatever_has_converged():
     lost = layer("conv3", last=(0.7, 0.7, 0.7, 0.9), learned=0.9, converged=False)
-    _, found = said(*WHOLE, lost, withheld={"falls_below": "no ceiling", "forgets": "near chance"})
+    _, found = said(*WHOLE, lost, falls_below="no ceiling", forgets="near chance")
     assert found[:2] == [
         "ft: no layer is shown to fall below the ceiling; not judged, as offline training is "
         "below it, and no ceiling, at conv1, conv2, conv3",

@@ -45,7 +45,8 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
     said = fresh.run(DECAYED, seeds=2)
     label = "note: finetune, downstream of hidden1 (1 of 2 jobs)"
     lines = [f"{label}: {row['note']}" for row in downstream]
-    assert [line for line in printed(said) if "hidden1" in line] == lines
+    # Those on networks come first, and beyond a few lines notes are only counted.
+    assert [line for line in printed(said) if "hidden1" in line] == lines[:1]
     assert str(fresh.root / "notes.csv") in said.splitlines()
     assert (fresh.root / "notes.csv").read_bytes() == table
     # `probe figures` says them of the tables alone.

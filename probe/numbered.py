@@ -9,6 +9,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from probe.batch import kinds, mapped
 from probe.errors import InputError
 from probe.examples import Examples, check_examples, check_labeled, join
 from probe.metrics.task_counts import TaskCounts
@@ -84,6 +85,14 @@ def joined(given: Data, name: str) -> Examples[Any]:
         return given
     for each in given if isinstance(given, list | tuple) and given else [given]:
         check_labeled(each, name)
+    own = [kinds(mapped(each.x, lambda part: part[:0])) for each in given]
+    for number, each in enumerate(given, 1):
+        if each.task is not None or own[number - 1] != own[0]:
+            what = "have a task already" if each.task is not None else f"are {own[number - 1]}"
+            raise InputError(
+                f"{name}: the examples of task {number} of {len(given)} {what}, expected {own[0]} "
+                f"without task, as a list has those of each task, all of one shape and type"
+            )
     sizes = torch.tensor([len(each) for each in given])
     whole = join(given)
     numbers = torch.arange(len(given)).repeat_interleave(sizes)
@@ -177,8 +186,10 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
         raise InputError(f"classes {outside} of the tasks are outside 0..{classes - 1}")
     if twice := sorted({c for c in listed if listed.count(c) > 1}):
         raise InputError(
-            f"classes {twice} are in more than one task, so that they do not tell it: give each "
-            f"example its task, Examples(x, y, task), or a list with the Examples of each task"
+            f"classes {twice} are in more than one task, so that they do not tell it: leave out "
+            f"tasks and give each example its task, by Examples(x, y, task), a list with the data "
+            f"of each task, or feature files: 'sites/{{task}}.npz', or one with task_train and "
+            f"task_test"
         )
     if missing := sorted(set(range(classes)) - set(listed)):
         raise InputError(f"classes {missing} are in no task: every class belongs to one")

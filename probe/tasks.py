@@ -40,9 +40,10 @@ class Task:
 class Scenario:
     """T tasks in the order in which they are learned, over K classes in all.
 
-    kind: the stream: `split` (disjoint classes), `incremental` (a base session of several classes,
-    then one class per session), `permutation` (the same classes in every session, the input
-    elements permuted), `multimodal` (two data sets, classes disjoint).
+    kind: the stream: `split` (disjoint classes, or tasks that the data bring), `incremental` (a
+    base session of several classes, then one class per session), `permutation` (the same classes in
+    every session, the input elements permuted), `multimodal` (two data sets, classes disjoint),
+    `domain` (the same classes in every task, of other inputs).
     """
 
     name: str

@@ -16,14 +16,16 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.request import Request
 from probe.errors import InputError, located
 from probe.model import Model
-from probe.numbered import check_tasks
+from probe.numbered import check_tasks, numbered
 from probe.progress import tracked
 from probe.record.checkpoints import Checkpoints
 from probe.retrain import SAMPLE, cache_plan
 from probe.tasks import Scenario
+from probe.told import told
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.data.datasets import load
+from scenarios.data.own import in_order
 from scenarios.options import ModelOptions, names
 from scenarios.own_code import REGISTRY, OwnCode, source_of
 from scenarios.study.planning import OURS
@@ -35,9 +37,11 @@ from scenarios.user_model import build_model
 class GivenOrigin:
     """Networks in files, and the code that makes them and loads their data, by name.
 
-    - own: the user's code; network, data: names that it registers; checkpoints: the files;
+    - own: the user's code; network, data: names that it registers, or feature files; checkpoints:
+      the files;
     - name, orders: as in `probe.by_layer.request.Request`; tasks: the classes of each of T tasks,
-      in base order; options: the flags; code: a hash of the user's code.
+      in base order, None where the data bring tasks; options: the flags; code: a hash of the user's
+      code.
     """
 
     own: OwnCode
@@ -45,7 +49,7 @@ class GivenOrigin:
     network: str
     data: str
     checkpoints: Checkpoints
-    tasks: tuple[tuple[int, ...], ...]
+    tasks: tuple[tuple[int, ...], ...] | None
     orders: str | Mapping[str, Sequence[int]] | None
     options: ModelOptions
     code: str | None
@@ -93,6 +97,13 @@ class GivenOrigin:
         own, options = REGISTRY.networks[self.network], self.options
         controls = names(options.controls) if options.controls else ()
         build = partial(build_model, own.name, own.build)
+        model, scenario = _loaded(
+            self.data,
+            self.own,
+            self.tasks,
+            str(device),
+            Model((), output=own.output, call=own.call, head=self.options.head, fresh=own.build),
+        )
         given = {name: getattr(options, name) for name in _RECIPE}
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in given.items() if value is not None})
@@ -101,8 +112,8 @@ class GivenOrigin:
             network=own.name,
             source=source_of("network", own.name) or "",
             networks=Files.of(self.checkpoints, build, each),
-            model=Model({}, output=own.output, call=own.call, fresh=own.build),
-            scenario=_loaded(self.data, self.own, self.tasks, str(device)),
+            model=model,
+            scenario=scenario,
             orders=self.orders,
             features=own.features if options.features == "auto" else names(options.features),
             probing=Measure(readouts=names(options.readouts), controls=controls).probing,
@@ -115,9 +126,25 @@ _RECIPE = ("epochs", "batch_size", "learning_rate", "optimizer")
 
 
 @lru_cache(maxsize=1)
-def _loaded(name: str, _: OwnCode, tasks: tuple[tuple[int, ...], ...], device: str) -> Scenario:
-    """Load the data once per process, however many jobs it does."""
+def _loaded(
+    name: str,
+    own: OwnCode,
+    tasks: tuple[tuple[int, ...], ...] | None,
+    device: str,
+    model: Model,
+) -> tuple[Model, Scenario]:
+    """Load the data once per process, however many jobs it does; tell a model the task if asked."""
     data = load(name)
-    check_tasks(tasks, data.classes)
-    scenario = Scenario.of_classes(data.name, data.train, data.test, tasks)
-    return scenario.to(torch.device(device))
+    halves = {"train": data.train, "test": data.test}
+    if own.class_order and not own.data:
+        halves = {half: in_order(each, own.class_order) for half, each in halves.items()}
+    if tasks is None and not data.has_tasks:
+        raise InputError(
+            "there are no tasks: give --tasks 0-1,2-3, the classes of each task, or data that have "
+            "tasks, as --data 'sites/{task}.npz'"
+        )
+    if tasks is not None and not data.has_tasks:
+        check_tasks(tasks, len(own.class_order) or data.classes)
+    given = numbered({half: each.to(torch.device(device)) for half, each in halves.items()}, tasks)
+    model, given = told(model, given)
+    return model, Scenario.of_numbered(data.name, given)

@@ -70,7 +70,7 @@ class Checkpoints:
         network, and where a run, a step or an offline network is missing that others have.
         """
         seen: dict[Run, dict[int, Path]] = {}
-        for path, said in _Pattern(pattern, _FIELDS, _STEPS).files():
+        for path, said in Pattern(pattern, _FIELDS, _STEPS).files():
             name = said.get("learner", learner)
             run = Run(name, said.get("order", "0"), int(said.get("seed", 0)))
             step = int(said["task"]) if "task" in said else int(said["index"]) + 1
@@ -78,7 +78,7 @@ class Checkpoints:
         runs = {run: dict(sorted(seen[run].items())) for run in sorted(seen, key=place)}
         of_seeds: dict[int, Path] = {}
         if offline is not None:
-            for path, said in _Pattern(offline, ["seed"]).files():
+            for path, said in Pattern(offline, ["seed"]).files():
                 _put(of_seeds, int(said.get("seed", 0)), path)
         found = cls(runs=runs, offline=dict(sorted(of_seeds.items())))
         wanted = {run.seed for run in runs}
@@ -86,7 +86,7 @@ class Checkpoints:
         return replace(found, offline=own)
 
 
-class _Pattern:
+class Pattern:
     """A pattern of file names, as `ckpt/{learner}/seed{seed}-task{task}.pt`."""
 
     def __init__(

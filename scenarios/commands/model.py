@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,7 @@ from probe.results.run_directory import refuse_foreign
 from probe.validation import problem, problems
 from scenarios.commands.run import Begun, carry_through
 from scenarios.commands.screen.results import show_page
+from scenarios.data.feature_files import SUFFIX
 from scenarios.given import GivenOrigin
 from scenarios.options import ModelOptions, names, position
 from scenarios.own_code import OwnCode, source_of
@@ -58,9 +58,9 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             own=own,
             name=name,
             network=network,
-            data=own.typed_data().name,
+            data=own.typed_data().name if own.data else str(options.data),
             checkpoints=found,
-            tasks=as_tasks(_tasks(recording or reading, options)),
+            tasks=_tasks(recording or reading, options),
             orders=_orders(recording, options),
             options=options,
             code=source_of("network", network),
@@ -123,8 +123,8 @@ def _own_code(factory: str, recording: Recording | None, options: ModelOptions) 
         data = str(recording.data.absolute())
     if data is None:
         raise InputError(
-            "there are no data: give --data MODULE:LOAD, a function that returns (train, test), "
-            "or record them, by Recorder(train=...)"
+            "there are no data: give --data MODULE:LOAD, a function that returns (train, test), or "
+            "feature files, or record them, by Recorder(train=...)"
         )
     if recording and recording.called and options.call is None:
         raise InputError(
@@ -135,7 +135,7 @@ def _own_code(factory: str, recording: Recording | None, options: ModelOptions) 
         network=factory,
         output=recording.output if recording and not options.output else position(options.output),
         call=options.call or "",
-        data=data,
+        data="" if data.endswith(SUFFIX) else data,
     )
 
 
@@ -153,13 +153,13 @@ def _found(recording: Recording | None, options: ModelOptions) -> Checkpoints:
     return recording.checkpoints
 
 
-def _tasks(found: Recording | ForeignRuns | None, options: ModelOptions) -> Sequence[Sequence[int]]:
-    """Return the classes of each task."""
+def _tasks(
+    found: Recording | ForeignRuns | None, options: ModelOptions
+) -> tuple[tuple[int, ...], ...] | None:
+    """Return the classes of each task, None where the examples must have their tasks."""
     if options.tasks is not None:
-        return classes_of_tasks(options.tasks)
-    if found is not None and found.tasks is not None:
-        return found.tasks
-    raise InputError("there are no tasks: give --tasks 0-1,2-3, the classes of each task")
+        return as_tasks(classes_of_tasks(options.tasks))
+    return None if found is None or found.tasks is None else as_tasks(found.tasks)
 
 
 def classes_of_tasks(text: str) -> list[list[int]]:

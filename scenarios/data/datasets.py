@@ -6,17 +6,18 @@ variable PROBE_DATA, has torchvision's layout. Nothing is downloaded unless aske
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import torch
+from torch import Tensor
 
 from probe.errors import InputError
 from probe.examples import Examples, check_examples
-from scenarios.data.feature_files import SUFFIX, find, read_features
+from scenarios.data.feature_files import SUFFIX, TASK, find, read_features
 from scenarios.data.image_sets import IMAGE_SETS, read_image_set
 from scenarios.data.npz import Array
 from scenarios.data.own import read_own
@@ -43,6 +44,11 @@ class Dataset:
         for half, examples in (("training", self.train), ("test", self.test)):
             check_examples(examples, range(self.classes), f"the {half} data of {self.name}")
 
+    @property
+    def has_tasks(self) -> bool:
+        """Whether the examples have their tasks."""
+        return self.train.task is not None or self.test.task is not None
+
 
 @dataclass(frozen=True)
 class Location:
@@ -65,9 +71,9 @@ class Location:
 def load(name: str, location: Location | None = None) -> Dataset:
     """Load a data set by name, or a feature file NAME.npz (`scenarios.data.feature_files`).
 
-    BUNDLED ones need no folder. A feature file's data set has the file's name without its ending.
-    Raises InputError for an unknown name, and for missing, incomplete or corrupt files, with their
-    names and the way to get them.
+    BUNDLED ones need no folder. A feature file's data set has the file's name without its ending,
+    files of tasks, as `sites/{task}.npz`, that of their folder. Raises InputError for an unknown
+    name, and for missing, incomplete or corrupt files, with their names and the way to get them.
 
     >>> load("digits").train.x.shape
     torch.Size([1437, 1, 8, 8])
@@ -75,7 +81,8 @@ def load(name: str, location: Location | None = None) -> Dataset:
     if name.endswith(SUFFIX):
         path = find(name, location.folder if location else None)
         train, test, classes = read_features(path)
-        return Dataset(name=path.stem, classes=classes, train=train, test=test)
+        title = path.stem.replace(TASK, "").strip("-_.") or path.parent.name
+        return Dataset(name=title, classes=classes, train=train, test=test)
     if name in REGISTRY.data:
         train, test = read_own(REGISTRY.data[name])
         classes = 1 + int(max(train.y.max(), test.y.max()))
@@ -88,20 +95,22 @@ def load(name: str, location: Location | None = None) -> Dataset:
 def held_out(data: Dataset, count: int) -> Dataset:
     """Return the data with the last `count` training examples of each class for testing.
 
-    The test data are left out, as settings are chosen without them. count: from 1. Raises
-    InputError for a class without more training examples.
+    Of each class in each task, where the examples have their tasks. The test data are left out, as
+    settings are chosen without them. count: from 1. Raises InputError for a class without more
+    training examples.
 
     >>> digits = load("digits")
     >>> len(held_out(digits, 5).test), len(held_out(digits, 5).train) == len(digits.train) - 50
     (50, True)
     """
     held = torch.zeros(len(data.train), dtype=torch.bool)
-    for label in range(data.classes):
-        own = (data.train.y == label).nonzero().squeeze(1)
+    for own in _groups(data.train):
         if len(own) <= count:
+            label, task = int(data.train.y[own[0]]), data.train.task
+            where = "" if task is None else f" in task {int(task[own[0]])}, counted from 0"
             raise InputError(
-                f"{data.name} has {len(own)} training examples of class {label}: hold out fewer "
-                f"than that for validation, not {count}"
+                f"{data.name} has {len(own)} training examples of class {label}{where}: hold out "
+                f"fewer than that for validation, not {count}"
             )
         held[own[-count:]] = True
     train, test = (data.train.take(part.nonzero().squeeze(1)) for part in (~held, held))
@@ -109,15 +118,25 @@ def held_out(data: Dataset, count: int) -> Dataset:
 
 
 def limited(data: Dataset, train: int | None = None, test: int | None = None) -> Dataset:
-    """Return the data with the first `train` and `test` examples per class, None for all."""
+    """Return the data with the first `train` and `test` examples per class, None for all.
+
+    Per class of each task, where the examples have their tasks.
+    """
     return replace(data, train=_first(data.train, train), test=_first(data.test, test))
 
 
 def _first(half: Examples[Any], limit: int | None) -> Examples[Any]:
     if limit is None:
         return half
-    kept = [(half.y == c).nonzero().squeeze(1)[:limit] for c in torch.unique(half.y)]
+    kept = [own[:limit] for own in _groups(half)]
     return half.take(torch.cat(kept).sort().values)
+
+
+def _groups(half: Examples[Any]) -> Iterator[Tensor]:
+    """Yield the examples of each class, in each task if they have tasks, by their numbers (n,)."""
+    tags = torch.zeros_like(half.y) if half.task is None else half.task
+    for each in torch.stack([tags, half.y]).unique(dim=1).T:
+        yield ((tags == each[0]) & (half.y == each[1])).nonzero().squeeze(1)
 
 
 def _digits(_: Location) -> Dataset:

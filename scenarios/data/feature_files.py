@@ -6,12 +6,16 @@ The arrays of a file, by name (write them with `numpy.savez` or `write_features`
   any other shape, the same in both; finite, of any real dtype, made float32, not scaled.
 - `y_train` (N,), `y_test` (M,): class numbers 0 .. K-1 of an integer dtype, K of 2 or more; every
   class is in both.
+- `task_train` (N,), `task_test` (M,), optional: the number of each example's task, from 0; a class
+  need not be in every task.
 
 Other arrays are not read, such as `class_names` (K,), which tell a reader what the numbers mean. A
-study names the file in place of a data set: see `find`.
+study names the file in place of a data set: see `find`. A name as `sites/{task}.npz` stands for a
+file of each task, numbered from 0 or 1, in that order.
 """
 
 from collections.abc import Mapping, Sequence
+from glob import escape, glob
 from os.path import expanduser
 from pathlib import Path
 
@@ -21,15 +25,23 @@ import torch
 from probe.errors import InputError, located
 from probe.examples import Examples, alike, check_examples
 from probe.files import replacing
+from probe.numbered import joined
+from probe.record.checkpoints import Pattern
 from scenarios.data.npz import Array, read_arrays
 
 SUFFIX = ".npz"
+TASK = "{task}"
+
+_HALVES = ("train", "test")
+_REQUIRED = ("x_train", "y_train", "x_test", "y_test")
+_OPTIONAL = ("task_train", "task_test")
 
 
 def find(name: str, folder: Path | None) -> Path:
     """Return the path of a feature file; raises InputError if there is none.
 
-    name: an absolute path, or one relative to the current directory or else to the data folder.
+    name: an absolute path, or one relative to the current directory or else to the data folder; of
+    several files, with {task} in it.
     """
     try:
         # Path.expanduser raises for an unknown user.
@@ -38,7 +50,7 @@ def find(name: str, folder: Path | None) -> Path:
         given = Path(name)  # which no user's name can be
     looked = [given] if folder is None or given.is_absolute() else [given, folder / given]
     for path in looked:
-        if path.is_file():
+        if path.is_file() or (TASK in name and glob(escape(str(path)).replace(TASK, "*"))):
             return path
     shown = " or ".join(str(path.absolute()) for path in looked)
     raise InputError(
@@ -49,10 +61,23 @@ def find(name: str, folder: Path | None) -> Path:
 def read_features(path: Path) -> tuple[Examples, Examples, int]:
     """Return training and test data of a feature file, with x (N, ...) float32, and K.
 
-    Raises InputError with file and array for every defect.
+    path: with {task} of a file of each task, whose examples are given their task. Raises InputError
+    with file and array for every defect.
     """
-    required = ("x_train", "y_train", "x_test", "y_test")
-    return _features(read_arrays(path, required), path)
+    if TASK not in str(path):
+        return _features(read_arrays(path, _REQUIRED, _OPTIONAL), path)
+    found = {int(said["task"]): own for own, said in Pattern(path, ["task"]).files()}
+    if min(found) > 1 or max(found) - min(found) + 1 != len(found):
+        raise InputError(
+            f"{path} fits files of the numbers {sorted(found)}, expected all from 0 or from 1: "
+            f"rename them"
+        )
+    each = [
+        _halves(read_arrays(own, _REQUIRED, _OPTIONAL), own) for _, own in sorted(found.items())
+    ]
+    with located(str(path)):
+        halves = [joined([own[at] for own in each], half) for at, half in enumerate(_HALVES)]
+    return _checked(halves[0], halves[1], path)
 
 
 def write_features(
@@ -72,9 +97,10 @@ def write_features(
     2
     """
     arrays = {
-        f"{kind}_{half}": getattr(examples, kind).numpy(force=True)
+        f"{kind}_{half}": part.numpy(force=True)
         for half, examples in (("train", train), ("test", test))
-        for kind in ("x", "y")
+        for kind, part in vars(examples).items()
+        if part is not None
     }
     if class_names is not None:
         arrays["class_names"] = np.asarray(class_names, dtype=np.str_)
@@ -86,8 +112,18 @@ def write_features(
 
 def _features(arrays: Mapping[str, Array], path: Path) -> tuple[Examples, Examples, int]:
     """Check the arrays of a file and return its content."""
+    return _checked(*_halves(arrays, path), path)
+
+
+def _halves(arrays: Mapping[str, Array], path: Path) -> tuple[Examples, Examples]:
     with located(str(path)):
-        halves = alike(_half(arrays, "train"), _half(arrays, "test"))
+        return alike(_half(arrays, "train"), _half(arrays, "test"))
+
+
+def _checked(train: Examples, test: Examples, path: Path) -> tuple[Examples, Examples, int]:
+    """Return both, with K; raises InputError unless each has every class, and no NaN."""
+    halves = train, test
+    with located(str(path)):
         count = 1 + max(int(half.y.max()) for half in halves)
         for half, name in zip(halves, ("train", "test"), strict=True):
             labels = half.y.unique()
@@ -104,15 +140,17 @@ def _features(arrays: Mapping[str, Array], path: Path) -> tuple[Examples, Exampl
 
 def _half(arrays: Mapping[str, Array], half: str) -> Examples:
     """Return the examples of a half; raises InputError for other arrays than are expected."""
-    x, y = arrays[f"x_{half}"], arrays[f"y_{half}"]
+    x, y, task = arrays[f"x_{half}"], arrays[f"y_{half}"], arrays.get(f"task_{half}")
     if x.dtype.kind not in "biuf" or x.ndim < 2 or not x.size:
         raise InputError(
             f"x_{half} is {x.dtype} of shape {x.shape}, expected real numbers (N, ...) of 1 or "
             f"more examples with 1 or more features: put one example in each row"
         )
-    if y.dtype.kind not in "iu":
-        raise InputError(f"y_{half} is {y.dtype}, expected class numbers from 0: write int64")
+    for name, own in (("y", y), ("task", task)):
+        if own is not None and own.dtype.kind not in "iu":
+            raise InputError(f"{name}_{half} is {own.dtype}, expected numbers from 0: write int64")
     # Numbers too large for float32 become Inf, which is refused.
     with np.errstate(over="ignore"):
         single = np.ascontiguousarray(x, dtype=np.float32)
-    return Examples(torch.from_numpy(single), torch.from_numpy(y.astype(np.int64)))
+    numbers = [torch.from_numpy(own.astype(np.int64)) for own in (y, task) if own is not None]
+    return Examples(torch.from_numpy(single), *numbers)

@@ -1,25 +1,32 @@
 """User-defined data: the result of a user's function as examples."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from probe.errors import InputError, described, located
 from probe.examples import Examples, alike
+from probe.numbered import joined
 from probe.record.data import examples_of
 from probe.registered import OwnData
 from probe.seeding import every_global_stream, stream
+
+_HALVES = ("train", "test")
 
 
 def read_own(known: OwnData) -> tuple[Examples[Any], Examples[Any]]:
     """Return the training and the test data of a user's function.
 
-    It draws the same random numbers every time, and leaves the global generators as they were.
-    Raises InputError if it fails, or gives anything but two sets of examples of one kind.
+    A list of (train, test), one a task, becomes examples with their task. It draws the same random
+    numbers every time, and leaves the global generators as they were. Raises InputError if it
+    fails, or gives anything but two sets of examples of one kind.
     """
     try:
         with every_global_stream(stream(0, "data")):
-            given = known.load()
+            given: Any = known.load()
     except (InputError, KeyboardInterrupt):
         raise
     # Any error of the user's code, SystemExit among them.
@@ -28,19 +35,36 @@ def read_own(known: OwnData) -> tuple[Examples[Any], Examples[Any]]:
             f"{known.name} raised {described(error)}: give a function without arguments that "
             f"returns (train, test)"
         ) from error
-    if not isinstance(given, tuple | list) or len(given) != 2:
+    tasks = given if isinstance(given, list) and all(map(_is_pair, given)) else []
+    if not tasks and (not isinstance(given, tuple | list) or len(given) != 2):
         raise InputError(
             f"{known.name} must return (train, test), got {type(given).__name__}: give each as "
-            f"Examples, a Dataset or a pair (x, y)"
+            f"Examples, a Dataset or a pair (x, y), or a list of (train, test), one a task"
         )
     with located(known.name):
-        halves = [examples_of(each, n) for each, n in zip(given, ("train", "test"), strict=True)]
+        if tasks:
+            halves = [
+                joined([examples_of(own[at], name) for own in tasks], name)
+                for at, name in enumerate(_HALVES)
+            ]
+        else:
+            halves = [examples_of(own, name) for own, name in zip(given, _HALVES, strict=True)]
         if not all(map(len, halves)):
             raise InputError("train or test holds no examples")
         if known.class_order:
-            # A label becomes its position in the order.
-            positions = torch.zeros(1 + max(known.class_order), dtype=torch.int64)
-            positions[list(known.class_order)] = torch.arange(len(known.class_order))
-            kept = [each.of_classes(known.class_order) for each in halves]
-            halves = [Examples(each.x, positions[each.y]) for each in kept]
+            halves = [in_order(each, known.class_order) for each in halves]
         return alike(*halves)
+
+
+def in_order(half: Examples[Any], class_order: Sequence[int]) -> Examples[Any]:
+    """Return the examples of some classes, each labeled by its position in the order."""
+    positions = torch.zeros(1 + max(class_order), dtype=torch.int64)
+    positions[list(class_order)] = torch.arange(len(class_order))
+    kept = half.of_classes(class_order)
+    return replace(kept, y=positions[kept.y])
+
+
+def _is_pair(given: Any) -> bool:
+    """Return whether this is (train, test), and not a pair (x, y)."""
+    pair = isinstance(given, tuple | list) and len(given) == 2
+    return pair and not isinstance(given[1], torch.Tensor | np.ndarray)

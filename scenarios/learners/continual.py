@@ -37,7 +37,8 @@ class ContinualSettings(base.Settings):
 class ClassMemorySettings(ContinualSettings):
     """The settings of a learner that stores equally many examples of each class.
 
-    memory_per_class: in place of `exemplars` (Murata 2020: 128 on MNIST and SVHN).
+    memory_per_class: of each class of each task, in place of `exemplars` (Murata 2020: 128 on MNIST
+    and SVHN).
     """
 
     exemplars: None = None
@@ -129,7 +130,7 @@ class ContinualLearner(base.Learner):
         super().restore(state, past)
         self._tasks = tuple(task.classes for task in past)
         if self.exemplars:
-            self.exemplars.restore(state)
+            self.exemplars.restore(state, past)
         self.take_over({k: v for k, v in state.items() if not k.startswith("memory.")})
 
     def _class_weights(self, scores: Tensor, y: Tensor) -> Tensor | None:

@@ -1,5 +1,6 @@
 """Exemplars: examples of earlier classes, stored within a budget."""
 
+from collections.abc import Sequence
 from typing import Literal, Self
 
 import torch
@@ -17,8 +18,9 @@ ReplayMode = Literal["batch", "joined"]
 class ExemplarSettings(BaseModel):
     """The number of exemplars, their choice and their replay.
 
-    per_class: of each class; total: of all classes seen, shared out equally and rounded down, so
-    that earlier classes give some up as new ones come (give one of the two). sampling: see
+    per_class: of each class of each task; total: of all classes of the tasks learned, shared out
+    equally and rounded down, so that earlier ones give some up as new ones come (give one of the
+    two). A class that recurs counts in each task that has it. sampling: see
     `scenarios.learners.sampling`. replay: `batch` appends as many exemplars as a batch has new
     examples; `joined` adds all to the task's training data, each visited once per epoch (as iCaRL
     does). balanced: in the cross-entropy of a batch with exemplars every class weighs the same;
@@ -55,46 +57,46 @@ class ExemplarSettings(BaseModel):
 
 
 class Exemplars:
-    """The exemplars of each class seen, in order of choice: the first are kept the longest."""
+    """The exemplars of each class of each task: of each the first chosen are kept the longest."""
 
     def __init__(self, settings: ExemplarSettings) -> None:
         self.settings = settings
-        self._of_class: dict[int, Examples] = {}
+        self._groups: list[Examples] = []
 
     @property
     def examples(self) -> Examples | None:
-        """All exemplars, class after class as first met, None if there are none."""
-        return join(list(self._of_class.values())) if self._of_class else None
+        """All exemplars, task after task and class after class, None if there are none."""
+        return join(self._groups) if self._groups else None
 
     def add(self, model: nn.Module, task: Task, generator: torch.Generator) -> None:
-        """Choose exemplars of a task's classes; those of other classes shrink to their quota.
-
-        A class met again is chosen anew, from its exemplars and the new examples.
-        """
-        # A class met again counts once.
-        quota = self.settings.quota(len({*self._of_class, *task.classes}))
-        for label in task.classes:
+        """Choose exemplars of a task's classes; those of earlier tasks shrink to their quota."""
+        labels = _trained_classes(task)
+        quota = self.settings.quota(len(self._groups) + len(labels))
+        for label in labels:
             pool = task.train.of_classes([label])
-            if label in self._of_class:
-                # Chosen first means kept longest: reversed, so that a queue drops the oldest.
-                old = self._of_class[label]
-                reverse = torch.arange(len(old)).flip(0).to(old.y.device)
-                pool = join([old.take(reverse), pool])
             chosen = choose(self.settings.sampling, model, pool, quota, generator)
-            self._of_class[label] = pool.take(chosen.to(pool.y.device))
-        for label, examples in self._of_class.items():
-            first = torch.arange(min(quota, len(examples)), device=examples.y.device)
-            self._of_class[label] = examples.take(first)
+            self._groups.append(pool.take(chosen.to(pool.y.device)))
+        self._groups = [
+            each.take(torch.arange(min(quota, len(each)), device=each.y.device))
+            for each in self._groups
+        ]
 
     def state(self) -> dict[str, Tensor]:
         """Return the exemplars, `memory.x` (M, ...) and `memory.y` (M,), for `restore`."""
         kept = self.examples
         return {"memory.x": kept.x, "memory.y": kept.y} if kept else {}
 
-    def restore(self, state: dict[str, Tensor]) -> None:
-        """Restore the state that `state` returned."""
-        self._of_class = {}
+    def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
+        """Restore the state that `state` returned after the tasks `past`."""
+        self._groups = []
         if "memory.x" in state:
-            kept = Examples(state["memory.x"], state["memory.y"])
-            labels = dict.fromkeys(kept.y.tolist())
-            self._of_class = {label: kept.of_classes([label]) for label in labels}
+            there = [int((t.train.y == c).sum()) for t in past for c in _trained_classes(t)]
+            sizes = [min(self.settings.quota(len(there)), count) for count in there]
+            parts = state["memory.x"].split(sizes), state["memory.y"].split(sizes)
+            self._groups = list(map(Examples, *parts))
+
+
+def _trained_classes(task: Task) -> list[int]:
+    """Return the classes of a task that it has training examples of."""
+    there = set(task.train.y.tolist())
+    return [label for label in task.classes if label in there]

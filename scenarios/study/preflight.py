@@ -13,6 +13,7 @@ from torch import Tensor
 from probe.batch import first
 from probe.errors import InputError
 from probe.examples import Examples
+from probe.metrics.task_counts import share_classes
 from probe.retrain import SAMPLE, cache_plan
 from probe.tasks import Scenario
 from probe.training.batch_norm import running_norms
@@ -34,8 +35,14 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
     for name, settings in study.learners.items():
         network = network_of(study, name, LEARNERS[settings.kind].view(few))
         norms += len(running_norms(network))
+        groups = tuple({task.classes for task in scenario.tasks})
+        if getattr(settings, "competing", "all") == "task" and share_classes(groups):
+            raise InputError(
+                f'learners.{name}: competing = "task" is for tasks that share all their classes or '
+                f"none, and some of these share a part: leave it out"
+            )
         if settings.budget:
-            settings.budget.quota(scenario.classes)
+            settings.budget.quota(sum(map(len, (task.classes for task in scenario.tasks))))
             if not isinstance(few.tasks[0].train.x, Tensor):
                 raise InputError(
                     f"learners.{name}: exemplars are of one tensor, and the data have several: "

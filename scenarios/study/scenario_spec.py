@@ -1,20 +1,33 @@
 """The scenario of a study: data sets, and their division into tasks.
 
-Each of the four kinds is a table `[scenario]` of a study's file, and makes its `Scenario`: `split`
-(disjoint classes, as in Murata et al. 2020 and Chaudhry et al. 2018), and Kemker et al. 2018's
-`permutation`, `incremental` and `multimodal`. This module has only the settings, which pydantic
-checks when the study is read; `scenarios.data` loads data, `scenarios.streams` divides them.
+Each of the six kinds is a table `[scenario]` of a study's file, and makes its `Scenario`: `split`
+(disjoint classes, as in Murata et al. 2020 and Chaudhry et al. 2018), Kemker et al. 2018's
+`permutation`, `incremental` and `multimodal`, and van de Ven et al. 2022's `domain` and `task`.
+This module has only the settings, which pydantic checks when the study is read; `scenarios.data`
+loads data, `scenarios.streams` divides them.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    FiniteFloat,
+    StrictInt,
+    Tag,
+    model_validator,
+)
 
+from probe.errors import InputError
 from probe.numbered import check_tasks
 from probe.orders import MOST
 from probe.tasks import Scenario
 from scenarios.data.datasets import LOADERS, Dataset, Location, held_out, limited, load
 from scenarios.own_code import REGISTRY, unregistered
+from scenarios.streams.domain import brought, contexts, rotated
 from scenarios.streams.multimodal import multimodal
 from scenarios.streams.permuted import permuted
 from scenarios.streams.split import cut, incremental, split_by_class
@@ -33,8 +46,9 @@ _Data = Annotated[str, AfterValidator(_known)]
 class _Spec(BaseModel):
     """Settings of every scenario.
 
-    train_limit, test_limit: examples kept per class (None = all); validation: held-out training
-    examples per class that replace the test data, to tune settings (None = none).
+    train_limit, test_limit: examples kept per class, of each task where the data bring tasks (None
+    = all); validation: held-out training examples per class that replace the test data, to tune
+    settings (None = none).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,23 +59,31 @@ class _Spec(BaseModel):
 
     data: str | tuple[str, str]
 
-    def _loaded(self, name: str, location: Location) -> Dataset:
+    @property
+    def told(self) -> bool:
+        """Whether the task of each example is known, so that its classes alone compete."""
+        return False
+
+    def _loaded(self, name: str, location: Location, *, keeps_tasks: bool = False) -> Dataset:
         data = load(name, location)
+        if data.has_tasks and not keeps_tasks:
+            raise InputError(
+                f'{name} brings its tasks: use kind = "split", or "domain" with shift = "own"'
+            )
         if self.validation is not None:
             data = held_out(data, self.validation)
         return limited(data, self.train_limit, self.test_limit)
 
 
-class SplitSpec(_Spec):
-    """Tasks of consecutive, disjoint classes of a data set, or of a feature file NAME.npz.
+class _ByClass(_Spec):
+    """Tasks of consecutive, disjoint classes of a data set, or the tasks that the data bring.
 
-    classes_per_task: must divide the K classes into T tasks; tasks: the classes of each task
-    instead, such as [[0, 5], [1, 6]], each class in one.
+    classes_per_task: must divide the K classes into T tasks (None = 2); tasks: the classes of each
+    task instead, such as [[0, 5], [1, 6]], each class in one.
     """
 
-    kind: Literal["split"] = "split"
     data: _Data
-    classes_per_task: StrictInt = Field(default=2, ge=1)
+    classes_per_task: StrictInt | None = Field(default=None, ge=1)
     tasks: tuple[tuple[StrictInt, ...], ...] | None = Field(default=None, min_length=1)
 
     @property
@@ -74,11 +96,91 @@ class SplitSpec(_Spec):
 
         Raises InputError for data that cannot be loaded, and for classes that do not divide evenly.
         """
-        data = self._loaded(self.data, location)
+        data = self._loaded(self.data, location, keeps_tasks=True)
+        if data.has_tasks:
+            if self.classes_per_task is not None or self.tasks is not None:
+                raise InputError(
+                    f"{data.name} brings its tasks: leave out classes_per_task and tasks"
+                )
+            return brought(data, "split")
         if self.tasks is None:
-            return split_by_class(data, self.classes_per_task)
+            return split_by_class(data, self.classes_per_task or 2)
         check_tasks(self.tasks, data.classes)
         return cut(data, "split", self.tasks)
+
+
+class SplitSpec(_ByClass):
+    """Class-incremental, or the tasks that the data bring."""
+
+    kind: Literal["split"] = "split"
+
+
+class TaskSpec(_ByClass):
+    """Task-incremental: a split of which the task is always known, in training too."""
+
+    kind: Literal["task"]
+
+    @property
+    def title(self) -> str:
+        """The name of the scenario in tables."""
+        return f"{self.data}, told the task"
+
+    @property
+    def told(self) -> bool:
+        """Whether the task of each example is known: it is."""
+        return True
+
+
+class DomainSpec(_Spec):
+    """Domain-incremental: the same classes in each task, by default.
+
+    - shift: `rotate`, images turned by `angles` in degrees; `permute`, as the kind `permutation`;
+      `classes`, of each `classes_per_task` (2) consecutive classes a task, labeled 0, 1 and so on;
+      `own`, the tasks that the data bring;
+    - sessions, permutations: as of the kind `permutation`.
+    """
+
+    kind: Literal["domain"]
+    data: _Data
+    shift: Literal["rotate", "permute", "classes", "own"]
+    angles: tuple[FiniteFloat, ...] | None = Field(default=None, min_length=1, max_length=MOST)
+    sessions: StrictInt | None = Field(default=None, ge=2, le=MOST)
+    permutations: StrictInt | None = Field(default=None, ge=0)
+    classes_per_task: StrictInt | None = Field(default=None, ge=2)
+
+    @model_validator(mode="after")
+    def _keys_of_shift(self) -> Self:
+        for key, shift in _SHIFTS.items():
+            if getattr(self, key) is not None and shift != self.shift:
+                raise InputError(f'{key} is of shift = "{shift}", not "{self.shift}": leave it out')
+        if self.shift == "rotate" and self.angles is None:
+            raise InputError('shift = "rotate" needs angles in degrees, such as [0, 30, 60]')
+        return self
+
+    @property
+    def title(self) -> str:
+        """The name of the scenario in tables."""
+        return f"{self.data}{_TITLES[self.shift]}"
+
+    def scenario(self, location: Location) -> Scenario:
+        """Load the data and shift them for each task, in base order."""
+        data = self._loaded(self.data, location, keeps_tasks=self.shift == "own")
+        if self.shift == "rotate":
+            return rotated(data, self.angles or ())
+        if self.shift == "permute":
+            return permuted(data, self.sessions or 10, self.permutations or 0)
+        if self.shift == "classes":
+            return contexts(data, self.classes_per_task or 2)
+        return brought(data, "domain")
+
+
+_SHIFTS = {
+    "angles": "rotate",
+    "sessions": "permute",
+    "permutations": "permute",
+    "classes_per_task": "classes",
+}
+_TITLES = {"rotate": ", rotated", "permute": ", permuted", "classes": ", by context", "own": ""}
 
 
 class PermutationSpec(_Spec):
@@ -159,18 +261,20 @@ def _kind(value: object) -> str:
     return str(getattr(value, "kind", "split"))
 
 
-KINDS = ("split", "permutation", "incremental", "multimodal")
+KINDS = ("split", "permutation", "incremental", "multimodal", "domain", "task")
 
 ScenarioSpec = Annotated[
     Annotated[SplitSpec, Tag("split")]
     | Annotated[PermutationSpec, Tag("permutation")]
     | Annotated[IncrementalSpec, Tag("incremental")]
-    | Annotated[MultimodalSpec, Tag("multimodal")],
+    | Annotated[MultimodalSpec, Tag("multimodal")]
+    | Annotated[DomainSpec, Tag("domain")]
+    | Annotated[TaskSpec, Tag("task")],
     Discriminator(_kind),
 ]
-"""A scenario of one of the four kinds, by the key `kind`; by default it is `split`.
+"""A scenario of one of the six kinds, by the key `kind`; by default it is `split`.
 
-The kind is decided first, so that an error names the fields of that kind, not of all four.
+The kind is decided first, so that an error names the fields of that kind, not of all.
 """
 
 
@@ -179,7 +283,7 @@ def has_single_classes(spec: ScenarioSpec) -> bool:
 
     Multi-head evaluation is meaningless for them: it would always be right.
     """
-    if not isinstance(spec, SplitSpec):
+    if not isinstance(spec, SplitSpec | TaskSpec):
         return isinstance(spec, IncrementalSpec)
     if spec.tasks is None:
         return spec.classes_per_task == 1

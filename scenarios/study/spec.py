@@ -6,13 +6,14 @@ names are valid in paths, heads suit the learners. It holds only the user's sett
 follow from it are in `probe.by_layer.jobs`.
 """
 
-from typing import Annotated, Self
+from typing import Annotated, Self, get_args
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -75,6 +76,23 @@ class NetworkSpec(_Strict):
         return name
 
 
+def _told(name: str, settings: Settings) -> Settings:
+    """Return settings by which the outputs of the task's classes compete, unless they say others.
+
+    Raises InputError for a learner that cannot be told the task.
+    """
+    kind, field = LEARNERS[settings.kind], type(settings).model_fields.get("competing")
+    if kind.offline or kind.task_aware:
+        return settings
+    if field is None or "task" not in get_args(field.annotation):
+        raise InputError(
+            f'{name}: its training has no competing = "task", so that it cannot be told the task: '
+            f'leave it out, or use kind = "split"'
+        )
+    given = "competing" in settings.model_fields_set
+    return settings if given else settings.model_copy(update={"competing": "task"})
+
+
 class Study(_Strict):
     """A study. Two studies that compare equal give the same tables, bit for bit, on one device.
 
@@ -100,7 +118,25 @@ class Study(_Strict):
     seeds: Seeds = 1
     storage: Storage = "fp32"
     probing: ProbingSpec = ProbingSpec()
-    report: ReportSpec = ReportSpec()
+    report: Annotated[ReportSpec, Field(validate_default=True)] = ReportSpec()
+
+    @field_validator("learners")
+    @classmethod
+    def _learners_told(cls, learners: dict[str, Settings], info: ValidationInfo) -> object:
+        """Let the outputs of the task's classes compete where the task is told."""
+        if not getattr(info.data.get("scenario"), "told", False):
+            return learners
+        return {name: _told(name, settings) for name, settings in learners.items()}
+
+    @field_validator("report")
+    @classmethod
+    def _report_told(cls, report: ReportSpec, info: ValidationInfo) -> ReportSpec:
+        """Report the head `multi` alone where the task is told; raises InputError for others."""
+        if not getattr(info.data.get("scenario"), "told", False) or report.heads == ("multi",):
+            return report
+        if "heads" in report.model_fields_set:
+            raise InputError('scenarios of kind "task" have heads = ["multi"] alone')
+        return report.model_copy(update={"heads": ("multi",)})
 
     @property
     def everyone(self) -> dict[str, Settings]:
@@ -161,6 +197,11 @@ class Study(_Strict):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         """Raise InputError for features that no network has, and learners that no head suits."""
+        if self.scenario.told and has_single_classes(self.scenario):
+            raise InputError(
+                'scenario: kind = "task" tells the task, and so the label in tasks of one class: '
+                "give each 2 or more"
+            )
         # A feature need not be in every network: each learner uses those of its own.
         known = {f: None for learner in self.learners for f in self._known_features(learner)}
         for feature in self.network.features or ():

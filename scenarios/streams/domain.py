@@ -1,0 +1,93 @@
+"""Domain-incremental streams: the same classes in every task, of other inputs (van de Ven 2022)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from probe.errors import InputError
+from probe.numbered import numbered
+from probe.tasks import Scenario, Task
+from scenarios.data.datasets import Dataset
+from scenarios.streams.split import split_by_class
+
+_AT_ONCE = 4096  # images: the grid of each is as large as two of its channels
+
+
+def rotated(data: Dataset, angles: Sequence[float]) -> Scenario:
+    """Return a task for each angle in degrees: all images turned by it, counterclockwise.
+
+    Images are interpolated bilinearly, with zeros outside; by 0 they are the data themselves. Tasks
+    are named by their angles. Raises InputError for data that are no images.
+    """
+    x = data.train.x
+    if not isinstance(x, Tensor) or x.ndim != 4 or not x.is_floating_point():
+        raise InputError(
+            f"the inputs of {data.name} are no images (N, C, H, W) of floats: rotate others, or "
+            f'choose another shift, as shift = "permute"'
+        )
+    halves = {"train": data.train, "test": data.test}
+    each = [
+        Task(
+            index=index,
+            name=f"{angle:g}°",
+            classes=tuple(range(data.classes)),
+            **{name: replace(half, x=turned(half.x, angle)) for name, half in halves.items()},
+        )
+        for index, angle in enumerate(angles, 1)
+    ]
+    return Scenario(name=data.name, kind="domain", tasks=tuple(each))
+
+
+def turned(x: Tensor, angle: float) -> Tensor:
+    """Return images (N, C, H, W) turned counterclockwise by an angle in degrees.
+
+    >>> image = torch.tensor([[[[0.0, 1.0], [0.0, 0.0]]]])
+    >>> turned(image, 90).round().tolist()
+    [[[[1.0, 0.0], [0.0, 0.0]]]]
+    """
+    if not angle % 360:
+        return x
+    sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
+    ratio = x.shape[2] / x.shape[3]  # as both axes of the grid go from -1 to 1
+    rows = [[cosine, -sine * ratio, 0], [sine / ratio, cosine, 0]]
+    theta = torch.tensor([rows], dtype=x.dtype, device=x.device)
+    grid = functional.affine_grid(theta, [1, *x.shape[1:]], align_corners=False)
+    parts = (
+        functional.grid_sample(part, grid.expand(len(part), -1, -1, -1), align_corners=False)
+        for part in x.split(_AT_ONCE)
+    )
+    return torch.cat(list(parts))
+
+
+def contexts(data: Dataset, size: int) -> Scenario:
+    """Return tasks of C = size consecutive classes each, all labeled 0..C-1, the class mod C.
+
+    The domain-incremental form of a split data set (van de Ven 2022). Tasks are named by their
+    classes in the data. Raises InputError as `split_by_class` does.
+    """
+    tasks = [
+        replace(
+            task,
+            classes=tuple(range(size)),
+            train=replace(task.train, y=task.train.y % size),
+            test=replace(task.test, y=task.test.y % size),
+        )
+        for task in split_by_class(data, size).tasks
+    ]
+    return Scenario(name=data.name, kind="domain", tasks=tuple(tasks))
+
+
+def brought(data: Dataset, kind: str) -> Scenario:
+    """Return the tasks that the data bring, in their order; raises InputError without any."""
+    if not data.has_tasks:
+        raise InputError(
+            f"{data.name} brings no tasks: return a list of (train, test) in @probe.data, or name "
+            f"feature files with task_train and task_test, or as 'sites/{{task}}.npz'"
+        )
+    return Scenario.of_numbered(
+        data.name, numbered({"train": data.train, "test": data.test}, None), kind
+    )

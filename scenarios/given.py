@@ -91,6 +91,7 @@ class GivenOrigin:
 
     def _request(self, device: torch.device, each: Callable[..., Iterable[Path]] = iter) -> Request:
         own, options = REGISTRY.networks[self.network], self.options
+        controls = names(options.controls) if options.controls else ()
         build = partial(build_model, own.name, own.build)
         given = {name: getattr(options, name) for name in _RECIPE}
         with located("the recipe"):
@@ -104,7 +105,7 @@ class GivenOrigin:
             scenario=_loaded(self.data, self.own, self.tasks, str(device)),
             orders=self.orders,
             features=own.features if options.features == "auto" else names(options.features),
-            probing=Measure(readouts=names(options.readouts)).probing,
+            probing=Measure(readouts=names(options.readouts), controls=controls).probing,
             recipe=recipe,
             train_offline=options.train_offline,
         )

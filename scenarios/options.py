@@ -56,7 +56,8 @@ class Shard:
 class JobOptions:
     """The flags of `probe run` and `probe model` alike: how and where jobs run.
 
-    None = not given. Only `device` can change a result. Raises InputError for impossible values.
+    None = not given. Only `device` can change a result; `controls` adds results. Raises InputError
+    for impossible values.
     """
 
     load: tuple[str, ...] | None = flag(
@@ -68,6 +69,7 @@ class JobOptions:
     )
     workers: int | None = flag("Jobs to run in parallel; by default one for each core or GPU.")
     shard: str | None = flag("Run as process i of n that share a run directory, given as i/n.")
+    controls: str | None = flag("Controls: exclusion (`probe run` alone), labels, or both.")
     device: str = flag("cpu, cuda or cuda:N.", "cpu")
     cache_budget: str | None = flag(
         "Memory for cached activations, such as 4GB; half of the free memory by default."
@@ -106,8 +108,8 @@ class JobOptions:
 class RunOptions(JobOptions):
     """The flags of `probe run` as they were typed, each with its help; None = not given.
 
-    The first ten change the study, see `scenarios.study.source.overridden`. Raises InputError for
-    impossible values, and for flags that do not fit together.
+    The first ten and `controls` change the study, see `scenarios.study.source.overridden`. Raises
+    InputError for impossible values, and for flags that do not fit together.
 
     >>> RunOptions(executor="inline", workers=1).shard is None
     True

@@ -8,7 +8,7 @@ task count, averaged over the orders within a seed. None stands for all tasks.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,11 @@ class Quantity(Estimate):
     quantity: str
     place: int | None
 
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Its columns of tables."""
+        return {name: value for name, value in vars(self).items() if name != "each"}
+
 
 def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
     """Return all quantities that the outcomes allow, for all tasks and each task position, 1..T.
@@ -127,7 +132,7 @@ class _Layer:
         if place.place is None and "never_learned" in e:
             lost = e["missing"] - e["never_learned"]
             found["forgotten_share"] = ratio_of(design, lost, e["missing"])
-        return [_quantity(name, place, each) for name, each in found.items()]
+        return [quantity(name, place, each) for name, each in found.items()]
 
     def over_positions(self, places: Sequence[Place]) -> Iterator[Quantity]:
         """Yield the quantities that are means or slopes over task positions."""
@@ -175,13 +180,14 @@ class _Layer:
 
     def _combined(self, name: str, places: Sequence[Place], values: Sequence[Floats]) -> Quantity:
         mean, e = together(places, values)
-        return _quantity(name, mean, mean_of(self._design(mean), e))
+        return quantity(name, mean, mean_of(self._design(mean), e))
 
     def _design(self, place: Place) -> Design:
         return Design(place.weights, self._layout.strata[place.examples])
 
 
-def _quantity(name: str, place: Place, estimate: Estimate) -> Quantity:
+def quantity(name: str, place: Place, estimate: Estimate) -> Quantity:
+    """Return an estimate as a quantity of a task position, its interval cut to what can be."""
     if name not in ("retained", "forgotten_share"):
         # Nothing beyond can be true of an accuracy, or of a difference of two; NaN stays.
         least = 0 if name in ("accuracy", "floor", "ceiling") else -1

@@ -26,7 +26,7 @@ class Place:
     weights: Floats
     used: NDArray[np.bool_] | None = None
 
-    def mean(self, right: NDArray[np.bool_]) -> Floats:
+    def mean(self, right: NDArray[np.bool_] | Floats) -> Floats:
         """Return the mean over the orders in which an example counts, (S, m).
 
         right: (S, O, n), or (S, n) where it is the same in all orders.

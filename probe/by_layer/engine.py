@@ -73,6 +73,6 @@ def _last_task(scenario: Scenario, job: Job, step: int) -> str:
     """Return the name of the last task learned, for error messages."""
     if not step:
         return "no task"
-    if job.offline:
+    if job.offline or job.without:
         return "all tasks"
     return f"task {scenario.tasks[step - 1].name} ({step} of {len(scenario.tasks)})"

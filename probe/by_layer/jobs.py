@@ -1,4 +1,4 @@
-"""The jobs of a plan, one for each learner, order and seed, and the measurements of a job.
+"""The jobs of a plan, by learner, order, seed and task left out, and the measurements of a job.
 
 A job is the unit of work: one process does it from beginning to end, and its results lie in one
 folder. A measurement (a `part` in code) is the unit of results: one evaluation, stored in one file.
@@ -28,7 +28,8 @@ class Job:
     learner: its name; kind: its kind; order: the order's name, empty for the controls; tasks: the
     T tasks in executed order, by their index in the base order, from 0; seed: from 0; steps: the
     numbers of tasks learned after which its networks are measured; given: whether they are given
-    instead of learned here; offline, task_aware, own_network: see `PlannedLearner`.
+    instead of learned here; offline, task_aware, own_network: see `PlannedLearner`; without: the
+    position, from 1, of a task that is tested but never learned, 0 for none.
     """
 
     learner: str
@@ -41,6 +42,7 @@ class Job:
     offline: bool = False
     task_aware: bool = False
     own_network: bool = False
+    without: int = 0
 
     @property
     def name(self) -> str:
@@ -50,7 +52,8 @@ class Job:
         'er.order-2.seed-3'
         """
         order = f"order-{self.order}." if self.order else ""
-        return f"{self.learner}.{order}seed-{self.seed}"
+        without = f"without-{self.without}." if self.without else ""
+        return f"{self.learner}.{order}{without}seed-{self.seed}"
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -64,11 +67,14 @@ class Job:
 
     def __str__(self) -> str:
         order = f", order {self.order}" if self.order else ""
-        return f"learner {self.learner}{order}, seed {self.seed}"
+        without = f", without task {self.without}" if self.without else ""
+        return f"learner {self.learner}{order}, seed {self.seed}{without}"
 
 
 def jobs_of(plan: Plan) -> list[Job]:
-    """Return the plan's jobs: every learner, order and seed; controls once per seed.
+    """Return the plan's jobs: every learner, order and seed; floor and ceiling once per seed.
+
+    If networks that never saw a task are asked for, each run has one for each task position.
 
     They are sorted by seed, so that a study that is stopped early has all learners for its first
     seeds. Raises InputError for more than MOST_JOBS, and for steps that do not fit T tasks.
@@ -78,8 +84,10 @@ def jobs_of(plan: Plan) -> list[Job]:
     # Offline training sees all tasks at once: an order would only repeat it.
     base = {"": tuple(range(len(plan.tasks)))}
     orders = {name: base if own.offline else plan.orders for name, own in plan.learners.items()}
+    T, excluded = len(plan.tasks), "exclusion" in plan.controls
+    left_out = {n: range(1 + T * excluded * (not own.offline)) for n, own in plan.learners.items()}
     # Counted before they are made: a million jobs would exhaust the memory.
-    count = len(plan.seeds) * sum(map(len, orders.values()))
+    count = len(plan.seeds) * sum(len(own) * len(left_out[name]) for name, own in orders.items())
     if count > MOST_JOBS:
         raise InputError(
             f"{plan.name} has {count} jobs, one for each learner, order and seed, expected no more "
@@ -90,10 +98,12 @@ def jobs_of(plan: Plan) -> list[Job]:
         for name, own in plan.learners.items()
     }
     return [
-        Job(learner=learner, order=order, tasks=tasks, seed=seed, **fixed[learner])
+        job if not without else replace(job, without=without, steps=(T,))
         for seed in plan.seeds
         for learner, executed in orders.items()
         for order, tasks in executed.items()
+        for job in [Job(learner=learner, order=order, tasks=tasks, seed=seed, **fixed[learner])]
+        for without in left_out[learner]
     ]
 
 
@@ -128,6 +138,7 @@ def readings_of(plan: Plan, job: Job) -> list[Reading]:
     another architecture has its floor in its own job, and no ceiling.
     """
     features = plan.learners[job.learner].features[:-1]
+    permuted = "labels" in plan.controls and not job.without
     readings = []
     for readout in plan.readouts:
         control, steps = plan.at(readout)
@@ -137,9 +148,10 @@ def readings_of(plan: Plan, job: Job) -> list[Reading]:
             steps = (0, *steps)
         steps = tuple(step for step in steps if step in job.steps)
         for step, name, feature in product(steps, plan.variants(readout), features):
-            reading = Reading(step=step, feature=feature, readout=name)
+            labels = permuted and step == job.last and readout != RETRAIN
+            reading = Reading(step=step, feature=feature, readout=name, labels=labels)
             readings.append(replace(reading, digest=_digest(plan, job, reading)))
-    if plan.diagnostics and readings:
+    if plan.diagnostics and readings and not job.without:
         digest = digest_of(_similar_to(plan, job))
         last = Reading(step=job.last, feature="", readout=DIAGNOSTICS, digest=digest)
         readings += [replace(last, feature=feature) for feature in features]
@@ -177,7 +189,8 @@ def _digest(plan: Plan, job: Job, reading: Reading) -> str:
     if reading.base != RETRAIN:
         own = plan.readouts[reading.base]
         record = {reading.base: own.settings, "wide": WIDE}
-        return digest_of(record if own.source is None else {**record, "source": own.source})
+        record |= {} if own.source is None else {"source": own.source}
+        return digest_of(record | ({"labels": "permuted, too"} if reading.labels else {}))
     last = not job.offline and reading.step == len(job.tasks)
     if last and reading.readout == RETRAIN:
         return ""

@@ -28,6 +28,7 @@ class Measure:
     - seeds: the number of retrainings of each feature of networks in memory. Several give
       intervals, over retrainings and test examples alone;
     - budget: multiples of the recipe's epochs after which a retrained network is tested, ascending;
+    - controls: `labels` fits each readout to permuted labels, too, after all tasks;
     - cache: memory and disk for features' values.
     """
 
@@ -35,6 +36,7 @@ class Measure:
     steps: Mapping[str, str | Sequence[int]] = field(default_factory=dict)
     seeds: int = 1
     budget: Sequence[int] = (1,)
+    controls: Sequence[str] = ()
     cache: CacheSettings | None = None
 
     @classmethod
@@ -56,10 +58,14 @@ class Measure:
             if name not in tables:
                 raise unknown("readout of this measure", name, tables)
             tables[name]["steps"] = steps
+        given = {"readouts": tables, "budget": self.budget, "controls": self.controls}
         try:
-            return ProbingSpec.model_validate({"readouts": tables, "budget": self.budget})
+            found = ProbingSpec.model_validate(given)
         except ValidationError as error:
             raise InputError("; ".join(map(problem, problems(error)))) from None
+        if "exclusion" in found.controls:
+            raise InputError("controls: exclusion trains networks, these are given: leave it out")
+        return found
 
     @property
     def user_defined(self) -> dict[str, OwnReadout]:

@@ -67,7 +67,8 @@ class Measurement:
       a task, by class; a step has it for one head alone;
     - spent: None where no task was learned for the measurement;
     - history: of the retraining, None where nothing was retrained;
-    - values: diagnostics by name, see `probe.by_layer.reader`;
+    - values: diagnostics by name, see `probe.by_layer.reader`; of a readout `control`, its accuracy
+      on permuted training labels, if it was fitted to them, too;
     - notes: sentences that a reader of the counts must know.
     """
 

@@ -79,7 +79,7 @@ class Plan(_Frozen):
     - name: of the study; scenario, kind: the title and kind of the stream; network: its name;
     - tasks: T, in base order; orders: by name, the T tasks as they are learned, from 0; seeds;
     - retraining: the recipe of the retrained tails; storage: of features' values; readouts, budget,
-      batch_norm, checkpoints, diagnostics: as in `probe.by_layer.probing.ProbingSpec`;
+      batch_norm, checkpoints, diagnostics, controls: as in `probe.by_layer.probing.ProbingSpec`;
     - report: the settings of tables and figures;
     - data: hash of all examples; device: `cpu` or `cuda`; torch: its version. Other devices and
       versions do not give the same bits.
@@ -100,6 +100,7 @@ class Plan(_Frozen):
     batch_norm: str = "kept"
     checkpoints: str = "needed"
     diagnostics: bool = True
+    controls: tuple[str, ...] = ()
     report: ReportSpec = ReportSpec()
     data: str
     device: str
@@ -129,8 +130,10 @@ class Plan(_Frozen):
             names += [f"{name}{REESTIMATED}" for name in names]
         return tuple(names)
 
-    def record(self, learner: str, order: str, tasks: tuple[int, ...], seed: int) -> dict[str, Any]:
-        """Return everything that can change the results of a job.
+    def record(
+        self, learner: str, order: str, tasks: tuple[int, ...], seed: int, without: int = 0
+    ) -> dict[str, Any]:
+        """Return everything that can change the results of a job, see `probe.by_layer.jobs.Job`.
 
         Names of the study, its learners, orders and features are left out, as are its other jobs
         and features and the location of the data. Unused settings count all the same. The processor
@@ -157,7 +160,7 @@ class Plan(_Frozen):
             # Nothing is retrained offline: its results stay valid when only the retraining changes.
             record["retraining"] = recorded(self.retraining)
             record["storage"] = self.storage
-        return record
+        return record | ({"without": tasks[without - 1]} if without else {})
 
 
 def planned(probing: ProbingSpec, sources: Mapping[str, str]) -> dict[str, Any]:

@@ -139,7 +139,9 @@ class ProbingSpec(_Strict):
     - batch_norm: `reestimated` also measures with batch norm's statistics estimated on all tasks'
       training inputs, which shows how much accuracy is missing because of the statistics alone;
     - checkpoints: `needed` deletes all checkpoints of a job but the last once it is measured;
-    - diagnostics: whether to measure dead units, rank and similarity, see `Reading`.
+    - diagnostics: whether to measure dead units, rank and similarity, see `Reading`;
+    - controls: `exclusion` trains networks that never saw a task, `labels` fits each readout to
+      permuted labels, too; see `probe.results.controls`.
     """
 
     readouts: Annotated[Readouts, PlainValidator(_checked), PlainSerializer(_written)] = Field(
@@ -149,6 +151,7 @@ class ProbingSpec(_Strict):
     batch_norm: Literal["kept", "reestimated"] = "kept"
     checkpoints: Literal["needed", "all"] = "needed"
     diagnostics: StrictBool = True
+    controls: tuple[Literal["exclusion", "labels"], ...] = ()
 
     @property
     def has_floor(self) -> bool:
@@ -171,13 +174,15 @@ class Reading:
 
     readout: its name with its variant, such as `retrain@2+bn`; digest: of the settings that
     determine its result besides the job's fingerprint, empty for the last row of partial
-    retraining, whose settings the fingerprint holds.
+    retraining, whose settings the fingerprint holds; labels: whether the readout is also fitted to
+    permuted labels.
     """
 
     step: int
     feature: str
     readout: str
     digest: str = ""
+    labels: bool = False
 
     @property
     def part(self) -> str:

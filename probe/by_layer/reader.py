@@ -6,11 +6,11 @@ on.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import cast
 
-from torch import Tensor, nn
+from torch import Tensor, nn, randperm
 
 from probe.analysis.similarity import Compared
 from probe.analysis.units import dead_units, effective_rank
@@ -30,6 +30,7 @@ from probe.readouts.pooling import Pooling
 from probe.readouts.readout import READOUTS, Linear, Readout, read
 from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
+from probe.seeding import stream
 from probe.training.batch_norm import reestimated
 from probe.training.history import History
 from probe.values.allocation import CacheSettings
@@ -129,7 +130,18 @@ class Reader:
             found = read(self._readout(reading), own, y, other, scenario.classes)
             notes = [f"{reading.base} reads {own.how}"] if own.pooled else []
             notes += [*found.notes, *of_predictions(found.predicted, scenario.test.y.cpu())]
-            yield reading, self._measured(found.predicted, notes)
+            values = {"control": self._memorized(reading, own, y)} if reading.labels else {}
+            yield reading, replace(self._measured(found.predicted, notes), values=values)
+
+    def _memorized(self, reading: Reading, train: FeatureMatrix, y: Tensor) -> float:
+        """Return the accuracy of a readout on permuted training labels, fitted to these.
+
+        Source: Hewitt & Liang, EMNLP 2019, each example being a type of its own.
+        """
+        drawn = randperm(len(y), generator=stream(self.job.seed, "labels"))
+        permuted, classes = y[drawn.to(y.device)], self.networks.scenario.classes
+        found = read(self._readout(reading), train, permuted, train, classes)
+        return float((found.predicted == permuted.cpu()).double().mean())
 
     def _compared(self, readings: Sequence[Reading], test: Matrices) -> _Measured:
         """Yield the diagnostics of each feature."""

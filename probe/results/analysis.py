@@ -15,7 +15,7 @@ from probe.results.evaluations import At, Evaluation, Evaluations, Step
 from probe.tables.budget_text import budget_sheets
 from probe.tables.folder import Saved, Tables
 from probe.tables.held import Held
-from probe.tables.layer_text import layer_sheets, pra_sheet, together
+from probe.tables.layer_text import control_sheets, layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
 from probe.tables.rows import CONTROLS, LayerRow, NoteRow, Row, StartRow, StatementRow
 from probe.tables.sheets import Sheet, as_latex, as_text
@@ -178,7 +178,8 @@ class Analysis(Held):
         """Return the analysis as text: a table for each learner and readout, and the budgets'."""
         layers, given = self.layers(), self._of_one_network
         budgets = budget_sheets(layers, self._table("notes"), given=given)
-        return [*self._sheets(layers, self.learners), *budgets]
+        controls = control_sheets(self._table("controls"))
+        return [*self._sheets(layers, self.learners), *budgets, *controls]
 
     def remarks(self) -> tuple[str, ...]:
         """Return the text printed below: what the intervals are of, and the notes."""

@@ -49,7 +49,7 @@ def _layer(
         whole = [s for s in whole if s in found]
     if not whole or one.test_counts is None:
         return None
-    examples = _Examples(one.test_counts, one.job.tasks)
+    examples = Examples(one.test_counts, one.job.tasks)
     steps = set.intersection(*(set(runs[s, o]) for s in whole for o in orders))
     used = [runs[s, o][step] for s in whole for o in orders for step in steps]
     used += [found[s] for found in ends.values() for s in whole if found]
@@ -95,7 +95,7 @@ def _at_the_end(controls: Sequence[Result], readout: str, feature: str) -> dict[
     return {seed: found for seed, found in rows.items() if found}
 
 
-class _Examples:
+class Examples:
     """The test examples of a study, sorted by task in base order, then by class.
 
     test_counts: (T, K), in a job's order of the tasks; order: that order.

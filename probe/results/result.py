@@ -36,7 +36,8 @@ class Scores:
     depth: of the feature, from 1; pra: the accuracy on the test data of all tasks; accuracy, f1:
     each task's, (T,); right: the test examples that are right; constant: the class predicted for
     every test example, None for several; history: of its training, None for readouts that are not
-    trained by epochs; notes: sentences needed to read it.
+    trained by epochs; notes: sentences needed to read it; control: the accuracy on permuted
+    training labels, None if it was not fitted to them.
     """
 
     depth: int
@@ -47,6 +48,7 @@ class Scores:
     constant: int | None
     history: History | None
     notes: tuple[str, ...]
+    control: float | None = None
 
     @property
     def converged(self) -> bool:
@@ -227,6 +229,7 @@ def _scores(
         constant=_constant(evaluated.total),
         history=measured.history,
         notes=measured.notes,
+        control=measured.values.get("control"),
     )
 
 

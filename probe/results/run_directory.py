@@ -92,7 +92,7 @@ def read_plan(root: Path) -> Plan:
 
 def store_of(plan: Plan, root: Path, job: Job) -> Store:
     """Return the store of a job's results, under its fingerprint."""
-    record = plan.record(job.learner, job.order, job.tasks, job.seed)
+    record = plan.record(job.learner, job.order, job.tasks, job.seed, job.without)
     return Store(root, job.name, record, code_hash(plan.learners[job.learner].modules))
 
 

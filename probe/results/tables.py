@@ -24,6 +24,7 @@ from probe.files import discard, replacing
 from probe.metrics.murata import RETRAIN
 from probe.notes import constant
 from probe.registered import OwnMetric
+from probe.results.controls import control_rows
 from probe.results.layers import layers_of
 from probe.results.result import Result, own_head, result_of
 from probe.results.run_directory import store_of
@@ -89,6 +90,9 @@ def tables_of(
     """
     # Only its sessions hold different kinds of data, so that the first one matters.
     by_first = plan.kind == "multimodal"
+    controls = list(control_rows(results))
+    # Networks that never saw a task enter no other table.
+    results = [result for result in results if not result.job.without]
     layers: list[LayerRow] = []
     statements: list[StatementRow] = []
     for layer in layers_of(results):
@@ -122,6 +126,7 @@ def tables_of(
             *sanity_notes(results),
             *(note for result in results for note in _notes(result, metrics)),
         ],
+        "controls": controls,
         "rows": measured_rows(plan, results),
     }
 

@@ -36,6 +36,7 @@ KINDS: Mapping[str, type[Any]] = {
     "times": rows.TimeRow,
     "retraining": rows.RetrainingRow,
     "diagnostics": rows.DiagnosticRow,
+    "controls": rows.ControlRow,
 }
 """The tables that a result can hold, by name, with the kind of their rows."""
 

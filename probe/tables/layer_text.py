@@ -4,10 +4,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from probe.metrics.murata import RETRAIN
-from probe.tables.rows import LayerRow, StartRow, StatementRow, SummaryRow
+from probe.tables.rows import ControlRow, LayerRow, StartRow, StatementRow, SummaryRow
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points, sentences
 
+_TOLD = {
+    "exclusion_difference": "points more on a task than a network that never saw the task has",
+    "selectivity": "points more on test data than on permuted training labels, fitted to these",
+}
+_BESIDE = ("learner", "readout", "feature", "accuracy", "control", "difference")
 _COLUMNS = ("accuracy", "floor", "ceiling", "missing", "never_learned", "forgotten")
 
 
@@ -41,6 +46,17 @@ def layer_sheets(
         )
         for (learner, readout), own in groups.items()
     ]
+
+
+def control_sheets(controls: Sequence[ControlRow]) -> list[Sheet]:
+    """Return a sheet for each control, with a line for each layer over all tasks, in %."""
+    sheets = []
+    for name, told in _TOLD.items():
+        own = [row for row in controls if row.quantity == name and row.place is None]
+        lines = [(row.learner, row.readout, row.feature, *_beside(row)) for row in own]
+        title = f"{name.replace('_', ' ')}, in %: {told}"
+        sheets += [Sheet(title=title, columns=_BESIDE, lines=lines)] if own else []
+    return sheets
 
 
 def pra_sheet(summary: Iterable[SummaryRow]) -> Sheet:
@@ -82,6 +98,11 @@ def mean_cell(
         return "-"
     mean, std = (f"{scale * number:.{digits}f}" for number in value)
     return mean if math.isnan(value[1]) else f"{mean}{between}{std}"
+
+
+def _beside(row: ControlRow) -> tuple[str, str, str]:
+    ends = "" if math.isnan(row.low) else f" [{points(row.low)}, {points(row.high)}]"
+    return points(row.accuracy), points(row.control), f"{points(row.value)}{ends}"
 
 
 def _title(readout: str, seeds: int, given: bool, tasks: int) -> str:

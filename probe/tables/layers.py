@@ -1,7 +1,7 @@
 """The rows of layers.csv, statements.csv and starts.csv: what layers lack, and what that shows."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from math import nan
 from operator import attrgetter
@@ -57,9 +57,7 @@ class Layer:
         """Yield a row for each quantity, and chance where it is known."""
         row = partial(LayerRow, **self._at)
         for found in self.quantities:
-            own = asdict(found)
-            own.pop("each")
-            yield row(**own)
+            yield row(**found.columns)
         if self.chance is not None:
             chance = partial(row, value=self.chance, low=nan, high=nan)
             yield chance(place=None, quantity="chance", seeds=self.seeds)

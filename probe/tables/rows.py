@@ -117,7 +117,17 @@ class MetricRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayerRow:
+class _OfLayer:
+    """The layer of a row: a feature of a learner's network, and a readout downstream of it."""
+
+    learner: str
+    readout: str
+    feature: str
+    depth: From1
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerRow(_OfLayer):
     """A quantity of a layer for one learner and readout, with its 95 % interval.
 
     quantity: see `probe.analysis.layers.quantities`; place: of the task in the executed order, from
@@ -125,10 +135,6 @@ class LayerRow:
     high alone for a single seed. Fractions, or differences of fractions.
     """
 
-    learner: str
-    readout: str
-    feature: str
-    depth: From1
     place: From1OrNone
     quantity: str
     value: Number
@@ -138,7 +144,19 @@ class LayerRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatementRow:
+class ControlRow(LayerRow):
+    """A quantity that is an accuracy after all tasks minus that of a control.
+
+    quantity: `exclusion_difference` or `selectivity`, see `probe.results.controls`; accuracy,
+    control: the two.
+    """
+
+    accuracy: Number
+    control: Number
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementRow(_OfLayer):
     """A statement on a layer for one learner and readout, with the 95 % interval that decides it.
 
     statement: `falls_below` the ceiling, `forgets`, `acquires_less` than offline training,
@@ -148,10 +166,6 @@ class StatementRow:
     value of each seed, with blanks between.
     """
 
-    learner: str
-    readout: str
-    feature: str
-    depth: From1
     statement: str
     verdict: str
     margin: Number

@@ -3,7 +3,10 @@
 TABLES = ("rows.csv", "summary.csv", "metrics.csv", "learners.csv", "costs.csv")
 """By file name; the same study gives the same bytes."""
 
-LAYERS = ("layers.csv", "statements.csv", "starts.csv", "retraining.csv", "diagnostics.csv")
+LAYERS = (
+    *("layers.csv", "statements.csv", "starts.csv", "retraining.csv", "diagnostics.csv"),
+    "controls.csv",
+)
 """Tables of measurements downstream of features; each is written only if it has rows."""
 
 TIMES = "times.csv"

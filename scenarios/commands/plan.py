@@ -68,12 +68,16 @@ def _steps(plan: Plan, every: Sequence[int], job: Job, left: Sequence[str]) -> i
     """
     sizes = [every[task] for task in job.tasks]
     recipe, retraining = plan.learners[job.learner].training, plan.retraining
-    steps = 0
-    for part in left:
+    learned = [n for place, n in enumerate(sizes, 1) if place != job.without]
+    steps, trained = 0, left
+    if job.without and f"step-{job.last}" in left:
+        # Its last evaluation is its only one.
+        trained = [f"step-{i}" for i in range(1, job.last)]
+    for part in trained:
         if part.startswith("step-") and part != "step-0" and not job.given:
             i = int(part.removeprefix("step-"))
             begin = 0 if job.offline or job.kind == "cumulative" else i - 1
-            steps += recipe.epochs * ceil(sum(sizes[begin:i]) / recipe.batch_size)
+            steps += recipe.epochs * ceil(sum(learned[begin:i]) / recipe.batch_size)
     longest: dict[tuple[int, str, bool], int] = {}
     for each in readings_of(plan, job):
         if each.part in left and is_retraining(each.part):

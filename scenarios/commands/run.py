@@ -172,8 +172,8 @@ def _to_the_end(
     make_folder(work.root)
     with _alone_in(console, work.root):
         run_directory.describe(work.root, work.plan)
-    # Controls first in each seed, as the other jobs compare their networks with them.
-    begun = sorted(jobs, key=lambda job: (job.seed, not job.offline))
+    # Floor and ceiling first in each seed, as the other jobs compare their networks with them.
+    begun = sorted(jobs, key=lambda job: (job.seed, not job.offline, bool(job.without)))
     left = options.part.order(begun) if options.part else begun
     ends: list[Ended] = []
     for _ in range(_ROUNDS):

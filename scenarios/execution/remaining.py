@@ -29,7 +29,7 @@ def effort(job: Job, part: str) -> float:
         return len(job.tasks)
     if part == "step-0" or job.given or not part.startswith("step-"):
         return 0.1
-    if job.offline:
+    if job.offline or job.without:
         return len(job.tasks)
     return int(part.removeprefix("step-")) if job.kind == "cumulative" else 1.0
 

@@ -106,7 +106,7 @@ class LearnedNetworks:
 
     def after(self, step: int) -> Trained:
         """Return the learner after so many tasks, from a checkpoint or by learning."""
-        at = self.job.steps.index(step)
+        at = self._steps.index(step)
         learner, spent = self._latest(at)
         while learner.learned < at:
             spent = self._learn_next(learner)
@@ -139,7 +139,15 @@ class LearnedNetworks:
     @property
     def _tasks(self) -> Sequence[Task]:
         """The tasks to learn; an offline learner learns all of them as one."""
-        return (self.scenario.merged,) if self.job.offline else self.scenario.tasks
+        if self.job.offline:
+            return (self.scenario.merged,)
+        return [t for k, t in enumerate(self.scenario.tasks, 1) if k != self.job.without]
+
+    @property
+    def _steps(self) -> Sequence[int]:
+        """The step after each of these tasks, from none; T is the last, also without a task."""
+        T = len(self.job.tasks)
+        return (*range(T - 1), T) if self.job.without else self.job.steps
 
     def _fresh(self) -> Learner:
         """Return a learner that has learned nothing, its weights drawn from the job's seed."""
@@ -164,7 +172,7 @@ class LearnedNetworks:
         for done in range(at, -1, -1):
             if self._now and self._now[0].learned == done:
                 return self._now
-            past, name = self._tasks[:done], f"step-{self.job.steps[done]}"
+            past, name = self._tasks[:done], f"step-{self._steps[done]}"
             if done and (found := restored(self._fresh, name, past, self.store)):
                 return found
         return self._fresh(), None
@@ -176,7 +184,7 @@ class LearnedNetworks:
         with located(f"task {task.name} ({done} of {len(self._tasks)})"):
             spent = _learn(learner, task)
         # The checkpoint comes first: a job killed before the measurement does not repeat the task.
-        save(self.store, f"step-{self.job.steps[done]}", learner, spent)
+        save(self.store, f"step-{self._steps[done]}", learner, spent)
         return spent
 
 

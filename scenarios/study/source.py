@@ -159,6 +159,8 @@ def overridden(study: Study, options: RunOptions) -> Study:
         scenario["data"] = _sets(names(options.sets), scenario["kind"])
     if options.budget is not None:
         raw["probing"]["budget"] = _multiples(options.budget)
+    if options.controls is not None:
+        raw["probing"]["controls"] = names(options.controls)
     if options.heads is not None:
         raw["report"]["heads"] = names(options.heads)
     raw["report"]["weights"].update(_weightings(options.weights or ()))

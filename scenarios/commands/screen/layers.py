@@ -7,6 +7,7 @@ printed. Accuracies after several multiples of the retraining's epochs have shee
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -15,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from probe.tables.budget_text import budget_sheets
-from probe.tables.layer_text import layer_sheets
-from probe.tables.rows import CONTROLS, AnyRow, LayerRow, NoteRow, StartRow, StatementRow
-from probe.tables.run_directory import NOTES
+from probe.tables.folder import KINDS
+from probe.tables.layer_text import control_sheets, layer_sheets
+from probe.tables.rows import CONTROLS, LayerRow
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.terminal import printable, show_line
@@ -38,12 +39,9 @@ def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
     points of accuracy; brackets hold 95 % intervals, of several seeds. maps: whether to print the
     heat maps of every readout, too. Raises InputError for tables that cannot be read.
     """
-    path = root / "layers.csv"
-    if not path.is_file():
-        return
-    rows = [row for row in read_table(path, LayerRow) if row.learner not in CONTROLS]
-    stated = _read(root / "statements.csv", StatementRow)
-    starts = _read(root / "starts.csv", StartRow)
+    names = ("layers", "statements", "starts", "notes", "controls")
+    rows, stated, starts, notes, controls = (_read(root, name) for name in names)
+    rows = [row for row in rows if row.learner not in CONTROLS]
     for readout, title in _READOUTS.items():
         own = (row for row in rows if row.readout == readout)
         sheets = layer_sheets(own, stated, starts)
@@ -51,14 +49,15 @@ def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
             console.print(title, markup=False, highlight=False)
         for sheet in sheets:
             show_sheet(console, sheet)
-    for sheet in budget_sheets(rows, _read(root / NOTES, NoteRow)):
+    for sheet in (*budget_sheets(rows, notes), *control_sheets(controls)):
         show_sheet(console, sheet)
     if maps:
         _show_maps(console, [row for row in rows if row.place is not None])
 
 
-def _read(path: Path, kind: type[AnyRow]) -> list[AnyRow]:
-    return read_table(path, kind) if path.is_file() else []
+def _read(root: Path, name: str) -> list[Any]:
+    path = root / f"{name}.csv"
+    return read_table(path, KINDS[name]) if path.is_file() else []
 
 
 def show_sheet(console: Console, sheet: Sheet) -> None:

@@ -76,6 +76,8 @@ CASES: tuple[Case, ...] = (
     (lambda: analyze({2: net()}, tasks=[[0], [1]]), "train and test are needed"),
     (lambda: asked(readouts=["linaer"]), "unknown readout 'linaer': did you mean 'linear'?"),
     (lambda: asked(readouts=[]), "there are no readouts: name one or more of ret"),
+    (lambda: measured(controls=["exclusion"]), "controls: exclusion trains networks, these are"),
+    (lambda: measured(controls=["label"]), "controls.0: "),
     (lambda: asked(readouts="linear"), "readouts must be a list, as ['retrain', 'linear'], got"),
     (lambda: asked(readouts=Measure), "readouts must be a list, as ['retrain', 'linear'], got"),
     (lambda: asked(readouts=[Linear]), "a readout is a name or settings such as Linear(C=0.1)"),

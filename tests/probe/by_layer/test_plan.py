@@ -5,10 +5,11 @@ import re
 
 import pytest
 
+from probe.by_layer.fingerprint import fingerprint
 from probe.by_layer.jobs import jobs_of, parts_of, peers_of, readings_of
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
-from tests.scenarios.study.toy import CHANGES, made_plan, named_plan, study as tiny
+from tests.scenarios.study.toy import CHANGES, made_plan, named_plan, record_of, study as tiny
 
 RAW = {
     "name": "tiny",
@@ -157,6 +158,17 @@ def test_no_two_jobs_share_a_folder():
     # Two learners with two orders each, offline and the floor.
     assert len(jobs) == 2 * (2 + 2 + 1 + 1)
     assert len({job.name for job in jobs}) == len(jobs)
+
+
+def test_controls_change_no_other_job_and_no_other_reading():
+    before, after = plan(), plan({"controls": ["exclusion", "labels"]})
+    runs, records = ({o.name: record_of(of, o) for o in jobs_of(of)} for of in (before, after))
+    assert {name: own for name, own in records.items() if "without" not in name} == runs
+    assert len({fingerprint(own) for own in records.values()}) == len(records) == len(runs) + T
+    assert str(jobs_of(after)[T]) == f"learner finetune, order there, seed 0, without task {T}"
+    for learner in before.learners:
+        moved = parts(before, learner) ^ parts(after, learner)
+        assert [".linear-" in part for part in moved] == [True] * 4
 
 
 def test_steps_that_the_stream_does_not_have_are_refused_with_their_table():

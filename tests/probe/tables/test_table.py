@@ -24,7 +24,7 @@ HOLDS = {
     **dict.fromkeys(("seed", "step", "epoch"), st.integers(0, 100_000)),
     **dict.fromkeys(("place", "depth", "seeds", "needed"), st.integers(1, 100_000)),
     **dict.fromkeys(("per_class", "total", *COSTS.split(",")), st.integers(0, 2**63 - 1)),
-    **dict.fromkeys(("value", "mean", "low", "high", "margin"), st.floats(-1e15, 1e15)),
+    **dict.fromkeys(("value", "mean", "low", "high", "margin", "control"), st.floats(-1e15, 1e15)),
     **dict.fromkeys(("std", "seconds", "loss", "accuracy"), st.floats(0, 1e15)),
     "measure": st.sampled_from(["accuracy", "pra", "f1"]),
 }
@@ -43,11 +43,13 @@ COLUMNS = {
     "starts": "learner,readout,statement,earliest,latest,seeds,needed",
     "retraining": "learner,order,seed,step,feature,readout,epoch,loss,accuracy",
     "diagnostics": "learner,order,seed,step,feature,depth,measure,value",
+    "controls": "learner,readout,feature,depth,place,quantity,value,low,high,seeds,accuracy,"
+    "control",
 }
 # The last columns, which tables of earlier versions lack.
 LATER = {Row: 1, MetricRow: 2, NoteRow: 2}
 MAY_BE_NONE = {Row: "step,depth,place", SummaryRow: "place", LearnerRow: "per_class,total"}
-MAY_BE_NONE |= {NoteRow: "step", LayerRow: "place", StartRow: "needed"}
+MAY_BE_NONE |= {NoteRow: "step", LayerRow: "place", KINDS["controls"]: "place", StartRow: "needed"}
 RUN = {"scenario": "digits", "network": "cnn3", "learner": "er", "order": "1", "seed": 0}
 PRA = Row(**RUN, feature="conv1", depth=1, measure="pra", value=1 / 3)
 kinds = st.sampled_from(list(KINDS.values()))

@@ -130,7 +130,7 @@ def named_plan(raw, tasks) -> Plan:
 
 
 def record_of(plan, job):
-    return plan.record(job.learner, job.order, job.tasks, job.seed)
+    return plan.record(job.learner, job.order, job.tasks, job.seed, job.without)
 
 
 def fingerprints(of=None, stream=None, device=CPU):

@@ -1,0 +1,81 @@
+"""Controls of what is read downstream of a feature after all tasks: the rows of controls.csv.
+
+- `exclusion`: the accuracy on a task minus that of a network that learned the same order without
+  it: what the representation has gained by that task and still holds (the exclusion difference of
+  Hess et al. 2024);
+- `labels`: the accuracy on test data minus that on permuted training labels to which the same
+  readout was fitted: its selectivity (Hewitt & Liang, EMNLP 2019). Their control gives each type of
+  word one label; our examples have no types, so that each is its own, and the control is how much
+  the readout can memorise, whatever the feature means.
+
+A seed counts once all of its orders are finished, with their controls.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from probe.analysis.crossed import Design, Floats
+from probe.analysis.intervals import mean_of
+from probe.analysis.layers import Right, TestLayout, quantity
+from probe.analysis.places import Place, of_all, of_place
+from probe.results.layers import Examples
+from probe.results.result import Result
+from probe.tables.rows import ControlRow
+
+_Control = tuple[str, Right | Floats, Place]
+
+
+def control_rows(results: Sequence[Result]) -> Iterator[ControlRow]:
+    """Yield the controls of each learner by readout and feature, if there are any."""
+    learners: dict[str, list[Result]] = {}
+    for result in results:
+        learners.setdefault(result.job.learner, []).append(result)
+    for own in learners.values():
+        readouts = dict.fromkeys(name for each in own for name in each.readouts)
+        for readout, feature in product(readouts, own[0].features):
+            yield from _of_layer(own, readout, feature)
+
+
+def _of_layer(own: Sequence[Result], readout: str, feature: str) -> Iterator[ControlRow]:
+    """Yield the controls of one layer; own: all of a learner's jobs, a run first."""
+    one, last = own[0], {r.job: r.rows(feature, readout).get(r.job.last) for r in own}
+    lacking = {job.seed for job, scores in last.items() if scores is None}
+    known = {job: scores for job, scores in last.items() if scores and job.seed not in lacking}
+    found = {(job.seed, job.order, job.without): scores for job, scores in known.items()}
+    if one.test_counts is None or not found:
+        return
+    seeds, orders, left_out = (list(dict.fromkeys(each)) for each in zip(*found, strict=True))
+    tasks = {r.job.order: r.job.tasks for r in own}
+    examples = Examples(one.test_counts, one.job.tasks)
+    layout = examples.layout([tasks[order] for order in orders])
+    each = [examples.right(found[at], tasks[at[1]]) for at in product(seeds, orders, left_out)]
+    right = np.reshape(each, (len(seeds), len(orders), len(left_out), -1))
+    memorized = np.array([[[found[s, o, 0].control] for o in orders] for s in seeds], dtype=float)
+    at: dict[str, Any] = {"learner": one.job.learner, "readout": readout, "feature": feature}
+    at["depth"] = 1 + one.features.index(feature)
+    for name, control, place in _controls(right, memorized, layout):
+        value, other = place.mean(right[:, :, 0]), place.mean(control)
+        mean = partial(mean_of, Design(place.weights, layout.strata[place.examples]))
+        at |= quantity(name, place, mean(value - other)).columns
+        yield ControlRow(**at, accuracy=mean(value).value, control=mean(other).value)
+
+
+def _controls(right: Right, memorized: Floats, layout: TestLayout) -> Iterator[_Control]:
+    """Yield each control by seed, order and test example, (S, O, n), with its test examples.
+
+    right: (S, O, 1 + T, n), of the run and, if they were trained, the networks without each task;
+    memorized: (S, O, 1), NaN where no readout was fitted to permuted labels.
+    """
+    whole, positions = of_all(right.shape[-1]), range(1, right.shape[2])
+    if positions:
+        # Each example by the network that never saw its task.
+        never = 1 + np.argsort(layout.orders)[None, :, None, layout.tasks]
+        control = np.take_along_axis(right, never, axis=2)[:, :, 0]
+        for place in (whole, *(of_place(layout.tasks, layout.orders, p) for p in positions)):
+            yield "exclusion_difference", control, place
+    if not np.isnan(memorized).any():
+        yield "selectivity", np.broadcast_to(memorized, right[:, :, 0].shape), whole

@@ -1,0 +1,64 @@
+"""A study with networks that never saw a task, and with readouts of permuted labels."""
+
+import numpy as np
+import pytest
+
+from probe.results.run_directory import read_plan
+from probe.results.tables import read_results
+from tests.scenarios.probed import bare, parts, rows, tables
+from tests.scenarios.tiny_run import PROBED, Tiny
+
+STUDY = (
+    PROBED.replace("[probing]\n", "[probing]\nreadouts.linear = 'all'\n")
+    .replace("classes_per_task = 5", "tasks = [[0, 1, 2], [3, 4, 5, 6], [7, 8, 9]]")
+    .replace("there = [1, 2]", "back = [3, 1, 2]")
+)
+T, SIZES = 3, [15, 15, 20]
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    """The study with controls, its tables and parts from before them, and what was printed."""
+    tiny = Tiny(tmp_path_factory.mktemp("controls") / "tiny")
+    tiny.run(STUDY)
+    return tiny, tables(tiny), parts(tiny), tiny.run(STUDY, controls="exclusion,labels")
+
+
+@pytest.fixture(scope="module")
+def results(grown):
+    each = read_results(read_plan(grown[0].root), grown[0].root)
+    return [result for result in each if result.job.learner == "finetune"]
+
+
+def test_controls_are_added_and_enter_no_other_table(grown):
+    tiny, before, stored, said = grown
+    assert "exclusion difference, in %" in said
+    after, found = tables(tiny), parts(tiny)
+    assert after == before | {"controls.csv": after["controls.csv"]}
+    assert {job: {p: found[job][p] for p in own} for job, own in stored.items()} == stored
+    # The last network alone, without diagnostics.
+    apart = (f"finetune.order-back.without-{place}.seed-0" for place in range(1, T + 1))
+    last = {job: set(map(bare, found[job])) for job in found.keys() - stored.keys()}
+    assert last == {job: {f"step-{T}", f"row-{T}.hidden1.linear"} for job in apart}
+    learners = [row["learner"] for row in rows(tiny, "controls", quantity="selectivity")]
+    assert learners == ["finetune", "offline", "untrained"]
+
+
+def test_without_the_last_task_it_is_the_network_before_that_task(results):
+    """An exact control: R, and what is linearly there, example by example."""
+    run, last = results[0], results[T]
+    np.testing.assert_array_equal(last.accuracy["single"][T], run.accuracy["single"][T - 1])
+    own, other = (each.rows("hidden1", "linear") for each in (last, run))
+    np.testing.assert_array_equal(own[T].right.right, other[T - 1].right.right)
+
+
+@pytest.mark.parametrize("feature", ["hidden1", "output"])
+def test_the_exclusion_difference_is_that_of_the_rows(grown, results, feature):
+    run, *others = (result.rows(feature, "linear")[T].accuracy for result in results)
+    never = [own[place] for place, own in enumerate(others)]
+    assert (never == [0] * T) == (feature == "output")
+    here = {"learner": "finetune", "feature": feature, "quantity": "exclusion_difference"}
+    found = {row["place"]: float(row["value"]) for row in rows(grown[0], "controls", **here)}
+    each = {str(place): own for place, own in enumerate(run - never, 1)}
+    whole = np.average(run - never, weights=SIZES)
+    assert found == pytest.approx({"": whole, **each}, abs=1e-12)

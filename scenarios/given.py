@@ -142,7 +142,9 @@ def _loaded(
             "there are no tasks: give --tasks 0-1,2-3, the classes of each task, or data that have "
             "tasks, as --data 'sites/{task}.npz'"
         )
-    if tasks is not None and not data.has_tasks:
+    if tasks is not None and data.has_tasks:
+        raise InputError(f"the examples of {data.name} have their tasks: leave out --tasks")
+    if tasks is not None:
         check_tasks(tasks, len(own.class_order) or data.classes)
     given = numbered({half: each.to(torch.device(device)) for half, each in halves.items()}, tasks)
     model, given = told(model, given)

@@ -96,13 +96,8 @@ class GivenOrigin:
     def _request(self, device: torch.device, each: Callable[..., Iterable[Path]] = iter) -> Request:
         own, options = REGISTRY.networks[self.network], self.options
         build = partial(build_model, own.name, own.build)
-        model, scenario = _loaded(
-            self.data,
-            self.own,
-            self.tasks,
-            str(device),
-            Model((), output=own.output, call=own.call, head=self.options.head, fresh=own.build),
-        )
+        called = Model((), output=own.output, call=own.call, head=options.head, fresh=own.build)
+        model, scenario = _loaded(self.data, self.own, self.tasks, str(device), called)
         given = {name: getattr(options, name) for name in _RECIPE}
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in given.items() if value is not None})
@@ -126,15 +121,11 @@ _RECIPE = ("epochs", "batch_size", "learning_rate", "optimizer")
 
 @lru_cache(maxsize=1)
 def _loaded(
-    name: str,
-    own: OwnCode,
-    tasks: tuple[tuple[int, ...], ...] | None,
-    device: str,
-    model: Model,
+    name: str, own: OwnCode, tasks: tuple[tuple[int, ...], ...] | None, device: str, model: Model
 ) -> tuple[Model, Scenario]:
     """Load the data once per process, however many jobs it does; tell a model the task if asked."""
-    data = load(name)
-    halves = {"train": data.train, "test": data.test}
+    data, at = load(name), torch.device(device)
+    halves = {"train": data.train.to(at), "test": data.test.to(at)}
     if own.class_order and not own.data:
         halves = {half: in_order(each, own.class_order) for half, each in halves.items()}
     if tasks is None and not data.has_tasks:
@@ -142,10 +133,7 @@ def _loaded(
             "there are no tasks: give --tasks 0-1,2-3, the classes of each task, or data that have "
             "tasks, as --data 'sites/{task}.npz'"
         )
-    if tasks is not None and data.has_tasks:
-        raise InputError(f"the examples of {data.name} have their tasks: leave out --tasks")
-    if tasks is not None:
+    if tasks is not None and not data.has_tasks:
         check_tasks(tasks, len(own.class_order) or data.classes)
-    given = numbered({half: each.to(torch.device(device)) for half, each in halves.items()}, tasks)
-    model, given = told(model, given)
+    model, given = told(model, numbered(halves, tasks))
     return model, Scenario.of_numbered(data.name, given)

@@ -89,7 +89,10 @@ def test_tasks_are_given_once(own: Own) -> None:
     for changed, said in (
         ({"tasks": "0-3,0-3,0-3"}, r"classes .* in more than one task.*'sites/{task}.npz'"),
         ({}, "there are no tasks: give --tasks 0-1,2-3, .* or data that have tasks"),
-        ({"tasks": "0-3", "data": f"{own.code}:domains"}, "have their tasks: leave out --tasks"),
+        (
+            {"tasks": "0-3", "data": f"{own.code}:domains"},
+            "have their tasks, so tasks= is left out",
+        ),
         ({"head": "several", "data": f"{own.code}:domains"}, "head must be 'single' or 'multi'"),
     ):
         with pytest.raises(InputError, match=said):

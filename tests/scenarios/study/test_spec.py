@@ -91,7 +91,7 @@ def test_a_file_is_called_after_its_path_unless_it_says_otherwise(tmp_path):
     for text, name in ((LEAST.replace(TOP, ""), "my-study"), (LEAST, "tiny")):
         path.write_text(text)
         assert check_study(read_study(str(path)), str(path)).name == name
-    with pytest.raises(InputError, match=r"unknown preset 'digit': did you mean 'digits'\?"):
+    with pytest.raises(InputError, match=r"unknown preset 'digit': did you mean 'digits'"):
         read_study("digit")
 
 
@@ -147,7 +147,7 @@ def of(kind):
         ("permutation", "digits, permuted", "1 2 3 4 5 6 7 8 9 10", [10] * 10),
         ("incremental", "digits, class by class", "0-4 5 6 7 8 9", [5, 1, 1, 1, 1, 1]),
         ("multimodal", "digits and breast_cancer", "digits breast_cancer", [10, 2]),
-        ("domain", "digits, rotated", "0° 45°", [10, 10]),
+        ("domain", "digits, domains: rotate", "0° 45°", [10, 10]),
     ],
 )
 def test_each_kind_is_made_of_its_own_keys(kind, title, names, classes):

@@ -88,10 +88,9 @@ def joined(given: Data, name: str) -> Examples[Any]:
     own = [kinds(mapped(each.x, lambda part: part[:0])) for each in given]
     for number, each in enumerate(given, 1):
         if each.task is not None or own[number - 1] != own[0]:
-            what = "have a task already" if each.task is not None else f"are {own[number - 1]}"
             raise InputError(
-                f"{name}: the examples of task {number} of {len(given)} {what}, expected {own[0]} "
-                f"without task, as a list has those of each task, all of one shape and type"
+                f"{name}: a list has the examples of each task, without numbers of tasks, of one "
+                f"shape and type, as {own[0]}, got {own[number - 1]} as those of task {number}"
             )
     sizes = torch.tensor([len(each) for each in given])
     whole = join(given)

@@ -97,13 +97,8 @@ class GivenOrigin:
         own, options = REGISTRY.networks[self.network], self.options
         controls = names(options.controls) if options.controls else ()
         build = partial(build_model, own.name, own.build)
-        model, scenario = _loaded(
-            self.data,
-            self.own,
-            self.tasks,
-            str(device),
-            Model((), output=own.output, call=own.call, head=self.options.head, fresh=own.build),
-        )
+        called = Model((), output=own.output, call=own.call, head=options.head, fresh=own.build)
+        model, scenario = _loaded(self.data, self.own, self.tasks, str(device), called)
         given = {name: getattr(options, name) for name in _RECIPE}
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in given.items() if value is not None})
@@ -127,15 +122,11 @@ _RECIPE = ("epochs", "batch_size", "learning_rate", "optimizer")
 
 @lru_cache(maxsize=1)
 def _loaded(
-    name: str,
-    own: OwnCode,
-    tasks: tuple[tuple[int, ...], ...] | None,
-    device: str,
-    model: Model,
+    name: str, own: OwnCode, tasks: tuple[tuple[int, ...], ...] | None, device: str, model: Model
 ) -> tuple[Model, Scenario]:
     """Load the data once per process, however many jobs it does; tell a model the task if asked."""
-    data = load(name)
-    halves = {"train": data.train, "test": data.test}
+    data, at = load(name), torch.device(device)
+    halves = {"train": data.train.to(at), "test": data.test.to(at)}
     if own.class_order and not own.data:
         halves = {half: in_order(each, own.class_order) for half, each in halves.items()}
     if tasks is None and not data.has_tasks:
@@ -145,6 +136,5 @@ def _loaded(
         )
     if tasks is not None and not data.has_tasks:
         check_tasks(tasks, len(own.class_order) or data.classes)
-    given = numbered({half: each.to(torch.device(device)) for half, each in halves.items()}, tasks)
-    model, given = told(model, given)
+    model, given = told(model, numbered(halves, tasks))
     return model, Scenario.of_numbered(data.name, given)

@@ -176,8 +176,7 @@ class ModelOptions(JobOptions):
     )
     from_: str | None = flag("Framework that wrote the folder: mammoth, facil, pycil or pilot.")
     data: str | None = flag(
-        "MODULE:LOAD, a function that returns (train, test), or a list of them, one a task; or "
-        "feature files, as sites.npz or 'sites/{task}.npz'."
+        "MODULE:LOAD, a function that returns (train, test) or a list of them; or sites/{task}.npz."
     )
     tasks: str | None = flag(
         "Classes of each task, as ranges 0-1,2-3 or as lists 0+5,1+6; not for data with tasks."

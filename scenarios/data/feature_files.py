@@ -64,20 +64,20 @@ def read_features(path: Path) -> tuple[Examples, Examples, int]:
     path: with {task} of a file of each task, whose examples are given their task. Raises InputError
     with file and array for every defect.
     """
+    return _features([(read_arrays(own, _REQUIRED, _OPTIONAL), own) for own in _files(path)], path)
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the files of all tasks in order, where a path has {task} in it, else that file."""
     if TASK not in str(path):
-        return _features(read_arrays(path, _REQUIRED, _OPTIONAL), path)
+        return [path]
     found = {int(said["task"]): own for own, said in Pattern(path, ["task"]).files()}
     if min(found) > 1 or max(found) - min(found) + 1 != len(found):
         raise InputError(
             f"{path} fits files of the numbers {sorted(found)}, expected all from 0 or from 1: "
             f"rename them"
         )
-    each = [
-        _halves(read_arrays(own, _REQUIRED, _OPTIONAL), own) for _, own in sorted(found.items())
-    ]
-    with located(str(path)):
-        halves = [joined([own[at] for own in each], half) for at, half in enumerate(_HALVES)]
-    return _checked(halves[0], halves[1], path)
+    return [own for _, own in sorted(found.items())]
 
 
 def write_features(
@@ -105,25 +105,24 @@ def write_features(
     if class_names is not None:
         arrays["class_names"] = np.asarray(class_names, dtype=np.str_)
     # A file that could not be read again is not written.
-    _features(arrays, path)
+    _features([(arrays, path)], path)
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez(file, **arrays)
 
 
-def _features(arrays: Mapping[str, Array], path: Path) -> tuple[Examples, Examples, int]:
-    """Check the arrays of a file and return its content."""
-    return _checked(*_halves(arrays, path), path)
-
-
-def _halves(arrays: Mapping[str, Array], path: Path) -> tuple[Examples, Examples]:
+def _features(
+    each: Sequence[tuple[Mapping[str, Array], Path]], path: Path
+) -> tuple[Examples, Examples, int]:
+    """Check the arrays of one file, or of a file of each task, and return their content."""
+    pairs = []
+    for arrays, own in each:
+        with located(str(own)):
+            pairs.append(alike(_half(arrays, "train"), _half(arrays, "test")))
     with located(str(path)):
-        return alike(_half(arrays, "train"), _half(arrays, "test"))
-
-
-def _checked(train: Examples, test: Examples, path: Path) -> tuple[Examples, Examples, int]:
-    """Return both, with K; raises InputError unless each has every class, and no NaN."""
-    halves = train, test
-    with located(str(path)):
+        halves = pairs[0]
+        if TASK in str(path):
+            train, test = (joined([own[at] for own in pairs], _HALVES[at]) for at in (0, 1))
+            halves = train, test
         count = 1 + max(int(half.y.max()) for half in halves)
         for half, name in zip(halves, ("train", "test"), strict=True):
             labels = half.y.unique()

@@ -16,10 +16,8 @@ Array = np.ndarray[Any, Any]
 """An array of any type and shape."""
 
 
-def read_arrays(
-    path: Path, required: Sequence[str], optional: Sequence[str] = ()
-) -> dict[str, Array]:
-    """Return the arrays of those names that a .npz file holds; the optional ones if it has them.
+def read_arrays(path: Path, required: Sequence[str], more: Sequence[str] = ()) -> dict[str, Array]:
+    """Return the arrays of those names that a .npz file holds; more: if it has them.
 
     Arrays of Python objects are refused (`allow_pickle=False`), arrays not named are not read.
     Raises InputError if the file cannot be read, or lacks an array.
@@ -35,9 +33,7 @@ def read_arrays(
         with path.open("rb") as file:
             found = np.load(file, allow_pickle=False)
             names = [] if isinstance(found, np.ndarray) else list(found)
-            arrays = {
-                name: np.asarray(found[name]) for name in (*required, *optional) if name in names
-            }
+            arrays = {name: np.asarray(found[name]) for name in (*required, *more) if name in names}
     except OSError as error:
         raise unreadable(path, error, "check the path") from None
     except MemoryError:

@@ -9,7 +9,6 @@ import torch
 
 from probe.errors import InputError, described, located
 from probe.examples import Examples, alike
-from probe.numbered import joined
 from probe.record.data import examples_of
 from probe.registered import OwnData
 from probe.seeding import every_global_stream, stream
@@ -35,20 +34,16 @@ def read_own(known: OwnData) -> tuple[Examples[Any], Examples[Any]]:
             f"{known.name} raised {described(error)}: give a function without arguments that "
             f"returns (train, test)"
         ) from error
-    tasks = given if isinstance(given, list) and all(map(_is_pair, given)) else []
-    if not tasks and (not isinstance(given, tuple | list) or len(given) != 2):
+    listed = isinstance(given, list) and len(given) > 0 and all(map(_is_pair, given))
+    if not listed and (not isinstance(given, tuple | list) or len(given) != 2):
         raise InputError(
             f"{known.name} must return (train, test), got {type(given).__name__}: give each as "
             f"Examples, a Dataset or a pair (x, y), or a list of (train, test), one a task"
         )
     with located(known.name):
-        if tasks:
-            halves = [
-                joined([examples_of(own[at], name) for own in tasks], name)
-                for at, name in enumerate(_HALVES)
-            ]
-        else:
-            halves = [examples_of(own, name) for own, name in zip(given, _HALVES, strict=True)]
+        if listed:
+            given = [[examples_of(own[at], n) for own in given] for at, n in enumerate(_HALVES)]
+        halves = [examples_of(each, n) for each, n in zip(given, _HALVES, strict=True)]
         if not all(map(len, halves)):
             raise InputError("train or test holds no examples")
         if known.class_order:

@@ -14,8 +14,6 @@ from probe.tasks import Scenario, Task
 from scenarios.data.datasets import Dataset
 from scenarios.streams.split import split_by_class
 
-_AT_ONCE = 4096  # images: the grid of each is as large as two of its channels
-
 
 def rotated(data: Dataset, angles: Sequence[float]) -> Scenario:
     """Return a task for each angle in degrees: all images turned by it, counterclockwise.
@@ -29,17 +27,12 @@ def rotated(data: Dataset, angles: Sequence[float]) -> Scenario:
             f"the inputs of {data.name} are no images (N, C, H, W) of floats: rotate others, or "
             f'choose another shift, as shift = "permute"'
         )
-    halves = {"train": data.train, "test": data.test}
-    each = [
-        Task(
-            index=index,
-            name=f"{angle:g}°",
-            classes=tuple(range(data.classes)),
-            **{name: replace(half, x=turned(half.x, angle)) for name, half in halves.items()},
-        )
-        for index, angle in enumerate(angles, 1)
-    ]
-    return Scenario(name=data.name, kind="domain", tasks=tuple(each))
+    classes, tasks = tuple(range(data.classes)), []
+    for index, angle in enumerate(angles, 1):
+        train, test = (replace(h, x=turned(h.x, angle)) for h in (data.train, data.test))
+        name = f"{angle:g}°"
+        tasks.append(Task(index=index, name=name, classes=classes, train=train, test=test))
+    return Scenario(name=data.name, kind="domain", tasks=tuple(tasks))
 
 
 def turned(x: Tensor, angle: float) -> Tensor:
@@ -56,11 +49,7 @@ def turned(x: Tensor, angle: float) -> Tensor:
     rows = [[cosine, -sine * ratio, 0], [sine / ratio, cosine, 0]]
     theta = torch.tensor([rows], dtype=x.dtype, device=x.device)
     grid = functional.affine_grid(theta, [1, *x.shape[1:]], align_corners=False)
-    parts = (
-        functional.grid_sample(part, grid.expand(len(part), -1, -1, -1), align_corners=False)
-        for part in x.split(_AT_ONCE)
-    )
-    return torch.cat(list(parts))
+    return functional.grid_sample(x, grid.expand(len(x), -1, -1, -1), align_corners=False)
 
 
 def contexts(data: Dataset, size: int) -> Scenario:
@@ -69,15 +58,10 @@ def contexts(data: Dataset, size: int) -> Scenario:
     The domain-incremental form of a split data set (van de Ven 2022). Tasks are named by their
     classes in the data. Raises InputError as `split_by_class` does.
     """
-    tasks = [
-        replace(
-            task,
-            classes=tuple(range(size)),
-            train=replace(task.train, y=task.train.y % size),
-            test=replace(task.test, y=task.test.y % size),
-        )
-        for task in split_by_class(data, size).tasks
-    ]
+    tasks = []
+    for task in split_by_class(data, size).tasks:
+        train, test = (replace(half, y=half.y % size) for half in (task.train, task.test))
+        tasks.append(replace(task, classes=tuple(range(size)), train=train, test=test))
     return Scenario(name=data.name, kind="domain", tasks=tuple(tasks))
 
 
@@ -88,6 +72,5 @@ def brought(data: Dataset, kind: str) -> Scenario:
             f"{data.name} brings no tasks: return a list of (train, test) in @probe.data, or name "
             f"feature files with task_train and task_test, or as 'sites/{{task}}.npz'"
         )
-    return Scenario.of_numbered(
-        data.name, numbered({"train": data.train, "test": data.test}, None), kind
-    )
+    given = numbered({"train": data.train, "test": data.test}, None)
+    return Scenario.of_numbered(data.name, given, kind)

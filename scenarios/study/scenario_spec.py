@@ -7,19 +7,9 @@ This module has only the settings, which pydantic checks when the study is read;
 loads data, `scenarios.streams` divides them.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Field,
-    FiniteFloat,
-    StrictInt,
-    Tag,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag
 
 from probe.errors import InputError
 from probe.numbered import check_tasks
@@ -131,58 +121,6 @@ class TaskSpec(_ByClass):
         return True
 
 
-class DomainSpec(_Spec):
-    """Domain-incremental: the same classes in each task, by default.
-
-    - shift: `rotate`, images turned by `angles` in degrees; `permute`, as the kind `permutation`;
-      `classes`, of each `classes_per_task` (2) consecutive classes a task, labeled 0, 1 and so on;
-      `own`, the tasks that the data bring;
-    - sessions, permutations: as of the kind `permutation`.
-    """
-
-    kind: Literal["domain"]
-    data: _Data
-    shift: Literal["rotate", "permute", "classes", "own"]
-    angles: tuple[FiniteFloat, ...] | None = Field(default=None, min_length=1, max_length=MOST)
-    sessions: StrictInt | None = Field(default=None, ge=2, le=MOST)
-    permutations: StrictInt | None = Field(default=None, ge=0)
-    classes_per_task: StrictInt | None = Field(default=None, ge=2)
-
-    @model_validator(mode="after")
-    def _keys_of_shift(self) -> Self:
-        for key, shift in _SHIFTS.items():
-            if getattr(self, key) is not None and shift != self.shift:
-                raise InputError(f'{key} is of shift = "{shift}", not "{self.shift}": leave it out')
-        if self.shift == "rotate" and self.angles is None:
-            raise InputError('shift = "rotate" needs angles in degrees, such as [0, 30, 60]')
-        return self
-
-    @property
-    def title(self) -> str:
-        """The name of the scenario in tables."""
-        return f"{self.data}{_TITLES[self.shift]}"
-
-    def scenario(self, location: Location) -> Scenario:
-        """Load the data and shift them for each task, in base order."""
-        data = self._loaded(self.data, location, keeps_tasks=self.shift == "own")
-        if self.shift == "rotate":
-            return rotated(data, self.angles or ())
-        if self.shift == "permute":
-            return permuted(data, self.sessions or 10, self.permutations or 0)
-        if self.shift == "classes":
-            return contexts(data, self.classes_per_task or 2)
-        return brought(data, "domain")
-
-
-_SHIFTS = {
-    "angles": "rotate",
-    "sessions": "permute",
-    "permutations": "permute",
-    "classes_per_task": "classes",
-}
-_TITLES = {"rotate": ", rotated", "permute": ", permuted", "classes": ", by context", "own": ""}
-
-
 class PermutationSpec(_Spec):
     """Sessions of the same data, all but the first with a permutation of the input elements.
 
@@ -253,23 +191,85 @@ class MultimodalSpec(_Spec):
         return multimodal(*(self._loaded(name, location) for name in self.data))
 
 
+class _DomainSpec(_Spec):
+    """Domain-incremental: the same classes in each task, of other inputs, by `shift`."""
+
+    kind: Literal["domain"]
+    data: _Data
+    shift: str
+
+    @property
+    def title(self) -> str:
+        """The name of the scenario in tables."""
+        return f"{self.data}, domains: {self.shift}"
+
+
+class RotateSpec(_DomainSpec):
+    """Images turned counterclockwise by each of `angles`, in degrees."""
+
+    shift: Literal["rotate"]
+    angles: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = Field(min_length=1)
+
+    def scenario(self, location: Location) -> Scenario:
+        """Load the images and turn them for each task."""
+        return rotated(self._loaded(self.data, location), self.angles)
+
+
+class PermuteSpec(_DomainSpec):
+    """The same as the kind `permutation`."""
+
+    shift: Literal["permute"]
+    sessions: StrictInt = Field(default=10, ge=2, le=MOST)
+    permutations: StrictInt = Field(default=0, ge=0)
+
+    def scenario(self, location: Location) -> Scenario:
+        """Load the data and permute them for each session, in base order."""
+        return permuted(self._loaded(self.data, location), self.sessions, self.permutations)
+
+
+class ContextsSpec(_DomainSpec):
+    """Tasks of `classes_per_task` consecutive classes, each labeled 0, 1 and so on."""
+
+    shift: Literal["classes"]
+    classes_per_task: StrictInt = Field(default=2, ge=2)
+
+    def scenario(self, location: Location) -> Scenario:
+        """Load the data and label them within their tasks."""
+        return contexts(self._loaded(self.data, location), self.classes_per_task)
+
+
+class BroughtSpec(_DomainSpec):
+    """The tasks that the data bring."""
+
+    shift: Literal["own"]
+
+    def scenario(self, location: Location) -> Scenario:
+        """Load the data; raises InputError for data without tasks."""
+        return brought(self._loaded(self.data, location, keeps_tasks=True), "domain")
+
+
 def _kind(value: object) -> str:
     """Return the kind of scenario that a table describes; it is checked as that kind alone."""
     if isinstance(value, dict):
-        return str(value.get("kind", "split"))
+        kind = str(value.get("kind", "split"))
+        return f"domain {value.get('shift')}" if kind == "domain" else kind
     # Anything but a table has no kind: the first of them refuses it.
     return str(getattr(value, "kind", "split"))
 
 
-KINDS = ("split", "permutation", "incremental", "multimodal", "domain", "task")
+KINDS = ("split", "permutation", "incremental", "multimodal", "task", "domain")
+SHIFTS = ("rotate", "permute", "classes", "own")
 
 ScenarioSpec = Annotated[
     Annotated[SplitSpec, Tag("split")]
     | Annotated[PermutationSpec, Tag("permutation")]
     | Annotated[IncrementalSpec, Tag("incremental")]
     | Annotated[MultimodalSpec, Tag("multimodal")]
-    | Annotated[DomainSpec, Tag("domain")]
-    | Annotated[TaskSpec, Tag("task")],
+    | Annotated[TaskSpec, Tag("task")]
+    | Annotated[RotateSpec, Tag("domain rotate")]
+    | Annotated[PermuteSpec, Tag("domain permute")]
+    | Annotated[ContextsSpec, Tag("domain classes")]
+    | Annotated[BroughtSpec, Tag("domain own")],
     Discriminator(_kind),
 ]
 """A scenario of one of the six kinds, by the key `kind`; by default it is `split`.

@@ -19,7 +19,7 @@ from probe.errors import InputError, unknown
 from probe.validation import keys_at, message, problems, shown
 from scenarios.learners.catalog import LEARNERS
 from scenarios.options import RunOptions, names
-from scenarios.study.scenario_spec import KINDS
+from scenarios.study.scenario_spec import KINDS, SHIFTS
 from scenarios.study.spec import Study
 
 _PRESETS = Path(__file__).with_name("presets")
@@ -130,7 +130,10 @@ def _problem(detail: ErrorDetails, known: Sequence[str]) -> str:
 def _message(detail: ErrorDetails, where: str, known: Sequence[str]) -> str:
     """Describe a problem in a sentence; where: the table of the study that has it."""
     if detail["type"] == "union_tag_invalid":
-        return str(unknown("kind of scenario", str(detail["ctx"]["tag"]), KINDS))
+        kind, _, shift = str(detail["ctx"]["tag"]).partition(" ")
+        if kind == "domain":
+            return str(unknown("shift", shift, SHIFTS))
+        return str(unknown("kind of scenario", kind, KINDS))
     if detail["type"] in ("string_type", "dict_type") and where == "orders":
         rules = "rotate, none, shuffle:N or a table of orders"
         return f"expected {rules}, got {shown(detail['input'])}"

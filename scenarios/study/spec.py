@@ -82,15 +82,14 @@ def _told(name: str, settings: Settings) -> Settings:
     Raises InputError for a learner that cannot be told the task.
     """
     kind, field = LEARNERS[settings.kind], type(settings).model_fields.get("competing")
-    if kind.offline or kind.task_aware:
+    if kind.offline or kind.task_aware or "competing" in settings.model_fields_set:
         return settings
     if field is None or "task" not in get_args(field.annotation):
         raise InputError(
-            f'{name}: its training has no competing = "task", so that it cannot be told the task: '
+            f'{name} has no competing = "task", so that its training cannot be told the task: '
             f'leave it out, or use kind = "split"'
         )
-    given = "competing" in settings.model_fields_set
-    return settings if given else settings.model_copy(update={"competing": "task"})
+    return settings.model_copy(update={"competing": "task"})
 
 
 class Study(_Strict):
@@ -118,7 +117,7 @@ class Study(_Strict):
     seeds: Seeds = 1
     storage: Storage = "fp32"
     probing: ProbingSpec = ProbingSpec()
-    report: Annotated[ReportSpec, Field(validate_default=True)] = ReportSpec()
+    report: ReportSpec = ReportSpec()
 
     @field_validator("learners")
     @classmethod
@@ -127,16 +126,6 @@ class Study(_Strict):
         if not getattr(info.data.get("scenario"), "told", False):
             return learners
         return {name: _told(name, settings) for name, settings in learners.items()}
-
-    @field_validator("report")
-    @classmethod
-    def _report_told(cls, report: ReportSpec, info: ValidationInfo) -> ReportSpec:
-        """Report the head `multi` alone where the task is told; raises InputError for others."""
-        if not getattr(info.data.get("scenario"), "told", False) or report.heads == ("multi",):
-            return report
-        if "heads" in report.model_fields_set:
-            raise InputError('scenarios of kind "task" have heads = ["multi"] alone')
-        return report.model_copy(update={"heads": ("multi",)})
 
     @property
     def everyone(self) -> dict[str, Settings]:
@@ -197,11 +186,6 @@ class Study(_Strict):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         """Raise InputError for features that no network has, and learners that no head suits."""
-        if self.scenario.told and has_single_classes(self.scenario):
-            raise InputError(
-                'scenario: kind = "task" tells the task, and so the label in tasks of one class: '
-                "give each 2 or more"
-            )
         # A feature need not be in every network: each learner uses those of its own.
         known = {f: None for learner in self.learners for f in self._known_features(learner)}
         for feature in self.network.features or ():
@@ -211,7 +195,7 @@ class Study(_Strict):
         with located("probing.budget"):
             check_multiples(self.probing.budget, self.retraining_recipe)
         for name, settings in self.learners.items():
-            if LEARNERS[settings.kind].task_aware:
+            if LEARNERS[settings.kind].task_aware or self.scenario.told:
                 self._refuse_unless_told(name)
             with located(f"learners.{name}.training"):
                 self.recipe_of(name)
@@ -220,8 +204,8 @@ class Study(_Strict):
     def _refuse_unless_told(self, learner: str) -> None:
         """Raise InputError where a learner needs a task that is unknown or gives away the label."""
         needs = (
-            f"learners.{learner}: it has an output layer for each task and must be told the task "
-            f"of a test example"
+            f"learners.{learner}: only the classes of the task compete, so that it must be told "
+            f"the task of a test example"
         )
         if has_single_classes(self.scenario):
             raise InputError(f"{needs}, which in a session of one class is its label: leave it out")

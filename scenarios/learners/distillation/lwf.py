@@ -63,7 +63,7 @@ class LearningWithoutForgetting(DistillingLearner):
     def begin(self, task: Task) -> None:
         # The old model's classes, before the task is among them.
         apart = self.settings.competing == "task"
-        groups = list(self._tasks) if apart else [self.seen]
+        groups = list(dict.fromkeys(self._tasks)) if apart else [self.seen]
         super().begin(task)
         if not self.settings.strength:
             self._old = None

@@ -1,5 +1,6 @@
 """Exemplars: within their budget after every task, and the first chosen stay the longest."""
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -52,15 +53,33 @@ def test_a_quota_of_each_class_of_which_the_first_stay(
             assert rows(kept(exemplars).of_classes([label]).x) == then[:quota]
 
 
-def test_a_class_met_again_counts_once_in_a_total() -> None:
-    """And the state brings back all, in the order of their first meeting."""
-    exemplars, other = store(total=24), store(total=24)
-    for done, at in enumerate((1, 0, 1)):
-        exemplars.add(MODEL, TASKS[at], stream(0, "memory", done))
-    assert counts(exemplars) == [6] * 4
-    other.restore(exemplars.state())
-    assert list(dict.fromkeys(kept(other).y.tolist())) == [2, 3, 0, 1]
-    other.restore({})
+@pytest.mark.parametrize("budget", [{"per_class": 3}, {"total": 21}, {"per_class": 50}])
+def test_a_class_met_again_keeps_the_exemplars_of_earlier_tasks(budget: dict[str, int]) -> None:
+    """It counts once for each task; the state brings back all, also where groups differ in size."""
+    met = (TASKS[1], replace(TASKS[0], train=TASKS[0].train.take(torch.arange(9))), TASKS[1])
+    exemplars, other = store(**budget), store(**budget)
+    earlier: set[tuple[float, ...]] = set()
+    for done, task in enumerate(met):
+        exemplars.add(MODEL, task, stream(0, "memory", done))
+        quota = budget.get("per_class", budget.get("total", 0) // (2 * done + 2))
+        groups = [
+            int(min(quota, (each.train.y == label).sum()))
+            for each in met[: done + 1]
+            for label in each.classes
+        ]
+        labels = [label for each in met[: done + 1] for label in each.classes]
+        expected = torch.tensor(labels).repeat_interleave(torch.tensor(groups))
+        assert kept(exemplars).y.tolist() == expected.tolist()
+        now = rows(kept(exemplars).x)[: sum(groups[:-2])]
+        assert set(now) <= earlier
+        earlier |= set(rows(kept(exemplars).x))
+        other.restore(exemplars.state(), met[: done + 1])
+        assert torch.equal(kept(other).x, kept(exemplars).x)
+    after = replace(TASKS[2], index=9)
+    for each in (exemplars, other):
+        each.add(MODEL, after, stream(0, "memory", 3))
+    assert torch.equal(kept(other).x, kept(exemplars).x)
+    other.restore({}, ())
     assert (other.examples, other.state()) == (None, {})
 
 

@@ -1,4 +1,4 @@
-"""A study's file: presets and TOML, defaults, the four scenarios, and every mistake by its path."""
+"""A study's file: presets and TOML, defaults, the six scenarios, and every mistake by its path."""
 
 import tomllib
 
@@ -91,7 +91,7 @@ def test_a_file_is_called_after_its_path_unless_it_says_otherwise(tmp_path):
     for text, name in ((LEAST.replace(TOP, ""), "my-study"), (LEAST, "tiny")):
         path.write_text(text)
         assert check_study(read_study(str(path)), str(path)).name == name
-    with pytest.raises(InputError, match=r"unknown preset 'digit': did you mean 'digits'\?"):
+    with pytest.raises(InputError, match=r"unknown preset 'digit': did you mean 'digits'"):
         read_study("digit")
 
 
@@ -123,13 +123,15 @@ def test_settings_that_do_not_fit_the_data_are_refused_before_anything_is_writte
     assert not fresh.root.exists()
 
 
-# The four kinds of scenario
+# The six kinds of scenario
 
 SAID = {
     "split": 'data = "digits"\nclasses_per_task = 5',
     "permutation": 'kind = "permutation"\ndata = "digits"\npermutations = 4',
     "incremental": 'kind = "incremental"\ndata = "digits"',
     "multimodal": 'kind = "multimodal"\ndata = ["digits", "breast_cancer"]',
+    "domain": 'kind = "domain"\ndata = "digits"\nshift = "rotate"\nangles = [0, 45]',
+    "task": 'kind = "task"\ndata = "digits"\nclasses_per_task = 5',
 }
 
 
@@ -145,6 +147,7 @@ def of(kind):
         ("permutation", "digits, permuted", "1 2 3 4 5 6 7 8 9 10", [10] * 10),
         ("incremental", "digits, class by class", "0-4 5 6 7 8 9", [5, 1, 1, 1, 1, 1]),
         ("multimodal", "digits and breast_cancer", "digits breast_cancer", [10, 2]),
+        ("domain", "digits, domains: rotate", "0° 45°", [10, 10]),
     ],
 )
 def test_each_kind_is_made_of_its_own_keys(kind, title, names, classes):
@@ -173,7 +176,7 @@ def test_permutations_are_those_of_the_study():
         (of("incremental"), ["multi"], "in a session of one class is its label: leave it out"),
         (LEAST.replace(DATA, f"{DATA}\nclasses_per_task = 1"), ["multi"], "of one class is its"),
         (LEAST.replace(DATA, f"{DATA}\ntasks = [[0, 1], [2]]"), ["multi"], "of one class is its"),
-        *((of(kind), ["multi"], "") for kind in ("split", "permutation", "multimodal")),
+        *((of(kind), ["multi"], "") for kind in SAID if kind != "incremental"),
     ],
 )
 def test_a_learner_that_must_be_told_the_task_is_refused_where_it_is_not(written, heads, reason):

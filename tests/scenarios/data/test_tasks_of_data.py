@@ -1,0 +1,101 @@
+"""Data that bring their tasks: functions that return a list, and feature files."""
+
+import numpy as np
+import pytest
+import torch
+
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.registered import OwnData
+from scenarios.data.datasets import Dataset, Location, held_out, limited, load
+from scenarios.data.feature_files import write_features
+from scenarios.data.own import read_own
+
+X, Y = torch.arange(36.0).view(12, 3), torch.tensor([0, 1] * 6)
+PAIRS = [((X[k:8:2], Y[k // 2 : k // 2 + 4]), (X[8 + k :: 2], Y[8 + k :: 2])) for k in (0, 1)]
+TAGS = {"train": torch.tensor([0] * 4 + [1] * 4), "test": torch.tensor([0, 0, 1, 1])}
+TRAIN, TEST = (
+    Examples(*(torch.cat([pair[at][part] for pair in PAIRS]) for part in (0, 1)), TAGS[name])
+    for at, name in enumerate(TAGS)
+)
+
+
+def own(given, class_order=()):
+    return read_own(OwnData(name="mine", load=lambda: given, class_order=class_order))
+
+
+def same(found, given):
+    return all(torch.equal(vars(found)[name], each) for name, each in vars(given).items())
+
+
+def site(path, half_of=None, **changes):
+    (x_train, y_train), (x_test, y_test) = PAIRS[0] if half_of is None else PAIRS[half_of]
+    arrays = {"x_train": x_train, "y_train": y_train, "x_test": x_test, "y_test": y_test}
+    np.savez(path, **{name: np.asarray(each) for name, each in (arrays | changes).items()})
+
+
+def test_a_list_of_pairs_is_the_examples_with_their_tasks():
+    listed = [[Examples(*part) for part in pair] for pair in PAIRS]
+    for given in (PAIRS, listed, (TRAIN, TEST), tuple(zip(*listed, strict=True))):
+        train, test = own(given)
+        assert same(train, TRAIN), given
+        assert same(test, TEST)
+
+
+def test_an_order_of_classes_keeps_the_tasks():
+    train, _ = own((TRAIN, TEST), class_order=(1, 0))
+    assert torch.equal(train.y, 1 - TRAIN.y)
+    assert torch.equal(train.task, TRAIN.task)
+
+
+def test_limits_are_of_each_class_of_each_task():
+    data = Dataset(name="toy", classes=2, train=TRAIN, test=TEST)
+    for part in (limited(data, train=1).train, held_out(data, 1).test, held_out(data, 1).train):
+        found = sorted(zip(part.task.tolist(), part.y.tolist(), strict=True))
+        assert found == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    with pytest.raises(InputError, match="2 training examples of class 0 in task 0, counted"):
+        held_out(data, 2)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_file_of_each_task_is_the_list(tmp_path, first):
+    (tmp_path / "sites").mkdir()
+    for k in (0, 1):
+        site(tmp_path / "sites" / f"{first + k}.npz", k)
+    data = load("sites/{task}.npz", Location(tmp_path))
+    assert (data.name, data.classes, data.has_tasks) == ("sites", 2, True)
+    assert same(data.train, TRAIN)
+    assert same(data.test, TEST)
+
+
+def test_one_file_has_the_numbers_of_its_examples(tmp_path):
+    """Classes need not be in every task."""
+    train, test = (Examples(each.x, each.y, each.y) for each in (TRAIN, TEST))
+    write_features(tmp_path / "a.npz", train, test)
+    data = load(str(tmp_path / "a.npz"))
+    assert same(data.train, train)
+    assert same(data.test, test)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"2": {}, "3": {}}, r"the numbers \[2, 3\], expected all from 0 or from 1: rename"),
+        ({"0": {}, "2": {}}, r"the numbers \[0, 2\], expected"),
+        (
+            {"1": {}, "2": {"x_train": X[:4, :2], "x_test": X[:2, :2]}},
+            "one shape .* as those of task 2",
+        ),
+        (
+            {"1": {"task_train": Y[:4], "task_test": Y[:2]}, "2": {}},
+            "without numbers of .* task 1",
+        ),
+        ({"1": {"task_train": np.zeros(4)}}, "task_train is float64, expected numbers from 0"),
+        ({"x": {}}, r"no file fits .*which has x\.npz"),
+    ],
+)
+def test_files_that_do_not_fit_each_other_are_refused(tmp_path, files, said):
+    for name, changes in files.items():
+        site(tmp_path / f"{name}.npz", **changes)
+    with pytest.raises(InputError, match=said):
+        load(str(tmp_path / "{task}.npz"))

@@ -1,0 +1,113 @@
+"""Studies of kind domain and task: shifts, learners that are told the task, and data with tasks."""
+
+import pytest
+import torch
+
+from probe.errors import InputError
+from scenarios.data.datasets import Location
+from scenarios.learners.catalog import LEARNERS
+from scenarios.options import RunOptions
+from scenarios.study.source import check_study, overridden
+from scenarios.study.spec import Study
+from tests.scenarios.learners.tiny_learners import SMALL
+from tests.scenarios.own_run import SOURCE, STUDY, Own, tables
+
+SHIFTS = {
+    "rotate": {"angles": [0, 90]},
+    "permute": {"sessions": 2},
+    "classes": {"classes_per_task": 5},
+}
+MULTI = {"report": {"heads": ["multi"]}}
+CANNOT = {"cumulative", "icarl", "icarl_hybrid1", "geppnet", "geppnet_stm"}
+
+
+def study(scenario: dict[str, object], *learners: str, **given: object) -> Study:
+    raw = {
+        "name": "tiny",
+        "scenario": {"data": "digits", "train_limit": 4, **scenario},
+        "network": {"name": "mlp"},
+        "learners": {kind: SMALL.get(kind, {}) for kind in learners or ("finetune",)},
+    }
+    return check_study({**raw, **given}, "tiny.toml")
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_a_shift_takes_its_own_keys_alone(shift: str) -> None:
+    spec = study({"kind": "domain", "shift": shift, **SHIFTS[shift]}).scenario
+    tasks = spec.scenario(Location()).tasks
+    assert (len(tasks), len({task.classes for task in tasks})) == (2, 1)
+    with pytest.raises(InputError, match=r"scenario\.base: unknown key"):
+        study({"kind": "domain", "shift": shift, **SHIFTS[shift], "base": 2})
+
+
+def test_sessions_of_a_domain_are_those_of_the_kind_permutation() -> None:
+    both = ({"kind": "permutation"}, {"kind": "domain", "shift": "permute"})
+    one, other = (study(kind).scenario.scenario(Location()).tasks for kind in both)
+    assert all(torch.equal(a.train.x, b.train.x) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "said"),
+    [
+        ({"kind": "domain", "shift": "rotate"}, "scenario.angles: this key is needed"),
+        ({"kind": "domain", "shift": "permut"}, "scenario: unknown shift 'permut': did you mean"),
+        ({"kind": "task"}, r"only the classes of the task compete.*report heads = \["),
+    ],
+)
+def test_scenarios_that_cannot_be_are_refused(scenario: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        study(scenario)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LEARNERS if kind != "untrained"])
+def test_every_learner_is_told_the_task_or_refused(kind: str) -> None:
+    if kind in CANNOT:
+        with pytest.raises(InputError, match=f"{kind} has no competing = .*leave it out"):
+            study({"kind": "task"}, kind, **MULTI)
+        return
+    told = study({"kind": "task"}, kind, **MULTI)
+    assert told.scenario.told
+    assert getattr(told.learners[kind], "competing", "task") == "task"
+    assert overridden(told, RunOptions(seeds=3)).learners == told.learners
+
+
+def test_what_a_study_says_of_competing_outputs_stays() -> None:
+    told = study({"kind": "task"}, learners={"finetune": {"competing": "all"}}, **MULTI)
+    assert told.learners["finetune"].model_dump()["competing"] == "all"
+
+
+LISTED = (
+    SOURCE
+    + """
+@probe.data("listed")
+def listed():
+    pairs = [[(x[(y // 2) == k], y[(y // 2) == k]) for x, y in load()] for k in (0, 1)]
+    return pairs
+
+
+@probe.data("partly")
+def partly():
+    few = [lambda y: y < 3, lambda y: y > 1]
+    return [[(x[own(y)], y[own(y)]) for x, y in load()] for own in few]
+"""
+)
+
+
+def test_classes_and_lists_of_the_same_tasks_give_the_same_rows(tmp_path) -> None:
+    own, few = Own(tmp_path).written(LISTED), {"seeds": 1, "learners": "finetune", "orders": "none"}
+    study = STUDY.replace('"all"', '"needed"\ndiagnostics = false\nreadouts = { linear = "last" }')
+    (own.folder / "study.toml").write_text(study)
+    by_class = tables(own.run("classes", **few))
+    text = study.replace('"few-digits"', '"listed"').replace("tasks = [[0, 1], [2, 3]]\n", "")
+    (own.folder / "study.toml").write_text(text)
+    listed = tables(own.run("listed", **few))
+    assert listed["rows.csv"].replace(b"listed,", b"few-digits,") == by_class["rows.csv"]
+    told = text.replace("[learners.finetune]", '[learners.finetune]\ncompeting = "task"')
+    for scenario, said in (
+        ('data = "listed"\nclasses_per_task = 2', "listed brings its tasks: leave out classes_per"),
+        ('data = "listed"\nkind = "incremental"', 'listed brings its tasks: use kind = "split"'),
+        ('data = "partly"', 'finetune: competing = "task" is for tasks that share'),
+    ):
+        (own.folder / "study.toml").write_text(told.replace('data = "listed"', scenario))
+        with pytest.raises(InputError, match=said):
+            own.run("refused", learners="finetune")

@@ -23,6 +23,7 @@ from probe.by_layer.plan import (
     planned,
 )
 from probe.by_layer.probing import ProbingSpec
+from probe.by_layer.report import ReportSpec
 from probe.cut.cuts import find_each
 from probe.cut.model_call import ModelCall, explained
 from probe.errors import InputError, located
@@ -122,6 +123,7 @@ class Request:
             retraining=self.recipe,
             storage=self.storage,
             **planned(self.probing, self.readout_sources),
+            report=ReportSpec(heads=("multi",)) if self.model.told else ReportSpec(),
             data=data_hash(self.scenario),
             device=tasks[0].test.y.device.type,
             torch=str(torch.__version__),

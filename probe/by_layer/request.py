@@ -123,7 +123,7 @@ class Request:
             retraining=self.recipe,
             storage=self.storage,
             **planned(self.probing, self.readout_sources),
-            report=ReportSpec(heads=("multi",)) if self.model.told else ReportSpec(),
+            report=ReportSpec(heads=("multi" if self.model.told else "single",)),
             data=data_hash(self.scenario),
             device=tasks[0].test.y.device.type,
             torch=str(torch.__version__),

@@ -57,6 +57,21 @@ def test_the_examples_of_other_models_and_data_run(
 
 
 @pytest.mark.slow
+def test_the_story_of_a_language_model_prints_the_table_below_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With the same layers; numbers depend on the machine, but the output always forgets."""
+    pytest.importorskip("transformers", reason="an example uses it: install the extra `zoo`")
+    exec(compile(blocks("python", OWN)[3], str(OWN), "exec"), {})
+    shown, printed = (
+        text.splitlines() for text in (blocks("text", OWN)[0], capsys.readouterr().out)
+    )
+    assert printed[:2] == shown[:2]
+    assert [line.split()[0] for line in printed[2:5]] == [line.split()[0] for line in shown[2:5]]
+    assert float(printed[4].split()[6]) > 20
+
+
+@pytest.mark.slow
 def test_the_example_of_analyze_prints_a_table_for_each_readout(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

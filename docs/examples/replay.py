@@ -36,8 +36,8 @@ def train(seeds, epochs, folder):
     for seed in range(seeds):
         torch.manual_seed(seed)
         stream, model = benchmark(), build()
-        own, test, tasks = data_of(stream)
-        recorder = probe.Recorder(folder, model, test, tasks, train=own, seed=seed)
+        data = data_of(stream)
+        recorder = probe.Recorder(folder, model, data.test, train=data.train, seed=seed)
         strategy = Replay(
             model=model,
             optimizer=torch.optim.Adam(model.parameters()),

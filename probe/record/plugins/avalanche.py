@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+import torch
 from avalanche.training.plugins import SupervisedPlugin
 
-from probe.examples import Examples, join
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.numbered import joined
 from probe.record.plugins.task_counter import TaskCounter
 
 
@@ -36,19 +40,33 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
 
 
 class Data(NamedTuple):
-    """The data of a benchmark for a recorder: examples, and the classes of each of T tasks."""
+    """The data of a benchmark for a recorder: examples with the number of each's experience."""
 
     train: Examples
     test: Examples
-    tasks: list[list[int]]
 
 
 def data_of(benchmark: Any) -> Data:
-    """Return a benchmark's examples, as its test transforms give them, and its tasks."""
-    train, test = benchmark.train_stream, benchmark.test_stream
-    tasks = [list(each.classes_in_this_experience) for each in train]
-    return Data(_examples(train), _examples(test), tasks)
+    """Return a benchmark's examples, as its test transforms give them, with their tasks.
+
+    A test stream with another number of experiences than the training stream, as with one for the
+    whole test set, is divided by classes; raises InputError where they do not tell the tasks apart.
+    """
+    train, test = _examples(benchmark.train_stream), _examples(benchmark.test_stream)
+    sizes = [1 + int(half.task.max()) for half in (train, test)]
+    if sizes[0] == sizes[1]:
+        return Data(train, test)
+    learned_in = torch.zeros(1 + int(torch.cat([train.y, test.y]).max()), sizes[0])
+    learned_in[train.y, train.task] = 1
+    if (learned_in.sum(1)[test.y] != 1).any():
+        raise InputError(
+            f"the benchmark has {sizes[0]} experiences to train on and {sizes[1]} to test on, and "
+            f"classes do not tell them apart: give each its own test data, as by "
+            f"benchmark_from_datasets(train=[...], test=[...])"
+        )
+    return Data(train, replace(test, task=learned_in.argmax(1)[test.y]))
 
 
-def _examples(stream: Any) -> Examples:
-    return join([Examples.of(experience.dataset.eval(), progress=False) for experience in stream])
+def _examples(stream: Any) -> Any:
+    each = [Examples.of(own.dataset.eval(), progress=False) for own in stream]
+    return joined(each, "the benchmark")

@@ -1,10 +1,12 @@
 """Options of a figure: learners, their names in print, width and font."""
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import Annotated
 
-from probe.errors import InputError
+from pydantic import Field
+
+from probe.validation import configuration
 
 FORMATS = ("png", "svg")
 """The formats in which every figure of a run is written."""
@@ -12,11 +14,12 @@ FORMATS = ("png", "svg")
 ON_REQUEST = ("pdf", *FORMATS)
 """The formats in which a figure can be asked for."""
 
-WIDTHS, FONT_SIZES = (1.0, 30.0), (4.0, 30.0)
-"""The least and the most that can be asked for: inches, points."""
+Names = Annotated[Sequence[str], Field(min_length=1)]
+Inches = Annotated[float, Field(ge=1, le=30, allow_inf_nan=False)]
+Points = Annotated[float, Field(ge=4, le=30, allow_inf_nan=False)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@configuration
 class Options:
     """Options of a figure; by default it shows everything, in the house style.
 
@@ -33,26 +36,10 @@ class Options:
     Raises InputError for a width or size out of range.
     """
 
-    learners: Sequence[str] | None = None
+    learners: Names | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
-    readouts: Sequence[str] | None = None
+    readouts: Names | None = None
     panel: int | str | None = None
-    width: float | None = None
-    font_size: float | None = None
+    width: Inches | None = None
+    font_size: Points | None = None
     font: str = ""
-
-    def __post_init__(self) -> None:
-        _check("width", self.width, WIDTHS, "inches")
-        _check("font size", self.font_size, FONT_SIZES, "points")
-        for what, names in (("learners", self.learners), ("readouts", self.readouts)):
-            if isinstance(names, str):
-                raise InputError(f"{what} are names in a list, got {names!r}: [{names!r}]")
-            if names is not None and (not names or len(set(names)) < len(names)):
-                raise InputError(f"{what} are one name or more, each once, got {list(names)}")
-
-
-def _check(name: str, value: float | None, bounds: tuple[float, float], unit: str) -> None:
-    """Raise InputError for a size that is no number within the bounds."""
-    low, high = bounds
-    if value is not None and not (math.isfinite(value) and low <= value <= high):
-        raise InputError(f"the {name} has to be from {low:g} to {high:g} {unit}, got {value:g}")

@@ -77,26 +77,13 @@ class Counts:
         """Return the fraction of correct predictions for the examples of `classes`, all by default.
 
         In [0, 1]; higher is better; NaN if there is no such example. Weights classes by their
-        number of examples; see `mean_per_class` for the average that does not.
+        number of examples; see `TaskCounts.accuracies` for the mean that does not.
         """
         rows = self._rows(classes)
         # Whole numbers until the one division: the fraction is the nearest float there is.
         seen = int(self.table[rows].sum())
         right = int(self.table.diagonal()[rows].sum())
         return right / seen if seen else float("nan")
-
-    def mean_per_class(self, classes: Sequence[int] | None = None) -> float:
-        """Mean of each class's own accuracy over the classes with test examples, in [0, 1].
-
-        classes: those to average, all by default; NaN if none has test examples.
-        """
-        each = [self.accuracy([c]) for c in self._rows(classes) if self.table[c].sum()]
-        return float(np.mean(each)) if each else float("nan")
-
-    def __add__(self, other: Counts) -> Counts:
-        if self.classes != other.classes:
-            raise InputError(f"cannot add counts of {self.classes} and {other.classes} classes")
-        return Counts(self.table + other.table)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Counts) and np.array_equal(self.table, other.table)

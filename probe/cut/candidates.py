@@ -29,7 +29,6 @@ class Candidate:
 
     - feature: its name, as `split` takes it; kind: the module's class;
     - shape: of one example's value, the first of its `tensors` tensors;
-    - values: how many values are cached there;
     - bytes: what they take per example, in fp32, without the model's own input;
     - frozen: the number of parameters (elements) that the feature depends on;
     - left: the number of the others that the logits depend on;
@@ -41,7 +40,6 @@ class Candidate:
     kind: str
     shape: tuple[int, ...]
     tensors: int
-    values: int
     bytes: int
     frozen: int
     left: int
@@ -103,7 +101,6 @@ def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate
         kind=type(seen.model.get_submodule(feature.module)).__name__,
         shape=feature.visit.metadata[0].shape if shape is None else shape.example,
         tensors=len(feature.visit.names),
-        values=len(kept),
         bytes=sum(kept[name].bytes // seen.sizes[0] for name in kept if not of_input(name)),
         frozen=_parameters(seen, feature.frozen),
         left=_parameters(seen, seen.behind_logits - feature.frozen),

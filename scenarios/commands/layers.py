@@ -68,7 +68,6 @@ def _record(found: Sequence[Candidate]) -> dict[str, Any]:
     features = []
     for one in found:
         entry = {renamed.get(name, name): value for name, value in asdict(one).items()}
-        del entry["values"]
         entry["cached_bytes"] = None if one.slow else one.bytes
         entry["slow"] = one.slow or None
         features.append(entry)

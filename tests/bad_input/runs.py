@@ -9,7 +9,6 @@ ROWS = (
 )
 SUMMARY = "learner,feature,depth,measure,place,mean,std,seeds\nfinetune,output,1,pra,,0.5,,1\n"
 METRICS = "learner,paper,metric,head,mean,std,seeds\nfinetune,gem,acc,single,0.5,,1\n"
-MORE = METRICS + "er,{0},{1},single,0.5,,1\nfinetune,{0},{1},single,0.5,,1\n"
 TABLES = {
     "rows.csv": ROWS,
     "summary.csv": SUMMARY,
@@ -36,11 +35,6 @@ CHANGES: dict[str, tuple[str, str | bytes | None, str]] = {
     "accuracy": ("rows", ROWS.replace("0.5\n", "7.5\n"), "R[1,1] = 7.5 is outside [0, 1]"),
     "few-cells": ("rows", ROWS.replace("0,0,1", "0,0,100000"), "100000 tasks...1 cells of R"),
     "no-place": ("rows", ROWS.replace("accuracy,1", "accuracy,"), "'accuracy' (learner 'finetune'"),
-    "last": (
-        "metrics",
-        MORE.format("chaudhry", "average_accuracy[99999999]"),
-        "average_accuracy[99999999] needs a whole number from 1 to 100000",
-    ),
 }
 FILES: dict[str, str | bytes] = {
     f"{name}/{file}": content

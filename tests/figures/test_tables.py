@@ -6,7 +6,6 @@ import pytest
 from matplotlib.cbook import is_math_text
 
 from figures.tables import Tables
-from probe.errors import InputError
 from probe.tables.rows import Row
 from tests.figures import invented
 from tests.figures.invented import write
@@ -49,14 +48,6 @@ def test_a_name_is_drawn_as_it_is_and_not_as_a_formula(name, tmp_path):
     for text in (learner, tables.metrics[0].metric):
         assert not is_math_text(text)
         assert text.replace(r"\$", "$") == name
-
-
-@pytest.mark.parametrize("number", ["1.5", "0", "9" * 30])
-def test_what_is_no_number_of_tasks_is_named(number):
-    (row, *_) = invented.metrics(["er"])
-    wrong = Tables(metrics=[replace(row, paper="kemker", metric=f"alpha_all[{number}]")])
-    with pytest.raises(InputError, match=r"alpha_all\[.+\] needs a whole number from 1 to 100"):
-        wrong.by_number("kemker", "alpha_all")
 
 
 def test_tables_of_layers_are_read_where_they_are(tmp_path):

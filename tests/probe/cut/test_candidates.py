@@ -85,7 +85,6 @@ def test_what_is_cached_is_what_the_cut_gives(name: str) -> None:
             parts = tensors_of(cut.prefix(x))
             kept = [part[0] for part in parts if not torch.equal(part, x)]
             assert one.bytes == sum(row.numel() * row.element_size() for row in kept)
-            assert one.values == len(parts)
             cached += 1
     assert cached
 

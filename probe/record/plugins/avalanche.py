@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from avalanche.training.plugins import SupervisedPlugin
 
@@ -35,19 +35,14 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
         self._ended = False
 
 
-class Data(NamedTuple):
-    """The data of a benchmark for a recorder: examples, and the classes of each of T tasks."""
+def data_of(benchmark: Any) -> tuple[Examples, Examples, list[list[int]]]:
+    """Return a benchmark's examples to train and test on, and the classes of each of T tasks.
 
-    train: Examples
-    test: Examples
-    tasks: list[list[int]]
-
-
-def data_of(benchmark: Any) -> Data:
-    """Return a benchmark's examples, as its test transforms give them, and its tasks."""
+    The examples are as the benchmark's test transforms give them.
+    """
     train, test = benchmark.train_stream, benchmark.test_stream
     tasks = [list(each.classes_in_this_experience) for each in train]
-    return Data(_examples(train), _examples(test), tasks)
+    return _examples(train), _examples(test), tasks
 
 
 def _examples(stream: Any) -> Examples:

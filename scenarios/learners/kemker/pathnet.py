@@ -4,10 +4,10 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -48,15 +48,6 @@ class PathNetSettings(base.Settings):
     training: RecipeChanges | None = RecipeChanges(
         batch_size=16, optimizer="adam", learning_rate=2e-3
     )
-
-    @model_validator(mode="after")
-    def _path_fits(self) -> Self:
-        if self.active > self.modules:
-            raise ValueError(
-                f"active is {self.active}, which is more than the {self.modules} modules of a "
-                f"layer: lower active or raise modules"
-            )
-        return self
 
 
 @learner("pathnet")

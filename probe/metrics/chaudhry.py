@@ -6,7 +6,7 @@ alone) or single-head (outputs of all classes seen so far) is decided where R is
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from probe.errors import InputError, NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
@@ -60,37 +60,25 @@ def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float
 
 
 @metric(after="k", needs=["reference"])
-def intransigence(
-    R: AccuracyMatrix, reference: AccuracyMatrix | ArrayLike, k: int | None = None
-) -> float:
+def intransigence(R: AccuracyMatrix, reference: AccuracyMatrix, k: int | None = None) -> float:
     """Inability to learn task k: I_k = a*_k - a_{k,k}.
 
     R: (T+1, T); k in 1..T, by default T; a*_k is the accuracy on task k of a reference trained on
     the data of tasks 1..k together. reference: the cumulative learner's matrix, whose diagonal is
-    a*, or a* itself, (T,) fractions. In [-1, 1]; lower is better, below 0 is positive forward
-    transfer. Raises NotMeasured for a missing cell of either, InputError if the reference does not
-    fit R. Source: Chaudhry 2018, eq. 4.
+    a*. In [-1, 1]; lower is better, below 0 is positive forward transfer. Raises NotMeasured for a
+    missing cell of either, InputError if the reference has another number of tasks. Source:
+    Chaudhry 2018, eq. 4.
 
-    >>> intransigence(AccuracyMatrix.square([[0.75, 0.0], [0.25, 0.5]]), [0.75, 1.0], k=2)
+    >>> R, best = (AccuracyMatrix.square([[0.75, 0.0], [0.25, x]]) for x in (0.5, 1.0))
+    >>> intransigence(R, reference=best, k=2)
     0.5
     """
     k = R.check_task(k)
-    best = float(_diagonal(reference, R.tasks)[k - 1])
+    if reference.tasks != R.tasks:
+        raise InputError(
+            f"the reference has {reference.tasks} tasks, expected {R.tasks} tasks as in R"
+        )
+    best = float(reference.values[k, k - 1])
     if np.isnan(best):
         raise NotMeasured(f"the reference's accuracy on task {k} after task {k} was not measured")
     return best - R.cell(k, k)
-
-
-def _diagonal(reference: AccuracyMatrix | ArrayLike, tasks: int) -> NDArray[np.float64]:
-    """Return a*, (T,): the accuracy on each task right after the reference learned it."""
-    if isinstance(reference, AccuracyMatrix):
-        diagonal = np.asarray(reference.values[1:].diagonal())
-    else:
-        diagonal = np.asarray(reference, dtype=np.float64)
-        if ((diagonal < 0) | (diagonal > 1)).any():
-            raise InputError("the reference's accuracies must lie in [0, 1]: give fractions")
-    if diagonal.shape != (tasks,):
-        raise InputError(
-            f"the reference has shape {diagonal.shape}, expected {tasks} tasks as in R"
-        )
-    return diagonal

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from glob import escape, glob
 from itertools import product, starmap
 from pathlib import Path
-from string import Formatter
 from typing import NamedTuple
 
 from probe.errors import InputError, unknown
@@ -17,6 +16,7 @@ from probe.notes import listed
 NAME = "[A-Za-z0-9_-]+"  # of learners and orders
 _NUMBER = "[0-9]+"
 _FIELDS = {"learner": NAME, "order": NAME, "seed": _NUMBER, "task": _NUMBER, "index": _NUMBER}
+_FIELD = re.compile(r"\{(\w+)\}")
 _STEPS = ("task", "index")  # one of them is needed
 
 
@@ -94,9 +94,14 @@ class Pattern:
     ) -> None:
         self._text = str(pattern)
         self._path = Path(self._text).expanduser()
-        if not self._path.name:
-            raise InputError(f"{self._text!r} is not a pattern of file names: name the files")
-        self._regex, self._names = self._parsed()
+        text = str(self._path)
+        self._names = _FIELD.findall(text)
+        # Where one number ends and the next begins could not be told.
+        if not self._path.name or "}{" in text or re.search("[{}]", _FIELD.sub("", text)):
+            raise InputError(
+                f"{self._text!r} is not a pattern of file names: write fields as {{seed}} and "
+                f"{{task}}, with some text between two of them"
+            )
         used = set(self._names)
         for name in sorted(used - set(known)):
             raise unknown(f"field in {self._text!r}", name, known)
@@ -110,7 +115,9 @@ class Pattern:
 
     def files(self) -> list[tuple[Path, dict[str, str]]]:
         """Return the files that fit, each with its fields; raises InputError if there is none."""
-        there = [(path, re.fullmatch(self._regex, str(path))) for path in _like(self._path)]
+        plain = re.escape(str(self._path))
+        regex = re.sub(r"\\{(\w+)\\}", lambda field: f"({_FIELDS[field[1]]})", plain)
+        there = [(path, re.fullmatch(regex, str(path))) for path in _like(self._path)]
         found = [
             (path, self._fields(path, match.groups()))
             for path, match in there
@@ -135,31 +142,6 @@ class Pattern:
                 )
         return fields
 
-    def _parsed(self) -> tuple[str, list[str]]:
-        """Return the pattern as a regular expression, and the field of each group.
-
-        Raises InputError for loose braces.
-        """
-        regex = text = ""
-        names: list[str] = []
-        try:
-            for plain, name, form, how in Formatter().parse(str(self._path)):
-                text += plain
-                if name is None:
-                    continue
-                # Where one number ends and the next begins could not be told.
-                if name == "" or form or how or (names and not text):
-                    raise ValueError
-                regex += f"{re.escape(text)}({_FIELDS.get(name, NAME)})"
-                names.append(name)
-                text = ""
-        except ValueError:
-            raise InputError(
-                f"{self._text!r} is not a pattern of file names: write fields as {{seed}} and "
-                f"{{task}}, with some text between two of them"
-            ) from None
-        return regex + re.escape(text), names
-
     def _nothing_fits(self) -> InputError:
         """Return the error for no file that fits, with the content of its folders."""
         folders = _like(self._path.parent)
@@ -175,9 +157,8 @@ class Pattern:
 
 def _like(pattern: Path) -> list[Path]:
     """Return the paths that a pattern fits with anything in place of its fields, sorted."""
-    fields = Formatter().parse(str(pattern))
-    globbed = (escape(plain) + "*" * (name is not None) for plain, name, *_ in fields)
-    return sorted(map(Path, glob("".join(globbed), include_hidden=True)))
+    globbed = _FIELD.sub("*", escape(str(pattern)))
+    return sorted(map(Path, glob(globbed, include_hidden=True)))
 
 
 def _put(files: dict[int, Path], at: int, path: Path) -> None:

@@ -22,15 +22,13 @@ def equal_width(x: NDArray[np.floating[Any]], bins: int) -> NDArray[np.uint8]:
 
     x: (N, D) finite values; the bins divide each feature's own range in x, from its least to its
     greatest value. A bin holds its lower edge, the last one also its upper. A constant feature is
-    all 0. bins: 2 to 256. Raises InputError for anything else.
+    all 0. bins: 2 to 256. Raises InputError for any other number.
 
     >>> equal_width(np.array([[0.0, 7], [1, 7], [2, 7], [4, 7]]), bins=2).T.tolist()
     [[0, 0, 1, 1], [0, 0, 0, 0]]
     """
     if not 2 <= bins <= MOST_BINS:
         raise InputError(f"features can be put into 2 to {MOST_BINS} bins, not {bins}")
-    if x.ndim != 2 or not x.size or not np.isfinite(x).all():
-        raise InputError(f"expected finite features (N, D) to put into bins, got shape {x.shape}")
     # Feature by feature in memory, as all that uses them takes a feature at a time.
     codes = np.zeros(x.shape, dtype=np.uint8, order="F")
     for feature in range(x.shape[1]):
@@ -50,7 +48,7 @@ def minimum_description(
     x: (N, D) finite values; labels: (N,) class numbers from 0. A feature is cut in two where the
     classes' entropy within the parts is least, and each part again, as long as a cut describes
     the labels in fewer bits than it takes to state it. A feature that tells nothing of the classes
-    stays whole: all 0. Raises InputError for values that are not finite.
+    stays whole: all 0.
 
     Source: Fayyad & Irani 1993, their criterion of minimum description length. Deviation: a cut is
     sought at the inner edges of 256 bins of equal width, not between any two values; for 8-bit

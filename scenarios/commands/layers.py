@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from math import prod
 from typing import Any
 
 import torch
@@ -30,7 +29,6 @@ from scenarios.options import LayersOptions, position
 from scenarios.user_model import build_model, importing, load_callable
 
 _EXAMPLES = 3
-_LARGEST = 2**28  # values of the examples: 1 GiB
 _INPUT = r"(?:([^\W\d]\w*)=)?([1-9]\d{0,9}(?:x[1-9]\d{0,9})*)(:int)?"
 
 
@@ -40,10 +38,10 @@ def show_layers(target: str, options: LayersOptions) -> None:
     target: MODULE:FACTORY, or the name of a network of this package. Raises InputError for unusable
     flags, and for a model that fails on such inputs.
     """
-    sample = sample_inputs(options.input, options.integers)
     with importing(target):
-        model = _model(target, sample)
         try:
+            sample = sample_inputs(options.input, options.integers)
+            model = _model(target, sample)
             found = candidates(
                 model, sample, position(options.output), progress=partial(tracked, label="cutting")
             )
@@ -123,18 +121,13 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
 
     texts: [NAME=]SHAPE[:int], as 3x32x32 or mask=16:int; integers: whether all are integers. Values
     are normal, or zeros and ones, which any embedding holds; the same every time. Raises InputError
-    for any other text, for names that some inputs lack or two share, and for too many values.
+    for any other text, and for names that some inputs lack or two share.
     """
     given = [_read(text, integers) for text in texts]
     named = [name for name, *_ in given if name]
     if named and len(set(named)) < len(given):
         raise InputError(
             f"--input expects a different name for each input, or no names, got {', '.join(texts)}"
-        )
-    if sum(prod(sizes) for _, sizes, _ in given) > _LARGEST:
-        raise InputError(
-            f"--input expects a shape of at most {_LARGEST // _EXAMPLES:,} values, got "
-            f"{', '.join(map(repr, texts))}"
         )
     chance = stream(0, "sample")
     drawn = [

@@ -23,7 +23,7 @@ from probe.by_layer.jobs import Job, is_retraining, jobs_of, parts_of
 from probe.by_layer.networks import Source
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.store import Store
-from probe.errors import InputError, NotWritten
+from probe.errors import InputError, NotWritten, described
 from probe.files import make_folder
 from probe.results.run_directory import store_of
 from probe.values.allocation import CacheSettings
@@ -147,10 +147,9 @@ def carry_out(work: Work, job: Job) -> Iterator[Event]:
     except InputError as error:
         yield Ended(job=job, how="failed", reason=str(error))
     except (MemoryError, torch.OutOfMemoryError) as error:
-        yield Ended(job=job, how="killed", reason=f"out of memory ({_first_line(error)})")
+        yield Ended(job=job, how="killed", reason=f"out of memory ({described(error)})")
     except Exception as error:
-        reason = f"{type(error).__name__}: {_first_line(error)}"
-        yield Ended(job=job, how="failed", reason=reason, trace=traceback.format_exc())
+        yield Ended(job=job, how="failed", reason=described(error), trace=traceback.format_exc())
     else:
         yield Ended(job=job, how="finished")
 
@@ -200,8 +199,3 @@ def _offline_network(work: Work, job: Job, source: Source) -> nn.Module:
         store = work.store(offline)
         store.sweep()
         return offline_network(source, offline, store)
-
-
-def _first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, "" if it has none."""
-    return (str(error).splitlines() or [""])[0]

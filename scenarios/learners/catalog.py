@@ -65,19 +65,13 @@ LEARNERS = Catalog()
 def learner(kind: str) -> Callable[[type[Learner]], type[Learner]]:
     """Mark a class of learners, so that a study can name it by its kind.
 
-    Raises InputError for what is no learner, and for settings that are of another kind.
+    Raises InputError for what is no learner.
     """
 
     def decorate(cls: type[Learner]) -> type[Learner]:
         if not (isinstance(cls, type) and issubclass(cls, Learner)):
             got = getattr(cls, "__name__", type(cls).__name__)
             raise InputError(f"@learner({kind!r}) marks {got}: mark a subclass of Learner")
-        other = cls.settings_class.model_fields["kind"].default
-        if other not in ("", kind):
-            raise InputError(
-                f"the settings of {cls.__name__} have kind {other!r}: leave it out, or write "
-                f"{kind!r}"
-            )
         return mark(cls, OwnLearner(name=kind, learner=cls))
 
     return decorate

@@ -66,7 +66,7 @@ KEYS: dict[str, dict[str, tuple[str, str]]] = {
         "training": ("", "'sgd' alone, got 'adam'"),
         "network.name": ("'mpl'", "unknown network 'mpl': did you mean 'mlp'?"),
         "scenario.data": ("'digit'", "unknown data set 'digit'"),
-        "learners.pathnet": ("{modules = 1000, width = 10000}", "1000 x 10000 = 10000000 units"),
+        "learners.pathnet.active": ("0", "expected 1 or more, got 0"),
         "learners.finetune.exemplars": ("{per_class = 5, total = 5}", "either per_class or total"),
         f"learners.{'a' * 260}": ("{kind = 'er'}", f"'{'a' * 20}...part of a folder's name"),
         "orders": ("'rotat'", "unknown orders 'rotat'"),

@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from probe.errors import InputError, unreadable
+from probe.errors import InputError
+from probe.metrics.log_file import text_of
 from probe.record.readers.folders import merged, named, numbered, one_file, runs_in
 from probe.record.readers.foreign_runs import ForeignRuns, consecutive, heads_of, load_grown
 
@@ -50,10 +51,9 @@ def _arguments(folder: Path) -> Mapping[str, Any]:
     path = one_file(folder, "args-*.txt", "files of arguments")
     if path is None:
         raise InputError(f"{folder} has no args-*.txt: give the folder as FACIL has written it")
+    text = text_of(path)
     try:
-        found = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise unreadable(path, error, "allow it") from None
+        found = json.loads(text)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):

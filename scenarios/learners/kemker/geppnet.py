@@ -83,18 +83,13 @@ class Geppnet(FullRehearsalLearner):
         session = self.later_session if self.learned else self._base_session
         # Rate and radius decay in the base session, and stay.
         session(network, data, network.shares(own.final_som_rate, own.final_radius))
-        # Once a session, as NaN and Inf stay; the map first, as the readout follows from it.
-        widen = f"lower readout_rate ({own.readout_rate:g}), raise width ({own.width:g})"
-        for name, what, remedy in (
-            ("som", "map's prototypes", f"raise final_radius ({own.final_radius:g})"),
-            ("output", "readout's weights", widen),
-        ):
-            layer = self.model.get_submodule(name)
-            if not all(torch.isfinite(p).all() for p in layer.parameters()):
-                raise InputError(
-                    f"training diverged: the {what} are not finite; {remedy} or scale the inputs "
-                    f"down, whichever is extreme"
-                )
+        # Once a session, as NaN and Inf stay.
+        if not all(torch.isfinite(p).all() for p in self.model.parameters()):
+            raise InputError(
+                f"training diverged: the map or its readout is not finite; raise final_radius "
+                f"({own.final_radius:g}) or width ({own.width:g}), lower readout_rate "
+                f"({own.readout_rate:g}), or scale the inputs down, whichever is extreme"
+            )
 
     def later_session(self, network: OnlineMap, data: Examples, shares: Tensor) -> None:
         """Learn the novel ones among draws from the stored and the session's examples.

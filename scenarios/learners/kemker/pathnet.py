@@ -4,10 +4,10 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -25,7 +25,6 @@ from scenarios.learners.catalog import learner
 from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
 
 _MOST_TASKS = 256  # the whole numbers of bf16, in which features may be cached
-_WIDEST = 100_000  # units of a layer: more is a slip of the pen
 _FARTHEST = 2  # a mutated gene moves by -2 to 2
 
 
@@ -49,20 +48,6 @@ class PathNetSettings(base.Settings):
     training: RecipeChanges | None = RecipeChanges(
         batch_size=16, optimizer="adam", learning_rate=2e-3
     )
-
-    @model_validator(mode="after")
-    def _path_fits(self) -> Self:
-        if self.active > self.modules:
-            raise ValueError(
-                f"active is {self.active}, which is more than the {self.modules} modules of a "
-                f"layer: lower active or raise modules"
-            )
-        if self.modules * self.width > _WIDEST:
-            raise ValueError(
-                f"a layer has modules x width, {self.modules} x {self.width} = "
-                f"{self.modules * self.width} units, expected {_WIDEST} or less: lower one of them"
-            )
-        return self
 
 
 @learner("pathnet")

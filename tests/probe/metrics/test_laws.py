@@ -63,7 +63,8 @@ each_metric = pytest.mark.parametrize("name", BY_NAME)
 def value(name, table, k):
     """Return a metric of the table as the scorecard computes it, after k tasks or all."""
     R = AccuracyMatrix(table)
-    sizes, reference = list(upto(R.tasks)), np.full(R.tasks, IDEAL)
+    sizes = list(upto(R.tasks))
+    reference = AccuracyMatrix.square(np.full((R.tasks, R.tasks), IDEAL))
     inputs = {"reference": reference, "ideal": IDEAL, "test_sizes": sizes}
     return value_of(BY_NAME[name], R, inputs, k)
 

@@ -24,7 +24,6 @@ GRID = list(itertools.product(("er", "der-pp_2"), ("2", "10", "a"), (0, 12), (1,
         ("{learner}/seed{seed}-order{order}-task{task}.pt", "{0}/seed{2}-order{1}-task{3}.pt"),
         ("[x]*/{learner} {order} {seed}+{task}.ckpt", "[x]*/{0} {1} {2}+{3}.ckpt"),
         ("{learner}/{learner}_{order}/{seed}_{task}_{seed}", "{0}/{0}_{1}/{2}_{3:03}_{2:02}"),
-        ("{{{learner}}}/{order}/s{seed}t{task}", "{{{0}}}/{1}/s{2}t{3}"),
     ],
 )
 def test_every_place_is_found_and_nothing_else(tmp_path, pattern, name):

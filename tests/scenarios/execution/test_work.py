@@ -14,6 +14,9 @@ from scenarios.execution.locks import is_locked
 from scenarios.execution.work import Ended, Part, Work, carried_out, carry_out
 from tests.scenarios.execution.helpers import FIRST, jobs_in, locked, run, tables, work_of
 
+OUT_OF_MEMORY = (
+    "out of memory (OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB more)"
+)
 FAILED = "learner finetune, order there, seed 0: after task 2-3 (2 of 5): training diverged"
 
 
@@ -52,8 +55,8 @@ def test_parts_are_reported_on_one_thread_and_then_the_end(
 @pytest.mark.parametrize(
     ("badly", "how", "reason"),
     [
-        ("memory", "killed", "out of memory ()"),
-        ("gpu", "killed", "out of memory (CUDA out of memory. Tried to allocate 2.00 GiB)"),
+        ("memory", "killed", "out of memory (MemoryError)"),
+        ("gpu", "killed", OUT_OF_MEMORY),
         ("error", "failed", "KeyError: 'nobody foresaw this'"),
         ("misuse", "failed", FAILED),
         ("unwritten", "", ""),

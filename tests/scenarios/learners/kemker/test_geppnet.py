@@ -87,10 +87,10 @@ def test_the_sizes_are_table_2_s() -> None:
 @pytest.mark.parametrize(
     ("change", "scale", "said"),
     [
-        ({"readout_rate": 50.0, "base_iterations": 3000}, 1, r"read-?out's .* readout_rate \(50\)"),
-        ({"width": 1e-30}, 1, r"weights are not finite; .*raise width \(1e-30\)"),
-        ({"final_radius": 1e-30}, 1, r"prototypes are not finite; raise final_radius \(1e-30\) or"),
-        ({}, 1e30, "not finite; .* or scale the inputs down"),
+        ({"readout_rate": 50.0, "base_iterations": 3000}, 1, r"lower readout_rate \(50\)"),
+        ({"width": 1e-30}, 1, r"not finite; raise .*width \(1e-30\)"),
+        ({"final_radius": 1e-30}, 1, r"not finite; raise final_radius \(1e-30\) or"),
+        ({}, 1e30, "not finite; .* scale the inputs down"),
     ],
 )
 def test_diverged_training_is_refused_with_what_can_be_changed(

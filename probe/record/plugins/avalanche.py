@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from avalanche.training.plugins import SupervisedPlugin
@@ -39,16 +39,24 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
         self._ended = False
 
 
-def data_of(benchmark: Any) -> tuple[Examples, Examples]:
+class Data(NamedTuple):
+    """The data of a benchmark for a recorder: examples with the number of each's experience."""
+
+    train: Examples
+    test: Examples
+
+
+def data_of(benchmark: Any) -> Data:
     """Return a benchmark's examples to train and test on, with the number of each's experience.
 
-    They are as the benchmark's test transforms give them. A test stream with another number of experiences than the training stream, as with one for the
-    whole test set, is divided by classes; raises InputError where they do not tell the tasks apart.
+    They are as the benchmark's test transforms give them. A test stream with another number of
+    experiences than the training stream, as with one for the whole test set, is divided by classes;
+    raises InputError where they do not tell the tasks apart.
     """
     train, test = _examples(benchmark.train_stream), _examples(benchmark.test_stream)
     sizes = [1 + int(half.task.max()) for half in (train, test)]
     if sizes[0] == sizes[1]:
-        return train, test
+        return Data(train, test)
     learned_in = torch.zeros(1 + int(torch.cat([train.y, test.y]).max()), sizes[0])
     learned_in[train.y, train.task] = 1
     if (learned_in.sum(1)[test.y] != 1).any():
@@ -57,7 +65,7 @@ def data_of(benchmark: Any) -> tuple[Examples, Examples]:
             f"classes do not tell them apart: give each its own test data, as by "
             f"benchmark_from_datasets(train=[...], test=[...])"
         )
-    return train, replace(test, task=learned_in.argmax(1)[test.y])
+    return Data(train, replace(test, task=learned_in.argmax(1)[test.y]))
 
 
 def _examples(stream: Any) -> Any:

@@ -1,6 +1,6 @@
 """Networks that are told the task of each example: own heads, or outputs of the task's classes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -8,10 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from probe.batch import Value
-from probe.cut.model_call import logits_of
+from probe.cut.model_call import ModelCall, logits_of
 from probe.errors import InputError
+from probe.examples import Examples
 from probe.model import Model
 from probe.numbered import Numbered
+from probe.tasks import Scenario
 
 _TASK = "task"  # its name in inputs that have names
 
@@ -25,29 +27,61 @@ def told(model: Model, given: Numbered) -> tuple[Model, Numbered]:
     if not model.told:
         return model, given
     order = given.order or range(len(given.classes))
-    barred = torch.ones(len(given.classes), given.known, dtype=torch.bool)
-    for number, classes in zip(order, given.classes, strict=True):
-        barred[number, list(classes)] = False
+    by_number = [given.classes[order.index(number)] for number in range(len(order))]
     numbers = torch.tensor(order)
 
-    def own(network: nn.Module, x: Value) -> Tensor:
-        value, task = _apart(x)
-        if model.takes_task:
-            logits = logits_of(cast(Any, model.call)(network, value, task), model.output)
-            logits = logits if model.classes is None else logits[:, list(model.classes)]
-        else:
-            logits = model.class_call(network, value)
-        if logits.shape[1:] != barred.shape[1:]:
-            return logits  # which whoever calls refuses
-        # Finite, so that two models can be compared.
-        return logits.masked_fill(barred.to(task.device)[task], torch.finfo(logits.dtype).min)
+    def own(network: nn.Module, x: Value, task: Tensor) -> Tensor:
+        if not model.takes_task:
+            return model.class_call(network, x)
+        logits = logits_of(cast(Any, model.call)(network, x, task), model.output)
+        return logits if model.classes is None else logits[:, list(model.classes)]
 
     halves = {
         name: replace(half, x=_with(half.x, numbers[given.numbers(name)].to(half.y.device)))
         for name, half in given.halves.items()
     }
-    called = replace(model, call=own, output=None, head="multi", classes=None)
+    call = _among(own, by_number, given.known)
+    called = replace(model, call=call, output=None, head="multi", classes=None)
     return called, replace(given, halves=halves)
+
+
+def told_in(scenario: Scenario, call: ModelCall) -> tuple[Scenario, ModelCall]:
+    """Return the tasks with the number of each in its inputs, and a call that is told it.
+
+    Only the classes of an example's task compete.
+    """
+    tasks = [
+        replace(task, train=_numbered(task.train, k), test=_numbered(task.test, k))
+        for k, task in enumerate(scenario.tasks)
+    ]
+    classes = [task.classes for task in tasks]
+    own = _among(lambda network, x, task: call(network, x), classes, scenario.classes)
+    return replace(scenario, tasks=tuple(tasks)), ModelCall(call=own)
+
+
+def _among(
+    call: Callable[[nn.Module, Value, Tensor], Tensor],
+    classes: Sequence[Sequence[int]],
+    known: int,
+) -> Callable[[nn.Module, Value], Tensor]:
+    """Return a call by which only the classes of an example's task compete; known: K."""
+    barred = torch.ones(len(classes), known, dtype=torch.bool)
+    for number, own in enumerate(classes):
+        barred[number, list(own)] = False
+
+    def told(network: nn.Module, x: Value) -> Tensor:
+        value, task = _apart(x)
+        logits = call(network, value, task)
+        if logits.shape[1:] != barred.shape[1:]:
+            return logits  # which whoever calls refuses
+        # Finite, so that two models can be compared.
+        return logits.masked_fill(barred.to(task.device)[task], torch.finfo(logits.dtype).min)
+
+    return told
+
+
+def _numbered(half: Examples[Any], number: int) -> Examples[Any]:
+    return replace(half, x=_with(half.x, torch.full_like(half.y, number)))
 
 
 def _with(x: Value, task: Tensor) -> Value:

@@ -170,10 +170,15 @@ class Plan(_Frozen):
         return record | ({"without": tasks[without - 1]} if without else {})
 
 
-def planned(probing: ProbingSpec, sources: Mapping[str, str]) -> dict[str, Any]:
-    """Return a plan's fields of `[probing]`; sources: hashes of user-defined readouts."""
-    readouts = {
-        name: readout.model_copy(update={"source": sources.get(name)})
-        for name, readout in probing.readouts.items()
-    }
+def planned(probing: ProbingSpec, sources: Mapping[str, str], *, told: bool) -> dict[str, Any]:
+    """Return a plan's fields of `[probing]`.
+
+    sources: hashes of user-defined readouts; told: whether the networks are told the task, so that
+    readouts are, too: each is fitted by task.
+    """
+    readouts = {}
+    for name, own in probing.readouts.items():
+        per_task = own.per_task or (told and name != RETRAIN)
+        update = {"source": sources.get(name), "per_task": per_task}
+        readouts[name] = own.model_copy(update=update)
     return {**probing.model_dump(exclude={"readouts"}), "readouts": readouts}

@@ -122,7 +122,7 @@ class Request:
             seeds=tuple(sorted({run.seed for run in own})),
             retraining=self.recipe,
             storage=self.storage,
-            **planned(self.probing, self.readout_sources),
+            **planned(self.probing, self.readout_sources, told=self.model.told),
             report=ReportSpec(heads=("multi" if self.model.told else "single",)),
             data=data_hash(self.scenario),
             device=tasks[0].test.y.device.type,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from torch import nn
 
@@ -18,6 +19,7 @@ from probe.batch import Value, tensors
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Spent
 from probe.by_layer.networks import Trained
+from probe.by_layer.offline import train_offline
 from probe.by_layer.plan import UNTRAINED, Plan
 from probe.by_layer.store import Results, Store
 from probe.cut.cuts import Cuts, cut_each
@@ -25,6 +27,7 @@ from probe.cut.model_call import ModelCall
 from probe.errors import located
 from probe.seeding import global_stream, stream
 from probe.tasks import Scenario, Task
+from probe.told import told_in
 from probe.training.batch_norm import reestimate
 from probe.training.fresh_weights import Fresh, initialize
 from probe.training.history import never_left
@@ -72,30 +75,40 @@ class StudyNetworks:
             raise TypeError("learners keep checkpoints, which need a store")
         # First the order, then the view: a learner's view may depend on which task comes first.
         scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
-        return LearnedNetworks(study=self.study, job=job, scenario=scenario, store=results)
+        return LearnedNetworks(study=self.study, job=job, seen=scenario, store=results)
 
 
 @dataclass(kw_only=True)
 class LearnedNetworks:
     """The networks of one job, learned one task after the other.
 
-    scenario: the tasks in executed order, as the learner sees them.
+    seen: the tasks in executed order, as the learner sees them.
     """
 
     study: Study
     job: Job
-    scenario: Scenario
+    seen: Scenario
     store: Store
     _now: tuple[Learner, Spent | None] | None = field(default=None, init=False)
     _cuts: Cuts | None = field(default=None, init=False)
 
     @property
+    def scenario(self) -> Scenario:
+        """The tasks in executed order, as readouts see them."""
+        return self._read[0]
+
+    @property
     def call(self) -> ModelCall:
         """The call of the network itself, which a learner calls as `model(x)`."""
-        own = REGISTRY.networks.get(self.study.network.name)
-        if own is None or self.job.own_network:
-            return ModelCall()
-        return ModelCall(call=own.call, output=own.output)
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[Scenario, ModelCall]:
+        """The tasks and the call of the network, both told the task where a learner is."""
+        own, call = REGISTRY.networks.get(self.study.network.name), ModelCall()
+        if own is not None and not self.job.own_network:
+            call = ModelCall(call=own.call, output=own.output)
+        return told_in(self.seen, call) if self.study.scenario.told else (self.seen, call)
 
     @property
     def fresh(self) -> Fresh | None:
@@ -114,9 +127,9 @@ class LearnedNetworks:
         return Trained(
             model=bare(learner.model)[0],
             scores=learner.scores,
-            scenario=self.scenario,
+            scenario=self.seen,
             seen=learner.seen,
-            task_aware=learner.task_aware,
+            task_aware=self.job.task_aware,
             spent=spent,
         )
 
@@ -124,7 +137,7 @@ class LearnedNetworks:
         """Return an earlier or the untrained network to compare with."""
         if peer == UNTRAINED:
             model = self._fresh().model
-            reestimate(model, self.scenario.merged.train.x)
+            reestimate(model, self.seen.merged.train.x)
             return bare(model)[0]
         # A run of fewer measurements may have deleted the checkpoint: it is made again.
         return replace(self).after(int(peer.removeprefix("step-"))).model
@@ -140,8 +153,8 @@ class LearnedNetworks:
     def _tasks(self) -> Sequence[Task]:
         """The tasks to learn; an offline learner learns all of them as one."""
         if self.job.offline:
-            return (self.scenario.merged,)
-        return [t for k, t in enumerate(self.scenario.tasks, 1) if k != self.job.without]
+            return (self.seen.merged,)
+        return [t for k, t in enumerate(self.seen.tasks, 1) if k != self.job.without]
 
     @property
     def _steps(self) -> Sequence[int]:
@@ -155,16 +168,16 @@ class LearnedNetworks:
         recipe = study.recipe_of(job.learner)
         # From the seed alone: all learners and orders of a seed start from the same weights.
         drawn = stream(job.seed, "init")
-        model = network_of(study, job.learner, self.scenario)
+        model = network_of(study, job.learner, self.seen)
         if job.own_network:
             initialize(model, recipe.init, drawn)
         else:
             draw_weights(model, study.network.name, recipe.init, drawn)
-        device = self.scenario.tasks[0].train.y.device
+        device = self.seen.tasks[0].train.y.device
         learner = kind(model.to(device), recipe, study.everyone[job.learner], job.seed)
         if job.kind == UNTRAINED:
             # The initial statistics, which come from no data, would make the floor too low.
-            reestimate(learner.model, self.scenario.merged.train.x)
+            reestimate(learner.model, self.seen.merged.train.x)
         return learner
 
     def _latest(self, at: int) -> tuple[Learner, Spent | None]:
@@ -182,9 +195,18 @@ class LearnedNetworks:
         done = learner.learned + 1
         task = self._tasks[done - 1]
         with located(f"task {task.name} ({done} of {len(self._tasks)})"):
-            spent = _learn(learner, task)
+            spent = self._learned(learner, task)
         # The checkpoint comes first: a job killed before the measurement does not repeat the task.
         save(self.store, f"step-{self._steps[done]}", learner, spent)
+        return spent
+
+    def _learned(self, learner: Learner, task: Task) -> Spent:
+        """Let a learner learn a task; an offline one that is told the task learns all so."""
+        if not (self.study.scenario.told and learner.offline):
+            return _learn(learner, task)
+        model, (scenario, call) = bare(learner.model)[0], self._read
+        spent = train_offline(model, call, scenario, learner.recipe, self.job.seed)
+        learner.learned, learner.seen = 1, task.classes
         return spent
 
 

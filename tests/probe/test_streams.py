@@ -209,3 +209,36 @@ def test_what_does_not_fit_is_refused(train, test, tasks, message) -> None:
 def test_a_head_that_knows_the_task_is_not_single() -> None:
     with pytest.raises(InputError, match="single-head the task is not known"):
         Model(networks()[0], call=lambda model, x, task: model(x), head="single")
+
+
+class OfTasks(nn.Module):
+    """A shared layer, and one of each task, run for its own examples alone or for all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shared = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 6))
+        self.own = nn.ModuleList(nn.Linear(6, 6) for _ in range(3))
+
+    def each(self, x: torch.Tensor, task: torch.Tensor, joined: bool) -> torch.Tensor:
+        if joined:
+            return torch.stack([layer(x) for layer in self.own])[task, torch.arange(len(x))]
+        value = torch.zeros(len(x), 6)
+        for number in task.unique():
+            value[task == number] = self.own[number](x[task == number])
+        return value
+
+
+def test_layers_of_tasks_may_run_for_their_own_examples_downstream_of_a_feature_alone() -> None:
+    """Upstream of it the few examples of a cut would not show them all."""
+    torch.manual_seed(0)
+    net, head = OfTasks(), range(CLASSES)
+    down = [lambda net, x, t, j=j: net.each(net.shared(x), t, j) for j in (False, True)]
+    up = [lambda net, x, t, j=j: net.shared(net.each(x, t, j)) for j in (False, True)]
+    rest = ["shared.0"], TRAIN, TEST
+    found = [partial_retrain(Model(net, call=each, classes=head), *rest) for each in down]
+    assert found[0].measured == found[1].measured
+    partial_retrain(Model(net, call=up[1], classes=head), *rest)
+    for measured in (partial_retrain, analyze):
+        of = {3: net} if measured is analyze else net
+        with pytest.raises(InputError, match=r"'shared\.0' depends on own\.0\.bias"):
+            measured(Model(of, call=up[0], classes=head), train=TRAIN, test=TEST, features=rest[0])

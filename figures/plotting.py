@@ -1,6 +1,6 @@
 """Figures from Python: `figures.depth(source)`, and `result.plot.depth()` of an analysis."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from inspect import cleandoc
@@ -8,7 +8,9 @@ from types import ModuleType
 from typing import Any, TypedDict, Unpack, overload
 
 from matplotlib.axes import Axes
+from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
+from matplotlib.mathtext import MathTextParser
 
 from figures.convert import chosen, tables_of
 from figures.kinds import KINDS
@@ -75,6 +77,7 @@ def asked_for(
     learners = options.learners and [plain(name) for name in options.learners]
     labels = {plain(name): label for name, label in options.labels.items()}
     options = replace(options, learners=learners, labels=labels)
+    _check_formulas(labels.values())
     tables = tables_of(source)
     drawn = chosen(tables, options)
     found = {}
@@ -116,6 +119,17 @@ def _check_place(options: Options, ax: Axes | None) -> None:
             "width, font_size and font are those of your own figure where ax is given: set them "
             "there, by figsize and matplotlib's rcParams"
         )
+
+
+def _check_formulas(labels: Iterable[str]) -> None:
+    """Raise InputError for a label in which matplotlib would fail to set a formula."""
+    for label in labels:
+        try:
+            MathTextParser("path").parse(label if is_math_text(label) else "")
+        except ValueError:
+            raise InputError(
+                f"no formula can be set of the label {label!r}: write \\$ for a dollar sign"
+            ) from None
 
 
 def _nothing(kind: str, tables: Tables) -> NothingToDraw:

@@ -110,6 +110,7 @@ def test_a_name_with_a_dollar_sign_is_found_under_it():
         ({"learners": []}, "learners: expected 1 or more entries"),
         ({"learners": "er"}, r"learners: 'str' instances are not allowed"),
         ({"labels": {"nobody": "x"}}, "unknown learner of these tables 'nobody'"),
+        ({"labels": {"ewc": r"$\nosuchsymbol$"}}, "no formula can be set"),
         ({"readouts": ["none"]}, "unknown readout.*known: linear, retrain"),
         ({"readouts": ["linear"]}, "draws the readout retrain alone"),
         ({"width": 0.5}, "width: expected 1 or more, got 0.5"),

@@ -6,7 +6,7 @@ names are valid in paths, heads suit the learners. It holds only the user's sett
 follow from it are in `probe.by_layer.jobs`.
 """
 
-from typing import Annotated, Self, get_args
+from typing import Annotated, Any, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -118,6 +118,15 @@ class Study(_Strict):
     storage: Storage = "fp32"
     probing: ProbingSpec = ProbingSpec()
     report: ReportSpec = ReportSpec()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _multi_head(cls, raw: Any) -> Any:
+        """Report the head `multi` where the task is told, unless heads are given."""
+        match raw:
+            case {"scenario": {"kind": "task"}}:
+                return {**raw, "report": {"heads": ["multi"], **raw.get("report", {})}}
+        return raw
 
     @field_validator("learners")
     @classmethod

@@ -54,11 +54,11 @@ def network(code: ModuleType, path: Path) -> torch.nn.Module:
     return model
 
 
-def analyzed(code: ModuleType, models: Any, **given: Any) -> probe.Analysis:
+def analyzed(code: ModuleType, models: Any, head: Any = None, **given: Any) -> probe.Analysis:
     train, test = (probe.Examples(*half) for half in code.load())
     with quiet():
         return probe.analyze(
-            probe.Model(models, fresh=code.build),
+            probe.Model(models, fresh=code.build, head=head),
             *(train, test, TASKS),
             recipe=probe.Recipe(**RECIPE),
             **given,
@@ -114,3 +114,24 @@ def test_the_tables_are_those_of_the_study(way: Any, own: Own, code: ModuleType)
         expected = (own.folder / "study" / name).read_bytes().replace(b"few-digits,", b"data,")
         assert found == expected, name
     assert found.count(b"\n") > 2
+
+
+def test_networks_that_are_told_the_task_have_one_table(
+    tmp_path: Path, own: Own, code: ModuleType
+) -> None:
+    """A study of kind task, with the offline network trained there and trained here."""
+    told = Own(tmp_path).written()
+    text = (own.folder / "study.toml").read_text("utf-8")
+    kind = '[scenario]\nkind = "task"'
+    (tmp_path / "study.toml").write_text(text.replace("[scenario]", kind))
+    told.keep(told.run(**ONE))
+    analyzed(code, paths(told), "multi", offline="train").save(tmp_path / "found")
+    for name in ("rows.csv", "layers.csv", "statements.csv"):
+        expected = (
+            (tmp_path / "study" / name)
+            .read_bytes()
+            .replace(b"few-digits, told the task,", b"data,")
+        )
+        assert (tmp_path / "found" / name).read_bytes() == expected.replace(
+            b'"few-digits, told the task"', b"data"
+        ), name

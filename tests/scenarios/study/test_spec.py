@@ -59,7 +59,6 @@ def test_a_learners_table_is_called_after_its_kind_unless_it_says_another():
         (LEARNER, f'[learners.{NAME}]\nkind = "er"', f"learners.{NAME}", "use up to 80 letters"),
         (LEARNER, "[learners.er]\nexemplars = {per_class = 5}", "learners.er.exemplars", "leave"),
         (LEARNER, "[learners.fel]\nconnected = 1e-3", "learners.fel", "raise connected or hidden"),
-        (LEARNER, "[learners.pathnet]\nactive = 11", "learners.pathnet", "lower active or raise"),
         (LEARNER, '[report]\nheads = ["all", "all"]', "report.heads", "names each head once"),
         (LEARNER, '[report]\nweights = {a = "1"}', "report.weights.a", ""),
     ],

@@ -230,12 +230,13 @@ class BroughtSpec(_DomainSpec):
 
 
 def _kind(value: object) -> str:
-    """Return the kind of scenario that a table describes; it is checked as that kind alone."""
-    if isinstance(value, dict):
-        kind = str(value.get("kind", "split"))
-        return f"domain {value.get('shift')}" if kind == "domain" else kind
-    # Anything but a table has no kind: the first of them refuses it.
-    return str(getattr(value, "kind", "split"))
+    """Return the kind of scenario, with its shift, that a table or specification describes.
+
+    It is checked as that kind alone. Anything else has no kind: the first of them refuses it.
+    """
+    of = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+    kind = str(of.get("kind", "split"))
+    return f"{kind} {of.get('shift')}" if kind == "domain" else kind
 
 
 KINDS = ("split", "permutation", "incremental", "multimodal", "task", "domain")

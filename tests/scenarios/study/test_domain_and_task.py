@@ -32,7 +32,9 @@ def study(scenario: dict[str, object], *learners: str, **given: object) -> Study
 
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_a_shift_takes_its_own_keys_alone(shift: str) -> None:
-    spec = study({"kind": "domain", "shift": shift, **SHIFTS[shift]}).scenario
+    whole = study({"kind": "domain", "shift": shift, **SHIFTS[shift]})
+    spec = check_study(whole.model_dump(warnings="error"), "again").scenario
+    assert spec == whole.scenario
     tasks = spec.scenario(Location()).tasks
     assert (len(tasks), len({task.classes for task in tasks})) == (2, 1)
     with pytest.raises(InputError, match=r"scenario\.base: unknown key"):

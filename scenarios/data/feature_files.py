@@ -145,9 +145,10 @@ def _half(arrays: Mapping[str, Array], half: str) -> Examples:
             f"x_{half} is {x.dtype} of shape {x.shape}, expected real numbers (N, ...) of 1 or "
             f"more examples with 1 or more features: put one example in each row"
         )
-    for name, own in (("y", y), ("task", task)):
+    for name, own, noun in (("y", y, "class"), ("task", task, "task")):
         if own is not None and own.dtype.kind not in "iu":
-            raise InputError(f"{name}_{half} is {own.dtype}, expected numbers from 0: write int64")
+            what = f"{name}_{half} is {own.dtype}, expected {noun} numbers from 0"
+            raise InputError(f"{what}: write int64")
     # Numbers too large for float32 become Inf, which is refused.
     with np.errstate(over="ignore"):
         single = np.ascontiguousarray(x, dtype=np.float32)

@@ -175,12 +175,8 @@ class ModelOptions(JobOptions):
         "{index} for tasks counted from 0; or the folder of a probe.Recorder or of --from."
     )
     from_: str | None = flag("Framework that wrote the folder: mammoth, facil, pycil or pilot.")
-    data: str | None = flag(
-        "MODULE:LOAD, a function that returns (train, test) or a list of them; or sites/{task}.npz."
-    )
-    tasks: str | None = flag(
-        "Classes of each task, as ranges 0-1,2-3 or as lists 0+5,1+6; not for data with tasks."
-    )
+    data: str | None = flag("MODULE:LOAD, which returns (train, test); or 'sites/{task}.npz'.")
+    tasks: str | None = flag("Classes of each task, 0-1,2-3 or 0+5,1+6, unless data have tasks.")
     orders: str | None = flag(
         "Task orders that {order} names: a TOML file with NAME = [2, 1, 3], rotate or shuffle:N."
     )
@@ -196,9 +192,7 @@ class ModelOptions(JobOptions):
         "MODULE:FUNCTION that calls the model on a batch, as function(model, batch), or with the "
         "task of each example, function(model, batch, task)."
     )
-    head: Any = flag(
-        "multi: the classes of the example's own task compete alone, in training too; or single."
-    )
+    head: Any = flag("multi: only the classes of an example's own task compete; or single.")
     learner: str = flag("Name of the learner in tables if files do not name it.", "model")
     epochs: int | None = flag("Epochs of retraining and of offline training.")
     batch_size: int | None = flag("Batch size of both.")

@@ -106,11 +106,10 @@ def held_out(data: Dataset, count: int) -> Dataset:
     held = torch.zeros(len(data.train), dtype=torch.bool)
     for own in _groups(data.train):
         if len(own) <= count:
-            label, task = int(data.train.y[own[0]]), data.train.task
-            where = "" if task is None else f" in task {int(task[own[0]])}, counted from 0"
+            label = int(data.train.y[own[0]])
             raise InputError(
-                f"{data.name} has {len(own)} training examples of class {label}{where}: hold out "
-                f"fewer than that for validation, not {count}"
+                f"{data.name} has {len(own)} training examples of class {label}: hold out fewer "
+                f"than that for validation, not {count}"
             )
         held[own[-count:]] = True
     train, test = (data.train.take(part.nonzero().squeeze(1)) for part in (~held, held))

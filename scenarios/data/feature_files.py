@@ -64,20 +64,19 @@ def read_features(path: Path) -> tuple[Examples, Examples, int]:
     path: with {task} of a file of each task, whose examples are given their task. Raises InputError
     with file and array for every defect.
     """
-    return _features([(read_arrays(own, _REQUIRED, _OPTIONAL), own) for own in _files(path)], path)
+    each = [_pair(read_arrays(own, _REQUIRED, _OPTIONAL), own) for own in _files(path)]
+    return _features(each, path)
 
 
 def _files(path: Path) -> list[Path]:
     """Return the files of all tasks in order, where a path has {task} in it, else that file."""
     if TASK not in str(path):
         return [path]
-    found = {int(said["task"]): own for own, said in Pattern(path, ["task"]).files()}
-    if min(found) > 1 or max(found) - min(found) + 1 != len(found):
-        raise InputError(
-            f"{path} fits files of the numbers {sorted(found)}, expected all from 0 or from 1: "
-            f"rename them"
-        )
-    return [own for _, own in sorted(found.items())]
+    found = sorted((int(said["task"]), own) for own, said in Pattern(path, ["task"]).files())
+    numbers, first = [number for number, _ in found], min(found[0][0], 1)
+    if numbers != list(range(first, first + len(found))):
+        raise InputError(f"{path} fits files of numbers {numbers}, expected each from 0 or from 1")
+    return [own for _, own in found]
 
 
 def write_features(
@@ -105,24 +104,25 @@ def write_features(
     if class_names is not None:
         arrays["class_names"] = np.asarray(class_names, dtype=np.str_)
     # A file that could not be read again is not written.
-    _features([(arrays, path)], path)
+    _features([_pair(arrays, path)], path)
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez(file, **arrays)
 
 
-def _features(
-    each: Sequence[tuple[Mapping[str, Array], Path]], path: Path
-) -> tuple[Examples, Examples, int]:
-    """Check the arrays of one file, or of a file of each task, and return their content."""
-    pairs = []
-    for arrays, own in each:
-        with located(str(own)):
-            pairs.append(alike(_half(arrays, "train"), _half(arrays, "test")))
+def _pair(arrays: Mapping[str, Array], path: Path) -> tuple[Examples, Examples]:
     with located(str(path)):
-        halves = pairs[0]
+        return alike(_half(arrays, "train"), _half(arrays, "test"))
+
+
+def _features(
+    each: Sequence[tuple[Examples, Examples]], path: Path
+) -> tuple[Examples, Examples, int]:
+    """Check the content of one file, or of a file of each task, and return it."""
+    with located(str(path)):
+        train, test = each[0]
         if TASK in str(path):
-            train, test = (joined([own[at] for own in pairs], _HALVES[at]) for at in (0, 1))
-            halves = train, test
+            train, test = (joined([own[at] for own in each], _HALVES[at]) for at in (0, 1))
+        halves = train, test
         count = 1 + max(int(half.y.max()) for half in halves)
         for half, name in zip(halves, ("train", "test"), strict=True):
             labels = half.y.unique()
@@ -145,9 +145,10 @@ def _half(arrays: Mapping[str, Array], half: str) -> Examples:
             f"x_{half} is {x.dtype} of shape {x.shape}, expected real numbers (N, ...) of 1 or "
             f"more examples with 1 or more features: put one example in each row"
         )
-    for name, own in (("y", y), ("task", task)):
+    for name, own, noun in (("y", y, "class"), ("task", task, "task")):
         if own is not None and own.dtype.kind not in "iu":
-            raise InputError(f"{name}_{half} is {own.dtype}, expected numbers from 0: write int64")
+            what = f"{name}_{half} is {own.dtype}, expected {noun} numbers from 0"
+            raise InputError(f"{what}: write int64")
     # Numbers too large for float32 become Inf, which is refused.
     with np.errstate(over="ignore"):
         single = np.ascontiguousarray(x, dtype=np.float32)

@@ -52,7 +52,7 @@ class _Spec(BaseModel):
     @property
     def told(self) -> bool:
         """Whether the task of each example is known, so that its classes alone compete."""
-        return False
+        return getattr(self, "kind", "") == "task"
 
     def _loaded(self, name: str, location: Location, *, keeps_tasks: bool = False) -> Dataset:
         data = load(name, location)
@@ -79,7 +79,7 @@ class _ByClass(_Spec):
     @property
     def title(self) -> str:
         """The name of the scenario in tables."""
-        return self.data
+        return f"{self.data}, told the task" if self.told else self.data
 
     def scenario(self, location: Location) -> Scenario:
         """Load the data and cut them into tasks, in base order.
@@ -110,25 +110,18 @@ class TaskSpec(_ByClass):
 
     kind: Literal["task"]
 
-    @property
-    def title(self) -> str:
-        """The name of the scenario in tables."""
-        return f"{self.data}, told the task"
-
-    @property
-    def told(self) -> bool:
-        """Whether the task of each example is known: it is."""
-        return True
-
 
 class PermutationSpec(_Spec):
     """Sessions of the same data, all but the first with a permutation of the input elements.
+
+    It is also the kind `domain` with the shift `permute`.
 
     sessions: T; permutations: the seed of the permutations, not of a run: all runs of a study see
     the same sessions. Source: Kemker 2018's data permutation experiment.
     """
 
-    kind: Literal["permutation"]
+    kind: Literal["permutation", "domain"]
+    shift: Literal["permute"] = "permute"
     data: _Data
     sessions: StrictInt = Field(default=10, ge=2, le=MOST)
     permutations: StrictInt = Field(default=0, ge=0)
@@ -215,18 +208,6 @@ class RotateSpec(_DomainSpec):
         return rotated(self._loaded(self.data, location), self.angles)
 
 
-class PermuteSpec(_DomainSpec):
-    """The same as the kind `permutation`."""
-
-    shift: Literal["permute"]
-    sessions: StrictInt = Field(default=10, ge=2, le=MOST)
-    permutations: StrictInt = Field(default=0, ge=0)
-
-    def scenario(self, location: Location) -> Scenario:
-        """Load the data and permute them for each session, in base order."""
-        return permuted(self._loaded(self.data, location), self.sessions, self.permutations)
-
-
 class ContextsSpec(_DomainSpec):
     """Tasks of `classes_per_task` consecutive classes, each labeled 0, 1 and so on."""
 
@@ -249,12 +230,13 @@ class BroughtSpec(_DomainSpec):
 
 
 def _kind(value: object) -> str:
-    """Return the kind of scenario that a table describes; it is checked as that kind alone."""
-    if isinstance(value, dict):
-        kind = str(value.get("kind", "split"))
-        return f"domain {value.get('shift')}" if kind == "domain" else kind
-    # Anything but a table has no kind: the first of them refuses it.
-    return str(getattr(value, "kind", "split"))
+    """Return the kind of scenario, with its shift, that a table or specification describes.
+
+    It is checked as that kind alone. Anything else has no kind: the first of them refuses it.
+    """
+    of = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+    kind = str(of.get("kind", "split"))
+    return f"{kind} {of.get('shift')}" if kind == "domain" else kind
 
 
 KINDS = ("split", "permutation", "incremental", "multimodal", "task", "domain")
@@ -267,7 +249,7 @@ ScenarioSpec = Annotated[
     | Annotated[MultimodalSpec, Tag("multimodal")]
     | Annotated[TaskSpec, Tag("task")]
     | Annotated[RotateSpec, Tag("domain rotate")]
-    | Annotated[PermuteSpec, Tag("domain permute")]
+    | Annotated[PermutationSpec, Tag("domain permute")]
     | Annotated[ContextsSpec, Tag("domain classes")]
     | Annotated[BroughtSpec, Tag("domain own")],
     Discriminator(_kind),

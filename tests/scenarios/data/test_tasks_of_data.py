@@ -53,7 +53,7 @@ def test_limits_are_of_each_class_of_each_task():
     for part in (limited(data, train=1).train, held_out(data, 1).test, held_out(data, 1).train):
         found = sorted(zip(part.task.tolist(), part.y.tolist(), strict=True))
         assert found == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    with pytest.raises(InputError, match="2 training examples of class 0 in task 0, counted"):
+    with pytest.raises(InputError, match="2 training examples of class 0: hold out fewer"):
         held_out(data, 2)
 
 
@@ -80,8 +80,9 @@ def test_one_file_has_the_numbers_of_its_examples(tmp_path):
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"2": {}, "3": {}}, r"the numbers \[2, 3\], expected all from 0 or from 1: rename"),
-        ({"0": {}, "2": {}}, r"the numbers \[0, 2\], expected"),
+        ({"2": {}, "3": {}}, r"numbers \[2, 3\], expected each from 0 or from 1"),
+        ({"1": {}, "01": {}}, r"numbers \[1, 1\], expected"),
+        ({"0": {}, "2": {}}, r"numbers \[0, 2\], expected"),
         (
             {"1": {}, "2": {"x_train": X[:4, :2], "x_test": X[:2, :2]}},
             "one shape .* as those of task 2",
@@ -90,7 +91,7 @@ def test_one_file_has_the_numbers_of_its_examples(tmp_path):
             {"1": {"task_train": Y[:4], "task_test": Y[:2]}, "2": {}},
             "without numbers of .* task 1",
         ),
-        ({"1": {"task_train": np.zeros(4)}}, "task_train is float64, expected numbers from 0"),
+        ({"1": {"task_train": np.zeros(4)}}, "task_train is float64, expected task numbers"),
         ({"x": {}}, r"no file fits .*which has x\.npz"),
     ],
 )

@@ -77,9 +77,8 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
             raise InputError(f"{name} takes one tensor, got several: register your own network")
         return build_network(name, x.shape[1:], classes)
     model = build_model(known.name, known.build)
-    call = ModelCall(call=known.call, output=known.output)
     plain = isinstance(x, Tensor) and known.call is None and known.output is None
-    return model if plain else Called(model, call)
+    return model if plain else Called(model, ModelCall(call=known.call, output=known.output))
 
 
 def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
@@ -100,7 +99,8 @@ def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequentia
 def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:
     """Build a multi-layer perceptron with two hidden ReLU layers on flattened inputs.
 
-    width: of each, 256 in Chaudhry 2018, 400 in Kemker 2018 (`mlp400`).
+    width: of each, 256 in Chaudhry 2018, 400 in Kemker 2018 (`mlp400`), 2,000 in van de Ven 2022
+    on CIFAR-100 (`mlp2000`).
     """
     inputs = int(torch.Size(shape).numel())
     return _chain(
@@ -213,6 +213,7 @@ def _image(shape: Sequence[int]) -> tuple[int, int, int]:
 ARCHITECTURES = {
     "mlp": Architecture(mlp, ("hidden1", "hidden2", "output")),
     "mlp400": Architecture(partial(mlp, width=400), ("hidden1", "hidden2", "output")),
+    "mlp2000": Architecture(partial(mlp, width=2000), ("hidden1", "hidden2", "output")),
     "cnn3": Architecture(cnn3, ("conv1", "conv2", "conv3", "output")),
     "cnn4": Architecture(cnn4, ("conv1", "conv2", "conv3", "conv4", "output")),
     "cnn6": Architecture(

@@ -4,6 +4,7 @@ import pytest
 
 from probe.training.loop import Recipe
 from scenarios.learners.catalog import settings_of
+from scenarios.networks import build_network
 from scenarios.study.source import check_study, preset_names, read_study
 from scenarios.study.spec import ReportSpec
 
@@ -83,6 +84,19 @@ def test_diaz_rodriguez():
     assert (study.network.name, study.seeds) == ("cnn6", 3)
     assert kinds(study) == {"finetune", "cumulative", "ewc", "lwf", "si"}
     assert {settings.budget for settings in study.learners.values()} == {None}
+
+
+@pytest.mark.parametrize(("scenario", "penalty", "c"), [("class", 100, 5), ("task", 1000, 100)])
+def test_vandeven(scenario, penalty, c):
+    """Table 3 and Methods: ten contexts, 2 x 2,000 units, 5,000 iterations of 256, Adam 1e-4."""
+    study = preset(f"vandeven-cifar100-{scenario}")
+    assert (study.network.name, study.scenario.classes_per_task) == ("mlp2000", 10)
+    assert build_network("mlp2000", (1024,), 100).hidden2[0].weight.shape == (2000, 2000)
+    recipe = study.training
+    assert (recipe.optimizer, recipe.learning_rate, recipe.batch_size) == ("adam", 1e-4, 256)
+    assert recipe.epochs * -(-10 * 500 // recipe.batch_size) == 5000
+    assert (study.learners["ewc"].strength, study.learners["si"].strength) == (penalty, c)
+    assert study.learners["er"].memory_per_class == 100
 
 
 @pytest.mark.parametrize("name", SMALL)

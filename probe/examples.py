@@ -137,8 +137,8 @@ def check_labeled(examples: object, name: str) -> None:
     """Raise InputError for anything but Examples; name: of them, for the message."""
     if not isinstance(examples, Examples):
         raise InputError(
-            f"{name} must be Examples, got {type(examples).__name__}: use Examples(x, y), or "
-            f"Examples.of for a Dataset or DataLoader"
+            f"{name} must be Examples, got {type(examples).__name__}: use Examples(x, y), a list "
+            f"of them with those of each task, or Examples.of for a Dataset or DataLoader"
         )
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from probe.batch import kinds, mapped
 from probe.errors import InputError
 from probe.examples import Examples, check_examples, check_labeled, join
-from probe.metrics.task_counts import TaskCounts
+from probe.metrics.task_counts import TaskCounts, share_classes
 
 _LENGTH = 80  # characters of what a message quotes
 
@@ -83,8 +83,9 @@ def joined(given: Data, name: str) -> Examples[Any]:
     """Return the examples of a list as one, numbered by their position; name: for messages."""
     if isinstance(given, Examples):
         return given
-    for each in given if isinstance(given, list | tuple) and given else [given]:
-        check_labeled(each, name)
+    listed = isinstance(given, list | tuple) and bool(given)
+    if not (listed and all(isinstance(each, Examples) for each in given)):
+        check_labeled(given, name)
     own = [kinds(mapped(each.x, lambda part: part[:0])) for each in given]
     for number, each in enumerate(given, 1):
         if each.task is not None or own[number - 1] != own[0]:
@@ -192,3 +193,26 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
         )
     if missing := sorted(set(range(classes)) - set(listed)):
         raise InputError(f"classes {missing} are in no task: every class belongs to one")
+
+
+def task_names(tasks: Sequence[Sequence[int]]) -> list[str]:
+    """Return a name for each task: of its classes, or its number where tasks share classes.
+
+    >>> task_names([[0, 1], [2, 3]]), task_names([[0, 1], [0, 1]])
+    (['0-1', '2-3'], ['1', '2'])
+    """
+    if share_classes(tuple(map(tuple, tasks))):
+        return [str(number) for number in range(1, len(tasks) + 1)]
+    return list(map(task_name, tasks))
+
+
+def task_name(classes: Sequence[int]) -> str:
+    """Return the name of a task of those classes, for tables and figures.
+
+    >>> task_name([3]), task_name([0, 1, 2]), task_name([5, 0])
+    ('3', '0-2', '5+0')
+    """
+    listed = list(classes)
+    if len(listed) > 1 and listed == list(range(listed[0], listed[-1] + 1)):
+        return f"{listed[0]}-{listed[-1]}"
+    return "+".join(map(str, listed))

@@ -1,7 +1,8 @@
 """The settings of partial retraining, and its result."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -9,12 +10,12 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.metrics.counts import Counts
-from probe.metrics.murata import pra
+from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.task_counts import TaskCounts
+from probe.numbered import task_names
 from probe.tables.folder import Saved
 from probe.tables.held import Held
 from probe.tables.rows import Row
-from probe.tables.run_rows import retraining_rows
 from probe.tables.sheets import Sheet, as_latex, columns_of
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
@@ -101,7 +102,7 @@ class PartialRetraining(Held):
 
     def rows(self) -> list[Row]:
         """Return all measurements, a row for each, as in rows.csv."""
-        return list(retraining_rows(self.measured, self.outputs, self.seed))
+        return list(_rows(self.measured, self.outputs, self.seed))
 
     def sheets(self) -> list[Sheet]:
         """Return the result as text, one table."""
@@ -153,3 +154,37 @@ class PartialRetraining(Held):
         each = ", ".join(f"{feature} {score:.4f}" for feature, score in self.pra.items())
         many = f"{len(self.tasks)} task{'' if len(self.tasks) == 1 else 's'}"
         return f"PartialRetraining of {many}, seed {self.seed}: PRA {each}"
+
+
+def _rows(counts: Mapping[str, TaskCounts], outputs: Sequence[str], seed: int) -> Iterator[Row]:
+    """Yield the cells of R, then PRA, accuracies and F1 of each feature, all after the last task.
+
+    counts: of each feature, by depth, tasks in executed order; outputs: the features that
+    are the network's output, whose accuracies are R.
+    """
+    tasks = next(iter(counts.values())).tasks
+    row = partial(
+        Row,
+        scenario="own data",
+        network="own network",
+        learner="model",
+        order="0",
+        seed=seed,
+        step=len(tasks),
+    )
+
+    def by_task(
+        cell: Callable[..., Row], measure: str, values: NDArray[np.float64]
+    ) -> Iterator[Row]:
+        named = zip(task_names(tasks), values.tolist(), strict=True)
+        for place, (task, value) in enumerate(named, 1):
+            yield cell(measure=measure, place=place, task=task, value=value)
+
+    for name in outputs[:1]:
+        yield from by_task(partial(row, head="all"), "accuracy", counts[name].accuracies())
+    for depth, (name, own) in enumerate(counts.items(), 1):
+        of = partial(row, feature=name, depth=depth, readout="" if name in outputs else RETRAIN)
+        yield of(measure="pra", value=pra(own.total))
+        if name not in outputs:
+            yield from by_task(of, "accuracy", own.accuracies())
+        yield from by_task(of, "f1", own.f1())

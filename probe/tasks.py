@@ -11,8 +11,7 @@ import torch
 
 from probe.errors import InputError
 from probe.examples import Examples, check_examples, join
-from probe.metrics.task_counts import share_classes
-from probe.numbered import Numbered, numbered
+from probe.numbered import Numbered, numbered, task_names
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,26 +118,3 @@ class Scenario:
             train=join([task.train for task in self.tasks]),
             test=self.test,
         )
-
-
-def task_names(tasks: Sequence[Sequence[int]]) -> list[str]:
-    """Return a name for each task: of its classes, or its number where tasks share classes.
-
-    >>> task_names([[0, 1], [2, 3]]), task_names([[0, 1], [0, 1]])
-    (['0-1', '2-3'], ['1', '2'])
-    """
-    if share_classes(tuple(map(tuple, tasks))):
-        return [str(number) for number in range(1, len(tasks) + 1)]
-    return list(map(task_name, tasks))
-
-
-def task_name(classes: Sequence[int]) -> str:
-    """Return the name of a task of those classes, for tables and figures.
-
-    >>> task_name([3]), task_name([0, 1, 2]), task_name([5, 0])
-    ('3', '0-2', '5+0')
-    """
-    listed = list(classes)
-    if len(listed) > 1 and listed == list(range(listed[0], listed[-1] + 1)):
-        return f"{listed[0]}-{listed[-1]}"
-    return "+".join(map(str, listed))

@@ -10,12 +10,11 @@ from torch import Tensor, nn
 from probe.batch import Value, gather, tensors
 from probe.cut.cuts import followed
 from probe.cut.feature import Feature, find
-from probe.cut.model_call import ModelCall, logits_of
+from probe.cut.model_call import logits_of
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.model import Model
 from probe.numbered import Numbered
-from probe.tasks import Scenario
 
 _FEW = 3  # examples on which a model can be followed
 _TASK = "task"  # its name in inputs that have names
@@ -43,26 +42,12 @@ def told(model: Model, given: Numbered) -> tuple[Model, Numbered]:
         name: replace(half, x=_with(half.x, numbers[given.numbers(name)].to(half.y.device)))
         for name, half in given.halves.items()
     }
-    call = _among(own, by_number, given.known)
+    call = among(own, by_number, given.known)
     called = replace(model, call=call, output=None, head="multi", classes=None)
     return called, replace(given, halves=halves)
 
 
-def told_in(scenario: Scenario, call: ModelCall) -> tuple[Scenario, ModelCall]:
-    """Return the tasks with the number of each in its inputs, and a call that is told it.
-
-    Only the classes of an example's task compete.
-    """
-    tasks = [
-        replace(task, train=_numbered(task.train, k), test=_numbered(task.test, k))
-        for k, task in enumerate(scenario.tasks)
-    ]
-    classes = [task.classes for task in tasks]
-    own = _among(lambda network, x, task: call(network, x), classes, scenario.classes)
-    return replace(scenario, tasks=tuple(tasks)), ModelCall(call=own)
-
-
-def _among(
+def among(
     call: Callable[[nn.Module, Value, Tensor], Tensor],
     classes: Sequence[Sequence[int]],
     known: int,
@@ -83,7 +68,8 @@ def _among(
     return told
 
 
-def _numbered(half: Examples[Any], number: int) -> Examples[Any]:
+def with_number(half: Examples[Any], number: int) -> Examples[Any]:
+    """Return the examples of one task with its number in their inputs."""
     return replace(half, x=_with(half.x, torch.full_like(half.y, number)))
 
 

@@ -145,9 +145,9 @@ class Request:
         check_fresh(self._fresh, self._blank)
         if self._unruly and self.train_offline:
             raise no_rule_for(self._unruly)
-        names = self._features[:-1] if RETRAIN in self.probing.readouts else ()
-        if names and (self._unruly or self.model.told):
-            found = find_each(self._blank, names, self._sample, self.model.class_call)
+        if RETRAIN in self.probing.readouts and (self._unruly or self.model.told):
+            call, names = self.model.class_call, self._features[:-1]
+            found = find_each(self._blank, names, self._sample, call)
             refuse_what_no_rule_writes(found, self._fresh, self.model.trainable)
             refuse_parts_of_tasks(self.model, found, self.scenario.test.x)
 

@@ -99,6 +99,7 @@ def analyze(
     misnamed.
 
     >>> import torch
+    >>> from probe import Examples
     >>> net = lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
     >>> data = Examples(torch.randn(8, 4), torch.arange(8) % 2)
     >>> once = Recipe(epochs=1)

@@ -27,7 +27,7 @@ from probe.cut.model_call import ModelCall
 from probe.errors import located
 from probe.seeding import global_stream, stream
 from probe.tasks import Scenario, Task
-from probe.told import told_in
+from probe.told import among, with_number
 from probe.training.batch_norm import reestimate
 from probe.training.fresh_weights import Fresh, initialize
 from probe.training.history import never_left
@@ -108,7 +108,15 @@ class LearnedNetworks:
         own, call = REGISTRY.networks.get(self.study.network.name), ModelCall()
         if own is not None and not self.job.own_network:
             call = ModelCall(call=own.call, output=own.output)
-        return told_in(self.seen, call) if self.study.scenario.told else (self.seen, call)
+        if not self.study.scenario.told:
+            return self.seen, call
+        tasks = tuple(
+            replace(task, train=with_number(task.train, k), test=with_number(task.test, k))
+            for k, task in enumerate(self.seen.tasks)
+        )
+        classes = [task.classes for task in tasks]
+        told = among(lambda model, x, _: call(model, x), classes, self.seen.classes)
+        return replace(self.seen, tasks=tasks), ModelCall(call=told)
 
     @property
     def fresh(self) -> Fresh | None:

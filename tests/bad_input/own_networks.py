@@ -89,7 +89,7 @@ MISTAKES = {
             "--features 0,,2": "unknown feature '': (known: 0, 1, 2)",
             "--features 0,0": "named twice in ['0', '0']",
             "--features 2": "network own: no feature has parameters",
-            "--readouts Linear": "unknown readout 'Linear': did you mean 'linear'?",
+            "--readouts Linear": "unknown readout 'Linear': did you mean 'linear' or",
             "--readouts linear,linear": "'linear' is named twice",
             "--call ownnets:nothing": "the model raised TypeError: nothing() takes 0",
             "--offline 'ck/offline-{seed}.pt' --train-offline": "choose one",

@@ -57,7 +57,7 @@ KEYS: dict[str, dict[str, tuple[str, str]]] = {
         "learners.er.training.learning_rat": ("0.1", "did you mean 'learning_rate'?"),
         "learners.slow": ("{kind = 'ewc', strenght = 1.0}", ""),
         "learners.slow.strenght": ("", "did you mean 'strength'?"),
-        "probing.readouts.liner": ("{}", "did you mean 'linear'?"),
+        "probing.readouts.liner": ("{}", "did you mean 'linear' or"),
         "probing.readouts.linear.c": ("1.0", "did you mean 'C'? (known: C, channels, "),
         "probing.readouts.ncm.C": ("1.0", "correct or remove it (known: steps)"),
     },

@@ -44,10 +44,8 @@ def test_heads_are_those_of_the_logits_of_the_learner(tasks: int) -> None:
     with mode(own.model, training=False):
         assert counts["single"] == evaluate(partial(logits, own), WHOLE.merged.test, K)
         assert counts["all"] == evaluate(own.model, WHOLE.merged.test, K)
-        first, *others = (
-            evaluate(partial(logits, own, task=task), task.test, K) for task in WHOLE.tasks
-        )
-    assert counts["multi"] == sum(others, first)
+        each = [evaluate(partial(logits, own, task=task), task.test, K) for task in WHOLE.tasks]
+    assert counts["multi"] == Counts(sum(counts.table for counts in each))
 
 
 def test_each_table_has_predictions_of_its_own() -> None:

@@ -68,6 +68,7 @@ def test_the_cluster_of_this_machine_is_found(
     assert not ray.is_initialized()
 
 
+@pytest.mark.soak
 def test_two_jobs_share_a_card(tmp_path: Path, nodes: Any) -> None:
     """Of jobs that never end as many are begun as the card has room for, and no more."""
     names = [job.name for job in jobs_in(work_of(tmp_path / "run"))]

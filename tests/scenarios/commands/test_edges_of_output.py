@@ -133,6 +133,7 @@ def test_the_reader_goes_in_the_middle(cwd: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_a_study_whose_reader_goes_says_how_to_go_on(finished: Path, tmp_path: Path) -> None:
     """It goes while a worker is at it; what is finished then is not done again."""
     root = tmp_path / "run"

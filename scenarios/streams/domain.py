@@ -23,10 +23,7 @@ def rotated(data: Dataset, angles: Sequence[float]) -> Scenario:
     """
     x = data.train.x
     if not isinstance(x, Tensor) or x.ndim != 4 or not x.is_floating_point():
-        raise InputError(
-            f"the inputs of {data.name} are no images (N, C, H, W) of floats: rotate others, or "
-            f'choose another shift, as shift = "permute"'
-        )
+        raise InputError(f"{data.name} has no images (N, C, H, W) of floats: choose another shift")
     classes, tasks = tuple(range(data.classes)), []
     for index, angle in enumerate(angles, 1):
         train, test = (replace(h, x=turned(h.x, angle)) for h in (data.train, data.test))
@@ -68,9 +65,7 @@ def contexts(data: Dataset, size: int) -> Scenario:
 def brought(data: Dataset, kind: str) -> Scenario:
     """Return the tasks that the data bring, in their order; raises InputError without any."""
     if not data.has_tasks:
-        raise InputError(
-            f"{data.name} brings no tasks: return a list of (train, test) in @probe.data, or name "
-            f"feature files with task_train and task_test, or as 'sites/{{task}}.npz'"
-        )
+        how = "return a list of (train, test), or name feature files as 'sites/{task}.npz'"
+        raise InputError(f"{data.name} brings no tasks: {how}")
     given = numbered({"train": data.train, "test": data.test}, None)
     return Scenario.of_numbered(data.name, given, kind)

@@ -35,12 +35,10 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
     for name, settings in study.learners.items():
         network = network_of(study, name, LEARNERS[settings.kind].view(few))
         norms += len(running_norms(network))
-        groups = tuple({task.classes for task in scenario.tasks})
-        if getattr(settings, "competing", "all") == "task" and share_classes(groups):
-            raise InputError(
-                f'learners.{name}: competing = "task" is for tasks that share all their classes or '
-                f"none, and some of these share a part: leave it out"
-            )
+        parts = share_classes(tuple({task.classes for task in scenario.tasks}))
+        if parts and getattr(settings, "competing", "all") == "task":
+            what = "is for tasks that share all classes or none; some share a few: leave it out"
+            raise InputError(f'learners.{name}: competing = "task" {what}')
         if settings.budget:
             settings.budget.quota(sum(map(len, (task.classes for task in scenario.tasks))))
             if not isinstance(few.tasks[0].train.x, Tensor):

@@ -57,9 +57,7 @@ class _Spec(BaseModel):
     def _loaded(self, name: str, location: Location, *, keeps_tasks: bool = False) -> Dataset:
         data = load(name, location)
         if data.has_tasks and not keeps_tasks:
-            raise InputError(
-                f'{name} brings its tasks: use kind = "split", or "domain" with shift = "own"'
-            )
+            raise InputError(f'{name} brings its tasks: use kind = "split", or shift = "own"')
         if self.validation is not None:
             data = held_out(data, self.validation)
         return limited(data, self.train_limit, self.test_limit)
@@ -89,9 +87,7 @@ class _ByClass(_Spec):
         data = self._loaded(self.data, location, keeps_tasks=True)
         if data.has_tasks:
             if self.classes_per_task is not None or self.tasks is not None:
-                raise InputError(
-                    f"{data.name} brings its tasks: leave out classes_per_task and tasks"
-                )
+                raise InputError(f"{data.name} brings its tasks: leave out classes_per_task, tasks")
             return brought(data, "split")
         if self.tasks is None:
             return split_by_class(data, self.classes_per_task or 2)

@@ -49,7 +49,7 @@ def test_contexts_are_the_tasks_of_a_split_with_labels_within_each():
 
 
 def test_no_images_and_data_without_tasks_are_refused():
-    with pytest.raises(InputError, match=r"toy are no images .*shift = "):
+    with pytest.raises(InputError, match="toy has no images"):
         rotated(dataset(2, [0, 1]), (0, 90))
     with pytest.raises(InputError, match=r"toy brings no tasks: return a list of \(train, test\)"):
         brought(DATA, "domain")

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 import probe.notes as notes
 from probe.batch import Rows
-from probe.cut.cuts import cut_anew, run_whole
+from probe.cut.cuts import cut_anew, run_whole, seen_widely
 from probe.cut.model_call import explained
 from probe.cut.split import Cut
 from probe.errors import NotKept, located
@@ -63,10 +63,11 @@ class Protocol:
         A model may skip a mask that masks nothing: then other values are there than when it was
         cut.
         """
+        cuts = [seen_widely(cut, self.train.x) if cut.slow else cut for cut in cuts]
         try:
             kept = self._fill(cuts)
         except NotKept as error:
-            cuts = [run_whole(cut, str(error)) for cut in cuts]
+            cuts = [seen_widely(run_whole(cut, str(error)), self.train.x) for cut in cuts]
             kept = self._fill(cuts)
         for cut in cuts:
             yield from self._any_way(cut, kept)
@@ -77,7 +78,7 @@ class Protocol:
             return self._one(cut, kept or self._fill([cut]))
         except NotKept as error:
             other = cut_anew(cut, str(error))
-        return self._any_way(other)
+        return self._any_way(seen_widely(other, self.train.x) if other.slow else other)
 
     def _fill(self, cuts: Sequence[Cut]) -> tuple[_Kept, _Kept]:
         plan = self.values.plan(cuts, (len(self.train), len(self.test)))

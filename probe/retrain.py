@@ -22,7 +22,7 @@ from probe.numbered import Data, Tasks, numbered
 from probe.protocol import Protocol, Retrained
 from probe.retraining import PartialRetraining, RetrainSettings
 from probe.seeding import global_stream, python_generators, stream
-from probe.told import refuse_parts_of_tasks, told
+from probe.told import told
 from probe.training.chosen_outputs import outputs_of
 from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
 from probe.training.precision import products
@@ -120,7 +120,6 @@ def retrain_each(
         found = [cut.feature for cut in features.each]
     else:
         found = find_each(called.of, features, sample, called.model_call)
-        refuse_parts_of_tasks(called, found, test.x)
     refuse_what_no_rule_writes(found, fresh, called.trainable)
     outputs = outputs_of(classes, _logits_shape(found[0].trace), called.classes)
     if isinstance(features, Cuts):

@@ -7,16 +7,13 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from probe.batch import Value, gather, tensors
-from probe.cut.cuts import followed
-from probe.cut.feature import Feature, find
+from probe.batch import Value
 from probe.cut.model_call import logits_of
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.model import Model
 from probe.numbered import Numbered
 
-_FEW = 3  # examples on which a model can be followed
 _TASK = "task"  # its name in inputs that have names
 
 
@@ -71,28 +68,6 @@ def among(
 def with_number(half: Examples[Any], number: int) -> Examples[Any]:
     """Return the examples of one task with its number in their inputs."""
     return replace(half, x=_with(half.x, torch.full_like(half.y, number)))
-
-
-def refuse_parts_of_tasks(model: Model, features: Sequence[Feature], x: Value) -> None:
-    """Raise InputError for a feature that reads other weights for the examples of other tasks.
-
-    Those of the few examples on which it was found would be frozen, and the others retrained.
-    model, x: as `told` returns them.
-    """
-    if not model.told:
-        return
-    seen, numbers = features[0].trace, tensors(x)[-1]
-    for number in numbers.unique():
-        few = gather(x, (numbers == number).nonzero()[0].expand(_FEW))
-        other = followed(seen.model, few, seen.call)
-        for feature in features:
-            here, there = feature.frozen, find(other, feature.name).frozen
-            if here != there and (seen.trains(here) or other.trains(there)):
-                raise InputError(
-                    f"feature {feature.name!r} depends on {min(here ^ there)} for the examples of "
-                    f"some tasks alone: compute the parts of all tasks, and choose by "
-                    f"torch.stack(parts)[task, torch.arange(len(task))]"
-                )
 
 
 def _with(x: Value, task: Tensor) -> Value:

@@ -35,7 +35,6 @@ from probe.record.checkpoints import Run
 from probe.retrain import SAMPLE, refuse_what_no_rule_writes
 from probe.seeding import stream
 from probe.tasks import Scenario
-from probe.told import refuse_parts_of_tasks
 from probe.training.chosen_outputs import outputs_of
 from probe.training.fresh_weights import (
     Fresh,
@@ -145,11 +144,10 @@ class Request:
         check_fresh(self._fresh, self._blank)
         if self._unruly and self.train_offline:
             raise no_rule_for(self._unruly)
-        if RETRAIN in self.probing.readouts and (self._unruly or self.model.told):
+        if self._unruly and RETRAIN in self.probing.readouts:
             call, names = self.model.class_call, self._features[:-1]
             found = find_each(self._blank, names, self._sample, call)
             refuse_what_no_rule_writes(found, self._fresh, self.model.trainable)
-            refuse_parts_of_tasks(self.model, found, self.scenario.test.x)
 
     def _learner(
         self, name: str, hashes: Mapping[Run, Mapping[int, str]], steps: tuple[int, ...]

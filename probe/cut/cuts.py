@@ -10,18 +10,20 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from probe.batch import Value, check_value, tensors
+from probe.batch import Value, check_value, gather, tensors
 from probe.cut.checks import Reference, stays_fixed
 from probe.cut.feature import Feature, find
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.plan import CutPlan
 from probe.cut.planning import plan_each
 from probe.cut.split import Cut, Split, Trainable, chain_end, check_trainable, links_of
-from probe.cut.trace import Trace, trace
+from probe.cut.trace import LARGE, Trace, trace
 from probe.errors import Failed, InputError, described
 from probe.modules import check_model, copied, frozen_in, named_state, state_groups, unwrapped
 from probe.seeding import python_generators
 from probe.training.precision import products
+
+_WIDE = 256  # examples that show what a value depends on where the path depends on the data
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +127,7 @@ def find_each(
     return [find(seen, feature) for feature in features]
 
 
-def followed(model: nn.Module, sample: Value, call: ModelCall) -> Trace:
+def followed(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARGE) -> Trace:
     """Return the trace of a copy of `model` on `sample` (B, ...); see `trace`."""
     if torch.is_inference_mode_enabled():
         raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
@@ -134,7 +136,7 @@ def followed(model: nn.Module, sample: Value, call: ModelCall) -> Trace:
     model = unwrapped(model)
     _refuse_odd_parts(model)
     with undisturbed(sample):
-        return trace(model, sample, call)
+        return trace(model, sample, call, examples)
 
 
 def cut_each(
@@ -251,6 +253,23 @@ def run_whole(cut: Cut, slow: str) -> Cut:
         whole = Cut(feature=cut.feature, trained=cut.trained, slow=slow)
         stays_fixed(cut.feature, whole.whole(), slow)
     return whole
+
+
+def seen_widely(cut: Cut, x: Value) -> Cut:
+    """Return a cut that runs the model whole, with its feature found again on examples from all x.
+
+    Where the path through a model depends on the data, as in a mixture of experts, a few examples
+    need not show all that a value depends on, and what they do not show would be retrained. Raises
+    InputError as `run_whole` does.
+    """
+    seen, n = cut.feature.trace, len(tensors(x)[0])
+    at = torch.linspace(0, n - 1, min(n, _WIDE), device=tensors(x)[0].device).long()
+    wide = followed(seen.model, gather(x, at), seen.call, len(at))
+    wide = replace(wide, given_frozen=seen.given_frozen)
+    feature = replace(find(wide, cut.name), around=cut.feature.around)
+    if feature.frozen == cut.feature.frozen:
+        return cut
+    return run_whole(replace(cut, feature=feature), cut.slow)
 
 
 def _compared(cut: Cut, plan: CutPlan, reference: Reference) -> Cut:

@@ -28,7 +28,7 @@ from probe.seeding import every_global_stream, global_states, global_stream, pyt
 from probe.training.costs import OpsCounter
 
 _LEAF = tree_flatten(None)[1]
-_LARGE, _SMALL = 4, 2  # examples: two batch sizes show which dimensions grow with the batch
+LARGE, _SMALL = 4, 2  # examples: two batch sizes show which dimensions grow with the batch
 
 StateCalls = Mapping[int, tuple[str, ...]]
 """The names of parameters and buffers by the number of a "call" without inputs that gives them."""
@@ -162,8 +162,8 @@ class Trace:
             return self.call(self.model, mapped(x, torch.clone))
 
 
-def trace(model: nn.Module, sample: Value, call: ModelCall) -> Trace:
-    """Follow a copy of `model` in eval mode on the first rows of `sample` (B, ...), B from 3.
+def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARGE) -> Trace:
+    """Follow a copy of `model` in eval mode on the first `examples` of `sample` (B, ...), B from 3.
 
     Raises InputError if the call gives no logits or fails, and for a model that computes with
     parameters that are not among its own.
@@ -174,7 +174,7 @@ def trace(model: nn.Module, sample: Value, call: ModelCall) -> Trace:
     names = Names()
     # Of the user's model: in a copy, parameters that share memory no longer do.
     state = {names.call("state", group): group for group in state_groups(model)}
-    sizes = (min(_LARGE, n), _SMALL)
+    sizes = (min(examples, n), _SMALL)
     with explained(sample):
         with OpsCounter() as counter:
             large = follow(own, names, state, first(sample, sizes[0]), call, counter)

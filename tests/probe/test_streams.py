@@ -228,17 +228,29 @@ class OfTasks(nn.Module):
         return value
 
 
-def test_layers_of_tasks_may_run_for_their_own_examples_downstream_of_a_feature_alone() -> None:
-    """Upstream of it the few examples of a cut would not show them all."""
+@pytest.mark.parametrize("upstream", [False, True])
+def test_layers_may_run_for_the_examples_of_their_task_alone(upstream: bool) -> None:
+    """As if all were computed and one chosen by its index: a few examples do not show them all."""
     torch.manual_seed(0)
-    net, head = OfTasks(), range(CLASSES)
-    down = [lambda net, x, t, j=j: net.each(net.shared(x), t, j) for j in (False, True)]
-    up = [lambda net, x, t, j=j: net.shared(net.each(x, t, j)) for j in (False, True)]
-    rest = ["shared.0"], TRAIN, TEST
-    found = [partial_retrain(Model(net, call=each, classes=head), *rest) for each in down]
-    assert found[0].measured == found[1].measured
-    partial_retrain(Model(net, call=up[1], classes=head), *rest)
-    for measured in (partial_retrain, analyze):
-        of = {3: net} if measured is analyze else net
-        with pytest.raises(InputError, match=r"'shared\.0' depends on own\.0\.bias"):
-            measured(Model(of, call=up[0], classes=head), train=TRAIN, test=TEST, features=rest[0])
+    net, found = OfTasks(), []
+
+    def call(joined: bool) -> Any:
+        if upstream:
+            return lambda net, x, task: net.shared(net.each(x, task, joined))
+        return lambda net, x, task: net.each(net.shared(x), task, joined)
+
+    for joined in (False, True):
+        given = Model(net, call=call(joined), classes=range(CLASSES))
+        found.append(partial_retrain(given, ["shared.0"], TRAIN, TEST, recipe=RECIPE))
+    np.testing.assert_allclose(found[0].task_f1, found[1].task_f1, atol=1.01 / len(TEST[0]))
+    whole = {3: net}
+    read = analyze(
+        Model(whole, call=call(False), classes=range(CLASSES)),
+        TRAIN,
+        TEST,
+        features=["shared.0"],
+        recipe=RECIPE,
+    )
+    np.testing.assert_array_equal(
+        read.matrix("shared.0", "retrain").values[3], found[0].measured["shared.0"].accuracies()
+    )

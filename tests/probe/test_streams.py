@@ -243,14 +243,3 @@ def test_layers_may_run_for_the_examples_of_their_task_alone(upstream: bool) -> 
         given = Model(net, call=call(joined), classes=range(CLASSES))
         found.append(partial_retrain(given, ["shared.0"], TRAIN, TEST, recipe=RECIPE))
     np.testing.assert_allclose(found[0].task_f1, found[1].task_f1, atol=1.01 / len(TEST[0]))
-    whole = {3: net}
-    read = analyze(
-        Model(whole, call=call(False), classes=range(CLASSES)),
-        TRAIN,
-        TEST,
-        features=["shared.0"],
-        recipe=RECIPE,
-    )
-    np.testing.assert_array_equal(
-        read.matrix("shared.0", "retrain").values[3], found[0].measured["shared.0"].accuracies()
-    )

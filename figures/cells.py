@@ -20,7 +20,7 @@ from probe.tables.rows import LayerRow
 LINEAR = 2.0
 """Points up to which scales are about linear; beyond, each factor takes the same room."""
 
-READOUTS = ("retrain", "linear")
+READOUTS = ("retrain", "linear", "linear-task")
 """Readouts that have panels, in this order; the later ones only where they fit on the page."""
 
 GAP = 0.3

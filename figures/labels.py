@@ -11,7 +11,7 @@ from probe.tables.rows import LayerRow, MetricRow, Row, SummaryRow
 MARGIN = f"by over {100 * SHARE:.0f} % of the room floor to ceiling and {100 * LEAST:g} point"
 """The margin of statements, for captions."""
 
-NOT_CONVERGED = "*: a training has not converged, so that nothing is stated on the layer"
+NOT_JUDGED = "*: not judged: a training has not converged, or the notes doubt a network"
 
 
 def shortened(names: Sequence[str], width: int = 24) -> list[str]:

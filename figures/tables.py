@@ -50,8 +50,9 @@ class Tables:
 
     @cached_property
     def unsure(self) -> set[tuple[str, str, str]]:
-        """Learner, readout and feature of layers on which nothing is stated: not converged."""
-        rows = (row for row in self.statements if row.verdict == "not converged")
+        """Learner, readout and feature of layers that are not judged, but for too few seeds."""
+        withheld = ("not converged", "near chance", "no ceiling")
+        rows = (row for row in self.statements if row.verdict in withheld)
         return {(row.learner, row.readout, row.feature) for row in rows}
 
     @classmethod

@@ -188,7 +188,7 @@ def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:
             f"{labels.MARGIN}"
         )
     if any(readout == RETRAIN for _, readout, _ in tables.unsure):
-        yield labels.NOT_CONVERGED
+        yield labels.NOT_JUDGED
 
 
 _MARKS: dict[str, dict[str, Any]] = {
@@ -199,7 +199,7 @@ _MARKS: dict[str, dict[str, Any]] = {
         "mec": "black",
         "mew": 0.9,
     },
-    "Not converged": {"marker": "$*$", "ms": 4, "color": "black", "mew": 0.2, "zorder": 9},
+    "Not judged": {"marker": "$*$", "ms": 4, "color": "black", "mew": 0.2, "zorder": 9},
 }
 
 

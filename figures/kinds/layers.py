@@ -121,8 +121,8 @@ def _marks(panels: Sequence[Panel]) -> Iterator[tuple[lines.Key, str]]:
             f"A frame: from this layer to the output all are shown to forget, {labels.MARGIN}",
         )
     if any(panel.unsure for panel in panels):
-        unsure = _key("Not converged", marker="$*$", color="black", markeredgewidth=0.2)
-        yield unsure, labels.NOT_CONVERGED
+        unsure = _key("Not judged", marker="$*$", color="black", markeredgewidth=0.2)
+        yield unsure, labels.NOT_JUDGED
 
 
 def _key(label: str, *, marker: str = "s", **look: Any) -> Line2D:

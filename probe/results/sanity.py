@@ -3,9 +3,13 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from statistics import fmean, median
+from itertools import product
+from statistics import fmean, median, stdev
 
-from probe.analysis.statements import STATEMENTS
+from scipy.special import stdtrit
+
+from probe.analysis.intervals import LEVEL
+from probe.analysis.statements import FEWEST, STATEMENTS
 from probe.by_layer.plan import CONTROLS, OFFLINE
 from probe.results.result import Result, own_head
 from probe.tables.rows import NoteRow
@@ -17,11 +21,11 @@ def doubts(results: Sequence[Result]) -> tuple[list[NoteRow], Mapping[tuple[str,
     - near chance on the task just learned, or offline on all tasks, by two standard errors;
     - collapsed: above chance by less than half of what the median run of its learner is, on the
       tasks just learned;
-    - offline training below a learner of the same seed by two standard errors of the difference.
+    - offline training below a learner, over seeds, see `_better`.
 
     Verdicts are withheld by learner and statement: `near chance` where a run that did not collapse
     is, on the first task, as later ones may well be learned worse; `no ceiling`, of all but what is
-    forgotten, where the offline network of a seed is below the learner.
+    forgotten, of every learner, where offline training is below one.
     """
     notes: list[NoteRow] = []
     withheld: dict[tuple[str, str], str] = {}
@@ -30,21 +34,23 @@ def doubts(results: Sequence[Result]) -> tuple[list[NoteRow], Mapping[tuple[str,
     for result in results:
         run, job = partial(NoteRow, **result.job.columns, feature=""), result.job
         of = "all tasks" if job.offline else "the task just learned"
-        near, better = _near_chance(result), _better(result, results)
-        note = f"its accuracy on {of} is near chance: if it was trained elsewhere, compare"
-        notes += [run(step=step, note=f"{note} {_COMPARE}") for step in near]
+        near = _near_chance(result)
+        note = f"its accuracy on {of} is near chance: train it longer, or check {_CHECK}"
+        notes += [run(step=step, note=note) for step in near]
         if _above_chance(result) < least[job.learner]:
             notes.append(run(step=job.last, note=_COLLAPSED))
         elif 1 in near and not job.offline:
             withheld |= {(job.learner, name): "near chance" for name in STATEMENTS}
-        for learner in better:
-            note = f"its accuracy is below that of {learner}: compare {_COMPARE} of the two"
-            notes.append(run(step=job.last, note=f"{note}; until then it is no ceiling"))
-            withheld |= {(learner, name): "no ceiling" for name in STATEMENTS.keys() - {"forgets"}}
+    for learner, below in _better(results).items():
+        note = f"it is less accurate than {learner}, and no ceiling: check {_CHECK} of both"
+        notes += [NoteRow(**r.job.columns, feature="", step=r.job.last, note=note) for r in below]
+        resting = product(learners - {*CONTROLS}, STATEMENTS.keys() - {"forgets"})
+        withheld |= dict.fromkeys(resting, "no ceiling")
     return notes, withheld
 
 
-_COMPARE = "labels, scaling of inputs and order of tasks"
+_CHECK = "labels, input scaling and task order"
+_DOUBTFUL = 0.05  # above chance: below it a median run has learned too little to tell a collapse
 _COLLAPSED = "it collapsed: less than half as far above chance as its learner's median run"
 
 
@@ -62,20 +68,33 @@ def _least(runs: Iterable[Result]) -> float:
     """Return the accuracy above chance below which a run of a learner has collapsed."""
     levels = [_above_chance(r) for r in runs]
     # Nothing is below -1.
-    return median(levels) / 2 if len(levels) > 2 and median(levels) > 0 else -1.0
+    return median(levels) / 2 if len(levels) > 2 and median(levels) > _DOUBTFUL else -1.0
 
 
-def _better(offline: Result, results: Sequence[Result]) -> list[str]:
-    """Return the learners that are more accurate on all tasks than a seed's offline network."""
-    runs, top = dict[str, list[float]](), offline.output.get(offline.job.last)
-    if top is None or offline.job.kind != OFFLINE:
-        return []
+def _better(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """Return learners that are more accurate than offline training, with its runs below them.
+
+    On all tasks, by the 95 % interval of the difference over seeds and by two standard errors of
+    the test set; of one or two seeds by these alone. Learners under another head are left out.
+    """
+    tops = {r.job.seed: r for r in results if r.job.kind == OFFLINE and r.job.last in r.output}
+    runs: dict[str, dict[int, list[float]]] = {}
     for r in results:
-        same = (r.job.seed, own_head(r.job)) == (offline.job.seed, own_head(offline.job))
-        if same and r.job.kind not in CONTROLS and (end := r.output.get(r.job.last)):
-            runs.setdefault(r.job.learner, []).append(end.pra)
-    n, means = sum(offline.test_sizes), {name: fmean(own) for name, own in runs.items()}
-    return [k for k, m in means.items() if top.pra < m - 2 * math.sqrt(2) * _error(m, n)]
+        top, end = tops.get(r.job.seed), r.output.get(r.job.last)
+        if top and end and r.job.kind not in CONTROLS and own_head(r.job) == own_head(top.job):
+            runs.setdefault(r.job.learner, {}).setdefault(r.job.seed, []).append(end.pra)
+    found = {}
+    for learner, own in runs.items():
+        means = {seed: fmean(each) for seed, each in own.items()}
+        above = {seed: m - tops[seed].output[tops[seed].job.last].pra for seed, m in means.items()}
+        S, n = len(above), sum(sum(tops[seed].test_sizes) for seed in above)
+        wide = 2 * math.sqrt(2) * _error(fmean(means.values()), n)
+        if S >= FEWEST:
+            half = float(stdtrit(S - 1, (1 + LEVEL) / 2)) * stdev(above.values()) / math.sqrt(S)
+            wide = max(wide, half)
+        if fmean(above.values()) > wide:
+            found[learner] = [tops[seed] for seed, more in above.items() if more > 0]
+    return found
 
 
 def _accuracy(result: Result, step: int) -> tuple[float, float, int] | None:

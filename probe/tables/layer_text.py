@@ -9,7 +9,7 @@ from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points, sentences
 
 _TOLD = {
-    "exclusion_difference": "points more on a task than a network that never saw the task has",
+    "exclusion_difference": "accuracy gained over a network that never saw the task, in points",
     "selectivity": "points more on test data than on permuted training labels, fitted to these",
 }
 _BESIDE = ("learner", "readout", "feature", "accuracy", "control", "difference")
@@ -129,13 +129,16 @@ def _cell(row: LayerRow | None) -> str:
     return "-" if row is None or math.isnan(row.value) else points(row.value)
 
 
+_WIDEST = 10  # shares: an interval of a thousand percent says nothing
+
+
 def _retained(own: Mapping[str, LayerRow]) -> str:
     """Return the share retained in percent with its interval, or why there is none."""
     row, above = own.get("retained"), own.get("above_floor")
     if above and above.high < 0:
         # Also where there is too little room for a share.
         return "below untrained"
-    if row is None or math.isnan(row.value):
+    if row is None or math.isnan(row.value) or row.high - row.low > _WIDEST:
         return "too little room" if row else "-"
     value, low, high = (f"{100 * x:.0f}" for x in (row.value, row.low, row.high))
     return value if math.isnan(row.low) else f"{value} [{low}, {high}]"

@@ -18,8 +18,8 @@ _VERBS = {
 _WITHHELD = {
     "few seeds": "few seeds are finished",
     "not converged": "training has not converged",
-    "near chance": "the first task learned is near chance",
-    "no ceiling": "offline training is below it, and no ceiling",
+    "near chance": "accuracy on the first task is near chance",
+    "no ceiling": "offline training is less accurate than a learner",
 }
 """The reasons by verdict."""
 
@@ -45,7 +45,9 @@ def sentences(
     for (learner, readout), own in groups.items():
         seeds = max(row.seeds for rows in own.values() for row in rows)
         if seeds < FEWEST:
-            said[learner, readout] = [f"{learner}: {seeds} of the {FEWEST} seeds of a statement"]
+            said[learner, readout] = [
+                f"{learner}: {seeds} of the {FEWEST} seeds that statements need"
+            ]
             continue
         each = [(rows, ranges.get((learner, readout, name))) for name, rows in own.items()]
         said[learner, readout] = [

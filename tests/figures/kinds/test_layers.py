@@ -35,7 +35,7 @@ def frames(axes):
 def test_halves_are_never_learned_and_forgotten_and_add_up_to_the_number():
     figure = drawn(ROWS, STARTS)
     panels = seen.titled(figure)
-    keys = [(name, readout) for readout in READOUTS for name in LEARNERS]
+    keys = [(name, readout) for readout in READOUTS[:2] for name in LEARNERS]
     looks = learner_appearances(LEARNERS)
     assert seen.titles(figure)[:4] == [f"{looks[name].label}, {readout}" for name, readout in keys]
     points = {(r.learner, r.readout, r.feature, r.place, r.quantity): 100 * r.value for r in ROWS}

@@ -132,10 +132,10 @@ def test_what_is_withheld_has_its_reason_whatever_has_converged():
     lost = layer("conv3", last=(0.7, 0.7, 0.7, 0.9), learned=0.9, converged=False)
     _, found = said(*WHOLE, lost, falls_below="no ceiling", forgets="near chance")
     assert found[:2] == [
-        "ft: no layer is shown to fall below the ceiling; not judged, as offline training is "
-        "below it, and no ceiling, at conv1, conv2, conv3",
-        "ft: no layer is shown to forget; not judged, as the first task learned is near chance, at "
-        "conv1, conv2, conv3",
+        "ft: no layer is shown to fall below the ceiling; not judged, as offline training is less "
+        "accurate than a learner, at conv1, conv2, conv3",
+        "ft: no layer is shown to forget; not judged, as accuracy on the first task is near "
+        "chance, at conv1, conv2, conv3",
     ]
     assert found[2].endswith("at conv1, conv2; not judged, as training has not converged, at conv3")
 
@@ -154,7 +154,7 @@ def test_a_layer_that_lacks_seeds_is_named_and_silences_no_other():
 def test_of_fewer_than_three_seeds_there_are_values_alone():
     for seeds in (1, 2):
         _, found = said(layer("conv1", last=0.5, by_seed=APART[:seeds]))
-        assert found == [f"ft: {seeds} of the 3 seeds of a statement"]
+        assert found == [f"ft: {seeds} of the 3 seeds that statements need"]
 
 
 def test_readouts_that_name_other_layers_are_told_apart():

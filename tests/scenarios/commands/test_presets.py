@@ -86,7 +86,9 @@ def test_diaz_rodriguez():
     assert {settings.budget for settings in study.learners.values()} == {None}
 
 
-@pytest.mark.parametrize(("scenario", "penalty", "c"), [("class", 100, 5), ("task", 1000, 100)])
+@pytest.mark.parametrize(
+    ("scenario", "penalty", "c"), [("class", 100, 5), ("domain", 1000, 500), ("task", 1000, 100)]
+)
 def test_vandeven(scenario, penalty, c):
     """Table 3 and Methods: ten contexts, 2 x 2,000 units, 5,000 iterations of 256, Adam 1e-4."""
     study = preset(f"vandeven-cifar100-{scenario}")

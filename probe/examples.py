@@ -64,11 +64,12 @@ class Examples(Labeled, Generic[X]):
             )
         if self.task is None:
             return
-        check_value(self.task, "task")
-        if self.task.dtype != torch.int64 or self.task.shape != self.y.shape:
+        own = self.task
+        if not isinstance(own, Tensor) or own.dtype != torch.int64 or own.shape != self.y.shape:
+            got = kinds(own) if isinstance(own, Tensor) else type(own).__name__
             raise InputError(
-                f"task must be an int64 vector (N,), the number of each example's task, got "
-                f"{kinds(self.task)} for y {kinds(self.y)}"
+                f"task must be an int64 tensor (N,), the number of each example's task, got {got} "
+                f"for y {kinds(self.y)}: use torch.as_tensor(task)"
             )
 
     @classmethod

@@ -73,8 +73,9 @@ class Model:
         """Whether the call takes the number of the task of each example."""
         if self.call is None:
             return False
-        named = list(inspect.signature(self.call).parameters.values())
-        return sum(each.default is each.empty for each in named if each.kind in _POSITIONAL) > 2
+        named = inspect.signature(self.call).parameters
+        given = [own for own in named.values() if own.kind in _POSITIONAL]
+        return "task" in named or sum(own.default is own.empty for own in given) > 2
 
     @property
     def told(self) -> bool:

@@ -83,15 +83,17 @@ def joined(given: Data, name: str) -> Examples[Any]:
     """Return the examples of a list as one, numbered by their position; name: for messages."""
     if isinstance(given, Examples):
         return given
-    listed = isinstance(given, list | tuple) and bool(given)
+    # Not a tuple, which could be (train, test).
+    listed = isinstance(given, list) and bool(given)
     if not (listed and all(isinstance(each, Examples) for each in given)):
         check_labeled(given, name)
     own = [kinds(mapped(each.x, lambda part: part[:0])) for each in given]
     for number, each in enumerate(given, 1):
         if each.task is not None or own[number - 1] != own[0]:
+            what = f"x {own[number - 1]}" if each.task is None else "numbers of tasks"
             raise InputError(
-                f"{name}: a list has the examples of each task, without numbers of tasks, of one "
-                f"shape and type, as {own[0]}, got {own[number - 1]} as those of task {number}"
+                f"{name}: a list has the examples of each task, without numbers of tasks, all with "
+                f"x {own[0]}, got {what} in those of task {number}"
             )
     sizes = torch.tensor([len(each) for each in given])
     whole = join(given)
@@ -113,11 +115,13 @@ def _by_class(halves: Mapping[str, Examples[Any]], tasks: Tasks) -> Numbered:
 
 def _by_number(halves: Mapping[str, Examples[Any]], tasks: Tasks) -> Numbered:
     there = {n: set(cast(Any, h.task).unique().tolist()) for n, h in halves.items()}
-    T = 1 + max(max(own, default=-1) for own in there.values())
+    T = len(set.union(*there.values()))
     for name, own in there.items():
-        if own != set(range(T)):
+        if len(own) < T or min(own) < 0 or max(own) >= T:
+            shown = shorten(str(sorted(own)), _LENGTH)
             raise InputError(
-                f"{name} has examples of the tasks {sorted(own)}, expected every one of 0..{T - 1}"
+                f"{name} has the task numbers {shown}, expected each of 0..{T - 1}: give each task "
+                f"examples, numbered so, as by task.unique(return_inverse=True)[1]"
             )
     order = _order(tasks, T)
     place = torch.tensor(order).argsort()
@@ -151,7 +155,7 @@ def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
         order = ()
     if sorted(order) != list(range(count)):
         raise InputError(
-            f"the examples have their tasks, so tasks= is left out or an order of 0..{count - 1}, "
+            f"the examples have their tasks, so tasks is left out or an order of 0..{count - 1}, "
             f"got {shorten(repr(tasks), _LENGTH)}"
         )
     return order

@@ -7,21 +7,23 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from probe.batch import Value
-from probe.cut.model_call import logits_of
+from probe.batch import Value, gather, mapped, tensors
+from probe.cut.model_call import explained, logits_of
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.model import Model
+from probe.modules import mode
 from probe.numbered import Numbered
 
 _TASK = "task"  # its name in inputs that have names
 
 
-def told(model: Model, given: Numbered) -> tuple[Model, Numbered]:
+def told(model: Model, given: Numbered, network: nn.Module) -> tuple[Model, Numbered]:
     """Return a model that is told the task, and examples whose inputs hold the task's number.
 
     Only the classes of an example's task compete, in training too. A model that is not told the
-    task is returned as it is, with its examples.
+    task is returned as it is, with its examples. network: one of the model's, on which its call is
+    tried. Raises InputError for a call that takes the task of one example for a whole batch.
     """
     if not model.told:
         return model, given
@@ -40,6 +42,8 @@ def told(model: Model, given: Numbered) -> tuple[Model, Numbered]:
         for name, half in given.halves.items()
     }
     call = among(own, by_number, given.known)
+    if model.takes_task:
+        _refuse_one_for_all(network, call, halves["test"].x)
     called = replace(model, call=call, output=None, head="multi", classes=None)
     return called, replace(given, halves=halves)
 
@@ -63,6 +67,25 @@ def among(
         return logits.masked_fill(barred.to(task.device)[task], torch.finfo(logits.dtype).min)
 
     return told
+
+
+def _refuse_one_for_all(
+    network: nn.Module, call: Callable[[nn.Module, Value], Tensor], x: Value
+) -> None:
+    """Raise InputError if an example's logits depend on the task of another one in its batch."""
+    task, device = tensors(x)[-1], next((p.device for p in network.parameters()), None)
+    for other in (task != task[0]).nonzero()[:1, 0].tolist():
+        both, alone = (
+            mapped(gather(x, task.new_tensor(at)), lambda each: each.to(device or each.device))
+            for at in ([0, other], [other])
+        )
+        with torch.no_grad(), mode(network, training=False), explained(both):
+            found, expected = call(network, both)[1:], call(network, alone)
+        if found.shape == expected.shape and not found.allclose(expected, rtol=1e-2, atol=1e-3):
+            raise InputError(
+                "call takes the task of one example for the whole batch: choose the head of each "
+                "example, as by torch.stack(outputs)[task, torch.arange(len(task))]"
+            )
 
 
 def with_number(half: Examples[Any], number: int) -> Examples[Any]:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any, cast
 
 import torch
 
@@ -136,5 +137,5 @@ def _loaded(
         )
     if tasks is not None and not data.has_tasks:
         check_tasks(tasks, len(own.class_order) or data.classes)
-    model, given = told(model, numbered(halves, tasks))
+    model, given = told(model, numbered(halves, tasks), build_model(name, cast(Any, model.fresh)))
     return model, Scenario.of_numbered(data.name, given)

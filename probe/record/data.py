@@ -26,9 +26,11 @@ def examples_of(data: object, name: str) -> Examples[Any]:
     >>> len(examples_of((torch.zeros(3, 8), torch.zeros(3).long()), "test"))
     3
     """
-    each = data if isinstance(data, list | tuple) and data else [data]
+    each = data if isinstance(data, list) and data else [data]
     if all(isinstance(own, Examples) for own in each):
         return joined(cast(Data, data), name)
+    if isinstance(data, tuple) and all(isinstance(own, Examples) for own in data):
+        raise InputError(f"{name} is a tuple of Examples: give a list of those of each task")
     with located(name):
         match data:
             case [x, Tensor() | np.ndarray() as y]:

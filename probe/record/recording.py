@@ -7,6 +7,7 @@ from pathlib import Path
 from probe.cut.model_call import Output
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
+from probe.model import Head
 from probe.record.checkpoints import Checkpoints, Run, place
 from probe.record.data import load_data
 from probe.record.runs import (
@@ -30,8 +31,8 @@ class Recording:
     - orders: by its name, the tasks of an order, numbers from 0 into `tasks`, or those numbers;
     - checkpoints: the files of all networks; data: of the examples, None if they were not kept;
     - R: the accuracy matrix of each run, tasks in its own order;
-    - output: where in the model's output the logits are; called: whether a function gave the model
-      its batches, which is not kept.
+    - output: where in the model's output the logits are; head: of the evaluation, None = all
+      outputs compete; called: whether a function gave the model its batches, which is not kept.
     """
 
     tasks: tuple[tuple[int, ...], ...] | None
@@ -40,6 +41,7 @@ class Recording:
     data: Path | None
     R: Mapping[Run, AccuracyMatrix]
     output: Output
+    head: Head | None
     called: bool
 
 
@@ -58,10 +60,11 @@ def read_recording(folder: str | Path) -> Recording:
         raise InputError(f"{root} has no network in it yet: record one with rec.after_task")
     for at, record in enumerate(records):
         check_tasks_of(record, records[:at])
-        if record.output != records[0].output:
+        how, other = (f"output={r.output!r}, head={r.head!r}" for r in (record, records[0]))
+        if how != other:
             raise InputError(
-                f"run {record.run} has its logits at output={record.output!r}, run "
-                f"{records[0].run} at {records[0].output!r}: record them with one network"
+                f"run {record.run} was recorded by {how}, run {records[0].run} by {other}: record "
+                f"them alike"
             )
     seeds, given = {record.run.seed for record in records}, records[0].numbers
     base = range(len(given)) if given else records[0].names
@@ -76,6 +79,7 @@ def read_recording(folder: str | Path) -> Recording:
         data=root / DATA if (root / DATA).exists() else None,
         R={record.run: record.matrix() for record in records},
         output=records[0].output,
+        head=records[0].head,
         called=any(record.called for record in records),
     )
 

@@ -15,6 +15,7 @@ from probe.files import hashed, replacing, unhashed
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
+from probe.model import Head
 from probe.numbered import as_tasks
 from probe.record.checkpoints import Run
 
@@ -49,14 +50,16 @@ class RunRecord:
     """One run: its tasks in executed order, and the counts on each by tasks learned, 0..T.
 
     tasks: the classes of each; numbers: those that the tasks have in the data, None where the
-    classes tell them apart; output: where in the model's output the logits are; called: whether the
-    model was given batches by a function, which is not kept.
+    classes tell them apart; output: where in the model's output the logits are; head: of the
+    evaluation, None = all outputs compete; called: whether the model was given batches by a
+    function, which is not kept.
     """
 
     run: Run
     tasks: tuple[tuple[int, ...], ...]
     numbers: tuple[int, ...] | None
     output: Output
+    head: Head | None
     called: bool
     rows: Mapping[int, TaskCounts]
 
@@ -80,6 +83,7 @@ class RunRecord:
             "tasks": self.tasks,
             "numbers": self.numbers,
             "output": self.output,
+            "head": self.head,
             "called": self.called,
             "rows": {str(at): _cells(counts) for at, counts in sorted(self.rows.items())},
         }
@@ -153,7 +157,13 @@ def _of_content(content: Any) -> RunRecord:
         rows[int(learned)] = TaskCounts(tasks=tasks, tables=Counts.each(tables))
     called = bool(content["called"])
     return RunRecord(
-        run=run, tasks=tasks, numbers=numbers, output=content["output"], called=called, rows=rows
+        run=run,
+        tasks=tasks,
+        numbers=numbers,
+        output=content["output"],
+        head=content["head"],
+        called=called,
+        rows=rows,
     )
 
 

@@ -124,7 +124,7 @@ def analyze(
         networks = networks_of(model, (untrained, offline), recording, T, measured.seeds)
         examples = _data(examples, networks)
         model, name, source, marked = _named(model, networks)
-        model, examples = told(model, examples)
+        model, examples = told(model, examples, networks.blank())
         request = Request(
             name=_run_name(root),
             network=name,
@@ -245,7 +245,8 @@ def _as_recorded(model: Model, recording: Recording) -> Model:
         )
     orders = {name: [task + 1 for task in own] for name, own in recording.orders.items()}
     output = recording.output if model.output is None else model.output
-    return replace(model, output=output, orders=model.orders or orders)
+    head = model.head or (None if model.takes_task else recording.head)
+    return replace(model, output=output, head=head, orders=model.orders or orders)
 
 
 def _data(examples: Numbered, networks: Files | Models) -> Numbered:

@@ -54,6 +54,8 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             found = reading.keep((Path(scratch) if options.dry_run else root) / "checkpoints")
         else:
             found = _found(recording, options)
+        if recording and not options.call:
+            options = replace(options, head=options.head or recording.head)
         origin = GivenOrigin(
             own=own,
             name=name,

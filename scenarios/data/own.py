@@ -35,10 +35,13 @@ def read_own(known: OwnData) -> tuple[Examples[Any], Examples[Any]]:
             f"returns (train, test)"
         ) from error
     listed = isinstance(given, list) and len(given) > 0 and all(map(_is_pair, given))
-    if not listed and (not isinstance(given, tuple | list) or len(given) != 2):
+    # Of two tasks the brackets alone tell (train, test) from a list of such pairs.
+    unclear = isinstance(given, list) and any(isinstance(own, list) for own in given)
+    if not listed and (unclear or not isinstance(given, tuple | list) or len(given) != 2):
         raise InputError(
             f"{known.name} must return (train, test), got {type(given).__name__}: give each as "
-            f"Examples, a Dataset or a pair (x, y), or a list of (train, test), one a task"
+            f"Examples, a Dataset, a pair (x, y) or a list of the Examples of each task; or a list "
+            f"of tuples (train, test), one a task"
         )
     with located(known.name):
         if listed:
@@ -61,5 +64,5 @@ def in_order(half: Examples[Any], class_order: Sequence[int]) -> Examples[Any]:
 
 def _is_pair(given: Any) -> bool:
     """Return whether this is (train, test), and not a pair (x, y)."""
-    pair = isinstance(given, tuple | list) and len(given) == 2
+    pair = isinstance(given, tuple) and len(given) == 2
     return pair and not isinstance(given[1], torch.Tensor | np.ndarray)

@@ -194,7 +194,7 @@ def test_a_recorder_of_numbered_tasks(tmp_path) -> None:
         (TRAIN[0], TEST[0], [[0, 1], [1, 2]], r"\[1\] are in more than one task.*list with the"),
         (TRAIN[0], TEST[0], None, "give each example its task"),
         (TRAIN, TEST[0], None, "those of test do not"),
-        (TRAIN, TEST[:2], None, r"test has examples of the tasks \[0, 1\]"),
+        (TRAIN, TEST[:2], None, r"test has the task numbers \[0, 1\]"),
         (TRAIN, TEST, [0, 2], "an order of 0..2"),
         (TRAIN, TEST, [[0], [1], [2]], "an order of 0..2"),
         ([TRAIN[0].of_classes([0, 2])], [TEST[0].of_classes([0])], None, "each of 0..K-1"),
@@ -243,3 +243,23 @@ def test_layers_may_run_for_the_examples_of_their_task_alone(upstream: bool) -> 
         given = Model(net, call=call(joined), classes=range(CLASSES))
         found.append(partial_retrain(given, ["shared.0"], TRAIN, TEST, recipe=RECIPE))
     np.testing.assert_allclose(found[0].task_f1, found[1].task_f1, atol=1.01 / len(TEST[0]))
+
+
+def test_a_call_that_takes_one_task_for_a_batch_is_refused() -> None:
+    heads = nn.ModuleList(nn.Linear(6, CLASSES) for _ in range(PLACES))
+    called = Model(heads, call=lambda net, x, task: net[int(task[0])](x))
+    with pytest.raises(InputError, match="task of one example for the whole batch"):
+        partial_retrain(called, ["0"], TRAIN, TEST, recipe=RECIPE)
+
+
+def test_the_head_of_a_recording_is_that_of_its_analysis(tmp_path) -> None:
+    """With classes of its own in each task, so that heads differ."""
+    parts = [
+        [Examples(own.x, own.y + CLASSES * (k % 2)) for k, own in enumerate(half[:2])]
+        for half in (TRAIN, TEST)
+    ]
+    model = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 2 * CLASSES))
+    rec = Recorder(tmp_path, model, parts[1], train=parts[0], head="multi")
+    rec.after_task(2)
+    read = analyze(Model(tmp_path, fresh=lambda: copy.deepcopy(model)), readouts=["linear"])
+    np.testing.assert_array_equal(read.R.values[2], rec.R.values[2])

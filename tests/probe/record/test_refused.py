@@ -179,7 +179,7 @@ RECORDINGS = [
     (damaged, r"run\.json is damaged"),
     (lambda at: (at / RUN / "task-1.pt").unlink(), r"task-1\.pt, the network after 1 tasks, is"),
     (lambda at: (at / RUN).rename((at / RUN).with_name("seed-7")), "is of the run model/order-0/s"),
-    (another_output, "output=0, run"),
+    (another_output, "output=0, head=None, run"),
 ]
 
 

@@ -35,11 +35,16 @@ def site(path, half_of=None, **changes):
 
 
 def test_a_list_of_pairs_is_the_examples_with_their_tasks():
-    listed = [[Examples(*part) for part in pair] for pair in PAIRS]
-    for given in (PAIRS, listed, (TRAIN, TEST), tuple(zip(*listed, strict=True))):
+    listed = [tuple(Examples(*part) for part in pair) for pair in PAIRS]
+    halves = tuple(map(list, zip(*listed, strict=True)))
+    for given in (PAIRS, listed, (TRAIN, TEST), halves):
         train, test = own(given)
         assert same(train, TRAIN), given
         assert same(test, TEST)
+    # Of two tasks the brackets alone tell pairs from halves.
+    for given in (tuple(listed), list(map(list, listed)), list(halves)):
+        with pytest.raises(InputError, match=r"give a list of those|a list of tuples"):
+            own(given)
 
 
 def test_an_order_of_classes_keeps_the_tasks():
@@ -85,7 +90,7 @@ def test_one_file_has_the_numbers_of_its_examples(tmp_path):
         ({"0": {}, "2": {}}, r"numbers \[0, 2\], expected"),
         (
             {"1": {}, "2": {"x_train": X[:4, :2], "x_test": X[:2, :2]}},
-            "one shape .* as those of task 2",
+            "all with x .* in those of task 2",
         ),
         (
             {"1": {"task_train": Y[:4], "task_test": Y[:2]}, "2": {}},

@@ -76,14 +76,13 @@ LISTED = (
     + """
 @probe.data("listed")
 def listed():
-    pairs = [[(x[(y // 2) == k], y[(y // 2) == k]) for x, y in load()] for k in (0, 1)]
-    return pairs
+    return [tuple((x[(y // 2) == k], y[(y // 2) == k]) for x, y in load()) for k in (0, 1)]
 
 
 @probe.data("partly")
 def partly():
     few = [lambda y: y < 3, lambda y: y > 1]
-    return [[(x[own(y)], y[own(y)]) for x, y in load()] for own in few]
+    return [tuple((x[own(y)], y[own(y)]) for x, y in load()) for own in few]
 """
 )
 

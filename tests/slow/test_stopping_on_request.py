@@ -29,7 +29,7 @@ SLURM = (signal.SIGTERM, os.killpg)
         (INLINE, TERM, "imports"),
         (POOL, SLURM, "jobs/*/*/step-1.json"),
         pytest.param(POOL, CTRL_C, "study.json", marks=pytest.mark.soak),  # while the workers start
-        (INLINE, TERM, "figures"),
+        pytest.param(INLINE, TERM, "figures", marks=pytest.mark.soak),
     ],
 )
 def test_at_a_moment(

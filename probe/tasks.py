@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import torch
 
 from probe.errors import InputError
 from probe.examples import Examples, check_examples, join
-from probe.numbered import Numbered, numbered, task_names
+from probe.numbered import Numbered, task_names
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,19 +48,6 @@ class Scenario:
     name: str
     kind: str
     tasks: tuple[Task, ...]
-
-    @classmethod
-    def of_classes(
-        cls,
-        name: str,
-        train: Examples[Any],
-        test: Examples[Any],
-        tasks: Iterable[Sequence[int]],
-        kind: str = "split",
-    ) -> Self:
-        """Cut examples into tasks by the classes of each, keeping the order of the examples."""
-        halves = {"train": train, "test": test}
-        return cls.of_numbered(name, numbered(halves, list(tasks)), kind)
 
     @classmethod
     def of_numbered(cls, name: str, given: Numbered, kind: str = "split") -> Self:

@@ -6,24 +6,28 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from probe.batch import Value, gather, mapped, tensors
 from probe.cut.model_call import explained, logits_of
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.model import Model
-from probe.modules import mode
+from probe.modules import kept_buffers, mode
 from probe.numbered import Numbered
+from probe.seeding import every_global_stream, stream
+from probe.training.evaluation import barred_but
 
 _TASK = "task"  # its name in inputs that have names
 
 
-def told(model: Model, given: Numbered, network: nn.Module) -> tuple[Model, Numbered]:
+def told(model: Model, given: Numbered, network: Callable[[], nn.Module]) -> tuple[Model, Numbered]:
     """Return a model that is told the task, and examples whose inputs hold the task's number.
 
     Only the classes of an example's task compete, in training too. A model that is not told the
-    task is returned as it is, with its examples. network: one of the model's, on which its call is
-    tried. Raises InputError for a call that takes the task of one example for a whole batch.
+    task is returned as it is, with its examples. network: returns one of the model's, on which a
+    call that takes the task is tried, and which is left unchanged. Raises InputError for a call
+    that takes the task of one example for a whole batch.
     """
     if not model.told:
         return model, given
@@ -43,7 +47,7 @@ def told(model: Model, given: Numbered, network: nn.Module) -> tuple[Model, Numb
     }
     call = among(own, by_number, given.known)
     if model.takes_task:
-        _refuse_one_for_all(network, call, halves["test"].x)
+        _refuse_one_for_all(network(), call, halves["test"].x)
     called = replace(model, call=call, output=None, head="multi", classes=None)
     return called, replace(given, halves=halves)
 
@@ -54,9 +58,7 @@ def among(
     known: int,
 ) -> Callable[[nn.Module, Value], Tensor]:
     """Return a call by which only the classes of an example's task compete; known: K."""
-    barred = torch.ones(len(classes), known, dtype=torch.bool)
-    for number, own in enumerate(classes):
-        barred[number, list(own)] = False
+    barred = barred_but(classes, known, torch.device("cpu"))
 
     def told(network: nn.Module, x: Value) -> Tensor:
         value, task = _apart(x)
@@ -73,13 +75,16 @@ def _refuse_one_for_all(
     network: nn.Module, call: Callable[[nn.Module, Value], Tensor], x: Value
 ) -> None:
     """Raise InputError if an example's logits depend on the task of another one in its batch."""
+    if any(map(is_lazy, network.parameters())):
+        return  # it would get its shapes here, and with them its weights
     task, device = tensors(x)[-1], next((p.device for p in network.parameters()), None)
     for other in (task != task[0]).nonzero()[:1, 0].tolist():
         both, alone = (
             mapped(gather(x, task.new_tensor(at)), lambda each: each.to(device or each.device))
             for at in ([0, other], [other])
         )
-        with torch.no_grad(), mode(network, training=False), explained(both):
+        chance, still = every_global_stream(stream(0, "check")), kept_buffers(network)
+        with torch.no_grad(), mode(network, training=False), still, chance, explained(both):
             found, expected = call(network, both)[1:], call(network, alone)
         if found.shape == expected.shape and not found.allclose(expected, rtol=1e-2, atol=1e-3):
             raise InputError(

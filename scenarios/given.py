@@ -137,5 +137,6 @@ def _loaded(
         )
     if tasks is not None and not data.has_tasks:
         check_tasks(tasks, len(own.class_order) or data.classes)
-    model, given = told(model, numbered(halves, tasks), build_model(name, cast(Any, model.fresh)))
+    build = partial(build_model, name, cast(Any, model.fresh))
+    model, given = told(model, numbered(halves, tasks), build)
     return model, Scenario.of_numbered(data.name, given)

@@ -9,7 +9,7 @@ from torch import Tensor
 from probe.metrics.outcomes import Outcomes
 from probe.metrics.task_counts import TaskCounts
 from probe.tasks import Scenario
-from probe.training.evaluation import Logits, predict_each
+from probe.training.evaluation import Logits, barred_but, predict_each
 
 Head = Literal["single", "multi", "all"]
 """`single`: the classes seen so far; `multi`: those of the example's own task; `all` outputs."""
@@ -72,15 +72,3 @@ def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]
         for label in task:
             own[label] = task
     return own
-
-
-def barred_but(competing: Sequence[Sequence[int]], classes: int, device: torch.device) -> Tensor:
-    """Return (R, K) bool: each row marks the outputs that do not compete; competing: those that do.
-
-    >>> barred_but([[0], [0, 1]], 2, torch.device("cpu")).tolist()
-    [[False, True], [False, False]]
-    """
-    barred = torch.ones(len(competing), classes, dtype=torch.bool)
-    for label, others in enumerate(competing):
-        barred[label, list(others)] = False
-    return barred.to(device)

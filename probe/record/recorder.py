@@ -91,7 +91,7 @@ class Recorder:
         halves = {"test": test} if train is None else {"test": test, "train": train}
         read = {name: examples_of(each, name) for name, each in halves.items()}
         called = Model(model, call=call, output=output, head=head)
-        called, self._given = told(called, given := numbered(read, tasks), model)
+        called, self._given = told(called, given := numbered(read, tasks), lambda: model)
         self._ask = called.model_call
         for number, (task, size) in enumerate(
             zip(given.classes, given.sizes("test"), strict=True), 1

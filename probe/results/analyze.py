@@ -124,7 +124,7 @@ def analyze(
         networks = networks_of(model, (untrained, offline), recording, T, measured.seeds)
         examples = _data(examples, networks)
         model, name, source, marked = _named(model, networks)
-        model, examples = told(model, examples, networks.blank())
+        model, examples = told(model, examples, networks.blank)
         request = Request(
             name=_run_name(root),
             network=name,

@@ -1,6 +1,6 @@
 """Evaluation in batches: predicted classes from logits (B, K), of which the largest counts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -62,6 +62,18 @@ def predict_each(
                     left = finite.masked_fill(table[own[indices]], -torch.inf)
                 predicted[name].append(left.argmax(1))
     return {name: torch.cat(parts) for name, parts in predicted.items()}
+
+
+def barred_but(competing: Sequence[Sequence[int]], classes: int, device: torch.device) -> Tensor:
+    """Return (R, K) bool: each row marks the outputs that do not compete; competing: those that do.
+
+    >>> barred_but([[0], [0, 1]], 2, torch.device("cpu")).tolist()
+    [[False, True], [False, False]]
+    """
+    barred = torch.ones(len(competing), classes, dtype=torch.bool)
+    for label, others in enumerate(competing):
+        barred[label, list(others)] = False
+    return barred.to(device)
 
 
 def batch_size_on(device: torch.device) -> int:

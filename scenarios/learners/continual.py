@@ -9,10 +9,11 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.by_layer.heads import barred_but, own_task
+from probe.by_layer.heads import own_task
 from probe.examples import Examples, join
 from probe.tasks import Task
 from probe.training.costs import bytes_of
+from probe.training.evaluation import barred_but
 from scenarios.learners import base
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
 

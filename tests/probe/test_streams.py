@@ -18,6 +18,7 @@ from probe.errors import InputError
 from probe.numbered import numbered
 from probe.record.recording import read_recording
 from probe.tasks import Scenario
+from probe.told import told
 from tests.laws import reference
 
 RECIPE = Recipe(epochs=3, batch_size=16, init="murata")
@@ -263,3 +264,28 @@ def test_the_head_of_a_recording_is_that_of_its_analysis(tmp_path) -> None:
     rec.after_task(2)
     read = analyze(Model(tmp_path, fresh=lambda: copy.deepcopy(model)), readouts=["linear"])
     np.testing.assert_array_equal(read.R.values[2], rec.R.values[2])
+
+
+def test_trying_a_call_leaves_model_and_generators_as_they_were() -> None:
+    """And a lazy model without shapes, as the first batch draws its weights."""
+
+    class Drawing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.LazyLinear(CLASSES)
+            self.register_buffer("calls", torch.zeros(1))
+
+        def forward(self, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
+            self.calls += 1
+            return self.layer(x) + 0 * torch.rand(1)
+
+    model, given = Drawing(), numbered({"train": TRAIN, "test": TEST}, None)
+    called = Model(model, call=lambda net, x, task: net(x, task))
+    told(called, given, lambda: model)
+    assert isinstance(model.layer, nn.LazyLinear)
+    model(TRAIN[0].x, TRAIN[0].y)
+    before = torch.get_rng_state(), model.calls.clone()
+    told(called, given, lambda: model)
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert torch.equal(model.calls, before[1])
+    assert model.training

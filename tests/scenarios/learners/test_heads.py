@@ -5,12 +5,12 @@ from functools import partial
 import pytest
 import torch
 
-from probe.by_layer.heads import barred_but, count
+from probe.by_layer.heads import count
 from probe.examples import Examples
 from probe.metrics.counts import Counts
 from probe.modules import mode
 from probe.seeding import stream
-from probe.training.evaluation import predict_each
+from probe.training.evaluation import barred_but, predict_each
 from scenarios.learners.base import Learner
 from tests.laws.counting import evaluate
 from tests.scenarios.learners.tiny_learners import by_head, digits, learn, learner, logits

@@ -102,15 +102,30 @@ def constant(label: int) -> str:
     return f"it predicts class {label} for every test example"
 
 
-def of_classes(train: Tensor, test: Tensor, classes: int) -> list[str]:
-    """Return notes on the classes 0..K-1 that are missing in labels (N,) of train or test."""
-    notes = []
-    never = ", and cannot be learned downstream of any feature"
-    for what, labels, so in (("training", train, never), ("test", test, ", and no score")):
-        if lacking := sorted(set(range(classes)) - set(labels.unique().tolist())):
-            has = "class {} has" if len(lacking) == 1 else "classes {} have"
-            notes.append(f"{has.format(listed(lacking))} no {what} examples{so}")
+def of_classes(tasks: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[str]:
+    """Return notes on the classes 0..K-1 that are missing in training or test data.
+
+    tasks: the labels (N,) of the training and of the test examples of each.
+    """
+    notes, own = [], [tuple(set(half.unique().tolist()) for half in task) for task in tasks]
+    for half, without in zip(zip(*own, strict=True), _WITHOUT, strict=True):
+        if lacking := sorted(set(range(classes)).difference(*half)):
+            notes.append(f"{_have(lacking)} no {without}")
+    trained = set.union(*(train for train, _ in own))
+    for number, (train, test) in enumerate(own, 1):
+        if lacking := sorted(test & trained - train):
+            notes.append(f"{_have(lacking)} test examples in task {number}, but none to train on")
     return notes
+
+
+_WITHOUT = (
+    "training examples, and cannot be learned downstream of any feature",
+    "test examples, and no score",
+)
+
+
+def _have(classes: Sequence[int]) -> str:
+    return f"class {classes[0]} has" if len(classes) == 1 else f"classes {listed(classes)} have"
 
 
 def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:

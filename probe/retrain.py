@@ -84,10 +84,11 @@ def partial_retrain(
     how = RetrainSettings(recipe=recipe or Recipe(), seed=seed, cache=cache)
     each = list(retrain_each(called, features, seen, tested, given.known, how))
     own = notes.by_feature({one.feature: one.notes for one in each})
+    parts = [[h.y[h.task == k] for k in range(len(given.classes))] for h in (seen, tested)]
     return PartialRetraining(
         tasks=given.classes,
         measured={one.feature: given.counted(one.predicted) for one in each},
-        notes=(*notes.of_classes(seen.y, tested.y, given.known), *own),
+        notes=(*notes.of_classes(zip(*parts, strict=True), given.known), *own),
         seed=seed,
         outputs=tuple(one.feature for one in each if one.history is None),
     )

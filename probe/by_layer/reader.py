@@ -110,7 +110,8 @@ class Reader:
             return
         scenario = self.networks.scenario
         data = scenario.merged
-        known = of_classes(data.train.y, data.test.y, scenario.classes)
+        labels = ((task.train.y, task.test.y) for task in scenario.tasks)
+        known = of_classes(labels, scenario.classes)
         wanted = {(each.feature, each.multiple): each for each in readings}
         how = RetrainSettings(
             recipe=self.plan.retraining,

@@ -190,7 +190,10 @@ class _DomainSpec(_Spec):
     @property
     def title(self) -> str:
         """The name of the scenario in tables."""
-        return f"{self.data}, domains: {self.shift}"
+        return f"{self.data}, {_SHIFTED[self.shift]}"
+
+
+_SHIFTED = {"rotate": "rotated", "classes": "labeled within the task", "own": "own domains"}
 
 
 class RotateSpec(_DomainSpec):

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from probe import Examples, Recipe, partial_retrain
 from probe.errors import InputError
+from probe.notes import of_classes
 from probe.retraining import PartialRetraining
 from probe.seeding import global_stream, stream
 from tests.laws.zoo.written import ABC, Layer, Written
@@ -85,6 +86,14 @@ def test_a_constant_prediction() -> None:
     lacking, constant = result.notes
     assert constant == "a, b: it predicts class 1 for every test example"
     assert lacking.startswith("classes 0, 2 have no training examples")
+
+
+def test_a_class_that_a_task_tests_but_does_not_train() -> None:
+    """Classes that are missing in both are no fault of the data."""
+    one, other = (torch.tensor(labels) for labels in ([0, 1], [1, 2]))
+    assert of_classes([(one, one), (other, other)], 3) == []
+    [note] = of_classes([(one, one), (other, one)], 3)[1:]
+    assert note == "class 0 has test examples in task 2, but none to train on"
 
 
 def test_a_model_that_is_run_whole_says_why() -> None:

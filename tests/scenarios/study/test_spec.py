@@ -146,7 +146,7 @@ def of(kind):
         ("permutation", "digits, permuted", "1 2 3 4 5 6 7 8 9 10", [10] * 10),
         ("incremental", "digits, class by class", "0-4 5 6 7 8 9", [5, 1, 1, 1, 1, 1]),
         ("multimodal", "digits and breast_cancer", "digits breast_cancer", [10, 2]),
-        ("domain", "digits, domains: rotate", "0° 45°", [10, 10]),
+        ("domain", "digits, rotated", "0° 45°", [10, 10]),
     ],
 )
 def test_each_kind_is_made_of_its_own_keys(kind, title, names, classes):

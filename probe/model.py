@@ -34,7 +34,8 @@ class Model:
     - output: the key, attribute or index of the logits in the model's output; None = the output is
       the logits; call: `call(model, x)` runs the model on a batch; None = `model(x)`; or
       `call(model, x, task)`, task: (B,) the number of the task of each example, for networks with a
-      head per task;
+      head per task: its position in `tasks` where that lists classes. A task with a default counts,
+      unless head is `single`;
     - head: the outputs that compete: `single`, of all classes seen so far, or `multi`, of the
       example's own task, in training too; None = `multi` where `call` takes the task;
     - classes: the outputs that stand for the classes 0..K-1, K different numbers, as `range(6)` for
@@ -71,11 +72,7 @@ class Model:
     @property
     def takes_task(self) -> bool:
         """Whether the call takes the number of the task of each example."""
-        if self.call is None:
-            return False
-        named = inspect.signature(self.call).parameters
-        given = [own for own in named.values() if own.kind in _POSITIONAL]
-        return "task" in named or sum(own.default is own.empty for own in given) > 2
+        return self.call is not None and takes_task(self.call, self.head)
 
     @property
     def told(self) -> bool:
@@ -119,6 +116,22 @@ class Model:
     def around(cls, given: Networks | Model) -> Model:
         """Return the caller's argument as a Model."""
         return given if isinstance(given, Model) else cls(given)
+
+
+def takes_task(call: Call, head: Head | None = None) -> bool:
+    """Return whether a call takes the task; single-head it may have one that has a default.
+
+    Raises InputError for a call that takes it by name alone.
+    """
+    try:
+        named = inspect.signature(call).parameters
+    except ValueError:  # of some builtins
+        return False
+    if "task" in named and named["task"].kind is inspect.Parameter.KEYWORD_ONLY:
+        raise InputError("call takes task by name alone: let it be call(model, x, task)")
+    given = [own for own in named.values() if own.kind in _POSITIONAL]
+    needed = sum(own.default is own.empty for own in given)
+    return needed > 2 or ("task" in named and head != "single")
 
 
 _OF_MODEL = ("output", "call", "classes", "fresh", "trainable")

@@ -91,6 +91,7 @@ def partial_retrain(
         notes=(*notes.of_classes(zip(*parts, strict=True), given.known), *own),
         seed=seed,
         outputs=tuple(one.feature for one in each if one.history is None),
+        head="multi" if called.head == "multi" else "all",
     )
 
 

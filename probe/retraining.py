@@ -65,7 +65,8 @@ class PartialRetraining(Held):
 
     tasks: the classes of each of the T tasks, in executed order; measured: of each feature, the
     counts on the test examples of each task; notes: sentences on the meaning of the counts;
-    seed: of the retraining; outputs: the features with nothing left to train downstream.
+    seed: of the retraining; outputs: the features with nothing left to train downstream; head: the
+    outputs that compete there, `multi` where the model is told the task.
     `print` shows it as a table; in its rows the learner is `model`, of order "0".
     """
 
@@ -76,6 +77,7 @@ class PartialRetraining(Held):
     notes: tuple[str, ...] = ()
     seed: int = 0
     outputs: tuple[str, ...] = ()
+    head: str = "all"
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -102,7 +104,7 @@ class PartialRetraining(Held):
 
     def rows(self) -> list[Row]:
         """Return all measurements, a row for each, as in rows.csv."""
-        return list(_rows(self.measured, self.outputs, self.seed))
+        return list(_rows(self.measured, self.outputs, self.seed, self.head))
 
     def sheets(self) -> list[Sheet]:
         """Return the result as text, one table."""
@@ -156,7 +158,9 @@ class PartialRetraining(Held):
         return f"PartialRetraining of {many}, seed {self.seed}: PRA {each}"
 
 
-def _rows(counts: Mapping[str, TaskCounts], outputs: Sequence[str], seed: int) -> Iterator[Row]:
+def _rows(
+    counts: Mapping[str, TaskCounts], outputs: Sequence[str], seed: int, head: str
+) -> Iterator[Row]:
     """Yield the cells of R, then PRA, accuracies and F1 of each feature, all after the last task.
 
     counts: of each feature, by depth, tasks in executed order; outputs: the features that
@@ -181,7 +185,7 @@ def _rows(counts: Mapping[str, TaskCounts], outputs: Sequence[str], seed: int) -
             yield cell(measure=measure, place=place, task=task, value=value)
 
     for name in outputs[:1]:
-        yield from by_task(partial(row, head="all"), "accuracy", counts[name].accuracies())
+        yield from by_task(partial(row, head=head), "accuracy", counts[name].accuracies())
     for depth, (name, own) in enumerate(counts.items(), 1):
         of = partial(row, feature=name, depth=depth, readout="" if name in outputs else RETRAIN)
         yield of(measure="pra", value=pra(own.total))

@@ -1,6 +1,6 @@
 """Networks that are told the task of each example: own heads, or outputs of the task's classes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -21,16 +21,29 @@ from probe.training.evaluation import barred_but
 _TASK = "task"  # its name in inputs that have names
 
 
-def told(model: Model, given: Numbered, network: Callable[[], nn.Module]) -> tuple[Model, Numbered]:
+def told(
+    model: Model, given: Numbered, network: Callable[[], nn.Module], orders: Iterable[str] = ()
+) -> tuple[Model, Numbered]:
     """Return a model that is told the task, and examples whose inputs hold the task's number.
 
     Only the classes of an example's task compete, in training too. A model that is not told the
     task is returned as it is, with its examples. network: returns one of the model's, on which a
-    call that takes the task is tried, and which is left unchanged. Raises InputError for a call
-    that takes the task of one example for a whole batch.
+    call that takes the task is tried, and which is left unchanged; orders: of the runs. Raises
+    InputError for a call that takes the task of one example for a whole batch, for tasks of one
+    class, and where several orders leave open the number that a call is given.
     """
     if not model.told:
         return model, given
+    if alone := [task[0] for task in given.classes if len(task) == 1]:
+        raise InputError(
+            f"told the task, class {alone[0]} is always right, as its task has no other: give "
+            f"tasks of two or more classes, or a single head"
+        )
+    if model.takes_task and given.order is None and len(set(orders) - {""}) > 1:
+        raise InputError(
+            "call takes the number of the task, which is open for tasks given by their classes in "
+            "several orders: give each example its task, Examples(x, y, task)"
+        )
     order = given.order or range(len(given.classes))
     by_number = [given.classes[order.index(number)] for number in range(len(order))]
     numbers = torch.tensor(order)

@@ -99,7 +99,8 @@ class GivenOrigin:
         controls = names(options.controls) if options.controls else ()
         build = partial(build_model, own.name, own.build)
         called = Model((), output=own.output, call=own.call, head=options.head, fresh=own.build)
-        model, scenario = _loaded(self.data, self.own, self.tasks, str(device), called)
+        orders = frozenset(run.order for run in self.checkpoints.runs)
+        model, scenario = _loaded(self.data, self.own, self.tasks, str(device), called, orders)
         given = {name: getattr(options, name) for name in _RECIPE}
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in given.items() if value is not None})
@@ -123,7 +124,12 @@ _RECIPE = ("epochs", "batch_size", "learning_rate", "optimizer")
 
 @lru_cache(maxsize=1)
 def _loaded(
-    name: str, own: OwnCode, tasks: tuple[tuple[int, ...], ...] | None, device: str, model: Model
+    name: str,
+    own: OwnCode,
+    tasks: tuple[tuple[int, ...], ...] | None,
+    device: str,
+    model: Model,
+    orders: frozenset[str],
 ) -> tuple[Model, Scenario]:
     """Load the data once per process, however many jobs it does; tell a model the task if asked."""
     data, at = load(name), torch.device(device)
@@ -135,8 +141,12 @@ def _loaded(
             "there are no tasks: give --tasks 0-1,2-3, the classes of each task, or data that have "
             "tasks, as --data 'sites/{task}.npz'"
         )
-    if tasks is not None and not data.has_tasks:
+    if tasks is not None and data.has_tasks:
+        raise InputError(
+            f"{data.name} has its tasks: leave out --tasks; --orders names the orders of its tasks"
+        )
+    if tasks is not None:
         check_tasks(tasks, len(own.class_order) or data.classes)
     build = partial(build_model, name, cast(Any, model.fresh))
-    model, given = told(model, numbered(halves, tasks), build)
+    model, given = told(model, numbered(halves, tasks), build, orders)
     return model, Scenario.of_numbered(data.name, given)

@@ -16,6 +16,7 @@ from torch.nn import functional
 from probe.batch import Value
 from probe.cut.model_call import Called, ModelCall
 from probe.errors import InputError, unknown
+from probe.model import takes_task
 from probe.modules import restore
 from probe.registered import OwnNetwork
 from probe.seeding import global_stream, stream
@@ -76,6 +77,11 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
         if not isinstance(x, Tensor):
             raise InputError(f"{name} takes one tensor, got several: register your own network")
         return build_network(name, x.shape[1:], classes)
+    if known.call and takes_task(known.call):
+        raise InputError(
+            f"the call of network {name} takes the task, which studies do not give: leave it out; "
+            f'with kind = "task" the outputs of a task\'s classes compete'
+        )
     model = build_model(known.name, known.build)
     plain = isinstance(x, Tensor) and known.call is None and known.output is None
     return model if plain else Called(model, ModelCall(call=known.call, output=known.output))

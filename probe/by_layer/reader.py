@@ -7,6 +7,7 @@ on.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 from typing import cast
 
@@ -110,8 +111,6 @@ class Reader:
             return
         scenario = self.networks.scenario
         data = scenario.merged
-        labels = ((task.train.y, task.test.y) for task in scenario.tasks)
-        known = of_classes(labels, scenario.classes)
         wanted = {(each.feature, each.multiple): each for each in readings}
         how = RetrainSettings(
             recipe=self.plan.retraining,
@@ -124,8 +123,14 @@ class Reader:
         for tail in retrain_each(called, cuts, data.train, data.test, scenario.classes, how):
             # A feature may lack fewer budgets than another.
             if reading := wanted.get((tail.feature, tail.multiple)):
-                notes = (*known, *tail.notes)
+                notes = (*self._of_classes, *tail.notes)
                 yield reading, self._measured("single", tail.predicted, notes, tail.history)
+
+    @cached_property
+    def _of_classes(self) -> list[str]:
+        scenario = self.networks.scenario
+        labels = ((task.train.y, task.test.y) for task in scenario.tasks)
+        return of_classes(labels, scenario.classes)
 
     def _fitted(self, readings: Sequence[Reading], train: Matrices, test: Matrices) -> _Measured:
         """Yield the readouts that are fitted to the features' matrices."""
@@ -135,7 +140,8 @@ class Reader:
             readout, told = self._readout(reading), self.plan.readouts[reading.base].per_task
             tasks = scenario.tasks if told else [scenario.merged]
             found = read_each(readout, own, other, tasks)
-            notes = [f"{reading.base} reads {own.how}"] if own.pooled else []
+            notes = [*self._of_classes]
+            notes += [f"{reading.base} reads {own.how}"] if own.pooled else []
             notes += [*found.notes, *of_predictions(found.predicted, scenario.test.y.cpu())]
             measured = self._measured("multi" if told else "single", found.predicted, notes)
             values = {"control": self._memorized(readout, own, tasks)} if reading.labels else {}

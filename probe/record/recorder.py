@@ -91,15 +91,17 @@ class Recorder:
         halves = {"test": test} if train is None else {"test": test, "train": train}
         read = {name: examples_of(each, name) for name, each in halves.items()}
         called = Model(model, call=call, output=output, head=head)
-        called, self._given = told(called, given := numbered(read, tasks), lambda: model)
+        others = [other for other in runs.read_runs(self.folder) if other.run != run]
+        orders = [run.order, *(other.run.order for other in others)]
+        called, self._given = told(called, given := numbered(read, tasks), lambda: model, orders)
         self._ask = called.model_call
         for number, (task, size) in enumerate(
             zip(given.classes, given.sizes("test"), strict=True), 1
         ):
-            if not size:
+            if size < 2:
                 raise InputError(
-                    f"test has no examples of task {number}, classes {list(task)}: give some of "
-                    f"each"
+                    f"test has {size or 'no'} examples of task {number}, classes {list(task)}: "
+                    f"give 2 or more"
                 )
         self._record = runs.RunRecord(
             run=run,
@@ -110,7 +112,6 @@ class Recorder:
             called=call is not None,
             rows={},
         )
-        others = [other for other in runs.read_runs(self.folder) if other.run != run]
         runs.check_tasks_of(self._record, others)
         self._resume()
         # What fails on a few examples now would fail after hours of training. A model without
@@ -133,7 +134,10 @@ class Recorder:
 
     @property
     def R(self) -> AccuracyMatrix:  # noqa: N802 - as papers have it
-        """The accuracy matrix so far; all outputs compete; NaN in rows that are not recorded."""
+        """The accuracy matrix so far; NaN in rows that are not recorded.
+
+        All outputs compete or, told the task, those of the task's classes.
+        """
         return self._record.matrix()
 
     @property

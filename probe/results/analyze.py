@@ -124,7 +124,9 @@ def analyze(
         networks = networks_of(model, (untrained, offline), recording, T, measured.seeds)
         examples = _data(examples, networks)
         model, name, source, marked = _named(model, networks)
-        model, examples = told(model, examples, networks.blank)
+        model, examples = told(
+            model, examples, networks.blank, {run.order for run in networks.runs}
+        )
         request = Request(
             name=_run_name(root),
             network=name,

@@ -37,7 +37,7 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
         norms += len(running_norms(network))
         parts = share_classes(tuple({task.classes for task in scenario.tasks}))
         if parts and getattr(settings, "competing", "all") == "task":
-            what = "is for tasks that share all classes or none; some share a few: leave it out"
+            what = "is for tasks that share all classes or none; some share a few: set it to all"
             raise InputError(f'learners.{name}: competing = "task" {what}')
         if settings.budget:
             settings.budget.quota(sum(map(len, (task.classes for task in scenario.tasks))))

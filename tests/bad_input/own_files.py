@@ -88,6 +88,10 @@ OTHERS = {
     "ownnone.py": "x = 1\n",
     "ownours.py": "import probe\n@probe.network('mlp')\ndef build(): ...\n",
     "ownname.py": "import probe\n@probe.network('my net')\ndef build(): ...\n",
+    "owntold.py": (
+        "import probe\nfrom ownnets import *\n"
+        "probe.network('told', call=lambda model, x, task: model(x))(build)\n"
+    ),
     "ownnumber.py": "import probe\nprobe.network('mine')(3)\n",
     "ownraises.py": "raise ValueError('one\\ntwo')\n",
 }
@@ -135,5 +139,6 @@ FILES: dict[str, bytes | str] = {
     "orders-broken.toml": "a = [1, 2\n",
     "rec-none/runs/x": "",
     **recorded(),
+    "told.toml": study({"network.name": '"told"', "network.features": '["0"]'}),
     "own.toml": study({"network.name": '"own"', "network.features": '["0"]'}),
 }

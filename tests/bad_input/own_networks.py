@@ -135,5 +135,6 @@ MISTAKES = {
             "ownnets.py": "network own: the model raised RuntimeError: mat1 and mat2",
         },
     ),
+    "run told.toml --out new-run --load owntold.py": "network told takes the task, which studies",
     "run own.toml --out new-run": "own.toml: network.name: unknown network 'own'...--load",
 }

@@ -212,6 +212,28 @@ def test_a_head_that_knows_the_task_is_not_single() -> None:
         Model(networks()[0], call=lambda model, x, task: model(x), head="single")
 
 
+def test_a_default_for_the_task_leaves_the_choice_of_the_head() -> None:
+    def call(model: Any, x: Any, task: Any = None) -> Any:
+        return model(x)
+
+    assert Model(networks()[0], call=call).told
+    assert not Model(networks()[0], call=call, head="single").told
+    with pytest.raises(InputError, match="takes task by name alone"):
+        Model(networks()[0], call=lambda model, x, *, task: model(x)).told  # noqa: B018
+
+
+def test_a_call_needs_numbers_that_no_order_changes_and_tasks_of_several_classes() -> None:
+    """Tasks that classes name have none: a recording and its analysis would count otherwise."""
+    model = Model(networks()[0], call=lambda model, x, task: model(x))
+    whole = {"test": Examples(TEST[0].x, TEST[0].y)}
+    two = {"test": Examples(torch.randn(4, 6), torch.arange(4))}
+    named, pair = numbered(whole, [[0], [1, 2]]), numbered(two, [[0, 1], [2, 3]])
+    for given, orders, message in ((named, "a", "always right"), (pair, "ab", "in several orders")):
+        with pytest.raises(InputError, match=message):
+            told(model, given, lambda: networks()[0], orders)
+    told(model, numbered({"test": TEST}, [2, 0, 1]), lambda: networks()[0], "ab")
+
+
 class OfTasks(nn.Module):
     """A shared layer, and one of each task, run for its own examples alone or for all."""
 

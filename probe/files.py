@@ -7,6 +7,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
+from filelock import FileLock
+
 from probe.errors import NotWritten
 
 
@@ -38,6 +40,24 @@ def sweep(folder: Path) -> None:
     """Remove unfinished files of killed processes in a folder that nobody else writes to now."""
     for left in folder.glob(f"*{_UNFINISHED}"):
         discard(left)
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder within the block, swept of what killed processes left there.
+
+    Waits for another process as long as it takes. Raises NotWritten.
+    """
+    held = FileLock(folder / "lock")
+    try:
+        held.acquire()
+    except OSError as error:
+        raise not_written(folder, error) from None
+    try:
+        sweep(folder)
+        yield
+    finally:
+        held.release()
 
 
 def discard(path: Path) -> None:

@@ -47,7 +47,8 @@ def networks_of(
     if untrained is not None or isinstance(ceiling, nn.Module):
         raise _MIXED
     fresh_state(model.build, stream(0, "check"))
-    return Files.of(_files(given, ceiling, recording, tasks), model.build)
+    records = recording.records if recording else {}
+    return Files.of(_files(given, ceiling, recording, tasks), model.build, records=records)
 
 
 def device_of(model: nn.Module) -> torch.device:

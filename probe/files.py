@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from filelock import FileLock
+from filelock import BaseFileLock, FileLock, Timeout
 
 from probe.errors import NotWritten
 
@@ -42,22 +42,31 @@ def sweep(folder: Path) -> None:
         discard(left)
 
 
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder within the block, swept of what killed processes left there.
+def locked(folder: Path, timeout: float = -1) -> BaseFileLock:
+    """Lock a folder and remove what killed processes left unfinished in it; return the lock.
 
-    Waits for another process as long as it takes. Raises NotWritten.
+    timeout: seconds to wait for another process, -1 = as long as it takes; the lock is not held
+    after them. Raises NotWritten.
     """
-    held = FileLock(folder / "lock")
+    lock = FileLock(folder / "lock", thread_local=False)
     try:
-        held.acquire()
+        lock.acquire(timeout=timeout)
+        sweep(folder)
+    except Timeout:
+        pass
     except OSError as error:
         raise not_written(folder, error) from None
+    return lock
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder within the block; raises NotWritten."""
+    lock = locked(folder)
     try:
-        sweep(folder)
         yield
     finally:
-        held.release()
+        lock.release()
 
 
 def discard(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
@@ -109,7 +109,7 @@ class GivenOrigin:
             name=self.name,
             network=own.name,
             source=source_of("network", own.name) or "",
-            networks=Files.of(self.checkpoints, build, each, self.records),
+            networks=replace(Files.of(self.checkpoints, build, each), records=self.records),
             model=model,
             scenario=scenario,
             orders=self.orders,

@@ -16,8 +16,7 @@ from typing import Any
 
 from torch import Tensor
 
-from probe.batch import Value
-from probe.record.state_files import tensor_hash as tensor_hash
+from probe.batch import Value, tensor_hash as tensor_hash
 from probe.tasks import Scenario
 
 RESULTS_VERSION = 3

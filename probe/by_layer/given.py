@@ -53,16 +53,9 @@ class Files:
     records: Mapping[Run, RunRecord] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        found: Checkpoints,
-        build: Callable[[], nn.Module],
-        each: Each = iter,
-        records: Mapping[Run, RunRecord] | None = None,
-    ) -> Files:
+    def of(cls, found: Checkpoints, build: Callable[[], nn.Module], each: Each = iter) -> Files:
         """Return the networks of checkpoints; a seed's floor is its first network of step 0."""
-        runs = with_controls(found.runs, found.offline)
-        return cls(runs=runs, build=build, each=each, records=records or {})
+        return cls(runs=with_controls(found.runs, found.offline), build=build, each=each)
 
     def blank(self) -> nn.Module:
         """Return a new network, its weights drawn from a fixed seed."""

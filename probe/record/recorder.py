@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from probe.batch import tensor_hash
 from probe.cut.model_call import Call, Output, explained
 from probe.errors import InputError
 from probe.examples import Examples, alike
-from probe.files import alone_in, make_folder, not_written, replacing, sweep
+from probe.files import alone_in, locked, make_folder, replacing
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
@@ -28,13 +29,7 @@ from probe.numbered import Tasks, numbered
 from probe.record import runs
 from probe.record.checkpoints import NAME, Run
 from probe.record.data import examples_of, keep_data
-from probe.record.state_files import (
-    keep_tensors,
-    load_state,
-    plain_state,
-    tensor_hash,
-    write_tensors,
-)
+from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
 from probe.seeding import every_global_stream, stream
 from probe.told import told
 from probe.training.evaluation import predict_each
@@ -120,7 +115,7 @@ class Recorder:
             rows={},
             hashes={},
         )
-        self._lock: FileLock | None = None
+        self._lock: BaseFileLock | None = None
         others = [other for other in runs.read_runs(self.folder) if other.run != run]
         runs.check_tasks_of(self._record, others)
         self._resume()
@@ -194,25 +189,15 @@ class Recorder:
         folder = runs.run_folder(self.folder, self.run)
         # Not one of an earlier training in a notebook, which nothing but a circle still holds.
         gc.collect()
-        lock = FileLock(folder / "lock", thread_local=False)
-        try:
-            lock.acquire(timeout=0)
-        except OSError as error:
-            if isinstance(error, Timeout):
-                raise self._taken("is recording", "") from None
-            raise not_written(folder, error) from None
+        lock = locked(folder, timeout=0)
         found = runs.read_run(folder)
-        if (found.hashes if found else {}) != self._record.hashes:
+        if not lock.is_locked or (found.hashes if found else {}) != self._record.hashes:
             lock.release()
-            raise self._taken("has recorded", " since this one was made")
-        sweep(folder)
+            raise InputError(
+                f"another recorder has recorded {folder} since this one was made: give each run a "
+                f"seed=, order= or learner= of its own, or end the other and make this one again"
+            )
         self._lock = lock
-
-    def _taken(self, does: str, when: str) -> InputError:
-        return InputError(
-            f"another recorder {does} {runs.run_folder(self.folder, self.run)}{when}: give each "
-            f"run a seed=, order= or learner= of its own, or end the other and make this one again"
-        )
 
     def _keep(self, rows: Mapping[int, TaskCounts], own: Mapping[int, str] | None = None) -> None:
         """Set the rows, in the file first; own: hashes of networks that are new."""

@@ -1,6 +1,5 @@
 """Files of weights, loaded as data alone and put into a network that they fit."""
 
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -39,23 +38,6 @@ def load_state(path: Path) -> dict[str, Tensor]:
     safe = path.suffix == ".safetensors"
     state = _state_dict(path, _read_safe(path) if safe else read_content(path))
     return {bare: state[name] for bare, name in _bare(state).items()}
-
-
-def tensor_hash(tensors: Mapping[str, Tensor]) -> str:
-    """Return the SHA-256 of named tensors of any shapes: names, types, shapes and every byte.
-
-    The order in which they are given and the device that they are on do not matter.
-
-    >>> tensor_hash({"x": torch.zeros(2)}) == tensor_hash({"x": torch.zeros(2, 1)})
-    False
-    """
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        tensor = tensors[name].detach().cpu().contiguous()
-        # Without type and shape, tensors of the same bytes would have the same hash.
-        digest.update(f"{name!r} {tensor.dtype} {tuple(tensor.shape)};".encode())
-        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:

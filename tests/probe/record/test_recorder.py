@@ -125,14 +125,13 @@ def test_two_recorders_of_one_run_do_not_mix(tmp_path):
     left.touch()  # by a recorder that was killed
     first.after_task(0)
     assert not left.exists()
+    said = r"another recorder has recorded .*seed-0 since this one was made: give each run a seed="
     for other in (second, copy.deepcopy(first)):
-        with pytest.raises(
-            InputError, match=r"recorder is recording .*seed-0: give each run a seed="
-        ):
+        with pytest.raises(InputError, match=said):
             other.after_task(0)
     del first
     # Free again, but its row is of another network than this recorder's.
-    with pytest.raises(InputError, match=r"has recorded .* since this one was made"):
+    with pytest.raises(InputError, match=said):
         second.after_task(1)
 
 

@@ -27,10 +27,11 @@ from probe.model import Head, Model
 from probe.modules import check_model, kept_buffers, mode, unwrapped
 from probe.numbered import Tasks, numbered
 from probe.record import runs
-from probe.record.checkpoints import NAME, Run
+from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.record.data import examples_of, keep_data
 from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
 from probe.seeding import every_global_stream, stream
+from probe.tables.rows import CONTROLS
 from probe.told import told
 from probe.training.evaluation import predict_each
 
@@ -240,9 +241,10 @@ class Recorder:
 def _run(learner: str, order: str | int, seed: int) -> Run:
     run = Run(learner, str(order), _whole(seed, "seed", 0))
     for kind, name in zip(("learner", "order"), run[:2], strict=True):
-        if not isinstance(name, str) or not re.fullmatch(NAME, name):
+        if not isinstance(name, str) or name in CONTROLS or not re.fullmatch(FOLDER_NAME, name):
             raise InputError(
-                f"{kind} is a name of letters, digits, _ and -, got {name!r:.60}: choose another"
+                f"{kind} is a name of 80 letters, digits, _ and - at most, not that of a control, "
+                f"got {name!r:.60}: choose another"
             )
     return run
 

@@ -1,5 +1,6 @@
 """Batches as a network takes them: one tensor, or several by position or by name."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, TypeVar, cast
 
@@ -167,3 +168,20 @@ def close(a: Tensor, b: Tensor) -> bool:
         return True
     scale = float(a.abs().nan_to_num().max()) if a.numel() else 0.0
     return torch.allclose(a, b, rtol=1e-3, atol=1e-5 + 1e-4 * scale, equal_nan=True)
+
+
+def tensor_hash(tensors: Mapping[str, Tensor]) -> str:
+    """Return the SHA-256 of named tensors of any shapes: names, types, shapes and every byte.
+
+    The order in which they are given and the device that they are on do not matter.
+
+    >>> tensor_hash({"x": torch.zeros(2)}) == tensor_hash({"x": torch.zeros(2, 1)})
+    False
+    """
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        # Without type and shape, tensors of the same bytes would have the same hash.
+        digest.update(f"{name!r} {tensor.dtype} {tuple(tensor.shape)};".encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from textwrap import shorten
+from traceback import extract_tb
 
 _LENGTH = 400  # characters of another's message
 _MANY, _FEW = 40, 12  # known names: of more than so many only so many are listed
@@ -37,6 +38,10 @@ class NotKept(InputError):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what}: the model takes another path than when it was cut")
+
+
+class Stopped(SystemExit):
+    """A request to stop this process, by Ctrl-C or SIGTERM."""
 
 
 class Failed(Exception):
@@ -95,3 +100,19 @@ def located(what: str) -> Iterator[None]:
         raise
     except InputError as error:
         raise InputError(f"{what}: {error}") from error.__cause__
+
+
+@contextmanager
+def no_exit() -> Iterator[None]:
+    """Turn `sys.exit` in the user's code into an InputError; a request to stop passes."""
+    try:
+        yield
+    except SystemExit as error:
+        # Ray's own request to stop has a message.
+        if isinstance(error, Stopped) or vars(error):
+            raise
+        where = extract_tb(error.__traceback__)[-1]
+        raise InputError(
+            f"{where.filename}, line {where.lineno}, ends the process ({described(error)}): let it "
+            f"return, or raise an error"
+        ) from error

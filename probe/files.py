@@ -7,6 +7,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
+from filelock import BaseFileLock, FileLock, Timeout
+
 from probe.errors import NotWritten
 
 
@@ -38,6 +40,33 @@ def sweep(folder: Path) -> None:
     """Remove unfinished files of killed processes in a folder that nobody else writes to now."""
     for left in folder.glob(f"*{_UNFINISHED}"):
         discard(left)
+
+
+def locked(folder: Path, timeout: float = -1) -> BaseFileLock:
+    """Lock a folder and remove what killed processes left unfinished in it; return the lock.
+
+    timeout: seconds to wait for another process, -1 = as long as it takes; the lock is not held
+    after them. Raises NotWritten.
+    """
+    lock = FileLock(folder / "lock", thread_local=False)
+    try:
+        lock.acquire(timeout=timeout)
+        sweep(folder)
+    except Timeout:
+        pass
+    except OSError as error:
+        raise not_written(folder, error) from None
+    return lock
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder within the block; raises NotWritten."""
+    lock = locked(folder)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def discard(path: Path) -> None:

@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 
 from probe.cut.split import Cut, Split
+from probe.metrics.task_counts import TaskCounts
 
 _FEW = 4  # names that a note lists
+_ROUNDING = 0.01  # of an accuracy
 _LENGTH = 300  # characters of a reason, which may quote an error of the user's code
 
 
@@ -50,6 +52,25 @@ def of_outputs(logits: Tensor) -> list[str]:
     return [
         "its outputs are probabilities: have it return logits, since training with cross-entropy "
         "takes their softmax once more"
+    ]
+
+
+def of_recorded(recorded: TaskCounts, again: TaskCounts) -> list[str]:
+    """Return a note if the accuracies of a network, recorded and measured again, differ.
+
+    Of the same tasks; by more than another device, or another size of batches, makes of them.
+    """
+    if recorded.tasks != again.tasks:
+        return []
+    before, now = recorded.accuracies(), again.accuracies()
+    # A single example on top, as a task may have few.
+    by = abs(now - before) - 1 / again.test_sizes()
+    at = int(by.argmax())
+    if by[at] <= _ROUNDING:
+        return []
+    return [
+        f"its recorded accuracy on task {at + 1} is {before[at]:.1%}, and {now[at]:.1%} measured "
+        f"again: the data, the network's code or its call are not those of the recording"
     ]
 
 

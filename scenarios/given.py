@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
@@ -19,7 +19,8 @@ from probe.errors import InputError, located
 from probe.model import Model
 from probe.numbered import check_tasks, numbered
 from probe.progress import tracked
-from probe.record.checkpoints import Checkpoints
+from probe.record.checkpoints import Checkpoints, Run
+from probe.record.runs import RunRecord
 from probe.retrain import SAMPLE, cache_plan
 from probe.tasks import Scenario
 from probe.told import told
@@ -39,7 +40,7 @@ class GivenOrigin:
     """Networks in files, and the code that makes them and loads their data, by name.
 
     - own: the user's code; network, data: names that it registers, or feature files; checkpoints:
-      the files;
+      the files; records: what a recorder has kept of their runs;
     - name, orders: as in `probe.by_layer.request.Request`; tasks: the classes of each of T tasks,
       in base order, None where the data bring tasks; options: the flags; code: a hash of the user's
       code.
@@ -50,6 +51,7 @@ class GivenOrigin:
     network: str
     data: str
     checkpoints: Checkpoints
+    records: Mapping[Run, RunRecord]
     tasks: tuple[tuple[int, ...], ...] | None
     orders: str | Mapping[str, Sequence[int]] | None
     options: ModelOptions
@@ -108,7 +110,7 @@ class GivenOrigin:
             name=self.name,
             network=own.name,
             source=source_of("network", own.name) or "",
-            networks=Files.of(self.checkpoints, build, each),
+            networks=replace(Files.of(self.checkpoints, build, each), records=self.records),
             model=model,
             scenario=scenario,
             orders=self.orders,

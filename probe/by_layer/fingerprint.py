@@ -14,10 +14,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from probe.batch import Value
+from probe.batch import Value, tensor_hash as tensor_hash
 from probe.tasks import Scenario
 
 RESULTS_VERSION = 3
@@ -63,23 +62,6 @@ def _parts(x: Value) -> dict[str, Tensor]:
         return {"x": x}
     named = x.items() if isinstance(x, Mapping) else enumerate(x)
     return {f"x.{name}": each for name, each in named}
-
-
-def tensor_hash(tensors: Mapping[str, Tensor]) -> str:
-    """Return the SHA-256 of named tensors of any shapes: names, types, shapes and every byte.
-
-    The order in which they are given and the device that they are on do not matter.
-
-    >>> tensor_hash({"x": torch.zeros(2)}) == tensor_hash({"x": torch.zeros(2, 1)})
-    False
-    """
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        tensor = tensors[name].detach().cpu().contiguous()
-        # Without type and shape, tensors of the same bytes would have the same hash.
-        digest.update(f"{name!r} {tensor.dtype} {tuple(tensor.shape)};".encode())
-        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 def differences(there: Any, here: Any, path: str = "") -> Iterator[str]:

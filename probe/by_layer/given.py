@@ -22,9 +22,11 @@ from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import InputError, located
+from probe.metrics.task_counts import TaskCounts
 from probe.model import Model
 from probe.modules import copied, restore, unwrapped
 from probe.record.checkpoints import Checkpoints, Run
+from probe.record.runs import RunRecord
 from probe.record.state_files import fit_state, load_state
 from probe.seeding import global_stream, stream
 from probe.tasks import Scenario
@@ -42,12 +44,13 @@ class Files:
     """Networks in files, by run and number of tasks learned.
 
     The controls are runs with their names, without an order. build: makes a network of the same
-    architecture; each: iterates over the files.
+    architecture; each: iterates over the files; records: what a recorder has kept of its runs.
     """
 
     runs: Mapping[Run, Mapping[int, Path]]
     build: Callable[[], nn.Module]
     each: Each = iter
+    records: Mapping[Run, RunRecord] = field(default_factory=dict)
 
     @classmethod
     def of(cls, found: Checkpoints, build: Callable[[], nn.Module], each: Each = iter) -> Files:
@@ -60,13 +63,23 @@ class Files:
             return self.build()
 
     def hashes(self) -> Mapping[Run, Mapping[int, str]]:
-        """Read every file into a network; raises InputError for one that does not fit."""
+        """Read every file into a network.
+
+        Raises InputError for one that does not fit, or is not the network that was recorded.
+        """
         paths = dict.fromkeys(path for own in self.runs.values() for path in own.values())
         found, model = dict[Path, str](), self.blank()
         for path in self.each(sorted(paths)):
             state = load_state(path)
             fit_state(unwrapped(model), state, str(path))
             found[path] = _hash_of(state, str(path))
+        for run, record in self.records.items():
+            for step, recorded in record.hashes.items():
+                if found[self.runs[run][step]] != recorded:
+                    raise InputError(
+                        f"{self.runs[run][step]} is not the network that was recorded, so that the "
+                        f"accuracies are of another: put that back, or record the run again"
+                    )
         return {run: {t: found[path] for t, path in own.items()} for run, own in self.runs.items()}
 
     def network(self, run: Run, step: int, expected: str) -> nn.Module:
@@ -170,6 +183,14 @@ class GivenNetworks:
         model = self.weights.network(Run(learner, order, seed), step, hashes[step])
         return model.to(self.scenario.tasks[0].test.y.device)
 
+    def recorded(self, run: Run, step: int) -> TaskCounts | None:
+        """Return what was recorded of a network, where the same outputs competed; else None."""
+        records = self.weights.records if isinstance(self.weights, Files) else {}
+        if (record := records.get(run)) is None:
+            return None
+        told = record.head == "multi" or (record.called and self.model.told)
+        return record.rows.get(step) if told == self.model.told else None
+
     def drawn(self, seed: int) -> nn.Module:
         """Return a network with fresh weights, the same for all runs of a seed."""
         model, fresh, generator = unwrapped(self.weights.blank()), self.fresh, stream(seed, "init")
@@ -226,6 +247,7 @@ class _Networks:
             seen=seen,
             task_aware=job.task_aware,
             spent=spent,
+            recorded=self.source.recorded(Run(job.learner, job.order, job.seed), step),
         )
 
     def compared_with(self, peer: str) -> nn.Module:

@@ -18,8 +18,9 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
 from probe.cut.model_call import ModelCall
+from probe.metrics.task_counts import TaskCounts
 from probe.modules import mode
-from probe.notes import of_outputs
+from probe.notes import of_outputs, of_recorded
 from probe.tasks import Scenario
 from probe.training.evaluation import Logits
 from probe.training.fresh_weights import Fresh
@@ -31,7 +32,8 @@ class Trained:
 
     scores: maps a batch to its logits; scenario: the tasks, as its learner sees them; seen: the
     classes learned so far; task_aware: whether its learner must be told the task; spent: on the
-    last task learned.
+    last task learned; recorded: the counts of an earlier evaluation by the head `all`, by `multi`
+    where its learner is told the task.
     """
 
     model: nn.Module
@@ -40,6 +42,7 @@ class Trained:
     seen: Sequence[int]
     task_aware: bool = False
     spent: Spent | None = None
+    recorded: TaskCounts | None = None
 
     def evaluated(self, only: Head | None = None) -> Measurement:
         """Test it on all tasks under every head, or under one alone."""
@@ -53,6 +56,9 @@ class Trained:
         with mode(self.model, training=False):
             predicted = predictions_by_head(scores, scenario, self.seen, task_aware=aware)
         head = only or ("multi" if aware else "single")
+        if self.recorded and not only:
+            again = count(scenario, predicted["multi" if aware else "all"])
+            notes.update(of_recorded(self.recorded, again))
         predicted = {only: predicted[only]} if only else predicted
         return Measurement(
             counts={each: count(scenario, p).tables for each, p in predicted.items()},

@@ -31,7 +31,7 @@ from probe.metrics.murata import RETRAIN
 from probe.model import Model
 from probe.modules import mode, unwrapped
 from probe.orders import orders
-from probe.record.checkpoints import Run
+from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.retrain import SAMPLE, refuse_what_no_rule_writes
 from probe.seeding import stream
 from probe.tasks import Scenario
@@ -50,7 +50,6 @@ KIND = "checkpoints"
 """The kind of the learners of given networks."""
 
 _MODULES = ("probe.by_layer.given",)
-_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +212,7 @@ def _check_names(runs: Sequence[Run]) -> None:
                 f"the checkpoints are of a learner {name!r}, the name of a control: rename it, and "
                 f"give the offline networks by offline"
             )
-        if not re.fullmatch(_NAME, name):
+        if not re.fullmatch(FOLDER_NAME, name):
             raise InputError(
                 f"{name[:20]!r} becomes part of a folder's name: use letters, digits, _ and -, 80 "
                 f"at most"

@@ -13,9 +13,12 @@ from typing import NamedTuple
 from probe.errors import InputError, unknown
 from probe.notes import listed
 
-NAME = "[A-Za-z0-9_-]+"  # of learners and orders
+FOLDER_NAME = "[A-Za-z0-9][A-Za-z0-9_-]{0,79}"
+"""The names of learners and orders that folders and jobs can have."""
+
+_NAME = "[A-Za-z0-9_-]+"
 _NUMBER = "[0-9]+"
-_FIELDS = {"learner": NAME, "order": NAME, "seed": _NUMBER, "task": _NUMBER, "index": _NUMBER}
+_FIELDS = {"learner": _NAME, "order": _NAME, "seed": _NUMBER, "task": _NUMBER, "index": _NUMBER}
 _FIELD = re.compile(r"\{(\w+)\}")
 _STEPS = ("task", "index")  # one of them is needed
 

@@ -5,13 +5,12 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from filelock import FileLock
 from torch import Tensor
 
 from probe.batch import identical, kinds, tensors
 from probe.errors import InputError, located, unreadable
 from probe.examples import Examples
-from probe.files import not_written
+from probe.files import alone_in
 from probe.numbered import Data, joined
 from probe.record.state_files import keep_tensors
 
@@ -50,22 +49,19 @@ def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
 
     Raises InputError if it has others, and NotWritten. Of several processes one writes.
     """
-    try:
-        with FileLock(path.with_name(f"{path.name}.lock")):
-            if path.exists():
-                for name, own, other in zip(_PARTS, load_data(path), (train, test), strict=True):
-                    if not _same(own, other):
-                        raise InputError(
-                            f"{path} holds other {name} data, x of {kinds(own.x)}, than those "
-                            f"given, of {kinds(other.x)}: all runs of a folder share one data set, "
-                            f"so choose another folder"
-                        )
-            else:
-                both = zip(_PARTS, (train, test), strict=True)
-                kept = {n: {k: v for k, v in vars(e).items() if v is not None} for n, e in both}
-                keep_tensors(kept, path)
-    except OSError as error:
-        raise not_written(path, error) from None
+    with alone_in(path.parent):
+        if path.exists():
+            for name, own, other in zip(_PARTS, load_data(path), (train, test), strict=True):
+                if not _same(own, other):
+                    raise InputError(
+                        f"{path} holds other {name} data, x of {kinds(own.x)}, than those given, "
+                        f"of {kinds(other.x)}: all runs of a folder share one data set, so choose "
+                        f"another folder"
+                    )
+        else:
+            both = zip(_PARTS, (train, test), strict=True)
+            kept = {n: {k: v for k, v in vars(e).items() if v is not None} for n, e in both}
+            keep_tensors(kept, path)
 
 
 def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:

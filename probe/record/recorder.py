@@ -1,6 +1,7 @@
 """A recorder of continual training: after each task, the network's weights and its accuracies."""
 
 import filecmp
+import gc
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import BaseFileLock
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from probe.batch import tensor_hash
 from probe.cut.model_call import Call, Output, explained
 from probe.errors import InputError
 from probe.examples import Examples, alike
-from probe.files import make_folder, replacing
+from probe.files import alone_in, locked, make_folder, replacing
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
@@ -24,10 +27,11 @@ from probe.model import Head, Model
 from probe.modules import check_model, kept_buffers, mode, unwrapped
 from probe.numbered import Tasks, numbered
 from probe.record import runs
-from probe.record.checkpoints import NAME, Run
+from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.record.data import examples_of, keep_data
-from probe.record.state_files import keep_tensors, plain_state, write_tensors
+from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
 from probe.seeding import every_global_stream, stream
+from probe.tables.rows import CONTROLS
 from probe.told import told
 from probe.training.evaluation import predict_each
 
@@ -53,8 +57,9 @@ class Recorder:
       evaluation, None = a size that is fast on the device.
 
     A run that is recorded again, after a restart, continues: a row replaces the earlier one, and
-    where its network differs, later rows are dropped. Raises InputError before any training for
-    data, tasks and names that do not fit each other, the model, or the folder, and NotWritten.
+    where its network differs, later rows are dropped. From its first row on a recorder has the run
+    alone, until it is deleted or its process ends. Raises InputError before any training for data,
+    tasks and names that do not fit each other, the model, or the folder, and NotWritten.
 
     >>> import torch
     >>> from tempfile import TemporaryDirectory
@@ -111,7 +116,9 @@ class Recorder:
             head=head,
             called=call is not None,
             rows={},
+            hashes={},
         )
+        self._lock: BaseFileLock | None = None
         runs.check_tasks_of(self._record, others)
         self._resume()
         # What fails on a few examples now would fail after hours of training. A model without
@@ -148,32 +155,60 @@ class Recorder:
     def after_task(self, learned: int) -> None:
         """Save the network as it is now, then test it; learned: number of tasks, 0..T.
 
-        Raises InputError for another number, and for a model that fails on the test data, whose
-        weights are kept all the same; NotWritten if the disk is full.
+        Raises InputError for another number, while another recorder has this run, and for a model
+        that fails on the test data, whose weights are kept all the same; NotWritten if the disk is
+        full.
         """
         row = _whole(learned, "tasks learned", 0)
         if row > len(self.tasks):
             raise InputError(f"there are {len(self.tasks)} tasks, and {row} cannot be learned")
+        self._take_run()
         path = runs.network_file(self.folder, self.run, row)
         with replacing(path) as new:
             write_tensors(plain_state(self.model), new)
+            own = {row: tensor_hash(load_state(new))}
             if path.exists() and not filecmp.cmp(new, path, shallow=False):
                 # What comes after another network than this one is of no use beside it. Before that
                 # is replaced: a process that is killed here leaves no accuracy of another network.
                 self._keep({k: v for k, v in self._record.rows.items() if k < row})
         predicted = self._predicted(self._given.halves["test"], row)
-        self._keep({**self._record.rows, row: self._given.counted(predicted)})
+        self._keep({**self._record.rows, row: self._given.counted(predicted)}, own)
 
     def offline(self, model: nn.Module) -> None:
         """Save a network that was trained on all tasks at once, the ceiling of this seed's runs."""
         path = runs.offline_file(self.folder, self.run.seed)
         check_model(model)
         make_folder(path.parent)
-        keep_tensors(plain_state(unwrapped(model)), path)
+        with alone_in(path.parent):
+            keep_tensors(plain_state(unwrapped(model)), path)
 
-    def _keep(self, rows: Mapping[int, TaskCounts]) -> None:
-        """Set the rows, in the file first."""
-        record = replace(self._record, rows=rows)
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy, as some frameworks make of their plugins, has no run of its own.
+        return {**self.__dict__, "_lock": None}
+
+    def _take_run(self) -> None:
+        """Take the run for this recorder alone; raises InputError if another has recorded it."""
+        # Only now: of the processes of one training, each of which has a recorder, one records.
+        if self._lock is not None:
+            return
+        folder = runs.run_folder(self.folder, self.run)
+        # Not one of an earlier training in a notebook, which nothing but a circle still holds.
+        gc.collect()
+        lock = locked(folder, timeout=0)
+        found = runs.read_run(folder)
+        if not lock.is_locked or (found.hashes if found else {}) != self._record.hashes:
+            lock.release()
+            raise InputError(
+                f"another recorder has recorded {folder} since this one was made: give each run a "
+                f"seed=, order= or learner= of its own, or end the other and make this one again"
+            )
+        self._lock = lock
+
+    def _keep(self, rows: Mapping[int, TaskCounts], own: Mapping[int, str] | None = None) -> None:
+        """Set the rows, in the file first; own: hashes of networks that are new."""
+        hashes = {**self._record.hashes, **(own or {})}
+        kept = {learned: name for learned, name in hashes.items() if learned in rows}
+        record = replace(self._record, rows=rows, hashes=kept)
         record.write(self.folder)
         self._record = record
 
@@ -204,15 +239,16 @@ class Recorder:
                 f"{folder} was recorded with other test examples: give the same ones, or choose "
                 f"another folder"
             )
-        self._record = replace(self._record, rows=found.rows)
+        self._record = replace(self._record, rows=found.rows, hashes=found.hashes)
 
 
 def _run(learner: str, order: str | int, seed: int) -> Run:
     run = Run(learner, str(order), _whole(seed, "seed", 0))
     for kind, name in zip(("learner", "order"), run[:2], strict=True):
-        if not isinstance(name, str) or not re.fullmatch(NAME, name):
+        if not isinstance(name, str) or name in CONTROLS or not re.fullmatch(FOLDER_NAME, name):
             raise InputError(
-                f"{kind} is a name of letters, digits, _ and -, got {name!r:.60}: choose another"
+                f"{kind} is a name of 80 letters, digits, _ and - at most, not that of a control, "
+                f"got {name!r:.60}: choose another"
             )
     return run
 

@@ -30,7 +30,7 @@ class Recording:
       where the examples have the numbers of their tasks;
     - orders: by its name, the tasks of an order, numbers from 0 into `tasks`, or those numbers;
     - checkpoints: the files of all networks; data: of the examples, None if they were not kept;
-    - R: the accuracy matrix of each run, tasks in its own order;
+    - records: of each run, with its counts, tasks in its own order;
     - output: where in the model's output the logits are; head: of the evaluation, None = all
       outputs compete; called: whether a function gave the model its batches, which is not kept.
     """
@@ -39,10 +39,15 @@ class Recording:
     orders: Mapping[str, tuple[int, ...]]
     checkpoints: Checkpoints
     data: Path | None
-    R: Mapping[Run, AccuracyMatrix]
+    records: Mapping[Run, RunRecord]
     output: Output
     head: Head | None
     called: bool
+
+    @property
+    def R(self) -> dict[Run, AccuracyMatrix]:  # noqa: N802 - as papers have it
+        """The accuracy matrix of each run."""
+        return {run: record.matrix() for run, record in self.records.items()}
 
 
 def read_recording(folder: str | Path) -> Recording:
@@ -77,7 +82,7 @@ def read_recording(folder: str | Path) -> Recording:
             offline={seed: path for seed, path in offline_files(root).items() if seed in seeds},
         ),
         data=root / DATA if (root / DATA).exists() else None,
-        R={record.run: record.matrix() for record in records},
+        records={record.run: record for record in records},
         output=records[0].output,
         head=records[0].head,
         called=any(record.called for record in records),

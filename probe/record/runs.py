@@ -52,7 +52,7 @@ class RunRecord:
     tasks: the classes of each; numbers: those that the tasks have in the data, None where the
     classes tell them apart; output: where in the model's output the logits are; head: of the
     evaluation, None = all outputs compete; called: whether the model was given batches by a
-    function, which is not kept.
+    function, which is not kept; hashes: of the network of each row, none in older recordings.
     """
 
     run: Run
@@ -62,6 +62,7 @@ class RunRecord:
     head: Head | None
     called: bool
     rows: Mapping[int, TaskCounts]
+    hashes: Mapping[int, str]
 
     @property
     def names(self) -> Sequence[object]:
@@ -86,6 +87,7 @@ class RunRecord:
             "head": self.head,
             "called": self.called,
             "rows": {str(at): _cells(counts) for at, counts in sorted(self.rows.items())},
+            "hashes": self.hashes,
         }
         with replacing(run_folder(root, self.run) / _RECORD) as partial:
             partial.write_bytes(hashed(json.dumps(content).encode()))
@@ -164,6 +166,7 @@ def _of_content(content: Any) -> RunRecord:
         head=content["head"],
         called=called,
         rows=rows,
+        hashes={int(learned): str(own) for learned, own in content.get("hashes", {}).items()},
     )
 
 

@@ -1,6 +1,7 @@
 """The networks of an analysis: models in memory, files, or the recording of a loop."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,8 @@ def networks_of(
     if untrained is not None or isinstance(ceiling, nn.Module):
         raise _MIXED
     fresh_state(model.build, stream(0, "check"))
-    return Files.of(_files(given, ceiling, recording, tasks), model.build)
+    files = Files.of(_files(given, ceiling, recording, tasks), model.build)
+    return replace(files, records=recording.records) if recording else files
 
 
 def device_of(model: nn.Module) -> torch.device:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from probe.by_layer.plan import CONTROLS, UNTRAINED
 from probe.by_layer.report import ReportSpec
-from probe.errors import described
+from probe.errors import described, no_exit
 from probe.metrics.deep_shallow import deep_forgetting, replay_gap, shallow_forgetting
 from probe.metrics.diaz_rodriguez import NAMES, ce, cl_score, cl_stability, ms, sss
 from probe.metrics.matrix import AccuracyMatrix
@@ -28,7 +28,9 @@ from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import Scorecard, scorecard
 from probe.registered import OwnMetric
 from probe.results.result import Result, own_head
-from probe.tables.rows import MetricRow
+from probe.tables.rows import LARGEST, MetricRow
+
+_MOST = LARGEST / 2  # so that the deviation over two seeds is below LARGEST, too
 
 
 class _Name(NamedTuple):
@@ -104,20 +106,24 @@ def user_scores(
 ) -> tuple[dict[str, float], list[str]]:
     """Return the scores of R, (T+1, T), by user-defined metrics, and notes.
 
-    A metric that fails, or gives no finite number, gets a note and affects no other table.
+    A metric that fails, or gives a number that no table can hold, gets a note and affects no other
+    table.
     """
     values: dict[str, float] = {}
     notes = []
     for own in metrics:
         try:
-            value = float(own.score(R))
+            with no_exit():
+                value = float(own.score(R))
         except Exception as error:
             notes.append(f"the metric {own.name} raised {described(error)}")
             continue
-        if math.isfinite(value):
+        if abs(value) <= _MOST:
             values[own.name] = value
         else:
-            notes.append(f"the metric {own.name} gave {value}, expected a finite number")
+            notes.append(
+                f"the metric {own.name} gave {value}, expected a number of {_MOST:g} at most"
+            )
     return values, notes
 
 

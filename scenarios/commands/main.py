@@ -10,7 +10,7 @@ import sys
 from errno import EBADF, EDQUOT, EFBIG, EIO, ENOSPC
 from typing import NoReturn
 
-from probe.errors import InputError
+from probe.errors import InputError, no_exit
 from scenarios.commands.screen.stopping import HOW_TO_GO_ON, STOPPED, stoppable
 from scenarios.commands.screen.terminal import READER_GONE, printable, printed, say
 
@@ -27,7 +27,7 @@ def main() -> None:
     os.environ["MPLBACKEND"] = "agg"
     try:
         # Signals outermost: output that cannot be written must not keep the process from ending.
-        with stoppable(), printed():
+        with stoppable(), printed(), no_exit():
             code = _command()
         sys.exit(code)
     except InputError as error:

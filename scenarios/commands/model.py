@@ -62,6 +62,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             network=network,
             data=own.typed_data().name if own.data else str(options.data),
             checkpoints=found,
+            records=recording.records if recording else {},
             tasks=_tasks(recording or reading, options),
             orders=_orders(recording, options),
             options=options,

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from probe.by_layer.jobs import Job
-from probe.errors import InputError, NotWritten
+from probe.errors import InputError, NotWritten, Stopped
 from scenarios.environment import variables
 from scenarios.execution.executor import Started, Take, follow
 from scenarios.execution.work import Ended, Event, Work, carried_out
@@ -156,7 +156,7 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
             )
     # By Ray's own handler of SIGTERM.
     except SystemExit:
-        raise SystemExit(128 + signal.SIGTERM) from None
+        raise Stopped(128 + signal.SIGTERM) from None
     # Ray raises almost anything here.
     except Exception as error:
         where = f"connect to Ray at {address}" if address else "start Ray on this machine"

@@ -23,7 +23,7 @@ from probe.by_layer.jobs import Job, is_retraining, jobs_of, parts_of
 from probe.by_layer.networks import Source
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.store import Store
-from probe.errors import InputError, NotWritten, described
+from probe.errors import InputError, NotWritten, described, no_exit
 from probe.files import make_folder
 from probe.results.run_directory import store_of
 from probe.values.allocation import CacheSettings
@@ -138,8 +138,9 @@ def carry_out(work: Work, job: Job) -> Iterator[Event]:
     other error into the job's end.
     """
     try:
-        for part in _do(work, job):
-            yield Part(job, part)
+        with no_exit():
+            for part in _do(work, job):
+                yield Part(job, part)
     except Locked as error:
         yield Ended(job=job, how="locked", reason=str(error))
     except NotWritten:

@@ -95,6 +95,7 @@ MISTAKES = {
             "--offline 'ck/offline-{seed}.pt' --train-offline": "choose one",
             "--epochs 0": "the recipe: epochs: expected 1 or more, got 0",
             "--learner 'a b'": "'a b' becomes part of a folder's name",
+            "--learner offline": "are of a learner 'offline', the name of a control: rename it",
             "--network ownnets:few": "ownnets:build and --network ownnets:few",
         },
     ),

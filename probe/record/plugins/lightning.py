@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
+from probe.errors import InputError
 from probe.record.plugins.task_counter import TaskCounter
 
 
@@ -11,12 +12,15 @@ class ForgettingProbe(TaskCounter, Callback):
     """A recorder of each `fit()` as a task; the same callback goes to the trainers of all tasks.
 
     recorder: of the run, whose model is the LightningModule or a network in it; learned: number of
-    tasks that an earlier process has trained. Raises InputError as the recorder does. Of several
-    processes the first records.
+    tasks that an earlier process has trained. Raises InputError as the recorder does, and for a
+    `fit()` that trains nothing. Of several processes the first records.
     """
+
+    _trains = False
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the network before any training."""
+        self._trains = True
         if trainer.is_global_zero:
             self.begin(pl_module)
 
@@ -24,3 +28,12 @@ class ForgettingProbe(TaskCounter, Callback):
         """Record the network after one more task."""
         if trainer.is_global_zero:
             self.end()
+
+    def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Raise InputError if nothing was trained."""
+        trained, self._trains = self._trains, False
+        if not trained:
+            raise InputError(
+                "this fit() trained nothing, as its Trainer has no batches, or had reached its "
+                "max_epochs or max_steps before: make a new Trainer for each task"
+            )

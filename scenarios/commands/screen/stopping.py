@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from probe.errors import Stopped
+
 GRACE = 4.0
 """Seconds in which a process may end by itself after a request to stop."""
 
@@ -51,7 +53,7 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
         # An interrupted import can raise any error.
         if stop.code is None:
             raise
-        raise SystemExit(stop.code) from None
+        raise Stopped(stop.code) from None
     finally:
         stop.block_ended.set()
         signal.set_wakeup_fd(woken)
@@ -84,7 +86,7 @@ class _Stop:
                     _say()
                     os._exit(self.code)
                 frame = frame.f_back
-            raise SystemExit(self.code)
+            raise Stopped(self.code)
 
     def watch(self, signals: socket.socket) -> None:
         """Wait for a signal to stop, and end the process after the grace period.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from torch import Tensor, nn
 
 import probe
 from probe.errors import InputError
+from probe.files import hashed, unhashed
 from tests.probe.by_layer.nets import FEATURES, SHORT, TASKS, analyzed, digits, finetuned, fresh
 
 
@@ -132,3 +136,27 @@ def test_a_recorder_that_was_given_call_wants_it_again(tmp_path: Path) -> None:
     given = {"features": FEATURES, "readouts": ["ncm"]}
     found = probe.analyze(probe.Model(tmp_path, fresh=fresh, call=call), **given)
     np.testing.assert_array_equal(found.R.values[3], rec.R.values[3])
+    assert "recorded accuracy" not in str(found)
+
+
+def test_a_recording_is_of_the_networks_and_the_data_that_are_measured(tmp_path: Path) -> None:
+    train, test = digits()
+    rec = probe.Recorder(tmp_path, finetuned(), test, TASKS, train=train)
+    for step in (1, 2, 3):
+        rec.model.load_state_dict(finetuned(step).state_dict())
+        rec.after_task(step)
+    files, given = probe.Model(tmp_path, fresh=fresh), {"features": FEATURES, "readouts": ["ncm"]}
+    assert "recorded" not in str(probe.analyze(files, **given))
+    for head, noted in ((None, True), ("multi", False)):  # of other outputs, it is no recorded one
+        changed = probe.analyze(replace(files, head=head), train, replace(test, x=-test.x), **given)
+        assert ("its recorded accuracy on task 1 is" in str(changed)) == noted
+    run = tmp_path / "runs/model/order-0/seed-0"
+    shutil.copy(run / "task-2.pt", run / "task-3.pt")
+    with pytest.raises(InputError, match=r"task-3\.pt is not the network that was recorded"):
+        probe.analyze(files, **given)
+    # An older recording has no hashes, and its accuracies alone show it.
+    record = run / "run.json"
+    content = json.loads(unhashed(record.read_bytes()))
+    del content["hashes"]
+    record.write_bytes(hashed(json.dumps(content).encode()))
+    assert "the data, the network's code or its call are not" in str(probe.analyze(files, **given))

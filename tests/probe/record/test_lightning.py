@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from probe.errors import InputError
 from probe.record.recorder import Recorder
 from tests.probe.record.tiny import TASKS, accuracies, assert_unnoticed, examples, network
 
@@ -34,9 +35,9 @@ class Module(lightning.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
-def fit(module, folder, own, callbacks=()):
+def fit(module, folder, own, callbacks=(), trainer=None):
     loader = DataLoader(TensorDataset(own.x, own.y), batch_size=10, shuffle=True)
-    trainer = lightning.Trainer(
+    trainer = trainer or lightning.Trainer(
         max_epochs=2,
         accelerator="cpu",
         callbacks=list(callbacks),
@@ -49,6 +50,7 @@ def fit(module, folder, own, callbacks=()):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about few workers and few batches
         trainer.fit(module, loader)
+    return trainer
 
 
 def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tmp_path):
@@ -77,3 +79,13 @@ def test_each_task_may_have_the_same_classes(tmp_path):
             *(accuracies(module.net.eval(), each, [range(6)]) for each in test), strict=True
         )
         assert callback.recorder.R.values[learned].tolist() == list(row)
+
+
+def test_a_trainer_of_an_earlier_task_trains_nothing_and_that_is_told(tmp_path):
+    module, own = Module(), examples()
+    callback = ForgettingProbe(Recorder(tmp_path / "rec", module.net, examples(60, 1), TASKS))
+    trainer = fit(module, tmp_path, own, [callback])
+    with pytest.raises(InputError, match=r"this fit\(\) trained nothing, .*: make a new Trainer"):
+        fit(module, tmp_path, own, trainer=trainer)
+    fit(module, tmp_path, own, [callback])
+    assert list(callback.recorder.counts) == [0, 1, 2]

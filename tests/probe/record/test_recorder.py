@@ -102,21 +102,37 @@ def test_any_input(tmp_path, kind):
 
 
 def test_a_restarted_run_goes_on_and_rows_of_another_network_are_dropped(tmp_path):
-    rec = recorded(tmp_path)
-    whole = rec.R.values
+    whole = recorded(tmp_path).R.values
     # The same network again: the rest stays.
     model = network()
     fit_state(model, load_state(tmp_path / "runs/model/order-0/seed-0/task-1.pt"), "task 1")
     same = Recorder(tmp_path, model, examples(60, 1), TASKS)
     same.after_task(1)
     np.testing.assert_array_equal(same.R.values, whole)
+    del same
     # Another one: what came after is not of this training.
     other = Recorder(tmp_path, network(7), examples(60, 1), TASKS)
     other.after_task(1)
     np.testing.assert_array_equal(other.R.values[0], whole[0])
     assert np.isfinite(other.R.values[1]).all()
     assert np.isnan(other.R.values[2:]).all()
-    assert list(read_recording(tmp_path).checkpoints.runs[rec.run]) == [0, 1]
+    assert list(read_recording(tmp_path).checkpoints.runs[other.run]) == [0, 1]
+
+
+def test_two_recorders_of_one_run_do_not_mix(tmp_path):
+    first, second = (Recorder(tmp_path, network(s), examples(60, 1), TASKS) for s in (0, 1))
+    left = tmp_path / "runs/model/order-0/seed-0/task-0.pt.0123.tmp"
+    left.touch()  # by a recorder that was killed
+    first.after_task(0)
+    assert not left.exists()
+    said = r"another recorder has recorded .*seed-0 since this one was made: give each run a seed="
+    for other in (second, copy.deepcopy(first)):
+        with pytest.raises(InputError, match=said):
+            other.after_task(0)
+    del first
+    # Free again, but its row is of another network than this recorder's.
+    with pytest.raises(InputError, match=said):
+        second.after_task(1)
 
 
 def test_runs_share_a_folder_and_orders_are_numbers_into_the_first(tmp_path):

@@ -120,7 +120,9 @@ RECORDERS = [
     ({"test": TEST.of_classes([0, 1, 4, 5])}, "no examples of task 2"),
     ({"test": Examples(TEST.x / 0 * 0, TEST.y)}, "has NaN or Inf"),
     ({"train": Examples(torch.ones(6, 3), torch.arange(6))}, "of train"),
-    ({"learner": "a/b"}, "learner is a name of letters"),
+    ({"learner": "a/b"}, "learner is a name of 80 letters, digits"),
+    ({"learner": "offline"}, "not that of a control, got 'offline'"),
+    ({"order": "a" * 81}, "a name of 80 letters"),
     ({"seed": -1}, "seed must be a whole number"),
     ({"batch_size": 0}, "batch_size must be a whole number, 1 or more"),
 ]

@@ -87,6 +87,7 @@ ERRORS = {
     "gpu": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB\nmore"),
     "error": KeyError("nobody foresaw this"),
     "misuse": InputError("training diverged"),
+    "exit": SystemExit(0),
     "unwritten": NotWritten("cannot write step-2.json (No space left on device): make room"),
 }
 

@@ -1,5 +1,8 @@
 """User-defined readouts and metrics of a study: one class or function in a file."""
 
+import math
+import re
+import sys
 from contextlib import ExitStack
 from itertools import count
 
@@ -8,6 +11,9 @@ import pytest
 from probe.by_layer.jobs import jobs_of, parts_of
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
+from probe.metrics.matrix import AccuracyMatrix
+from probe.registered import OwnMetric
+from probe.results.scores import user_scores
 from scenarios.own_code import loaded
 from scenarios.study.planning import OURS
 from scenarios.study.source import check_study
@@ -75,6 +81,31 @@ def test_a_readout_is_known_while_its_file_is_loaded_and_its_results_by_settings
 def test_a_mark_that_cannot_be_is_refused(tmp_path, change, message):
     with ExitStack() as opening, pytest.raises(InputError, match=message):
         opening.enter_context(opened(tmp_path, SOURCE.replace(*change)))
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+def mute(R):
+    raise Mute
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        (lambda R: sys.exit(0), r"test_own\.py, line \d+, ends the process \(SystemExit: 0\)"),
+        (lambda R: -3e16, r"gave -3e\+16, expected a number of 5e\+14 at most"),
+        (lambda R: math.nan, "gave nan"),
+        (mute, "raised Mute"),
+    ],
+)
+def test_a_metric_that_gives_no_number_is_noted_and_the_others_are_there(score, said):
+    metrics = [OwnMetric(name="bad", score=score), OwnMetric(name="good", score=lambda R: 1.0)]
+    values, [note] = user_scores(AccuracyMatrix([[0.5], [1.0]]), metrics)
+    assert values == {"good": 1.0}
+    assert re.search(f"the metric bad .*{said}", note)
 
 
 METRIC = '\n@probe.metric("mine")\ndef mine(R):\n    return 0.25\n'

@@ -274,6 +274,11 @@ def seen_widely(cut: Cut, x: Value) -> Cut:
 
 def _compared(cut: Cut, plan: CutPlan, reference: Reference) -> Cut:
     """Return the cut with the simpler tail if that will do; raises Failed if neither does."""
+    if not reference.repeats:
+        raise Failed(
+            "the model gives different outputs for the same input in eval mode (by a generator or "
+            "a state of its own), so that its score is of a single draw"
+        )
     tail = cut.whole()
     if not reference.is_same(plan, tail):
         raise Failed("its two parts together do not give the model's output")
@@ -283,7 +288,7 @@ def _compared(cut: Cut, plan: CutPlan, reference: Reference) -> Cut:
         plan, nn.Sequential(*links_of(tail.model)[chain:])
     ):
         chain = None
-    if not reference.stays(cut.feature, plan, tail.model):
+    if not reference.stays(cut.feature, plan):
         raise Failed("its value depends on something that torch's functions do not show")
     return replace(cut, chain=chain)
 

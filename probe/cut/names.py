@@ -13,18 +13,21 @@ and that change with time are beyond the induction: `checks` looks for these.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map_only
 
-from probe.batch import Value, tensors
-from probe.modules import tensors_in
+from probe.batch import Value, identical, tensors
+from probe.cut.batch_dimension import unusual
+from probe.modules import innermost, tensors_in, values_in
 
 Name = tuple[int, int]
 """(call, index): output number `index` of a call, or its input number -1 - `index`, overwritten."""
@@ -111,6 +114,19 @@ class Naming(TorchFunctionMode):
         self.names = names
         self._state = state
         self._before: Counter[Hashable] = Counter()
+        self._eager = ExitStack()
+        self._transformed: dict[int, tuple[Tensor, Tag]] = {}  # within torch.func, by their memory
+
+    def __enter__(self) -> Self:
+        # Compiled code would run unseen; where nothing compiles, its slow import is saved.
+        if sys.modules.keys() & _COMPILING:
+            self._eager.enter_context(torch.compiler.set_stance("force_eager"))
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        super().__exit__(*raised)  # type: ignore[no-untyped-call]
+        self._eager.close()
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
@@ -159,6 +175,8 @@ class Naming(TorchFunctionMode):
         def apart(tensor: Tensor) -> Tensor:
             if self.name_of(tensor)[0] == number or all(tensor is not other for other in inputs):
                 return tensor
+            if unusual(tensor):  # it has no other looks
+                return tensor
             # Not a view, which gives dimensions of size 1 other strides: kernels go by these.
             return cast(Tensor, torch.ops.aten.alias(tensor))
 
@@ -193,7 +211,7 @@ class Naming(TorchFunctionMode):
     def tag(self, tensor: Tensor, name: Name, base: Tensor | None = None) -> None:
         """Give a tensor of any shape a name; it shares its memory with `base`, if that is given."""
         written = [] if base is None else self._known_tag(base).written
-        attach(tensor, Tag(self, name, written))
+        self.attach(tensor, Tag(self, name, written))
 
     def tag_input(self, x: Value) -> None:
         """Give the tensors of the input, each (B, ...), their names."""
@@ -216,22 +234,28 @@ class Naming(TorchFunctionMode):
         for tag in changed:  # they may share their memory with each other
             tag.seen = len(tag.written)
 
+    def attach(self, tensor: Tensor, tag: Tag) -> None:
+        """Attach a tag to a tensor of any shape, replacing an earlier one."""
+        inner = innermost(tensor)
+        inner._probe_tag = tag  # type: ignore[attr-defined]
+        if inner is not tensor:  # the transform may hand out another look at this memory
+            self._transformed[_memory_of(inner)] = inner, tag
+
     def _known_tag(self, tensor: Tensor) -> Tag:
         """Return a tensor's tag; one that has none is a constant from outside, and tagged so."""
         if (tag := self._tag_of(tensor)) is None:
-            attach(tensor, tag := Tag(self, FOREIGN, []))
+            self.attach(tensor, tag := Tag(self, FOREIGN, []))
         return tag
 
     def _tag_of(self, tensor: Tensor) -> Tag | None:
         # Parameters are found by their ids: a tag on them would stay there when the run is over.
-        tag = self._state.get(id(tensor)) or getattr(tensor, "_probe_tag", None)
+        inner = innermost(tensor)
+        tag = self._state.get(id(inner)) or getattr(inner, "_probe_tag", None)
+        if tag is None and self._transformed:
+            with torch._C.DisableTorchFunction():  # a hook may ask for the name
+                _, tag = self._transformed.get(_memory_of(inner), (inner, None))
         # A tensor that the model keeps from an earlier run carries that run's tag.
         return tag if tag is not None and tag.run in (self, None) else None
-
-
-def attach(tensor: Tensor, tag: Tag) -> None:
-    """Attach a tag to a tensor of any shape, replacing an earlier one."""
-    tensor._probe_tag = tag  # type: ignore[attr-defined]
 
 
 def watched(call: TorchCall) -> tuple[Any, list[int]]:
@@ -239,10 +263,21 @@ def watched(call: TorchCall) -> tuple[Any, list[int]]:
 
     Torch counts the writes into every tensor's memory, as autograd has to know of them.
     """
-    versions = [tensor._version for tensor in call.inputs]
+    before = list(map(_content, call.inputs))
     result = call.function(*call.args, **call.kwargs)
-    pairs = enumerate(zip(call.inputs, versions, strict=True))
-    return result, [at for at, (tensor, old) in pairs if tensor._version != old]
+    pairs = enumerate(zip(call.inputs, before, strict=True))
+    return result, [at for at, (tensor, old) in pairs if not _holds(tensor, old)]
+
+
+def _content(tensor: Tensor) -> int | Tensor:
+    inner = innermost(tensor)
+    # Under torch.inference_mode no writes are counted.
+    return inner.clone() if inner.is_inference() else inner._version
+
+
+def _holds(tensor: Tensor, content: int | Tensor) -> bool:
+    inner = innermost(tensor)
+    return identical(inner, content) if isinstance(content, Tensor) else inner._version == content
 
 
 def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
@@ -255,9 +290,15 @@ def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
     >>> alias(x.view(6), [torch.ones(6), x]), alias(x + 1, [x])
     (1, None)
     """
-    memory = tensor.untyped_storage()._cdata
-    same = (at for at, other in enumerate(others) if other.untyped_storage()._cdata == memory)
-    return next(same, None)
+    memory = _memory_of(tensor)
+    return next((at for at, other in enumerate(others) if _memory_of(other) == memory), None)
+
+
+def _memory_of(tensor: Tensor) -> int:
+    return int(values_in(tensor).untyped_storage()._cdata)
+
+
+_COMPILING = {"torch._dynamo", "torch.nn.attention.flex_attention"}
 
 
 def words(text: str) -> frozenset[str]:

@@ -55,15 +55,18 @@ def plan_cut(feature: Feature, seen: Pass, barred: Collection[Name]) -> CutPlan:
     no others suffice, or if training would move what is frozen.
     """
     trace = feature.trace
+    steps, state = trace.large.steps, trace.state.keys()
+    # The replay tells the model's code the size of values that it does not compute.
+    metadata = trace.large.metadata
+    passed = (name for n in feature.upstream & steps.keys() for name in steps[n].names)
+    if reason := next((r for name in passed if (r := metadata[name].unusual)), ""):
+        raise Failed(f"a value on the way to it {reason}")
     if any(name not in seen.metadata for name in feature.visit.names):
         raise Failed("its value is computed in another way in training mode")
-    steps, state = trace.large.steps, trace.state.keys()
     behind = [step for number, step in seen.steps.items() if number not in feature.upstream]
     written = {step.parents[at][0] for step in behind for at in step.overwritten}
     if written & feature.upstream & state:
         raise Failed("training what is downstream of it writes to a buffer that it depends on")
-    # The replay tells the model's code the size of values that it does not compute.
-    metadata = trace.large.metadata
     if any(_sized_by_data(steps[n], metadata) for n in feature.upstream & steps.keys()):
         raise Failed("the size of a value on the way to it depends on the data")
     costs = _costs(seen, trace, barred)

@@ -36,7 +36,6 @@ from probe.cut.names import (
     Tag,
     TorchCall,
     alias,
-    attach,
     of_input,
     watched,
 )
@@ -167,7 +166,8 @@ class _Collecting(Naming):
         if name in self._wanted:
             self._wanted.remove(name)
             # Copied at once: an in-place operation may overwrite it.
-            self.found[name] = tensor.clone()
+            with torch.inference_mode(False):  # the tail is to be trained on it
+                self.found[name] = tensor.clone()
             if not self._wanted:
                 raise _Done
 
@@ -270,7 +270,7 @@ class _Replaying(Naming):
             return self.name_result(call.number, real.inputs, result)
         for tensor in tensors_in(result):
             if not any(tensor is given for given in real.inputs):
-                attach(tensor, self._live)
+                self.attach(tensor, self._live)
         return result
 
     def _real(self, holder: _Placeholder) -> Tensor:
@@ -284,5 +284,5 @@ class _Replaying(Naming):
             raise NotKept("a frozen value that is not kept is read by what is trained")
         tag.name, tag.seen = name, len(tag.written)
         holder.served, holder.served_as = self._values[name], name
-        attach(holder.served, tag)
+        self.attach(holder.served, tag)
         return holder.served

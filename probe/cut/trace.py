@@ -9,13 +9,14 @@ so any code that computes with torch's functions can be followed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._ops import HigherOrderOperator
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
 from probe.batch import Value, first, mapped, tensors
@@ -176,8 +177,7 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
     state = {names.call("state", group): group for group in state_groups(model)}
     sizes = (min(examples, n), _SMALL)
     with explained(sample):
-        with OpsCounter() as counter:
-            large = follow(own, names, state, first(sample, sizes[0]), call, counter)
+        large = follow(own, names, state, first(sample, sizes[0]), call, OpsCounter())
         small = follow(own, names, state, first(sample, sizes[1]), call)
     return Trace(own, names, state, large, small, sample, sizes, call, frozenset(frozen_in(model)))
 
@@ -242,7 +242,10 @@ class _Tracing(Naming):
                 )
         # A call draws at random if torch's generators are not where they were.
         before = global_states()
-        returned = super().perform(call)
+        # The counter does not know what torch.func and flex_attention call in between.
+        odd = isinstance(call.function, HigherOrderOperator)
+        with self._counter.mode if self._counter and not odd else nullcontext():
+            returned = super().perform(call)
         leaves, tree = tree_flatten(returned)
         indexes = iter(range(len(leaves)))
         described = tuple(_leaf(leaf, call.inputs, indexes) for leaf in leaves)

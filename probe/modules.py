@@ -185,14 +185,24 @@ def forget(model: nn.Module) -> None:
 
 
 def copied(model: _M) -> _M:
-    """Copy a model, also one that keeps values of its last pass, which torch does not copy."""
+    """Copy a model, also one with tensors that torch does not copy.
+
+    These are values that it keeps of its last pass, and those of a subclass without a copy.
+    """
     memo = {}
     for module in model.modules():
         for tensor in tensors_in(vars(module)):
             # torch copies leaves of the graph alone; what is none is kept by its value.
             if not tensor.is_leaf:
                 memo[id(tensor)] = tensor.detach().clone()
+            elif type(tensor) not in _COPIED and type(tensor).__deepcopy__ is Tensor.__deepcopy__:
+                own = tensor.detach().clone()
+                known = isinstance(tensor, nn.Parameter)
+                memo[id(tensor)] = nn.Parameter(own, tensor.requires_grad) if known else own
     return copy.deepcopy(model, memo)
+
+
+_COPIED = (Tensor, nn.Parameter)
 
 
 @contextmanager

@@ -18,8 +18,7 @@ def of_cut(cut: Cut) -> list[str]:
     """Return the notes on a cut, whatever the data."""
     seen, notes = cut.feature.trace, []
     if cut.slow:
-        # In one line, and nothing that no table could hold.
-        why = shorten(cut.slow.encode(errors="backslashreplace").decode(), _LENGTH)
+        why = _short(cut.slow)
         notes.append(f"the whole model is run for it, which is slower but equally exact: {why}")
     if not cut.trainable and seen.large.logits not in cut.feature.visit.names:
         notes.append(
@@ -28,8 +27,8 @@ def of_cut(cut: Cut) -> list[str]:
         )
     if cut.feature.around:
         notes.append(
-            "the code of the modules around it stays in eval mode while the rest is trained: in "
-            "training mode it changes the feature"
+            f"the code of the modules around it stays in eval mode while the rest is trained, as "
+            f"otherwise {_short(cut.feature.around)}"
         )
     behind = seen.large.upstream([seen.large.logits]) - cut.feature.upstream
     if any(step.random for number, step in seen.large.steps.items() if number in behind):
@@ -37,6 +36,11 @@ def of_cut(cut: Cut) -> list[str]:
             "the model downstream of it is random in eval mode too: its score is of a single draw"
         )
     return notes
+
+
+def _short(reason: str) -> str:
+    """Return a reason in one line, with nothing that no table could hold."""
+    return shorten(reason.encode(errors="backslashreplace").decode(), _LENGTH)
 
 
 def of_outputs(logits: Tensor) -> list[str]:

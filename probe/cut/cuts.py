@@ -223,7 +223,8 @@ def _checked(
         return run_whole(Cut(feature=feature, trained=trained), slow)
     except InputError:
         # The code around it may be what moves it in training mode.
-        calmer = Cut(feature=replace(feature, around=True), trained=trained)
+        why = "its value changes in training mode"
+        calmer = Cut(feature=replace(feature, around=why), trained=trained)
         with suppress(InputError):
             return run_whole(calmer, slow)
         raise
@@ -239,7 +240,7 @@ def cut_anew(cut: Cut, reason: str) -> Cut:
     if feature.around:
         return run_whole(cut, reason)
     with undisturbed(feature.trace.sample):
-        [(calmer, plan)] = plan_each([replace(feature, around=True)])
+        [(calmer, plan)] = plan_each([replace(feature, around=reason)])
         reference = Reference(feature.trace, [calmer], [plan])
         return _checked(calmer, plan, cut.trained, reference)
 

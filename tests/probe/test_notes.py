@@ -95,3 +95,14 @@ def test_a_model_that_is_run_whole_says_why() -> None:
     [note] = retrained(made(mixing), "b").notes
     assert note.startswith("b: the whole model is run for it, which is slower but equally exact: ")
     assert len(note.rpartition(": ")[2]) > 10
+
+
+def test_code_around_a_feature_is_noted_by_what_it_does_in_training_mode() -> None:
+    """A copy for the gradients' strides, as in diffusers' blocks, does not change the feature."""
+
+    def block(m: Any, x: Tensor) -> Tensor:
+        h = m.a(x).relu()
+        return m.c((m.shortcut(h.contiguous() if m.training else h) + m.b(h)).relu())
+
+    [note] = retrained(made(block, {**ABC, "shortcut": (6, 6)}), "shortcut").notes
+    assert note.endswith("otherwise its value is computed in another way in training mode")

@@ -3,14 +3,11 @@
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from probe.errors import InputError, unknown
-
-_M = TypeVar("_M", bound=nn.Module)
 
 
 def check_model(model: object) -> None:
@@ -109,7 +106,7 @@ def values_in(tensor: Tensor) -> Tensor:
     return tensor._values() if tensor.is_sparse else tensor.values()
 
 
-def numbers_in(tensor: Tensor) -> Tensor:
+def reals_in(tensor: Tensor) -> Tensor:
     """Return the real numbers in a tensor's memory: of a sparse one its values, complex as two."""
     values = values_in(tensor)
     return torch.view_as_real(values) if values.is_complex() else values
@@ -184,7 +181,7 @@ def forget(model: nn.Module) -> None:
                 pass
 
 
-def copied(model: _M) -> _M:
+def copied(model: nn.Module) -> nn.Module:
     """Copy a model, also one with tensors that torch does not copy.
 
     These are values that it keeps of its last pass, and those of a subclass without a copy.
@@ -195,14 +192,11 @@ def copied(model: _M) -> _M:
             # torch copies leaves of the graph alone; what is none is kept by its value.
             if not tensor.is_leaf:
                 memo[id(tensor)] = tensor.detach().clone()
-            elif type(tensor) not in _COPIED and type(tensor).__deepcopy__ is Tensor.__deepcopy__:
+            elif type(tensor) is not Tensor and type(tensor).__deepcopy__ is Tensor.__deepcopy__:
                 own = tensor.detach().clone()
                 known = isinstance(tensor, nn.Parameter)
                 memo[id(tensor)] = nn.Parameter(own, tensor.requires_grad) if known else own
     return copy.deepcopy(model, memo)
-
-
-_COPIED = (Tensor, nn.Parameter)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from probe.cut.split import Cut, Split
-from probe.modules import numbers_in
+from probe.modules import reals_in
 
 _FEW = 4  # names that a note lists
 _LENGTH = 300  # characters of a reason, which may quote an error of the user's code
@@ -90,7 +90,7 @@ class Watch:
     @torch.no_grad()
     def _sums(self) -> Tensor:
         """Return two sums of each parameter, (P, 2), in place of a copy."""
-        wide = [numbers_in(value.detach()).double() for value in self._watched.values()]
+        wide = [reals_in(value.detach()).double() for value in self._watched.values()]
         sums = [torch.stack([v.sum(), v.square().sum()]) for v in wide]
         return torch.stack(sums) if sums else torch.zeros(0, 2)
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -32,19 +32,8 @@ from probe.cut.plan import CutPlan
 from probe.cut.replay import Prefix, collect
 from probe.cut.trace import Trace
 from probe.errors import Failed, InputError, described
-from probe.modules import (
-    copied,
-    forget,
-    innermost,
-    kept_buffers,
-    mode,
-    named_state,
-    numbers_in,
-    tap,
-)
+from probe.modules import copied, forget, innermost, kept_buffers, mode, named_state, reals_in, tap
 from probe.seeding import global_stream, stream
-
-_M = TypeVar("_M", bound=nn.Module)
 
 _SOME, _FEW = 8, 4  # examples, and
 _DRAWS = 2  # of other weights
@@ -179,8 +168,7 @@ def stays_fixed(feature: Feature, whole: PartlyEval, slow: str) -> None:
         with _chance():
             found.append(_value(feature, whole, rows, training=False))
     whole.train()
-    before = found[0]
-    if not _alike(found[2], before):
+    if not _alike(found[0], before := found[2]):
         raise InputError(
             f"cannot cut at {feature.name!r}: {slow}; and its value differs for the same input in "
             f"eval mode, so that it cannot be held fixed"
@@ -214,7 +202,7 @@ def _alike(value: list[Tensor], other: list[Tensor]) -> bool:
     return len(value) == len(other) and all(map(identical, value, other))
 
 
-def _with_other_weights(model: _M, holds: Callable[[_M, float], bool]) -> bool:
+def _with_other_weights(model: nn.Module, holds: Callable[[Any, float], bool]) -> bool:
     """Return what is seen of a copy of the model, given how far its weights are to be moved.
 
     Raises Failed if that raises for weights far away and for weights that are hardly moved.
@@ -235,7 +223,7 @@ def _perturb(model: nn.Module, kept: frozenset[str], draw: int, far: float) -> N
     unmoved = {id(own[name]) for name in kept if name in own}
     for name, tensor in own.items():
         if id(tensor) not in unmoved:
-            if (moved := numbers_in(tensor)).is_floating_point():
+            if (moved := reals_in(tensor)).is_floating_point():
                 # By columns: other numbers for each element would take most of the time.
                 noise = torch.randn(2, *moved.shape[-1:], generator=stream(draw, "perturb", name))
                 factor, shift = 1 + far * (0.5 + noise[0]), far * (0.5 + noise[1]).abs()

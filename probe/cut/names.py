@@ -16,9 +16,9 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -114,19 +114,7 @@ class Naming(TorchFunctionMode):
         self.names = names
         self._state = state
         self._before: Counter[Hashable] = Counter()
-        self._eager = ExitStack()
         self._transformed: dict[int, tuple[Tensor, Tag]] = {}  # within torch.func, by their memory
-
-    def __enter__(self) -> Self:
-        # Compiled code would run unseen; where nothing compiles, its slow import is saved.
-        if sys.modules.keys() & _COMPILING:
-            self._eager.enter_context(torch.compiler.set_stance("force_eager"))
-        super().__enter__()  # type: ignore[no-untyped-call]
-        return self
-
-    def __exit__(self, *raised: Any) -> None:
-        super().__exit__(*raised)  # type: ignore[no-untyped-call]
-        self._eager.close()
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
@@ -298,7 +286,12 @@ def _memory_of(tensor: Tensor) -> int:
     return int(values_in(tensor).untyped_storage()._cdata)
 
 
-_COMPILING = {"torch._dynamo", "torch.nn.attention.flex_attention"}
+def eagerly() -> AbstractContextManager[object]:
+    """Run a block without torch's compiler, which would make calls that are not seen."""
+    # Where nothing has asked for the compiler, its slow import is saved.
+    if sys.modules.keys() & {"torch._dynamo", "torch.nn.attention.flex_attention"}:
+        return torch.compiler.set_stance("force_eager")  # type: ignore[no-any-return]
+    return nullcontext()
 
 
 def words(text: str) -> frozenset[str]:

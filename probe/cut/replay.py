@@ -36,6 +36,7 @@ from probe.cut.names import (
     Tag,
     TorchCall,
     alias,
+    eagerly,
     of_input,
     watched,
 )
@@ -64,7 +65,7 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
     run = _Collecting(trace.names, state_tags(trace.model, trace.state), wanted)
     x = mapped(x, torch.clone)  # a model may write into its input
     run.tag_input(x)
-    with suppress(_Done), in_full_precision(trace, x), run:
+    with suppress(_Done), in_full_precision(trace, x), eagerly(), run:
         trace.call(trace.model, x)
     return {**given, **run.found}
 
@@ -135,7 +136,7 @@ class Replay(PartlyEval):
         given = (run.value_named((INPUT[0], at)) for at in range(len(tensors(form))))
         start = like(form, given)
         forget(self.model)
-        with run:
+        with eagerly(), run:
             return self.ask(self.model, start)
 
     def _state_tags(self) -> dict[int, Tag]:

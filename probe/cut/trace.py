@@ -22,7 +22,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 from probe.batch import Value, first, mapped, tensors
 from probe.cut.batch_dimension import BatchedShape, TensorMetadata
 from probe.cut.model_call import ModelCall, explained, tensors_of
-from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias
+from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias, eagerly
 from probe.errors import InputError
 from probe.modules import copied, forget, frozen_in, kept_buffers, named_state, state_groups
 from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
@@ -202,7 +202,8 @@ def follow(
     sample = mapped(sample, torch.clone)
     run.tag_input(sample)
     forget(model)
-    with kept_buffers(model), every_global_stream(stream(0, "trace")), run.visiting(model), run:
+    chance = every_global_stream(stream(0, "trace"))
+    with kept_buffers(model), chance, run.visiting(model), eagerly(), run:
         drawn = python_draws()
         logits = call(model, sample)
         return Pass(run.steps, tuple(run.visits), run.name_of(logits), run.metadata, drawn())

@@ -57,6 +57,7 @@ class Names:
 
     def __init__(self) -> None:
         self._calls: dict[Hashable, int] = {}
+        self.sized_by_data = set[Name]()  # values of which a replay does not know the size
 
     def __deepcopy__(self, memo: object) -> Names:
         return self  # a copy of a model computes what the model does
@@ -124,10 +125,13 @@ class Naming(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name == "__get__":  # of a property, which has the name
             name = getattr(getattr(func, "__self__", None), "__name__", "")
-        if name in _QUESTIONS:
+        asks_size = name in _OF_SIZE and bool(self.names.sized_by_data)
+        if name in _QUESTIONS and not asks_size:
             return func(*args, **kwargs)
         inputs = tensors_in((args, kwargs))
         parents = tuple(map(self.name_of, inputs))
+        if asks_size and self.names.sized_by_data.isdisjoint(parents):
+            return func(*args, **kwargs)
         number = LIVE[0]
         if LIVE not in parents:
             # The count tells two calls on the same values apart: each may draw its own numbers.
@@ -308,3 +312,5 @@ _QUESTIONS = words(
     " is_floating_point is_complex is_signed is_inference is_conj is_neg element_size get_device"
     " has_names"
 )
+# But to ask for a size that depends on the data is to read a value.
+_OF_SIZE = words("shape size numel nelement nbytes __len__")

@@ -22,7 +22,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 from probe.batch import Value, first, mapped, tensors
 from probe.cut.batch_dimension import BatchedShape, TensorMetadata
 from probe.cut.model_call import ModelCall, explained, tensors_of
-from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias, eagerly
+from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias, eagerly, words
 from probe.errors import InputError
 from probe.modules import copied, forget, frozen_in, kept_buffers, named_state, state_groups
 from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
@@ -232,6 +232,8 @@ class _Tracing(Naming):
 
     def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
         self.steps[name[0]] = Step("seen through a view", parents, (name,))
+        if parents[0] in self.names.sized_by_data:
+            self.names.sized_by_data.add(name)
 
     def perform(self, call: TorchCall) -> Any:
         for tensor, name in zip(call.inputs, call.parents, strict=True):
@@ -254,7 +256,7 @@ class _Tracing(Naming):
         now = [self.name_of(tensor) for tensor in call.inputs]
         written = tuple(at for at, name in enumerate(now) if name == (call.number, -1 - at))
         new = [leaf[1] for leaf in described if leaf[0] == "new"]
-        self.steps[call.number] = Step(
+        self.steps[call.number] = step = Step(
             function=getattr(call.function, "__name__", ""),
             parents=call.parents,
             names=tuple((call.number, index) for index in (*new, *(-1 - at for at in written))),
@@ -265,6 +267,11 @@ class _Tracing(Naming):
             random=not all(map(torch.equal, before, global_states())),
             settings=repr(tree_map_only(Tensor, lambda tensor: "tensor", (call.args, call.kwargs))),
         )
+        sized, like = self.names.sized_by_data, call.parents
+        if written or step.function in _SIZED_AS_FIRST:
+            like = like[:1]
+        if _sized_by_data(step, self.metadata) or not sized.isdisjoint(like):
+            sized.update(step.names)
         return returned
 
     @contextmanager
@@ -294,3 +301,21 @@ def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[A
     index = next(indexes)
     given = next((at for at, tensor in enumerate(inputs) if tensor is leaf), None)
     return ("new", index, alias(leaf, inputs)) if given is None else ("given", given)
+
+
+def _sized_by_data(step: Step, metadata: Mapping[Name, TensorMetadata]) -> bool:
+    """Return whether the size of what a call gives depends on the values that it is given."""
+    masked = step.function == "__getitem__" and any(
+        name in metadata and metadata[name].dtype in (torch.bool, torch.uint8)
+        for name in step.parents[1:]
+    )
+    alone = len(step.parents) == 1
+    if step.function == "repeat_interleave":
+        # Each value as often as a number says, not a tensor.
+        return not (alone and any(sign.isdigit() for sign in step.settings))
+    return masked or (step.function == "where" and alone) or step.function in _SIZED_BY_DATA
+
+
+_SIZED_BY_DATA = words("nonzero masked_select unique unique_consecutive")
+# The size of what these give, and of what is written in place, is that of their first input.
+_SIZED_AS_FIRST = words("index_add scatter scatter_add scatter_reduce index_copy index_put")

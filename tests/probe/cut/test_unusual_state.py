@@ -3,8 +3,10 @@
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import flex_attention
 
 from probe.cut.cuts import split
+from probe.errors import InputError
 from probe.examples import Examples
 from probe.training.loop import fit
 from probe.training.recipe import Optimizer, Recipe
@@ -87,3 +89,46 @@ def test_a_sparse_gradient_is_compared_with_the_whole_models() -> None:
     words = lambda: nn.Embedding(10, 6, sparse=True)  # noqa: E731
     model, x = Written(run, {"a": (6, 6), "words": words, "c": (6, 3)}), torch.randn(8, 6)
     assert split(model, "a", x).slow == ""
+
+
+def test_flex_attention_is_followed() -> None:
+    """On a CPU it has no backward pass: what is upstream of it cannot be trained there."""
+
+    def run(m: Written, x: Tensor) -> Tensor:
+        h = m.a(x)[:, None, :, None].expand(-1, -1, -1, 4)
+        return m.c(torch.tanh(m.b(flex_attention(h, h, h)[:, 0, :, 0])))
+
+    torch.manual_seed(0)
+    model, x = Written(run, {"a": (6, 6), "b": (6, 6), "c": (6, 3)}), torch.randn(8, 6)
+    cut = split(model, "b", x)
+    assert cut.frozen == ("a.bias", "a.weight", "b.bias", "b.weight")
+    assert "transform of torch.func" in cut.slow
+    with torch.no_grad():
+        assert torch.equal(cut.tail.eval()(cut.prefix(x)), model.eval()(x))
+
+
+class Codebook(nn.Module):
+    """The nearest of four codes, drawn from the first batch that comes, also in eval mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("codes", torch.zeros(4, 6))
+        self.register_buffer("drawn", torch.tensor(False))
+
+    def forward(self, h: Tensor) -> Tensor:
+        if not self.drawn:
+            self.codes.copy_(h.detach()[torch.randint(len(h), (4,))])
+            self.drawn.fill_(True)
+        return h + (self.codes[torch.cdist(h, self.codes).argmin(1)] - h).detach()
+
+
+def test_a_codebook_of_the_first_batch_is_cut_rightly_once_it_is_there() -> None:
+    """As of k-means in vector quantization: before, two batches give two models."""
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(6, 6), Codebook(), nn.Linear(6, 3)), torch.randn(16, 6)
+    with pytest.raises(InputError, match="drawn at random in eval mode too"):
+        split(model.eval(), "1", x)
+    model(x)
+    for feature in "01":
+        cut = split(model, feature, x)
+        assert torch.equal(cut.tail.eval()(cut.prefix(x)), model(x))

@@ -162,7 +162,7 @@ def identical(a: Tensor, b: Tensor) -> bool:
 
 def close(a: Tensor, b: Tensor) -> bool:
     """Return whether two tensors are equal up to the rounding of sums in another order."""
-    if a.shape != b.shape or not a.is_floating_point():
+    if a.shape != b.shape or not (a.is_floating_point() or a.is_complex()):
         return identical(a, b)
     if torch.equal(a, b):
         return True

@@ -87,6 +87,31 @@ def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
             setattr(model.get_submodule(owner), last, state.get(name))
 
 
+def innermost(tensor: Tensor) -> Tensor:
+    """Return the tensor that transforms of torch.func have wrapped, itself where none has."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor
+
+
+def values_in(tensor: Tensor) -> Tensor:
+    """Return the tensor in whose memory another, which may be sparse or jagged, has its values.
+
+    >>> values_in(torch.eye(2).to_sparse())
+    tensor([1., 1.])
+    """
+    tensor = innermost(tensor)
+    if tensor.layout is torch.strided:
+        return tensor
+    return tensor._values() if tensor.is_sparse else tensor.values()
+
+
+def reals_in(tensor: Tensor) -> Tensor:
+    """Return the real numbers in a tensor's memory: of a sparse one its values, complex as two."""
+    values = values_in(tensor)
+    return torch.view_as_real(values) if values.is_complex() else values
+
+
 def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
     """Return the names of all parameters and buffers, those that are one tensor together.
 
@@ -100,7 +125,8 @@ def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
     groups: dict[tuple[int, int, int], list[str]] = {}
     for name, tensor in named_state(model).items():
         # Two parameters may be two objects on one piece of memory.
-        memory = tensor.untyped_storage()._cdata, int(tensor.storage_offset()), tensor.numel()
+        values = values_in(tensor)
+        memory = values.untyped_storage()._cdata, int(values.storage_offset()), values.numel()
         groups.setdefault(memory, []).append(name)
     return [tuple(group) for group in groups.values()]
 
@@ -156,13 +182,20 @@ def forget(model: nn.Module) -> None:
 
 
 def copied(model: nn.Module) -> nn.Module:
-    """Copy a model, also one that keeps values of its last pass, which torch does not copy."""
+    """Copy a model, also one with tensors that torch does not copy.
+
+    These are values that it keeps of its last pass, and those of a subclass without a copy.
+    """
     memo = {}
     for module in model.modules():
         for tensor in tensors_in(vars(module)):
             # torch copies leaves of the graph alone; what is none is kept by its value.
             if not tensor.is_leaf:
                 memo[id(tensor)] = tensor.detach().clone()
+            elif type(tensor) is not Tensor and type(tensor).__deepcopy__ is Tensor.__deepcopy__:
+                own = tensor.detach().clone()
+                known = isinstance(tensor, nn.Parameter)
+                memo[id(tensor)] = nn.Parameter(own, tensor.requires_grad) if known else own
     return copy.deepcopy(model, memo)
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from probe.cut.split import Cut, Split
 from probe.metrics.task_counts import TaskCounts
+from probe.modules import reals_in
 
 _FEW = 4  # names that a note lists
 _ROUNDING = 0.01  # of an accuracy
@@ -19,8 +20,7 @@ def of_cut(cut: Cut) -> list[str]:
     """Return the notes on a cut, whatever the data."""
     seen, notes = cut.feature.trace, []
     if cut.slow:
-        # In one line, and nothing that no table could hold.
-        why = shorten(cut.slow.encode(errors="backslashreplace").decode(), _LENGTH)
+        why = _short(cut.slow)
         notes.append(f"the whole model is run for it, which is slower but equally exact: {why}")
     if not cut.trainable and seen.large.logits not in cut.feature.visit.names:
         notes.append(
@@ -29,8 +29,8 @@ def of_cut(cut: Cut) -> list[str]:
         )
     if cut.feature.around:
         notes.append(
-            "the code of the modules around it stays in eval mode while the rest is trained: in "
-            "training mode it changes the feature"
+            f"the code of the modules around it stays in eval mode while the rest is trained, as "
+            f"otherwise {_short(cut.feature.around)}"
         )
     behind = seen.large.upstream([seen.large.logits]) - cut.feature.upstream
     if any(step.random for number, step in seen.large.steps.items() if number in behind):
@@ -38,6 +38,11 @@ def of_cut(cut: Cut) -> list[str]:
             "the model downstream of it is random in eval mode too: its score is of a single draw"
         )
     return notes
+
+
+def _short(reason: str) -> str:
+    """Return a reason in one line, with nothing that no table could hold."""
+    return shorten(reason.encode(errors="backslashreplace").decode(), _LENGTH)
 
 
 def of_outputs(logits: Tensor) -> list[str]:
@@ -106,7 +111,7 @@ class Watch:
     @torch.no_grad()
     def _sums(self) -> Tensor:
         """Return two sums of each parameter, (P, 2), in place of a copy."""
-        wide = [value.detach().double() for value in self._watched.values()]
+        wide = [reals_in(value.detach()).double() for value in self._watched.values()]
         sums = [torch.stack([v.sum(), v.square().sum()]) for v in wide]
         return torch.stack(sums) if sums else torch.zeros(0, 2)
 

@@ -7,18 +7,32 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from probe.modules import innermost
+
+
+def unusual(tensor: Tensor) -> str:
+    """Return why a tensor has no rows to keep, empty if it may have."""
+    if innermost(tensor) is not tensor:
+        return "is computed within a transform of torch.func"
+    if tensor.is_nested:
+        return "is nested"
+    return "" if tensor.layout is torch.strided else "is sparse"
+
 
 @dataclass(frozen=True)
 class TensorMetadata:
-    """A tensor's shape, strides and type."""
+    """A tensor's shape, strides and type; unusual: the reason why it cannot be kept, with none."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     dtype: torch.dtype
+    unusual: str = ""
 
     @classmethod
     def of(cls, tensor: Tensor) -> TensorMetadata:
         """Describe a tensor of any shape."""
+        if reason := unusual(tensor):
+            return cls((), (), tensor.dtype, reason)
         return cls(tuple(tensor.shape), tensor.stride(), tensor.dtype)
 
     @property

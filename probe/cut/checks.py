@@ -14,11 +14,11 @@ A model that fails the last check is refused; one that fails another is run whol
 their passes through the model.
 """
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -31,8 +31,8 @@ from probe.cut.names import Name
 from probe.cut.plan import CutPlan
 from probe.cut.replay import Prefix, collect
 from probe.cut.trace import Trace
-from probe.errors import Failed, InputError
-from probe.modules import forget, kept_buffers, mode, named_state, tap
+from probe.errors import Failed, InputError, described
+from probe.modules import copied, forget, innermost, kept_buffers, mode, named_state, reals_in, tap
 from probe.seeding import global_stream, stream
 
 _SOME, _FEW = 8, 4  # examples, and
@@ -75,6 +75,13 @@ class Reference:
             rows = mapped(self._rows[1], torch.clone)
             return _gradients(trace.model, lambda: trace.call(trace.model, rows))
 
+    @cached_property
+    def repeats(self) -> bool:
+        """Whether the model gives the same logits for the same examples, others in between."""
+        first = self._logits[0]
+        with torch.no_grad(), _plain_attention():
+            return identical(self._trace.logits(self._rows[0]), first)
+
     @torch.no_grad()
     def is_same(self, plan: CutPlan, tail: nn.Module) -> bool:
         """Return whether tail(prefix(x)) is model(x), bit for bit, in eval mode, at two sizes.
@@ -112,24 +119,28 @@ class Reference:
                 _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
 
     @torch.no_grad()
-    def stays(self, feature: Feature, plan: CutPlan, model: nn.Module) -> bool:
+    def stays(self, feature: Feature, plan: CutPlan) -> bool:
         """Return whether neither the feature nor a kept value moves with what is not frozen.
 
-        Everything else is moved, twice and far, and the values must stay the same bit for bit.
-        model: a copy of the traced model, which is not what it was afterwards.
+        Everything else is moved, twice, and the values must stay the same bit for bit. Raises
+        Failed if the model takes no other weights.
         """
-        # A weight that is read by way of numpy or of a Python number is no part of a value's name.
-        # All of it asks for gradients, as the traced model does: torch picks kernels by that.
-        trace = replace(self._trace, model=model.eval().requires_grad_(True))
         names, before = {*plan.kept, *feature.visit.names}, self._found[1]
-        for draw in range(_DRAWS):
-            _perturb(model, feature.frozen, draw)
-            with _plain_attention():
-                after = collect(trace, names, self._rows[1])
-            met = before.keys() & after.keys()
-            if not names <= met or not all(identical(before[n], after[n]) for n in names):
-                return False
-        return True
+
+        def same(trial: nn.Module, far: float) -> bool:
+            # A weight that is read by way of numpy or of a Python number is no part of a value's
+            # name. All ask for gradients, as in the traced model: torch picks kernels by that.
+            trace = replace(self._trace, model=trial)
+            for draw in range(_DRAWS):
+                _perturb(trial, feature.frozen, draw, far)
+                with _plain_attention():
+                    after = collect(trace, names, self._rows[1])
+                met = before.keys() & after.keys()
+                if not names <= met or not all(identical(before[n], after[n]) for n in names):
+                    return False
+            return True
+
+        return _with_other_weights(self._trace.model, same)
 
 
 def _gradients(model: nn.Module, logits: Callable[[], Tensor]) -> list[Tensor | None]:
@@ -140,39 +151,45 @@ def _gradients(model: nn.Module, logits: Callable[[], Tensor]) -> list[Tensor | 
             # A plain sum may hide a difference.
             weights = torch.linspace(-1, 1, output.numel()).to(output)
             (output * weights.view_as(output)).sum().backward()
-    found = [parameter.grad for parameter in model.parameters()]
+    found = [None if p.grad is None else p.grad.to_dense() for p in model.parameters()]
     model.zero_grad()
     return found
 
 
 def stays_fixed(feature: Feature, whole: PartlyEval, slow: str) -> None:
-    """Raise InputError unless the whole model repeats its output, and its feature stays fixed.
+    """Raise InputError unless the feature has the same value every time, whatever is trained.
 
     slow: why no values of it can be kept. The feature may change neither with what is not frozen,
     nor in training mode, nor by what training-mode passes do to buffers; a copy shows it.
     """
     sample = first(feature.trace.sample, _FEW)
-    outputs = []
-    with torch.no_grad(), mode(whole, training=False):
-        for rows in (sample, flipped(sample), sample):
-            with _chance():
-                outputs.append(whole(mapped(rows, torch.clone)))
-    if not identical(outputs[0], outputs[2]):
+    found = []
+    for rows in (sample, flipped(sample), sample):
+        with _chance():
+            found.append(_value(feature, whole, rows, training=False))
+    whole.train()
+    if not _alike(found[0], before := found[2]):
         raise InputError(
-            f"cannot cut at {feature.name!r}: {slow}; and the model gives different outputs for "
-            f"the same input in eval mode, so that no part of it can be held fixed"
+            f"cannot cut at {feature.name!r}: {slow}; and its value differs for the same input in "
+            f"eval mode, so that it cannot be held fixed"
         )
-    # What the first passes do to the copy may show in the next: so one copy for all of them.
-    trial = copy.deepcopy(whole)
-    before = _value(feature, trial, sample, training=False)
-    with _chance():
-        after = []
-        for draw in range(_DRAWS):
-            _perturb(trial.model, feature.frozen | feature.eval_buffers, draw)
-            after.append(_value(feature, trial, sample, training=False))
-        modes = (*[True] * _PASSES, False)
-        after += [_value(feature, trial, sample, training) for training in modes]
-    if not all(len(v) == len(before) and all(map(identical, v, before)) for v in after):
+
+    def stays(trial: PartlyEval, far: float) -> bool:
+        # What the first passes do to the copy may show in the next: so one copy for all of them.
+        with _chance():
+            after = []
+            for draw in range(_DRAWS):
+                _perturb(trial.model, feature.frozen | feature.eval_buffers, draw, far)
+                after.append(_value(feature, trial, sample, training=False))
+            modes = (*[True] * _PASSES, False)
+            after += [_value(feature, trial, sample, training) for training in modes]
+        return all(_alike(value, before) for value in after)
+
+    try:
+        fixed = _with_other_weights(whole, stays)
+    except Failed as failure:
+        raise InputError(f"cannot cut at {feature.name!r}: {slow}; and {failure}") from failure
+    if not fixed:
         raise InputError(
             f"cannot cut at {feature.name!r}: {slow}; and held in the whole model it does not stay "
             f"fixed while the rest is trained (it changes in training mode, or by something "
@@ -181,18 +198,36 @@ def stays_fixed(feature: Feature, whole: PartlyEval, slow: str) -> None:
         )
 
 
+def _alike(value: list[Tensor], other: list[Tensor]) -> bool:
+    return len(value) == len(other) and all(map(identical, value, other))
+
+
+def _with_other_weights(model: nn.Module, holds: Callable[[Any, float], bool]) -> bool:
+    """Return what is seen of a copy of the model, given how far its weights are to be moved.
+
+    Raises Failed if that raises for weights far away and for weights that are hardly moved.
+    """
+    raised = ""
+    for far in (1.0, 0.01):
+        try:
+            return holds(copied(model), far)
+        except Exception as error:  # the user's code, which need not take any weights
+            raised = described(error)
+    raise Failed(f"with other weights downstream of it the model raises {raised}")
+
+
 @torch.no_grad()
-def _perturb(model: nn.Module, kept: frozenset[str], draw: int) -> None:
+def _perturb(model: nn.Module, kept: frozenset[str], draw: int, far: float) -> None:
     """Move everything in a model that is not kept: floats at random, flags to their opposite."""
     own = named_state(model)
     unmoved = {id(own[name]) for name in kept if name in own}
     for name, tensor in own.items():
         if id(tensor) not in unmoved:
-            if tensor.is_floating_point():
+            if (moved := reals_in(tensor)).is_floating_point():
                 # By columns: other numbers for each element would take most of the time.
-                noise = torch.randn(2, *tensor.shape[-1:], generator=stream(draw, "perturb", name))
-                factor, shift = (1.5 + noise[0]).to(tensor), (0.5 + noise[1]).to(tensor)
-                torch.addcmul(shift, tensor, factor, out=tensor)
+                noise = torch.randn(2, *moved.shape[-1:], generator=stream(draw, "perturb", name))
+                factor, shift = 1 + far * (0.5 + noise[0]), far * (0.5 + noise[1]).abs()
+                torch.addcmul(shift.to(moved), moved, factor.to(moved), out=moved)
             elif tensor.dtype == torch.bool:
                 tensor.logical_not_()
 
@@ -201,8 +236,11 @@ def _perturb(model: nn.Module, kept: frozenset[str], draw: int) -> None:
 def _value(feature: Feature, whole: PartlyEval, sample: Value, training: bool) -> list[Tensor]:
     """Return the feature's value in the whole model, in eval or training mode of the tail."""
     visits: list[list[Tensor]] = []
-    keep = visits.append
-    with tap(whole.model, [feature.module], lambda _, o: keep([t.clone() for t in tensors_of(o)])):
+
+    def keep(name: str, output: object) -> None:
+        visits.append([innermost(tensor).clone() for tensor in tensors_of(output)])
+
+    with tap(whole.model, [feature.module], keep):
         whole.train(training)(mapped(sample, torch.clone))
     return visits[feature.call] if feature.call < len(visits) else []
 

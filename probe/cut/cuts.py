@@ -223,7 +223,8 @@ def _checked(
         return run_whole(Cut(feature=feature, trained=trained), slow)
     except InputError:
         # The code around it may be what moves it in training mode.
-        calmer = Cut(feature=replace(feature, around=True), trained=trained)
+        why = "its value changes in training mode"
+        calmer = Cut(feature=replace(feature, around=why), trained=trained)
         with suppress(InputError):
             return run_whole(calmer, slow)
         raise
@@ -239,7 +240,7 @@ def cut_anew(cut: Cut, reason: str) -> Cut:
     if feature.around:
         return run_whole(cut, reason)
     with undisturbed(feature.trace.sample):
-        [(calmer, plan)] = plan_each([replace(feature, around=True)])
+        [(calmer, plan)] = plan_each([replace(feature, around=reason)])
         reference = Reference(feature.trace, [calmer], [plan])
         return _checked(calmer, plan, cut.trained, reference)
 
@@ -274,6 +275,11 @@ def seen_widely(cut: Cut, x: Value) -> Cut:
 
 def _compared(cut: Cut, plan: CutPlan, reference: Reference) -> Cut:
     """Return the cut with the simpler tail if that will do; raises Failed if neither does."""
+    if not reference.repeats:
+        raise Failed(
+            "the model gives different outputs for the same input in eval mode (by a generator or "
+            "a state of its own), so that its score is of a single draw"
+        )
     tail = cut.whole()
     if not reference.is_same(plan, tail):
         raise Failed("its two parts together do not give the model's output")
@@ -283,7 +289,7 @@ def _compared(cut: Cut, plan: CutPlan, reference: Reference) -> Cut:
         plan, nn.Sequential(*links_of(tail.model)[chain:])
     ):
         chain = None
-    if not reference.stays(cut.feature, plan, tail.model):
+    if not reference.stays(cut.feature, plan):
         raise Failed("its value depends on something that torch's functions do not show")
     return replace(cut, chain=chain)
 

@@ -18,15 +18,14 @@ class Feature:
     - trace: of the model;
     - at: the visit's number among all visits, from 0;
     - call: its number among the module's own, from 0;
-    - around: whether the code of the modules around it stays in eval mode too, as in training mode
-      it would change the feature.
+    - around: why the code of the modules around it stays in eval mode too, empty if it does not.
     """
 
     name: str
     trace: Trace
     at: int
     call: int
-    around: bool = False
+    around: str = ""
 
     @property
     def visit(self) -> Visit:
@@ -69,7 +68,8 @@ class Feature:
             feeds = bool(visit.names) and enough(name[0] in serving for name in visit.names)
             early = at <= self.at and feeds
             outer = not visit.module or self.module.startswith(f"{visit.module}.")
-            calls.setdefault(visit.module, []).append(keeps or early or (self.around and outer))
+            off = keeps or early or (outer and bool(self.around))
+            calls.setdefault(visit.module, []).append(off)
         if not self.around:
             calls.pop("", None)  # the model itself is over only when nothing is left to train
         return {name: off for name, off in calls.items() if any(off)}

@@ -13,8 +13,10 @@ and that change with time are beyond the induction: `checks` looks for these.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -23,8 +25,9 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map_only
 
-from probe.batch import Value, tensors
-from probe.modules import tensors_in
+from probe.batch import Value, identical, tensors
+from probe.cut.batch_dimension import unusual
+from probe.modules import innermost, tensors_in, values_in
 
 Name = tuple[int, int]
 """(call, index): output number `index` of a call, or its input number -1 - `index`, overwritten."""
@@ -54,6 +57,7 @@ class Names:
 
     def __init__(self) -> None:
         self._calls: dict[Hashable, int] = {}
+        self.sized_by_data = set[Name]()  # values of which a replay does not know the size
 
     def __deepcopy__(self, memo: object) -> Names:
         return self  # a copy of a model computes what the model does
@@ -111,6 +115,7 @@ class Naming(TorchFunctionMode):
         self.names = names
         self._state = state
         self._before: Counter[Hashable] = Counter()
+        self._transformed: dict[int, tuple[Tensor, Tag]] = {}  # within torch.func, by their memory
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
@@ -120,10 +125,13 @@ class Naming(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name == "__get__":  # of a property, which has the name
             name = getattr(getattr(func, "__self__", None), "__name__", "")
-        if name in _QUESTIONS:
+        asks_size = name in _OF_SIZE and bool(self.names.sized_by_data)
+        if name in _QUESTIONS and not asks_size:
             return func(*args, **kwargs)
         inputs = tensors_in((args, kwargs))
         parents = tuple(map(self.name_of, inputs))
+        if asks_size and self.names.sized_by_data.isdisjoint(parents):
+            return func(*args, **kwargs)
         number = LIVE[0]
         if LIVE not in parents:
             # The count tells two calls on the same values apart: each may draw its own numbers.
@@ -159,6 +167,8 @@ class Naming(TorchFunctionMode):
         def apart(tensor: Tensor) -> Tensor:
             if self.name_of(tensor)[0] == number or all(tensor is not other for other in inputs):
                 return tensor
+            if unusual(tensor):  # it has no other looks
+                return tensor
             # Not a view, which gives dimensions of size 1 other strides: kernels go by these.
             return cast(Tensor, torch.ops.aten.alias(tensor))
 
@@ -193,7 +203,7 @@ class Naming(TorchFunctionMode):
     def tag(self, tensor: Tensor, name: Name, base: Tensor | None = None) -> None:
         """Give a tensor of any shape a name; it shares its memory with `base`, if that is given."""
         written = [] if base is None else self._known_tag(base).written
-        attach(tensor, Tag(self, name, written))
+        self.attach(tensor, Tag(self, name, written))
 
     def tag_input(self, x: Value) -> None:
         """Give the tensors of the input, each (B, ...), their names."""
@@ -216,22 +226,28 @@ class Naming(TorchFunctionMode):
         for tag in changed:  # they may share their memory with each other
             tag.seen = len(tag.written)
 
+    def attach(self, tensor: Tensor, tag: Tag) -> None:
+        """Attach a tag to a tensor of any shape, replacing an earlier one."""
+        inner = innermost(tensor)
+        inner._probe_tag = tag  # type: ignore[attr-defined]
+        if inner is not tensor:  # the transform may hand out another look at this memory
+            self._transformed[_memory_of(inner)] = inner, tag
+
     def _known_tag(self, tensor: Tensor) -> Tag:
         """Return a tensor's tag; one that has none is a constant from outside, and tagged so."""
         if (tag := self._tag_of(tensor)) is None:
-            attach(tensor, tag := Tag(self, FOREIGN, []))
+            self.attach(tensor, tag := Tag(self, FOREIGN, []))
         return tag
 
     def _tag_of(self, tensor: Tensor) -> Tag | None:
         # Parameters are found by their ids: a tag on them would stay there when the run is over.
-        tag = self._state.get(id(tensor)) or getattr(tensor, "_probe_tag", None)
+        inner = innermost(tensor)
+        tag = self._state.get(id(inner)) or getattr(inner, "_probe_tag", None)
+        if tag is None and self._transformed:
+            with torch._C.DisableTorchFunction():  # a hook may ask for the name
+                _, tag = self._transformed.get(_memory_of(inner), (inner, None))
         # A tensor that the model keeps from an earlier run carries that run's tag.
         return tag if tag is not None and tag.run in (self, None) else None
-
-
-def attach(tensor: Tensor, tag: Tag) -> None:
-    """Attach a tag to a tensor of any shape, replacing an earlier one."""
-    tensor._probe_tag = tag  # type: ignore[attr-defined]
 
 
 def watched(call: TorchCall) -> tuple[Any, list[int]]:
@@ -239,10 +255,21 @@ def watched(call: TorchCall) -> tuple[Any, list[int]]:
 
     Torch counts the writes into every tensor's memory, as autograd has to know of them.
     """
-    versions = [tensor._version for tensor in call.inputs]
+    before = list(map(_content, call.inputs))
     result = call.function(*call.args, **call.kwargs)
-    pairs = enumerate(zip(call.inputs, versions, strict=True))
-    return result, [at for at, (tensor, old) in pairs if tensor._version != old]
+    pairs = enumerate(zip(call.inputs, before, strict=True))
+    return result, [at for at, (tensor, old) in pairs if not _holds(tensor, old)]
+
+
+def _content(tensor: Tensor) -> int | Tensor:
+    inner = innermost(tensor)
+    # Under torch.inference_mode no writes are counted.
+    return inner.clone() if inner.is_inference() else inner._version
+
+
+def _holds(tensor: Tensor, content: int | Tensor) -> bool:
+    inner = innermost(tensor)
+    return identical(inner, content) if isinstance(content, Tensor) else inner._version == content
 
 
 def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
@@ -255,9 +282,20 @@ def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
     >>> alias(x.view(6), [torch.ones(6), x]), alias(x + 1, [x])
     (1, None)
     """
-    memory = tensor.untyped_storage()._cdata
-    same = (at for at, other in enumerate(others) if other.untyped_storage()._cdata == memory)
-    return next(same, None)
+    memory = _memory_of(tensor)
+    return next((at for at, other in enumerate(others) if _memory_of(other) == memory), None)
+
+
+def _memory_of(tensor: Tensor) -> int:
+    return int(values_in(tensor).untyped_storage()._cdata)
+
+
+def eagerly() -> AbstractContextManager[object]:
+    """Run a block without torch's compiler, which would make calls that are not seen."""
+    # Where nothing has asked for the compiler, its slow import is saved.
+    if sys.modules.keys() & {"torch._dynamo", "torch.nn.attention.flex_attention"}:
+        return torch.compiler.set_stance("force_eager")  # type: ignore[no-any-return]
+    return nullcontext()
 
 
 def words(text: str) -> frozenset[str]:
@@ -274,3 +312,5 @@ _QUESTIONS = words(
     " is_floating_point is_complex is_signed is_inference is_conj is_neg element_size get_device"
     " has_names"
 )
+# But to ask for a size that depends on the data is to read a value.
+_OF_SIZE = words("shape size numel nelement nbytes __len__")

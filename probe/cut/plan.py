@@ -3,10 +3,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-import torch
-
 from probe.batch import Value, first
-from probe.cut.batch_dimension import BatchedShape, TensorMetadata
+from probe.cut.batch_dimension import BatchedShape
 from probe.cut.feature import Feature
 from probe.cut.min_cut import Fate, minimum_cut
 from probe.cut.names import Name, Names, words
@@ -45,7 +43,6 @@ _FIXED = words(
 ) | {"seen through a view"}
 # So do these, between tensors; with a number, it may be one that changes with mode or time.
 _SUMS = words("add add_ __add__ __iadd__ __radd__")
-_SIZED_BY_DATA = words("nonzero masked_select unique unique_consecutive")
 
 
 def plan_cut(feature: Feature, seen: Pass, barred: Collection[Name]) -> CutPlan:
@@ -55,17 +52,17 @@ def plan_cut(feature: Feature, seen: Pass, barred: Collection[Name]) -> CutPlan:
     no others suffice, or if training would move what is frozen.
     """
     trace = feature.trace
+    steps, state = trace.large.steps, trace.state.keys()
+    metadata = trace.large.metadata
+    passed = (name for n in feature.upstream & steps.keys() for name in steps[n].names)
+    if reason := next((r for name in passed if (r := metadata[name].unusual)), ""):
+        raise Failed(f"a value on the way to it {reason}")
     if any(name not in seen.metadata for name in feature.visit.names):
         raise Failed("its value is computed in another way in training mode")
-    steps, state = trace.large.steps, trace.state.keys()
     behind = [step for number, step in seen.steps.items() if number not in feature.upstream]
     written = {step.parents[at][0] for step in behind for at in step.overwritten}
     if written & feature.upstream & state:
         raise Failed("training what is downstream of it writes to a buffer that it depends on")
-    # The replay tells the model's code the size of values that it does not compute.
-    metadata = trace.large.metadata
-    if any(_sized_by_data(steps[n], metadata) for n in feature.upstream & steps.keys()):
-        raise Failed("the size of a value on the way to it depends on the data")
     costs = _costs(seen, trace, barred)
     cut = minimum_cut(seen, feature.upstream, state, costs, _steady(trace, seen))
     if cut is None:
@@ -89,7 +86,7 @@ def _costs(seen: Pass, trace: Trace, barred: Collection[Name]) -> dict[Name, int
     return {
         name: 2 * (shape.seen.bytes // trace.sizes[0]) + (name in views)
         for name, shape in trace.shapes.items()
-        if shape.dim is not None and name not in barred
+        if shape.dim is not None and name not in barred and name not in trace.names.sized_by_data
     }
 
 
@@ -116,16 +113,3 @@ def _steady(trace: Trace, seen: Pass) -> frozenset[int]:
         if alike and (step.function in _FIXED or (step.function in _SUMS and tensors_alone)):
             calls.add(number)
     return frozenset(calls)
-
-
-def _sized_by_data(step: Step, metadata: Mapping[Name, TensorMetadata]) -> bool:
-    """Return whether the size of what a call gives depends on the values that it is given."""
-    masked = step.function == "__getitem__" and any(
-        name in metadata and metadata[name].dtype in (torch.bool, torch.uint8)
-        for name in step.parents[1:]
-    )
-    alone = len(step.parents) == 1
-    if step.function == "repeat_interleave":
-        # Each value as often as a number says, not a tensor.
-        return not (alone and any(sign.isdigit() for sign in step.settings))
-    return masked or (step.function == "where" and alone) or step.function in _SIZED_BY_DATA

@@ -70,9 +70,10 @@ def plan_each(
 
 def _first_plan(feature: Feature, passes: _TrainingPasses) -> tuple[Feature, CutPlan | str]:
     """Return a plan that may keep anything, the code around the feature in eval mode if need be."""
-    plan, calmer = _plan(feature, passes, ()), replace(feature, around=True)
-    if isinstance(plan, str) and isinstance(other := _plan(calmer, passes, ()), CutPlan):
-        return calmer, other
+    if isinstance(plan := _plan(feature, passes, ()), str):
+        calmer = replace(feature, around=plan)
+        if isinstance(other := _plan(calmer, passes, ()), CutPlan):
+            return calmer, other
     return feature, plan
 
 

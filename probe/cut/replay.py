@@ -36,7 +36,7 @@ from probe.cut.names import (
     Tag,
     TorchCall,
     alias,
-    attach,
+    eagerly,
     of_input,
     watched,
 )
@@ -65,7 +65,7 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
     run = _Collecting(trace.names, state_tags(trace.model, trace.state), wanted)
     x = mapped(x, torch.clone)  # a model may write into its input
     run.tag_input(x)
-    with suppress(_Done), in_full_precision(trace, x), run:
+    with suppress(_Done), in_full_precision(trace, x), eagerly(), run:
         trace.call(trace.model, x)
     return {**given, **run.found}
 
@@ -136,7 +136,7 @@ class Replay(PartlyEval):
         given = (run.value_named((INPUT[0], at)) for at in range(len(tensors(form))))
         start = like(form, given)
         forget(self.model)
-        with run:
+        with eagerly(), run:
             return self.ask(self.model, start)
 
     def _state_tags(self) -> dict[int, Tag]:
@@ -167,7 +167,8 @@ class _Collecting(Naming):
         if name in self._wanted:
             self._wanted.remove(name)
             # Copied at once: an in-place operation may overwrite it.
-            self.found[name] = tensor.clone()
+            with torch.inference_mode(False):  # the tail is to be trained on it
+                self.found[name] = tensor.clone()
             if not self._wanted:
                 raise _Done
 
@@ -270,7 +271,7 @@ class _Replaying(Naming):
             return self.name_result(call.number, real.inputs, result)
         for tensor in tensors_in(result):
             if not any(tensor is given for given in real.inputs):
-                attach(tensor, self._live)
+                self.attach(tensor, self._live)
         return result
 
     def _real(self, holder: _Placeholder) -> Tensor:
@@ -284,5 +285,5 @@ class _Replaying(Naming):
             raise NotKept("a frozen value that is not kept is read by what is trained")
         tag.name, tag.seen = name, len(tag.written)
         holder.served, holder.served_as = self._values[name], name
-        attach(holder.served, tag)
+        self.attach(holder.served, tag)
         return holder.served

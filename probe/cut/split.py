@@ -42,7 +42,7 @@ class Split:
     - slow: why the model could not be cut, empty if it was. If not, the prefix is the identity,
       and the tail is the whole model with the frozen part held fixed;
     - around: whether the code of the modules around the feature stays in eval mode too, as in
-      training mode it would change the feature;
+      training mode it would change the feature or the way in which it is computed;
     - fresh_values: the tensors that are re-initialized, of any shape, by their names in the model.
     """
 
@@ -151,7 +151,7 @@ class Cut:
             frozen=tuple(sorted(self.feature.frozen)),
             trainable=self.trainable,
             slow=self.slow,
-            around=self.feature.around,
+            around=bool(self.feature.around),
             fresh_values=fresh,
             # A chain's tail holds nothing of what is frozen: nothing of it is to be left alone.
             _kept=frozenset(own[id(in_model[n])] for n in self.held if id(in_model.get(n)) in own),

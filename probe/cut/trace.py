@@ -9,19 +9,20 @@ so any code that computes with torch's functions can be followed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._ops import HigherOrderOperator
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
 from probe.batch import Value, first, mapped, tensors
 from probe.cut.batch_dimension import BatchedShape, TensorMetadata
 from probe.cut.model_call import ModelCall, explained, tensors_of
-from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias
+from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias, eagerly, words
 from probe.errors import InputError
 from probe.modules import copied, forget, frozen_in, kept_buffers, named_state, state_groups
 from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
@@ -176,8 +177,7 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
     state = {names.call("state", group): group for group in state_groups(model)}
     sizes = (min(examples, n), _SMALL)
     with explained(sample):
-        with OpsCounter() as counter:
-            large = follow(own, names, state, first(sample, sizes[0]), call, counter)
+        large = follow(own, names, state, first(sample, sizes[0]), call, OpsCounter())
         small = follow(own, names, state, first(sample, sizes[1]), call)
     return Trace(own, names, state, large, small, sample, sizes, call, frozenset(frozen_in(model)))
 
@@ -202,7 +202,8 @@ def follow(
     sample = mapped(sample, torch.clone)
     run.tag_input(sample)
     forget(model)
-    with kept_buffers(model), every_global_stream(stream(0, "trace")), run.visiting(model), run:
+    chance = every_global_stream(stream(0, "trace"))
+    with kept_buffers(model), chance, run.visiting(model), eagerly(), run:
         drawn = python_draws()
         logits = call(model, sample)
         return Pass(run.steps, tuple(run.visits), run.name_of(logits), run.metadata, drawn())
@@ -231,6 +232,8 @@ class _Tracing(Naming):
 
     def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
         self.steps[name[0]] = Step("seen through a view", parents, (name,))
+        if parents[0] in self.names.sized_by_data:
+            self.names.sized_by_data.add(name)
 
     def perform(self, call: TorchCall) -> Any:
         for tensor, name in zip(call.inputs, call.parents, strict=True):
@@ -242,7 +245,10 @@ class _Tracing(Naming):
                 )
         # A call draws at random if torch's generators are not where they were.
         before = global_states()
-        returned = super().perform(call)
+        # The counter does not know what torch.func and flex_attention call in between.
+        odd = isinstance(call.function, HigherOrderOperator)
+        with self._counter.mode if self._counter and not odd else nullcontext():
+            returned = super().perform(call)
         leaves, tree = tree_flatten(returned)
         indexes = iter(range(len(leaves)))
         described = tuple(_leaf(leaf, call.inputs, indexes) for leaf in leaves)
@@ -250,7 +256,7 @@ class _Tracing(Naming):
         now = [self.name_of(tensor) for tensor in call.inputs]
         written = tuple(at for at, name in enumerate(now) if name == (call.number, -1 - at))
         new = [leaf[1] for leaf in described if leaf[0] == "new"]
-        self.steps[call.number] = Step(
+        self.steps[call.number] = step = Step(
             function=getattr(call.function, "__name__", ""),
             parents=call.parents,
             names=tuple((call.number, index) for index in (*new, *(-1 - at for at in written))),
@@ -261,6 +267,11 @@ class _Tracing(Naming):
             random=not all(map(torch.equal, before, global_states())),
             settings=repr(tree_map_only(Tensor, lambda tensor: "tensor", (call.args, call.kwargs))),
         )
+        sized, like = self.names.sized_by_data, call.parents
+        if written or step.function in _SIZED_AS_FIRST:
+            like = like[:1]
+        if _sized_by_data(step, self.metadata) or not sized.isdisjoint(like):
+            sized.update(step.names)
         return returned
 
     @contextmanager
@@ -290,3 +301,21 @@ def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[A
     index = next(indexes)
     given = next((at for at, tensor in enumerate(inputs) if tensor is leaf), None)
     return ("new", index, alias(leaf, inputs)) if given is None else ("given", given)
+
+
+def _sized_by_data(step: Step, metadata: Mapping[Name, TensorMetadata]) -> bool:
+    """Return whether the size of what a call gives depends on the values that it is given."""
+    masked = step.function == "__getitem__" and any(
+        name in metadata and metadata[name].dtype in (torch.bool, torch.uint8)
+        for name in step.parents[1:]
+    )
+    alone = len(step.parents) == 1
+    if step.function == "repeat_interleave":
+        # Each value as often as a number says, not a tensor.
+        return not (alone and any(sign.isdigit() for sign in step.settings))
+    return masked or (step.function == "where" and alone) or step.function in _SIZED_BY_DATA
+
+
+_SIZED_BY_DATA = words("nonzero masked_select unique unique_consecutive")
+# The size of what these give, and of what is written in place, is that of their first input.
+_SIZED_AS_FIRST = words("index_add scatter scatter_add scatter_reduce index_copy index_put")

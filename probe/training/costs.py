@@ -14,7 +14,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils.flop_counter import FlopCounterMode, conv_flop_count
+from torch.utils.flop_counter import FlopCounterMode, _FlopCounterMode, conv_flop_count
 from torch.utils.module_tracker import ModuleTracker
 
 from probe.batch import first, mapped
@@ -77,6 +77,7 @@ class OpsCounter(FlopCounterMode):
     def __init__(self, custom_mapping: dict[Any, Any] | None = None) -> None:
         super().__init__(display=False, custom_mapping=custom_mapping)
         self.mod_tracker = _NoModules()
+        self.mode: _FlopCounterMode = _FlopCounterMode(self)
 
 
 class OpsMeter:

@@ -130,6 +130,7 @@ def _step(
         loss = steps.loss(model, x, y)
     updates.zero_grad()
     loss.backward()
+    updates.densify()
     steps.after_backward(model)
     updates.step()
     steps.after_step(model)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from itertools import count
+from typing import Any
 
 import torch
 from torch import nn
@@ -28,7 +29,9 @@ class Updates:
 
     def __init__(self, model: nn.Module, recipe: Recipe, steps: int) -> None:
         self._trained = [p for p in model.parameters() if p.requires_grad]
-        own = {"momentum": recipe.momentum} if recipe.optimizer == "sgd" else {}
+        own: dict[str, Any] = {"momentum": recipe.momentum} if recipe.optimizer == "sgd" else {}
+        if recipe.optimizer != "nadam" and any(p.is_complex() for p in self._trained):
+            own |= {"fused": False, "foreach": True}  # the fused kernels take real numbers alone
         self._optimizer = _OPTIMIZERS[recipe.optimizer](
             self._trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, **own
         )
@@ -37,6 +40,12 @@ class Updates:
     def zero_grad(self) -> None:
         """Let go of the last step's gradients."""
         self._optimizer.zero_grad()
+
+    def densify(self) -> None:
+        """Put a dense gradient in the place of each sparse one, which few optimizers take."""
+        for parameter in self._trained:
+            if parameter.grad is not None and parameter.grad.is_sparse:
+                parameter.grad = parameter.grad.to_dense()
 
     def step(self) -> None:
         """Take the next step along the gradients, which clipping may change."""

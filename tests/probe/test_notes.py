@@ -104,3 +104,26 @@ def test_a_model_that_is_run_whole_says_why() -> None:
     [note] = retrained(made(mixing), "b").notes
     assert note.startswith("b: the whole model is run for it, which is slower but equally exact: ")
     assert len(note.rpartition(": ")[2]) > 10
+
+
+def test_code_around_a_feature_is_noted_by_what_it_does_in_training_mode() -> None:
+    """A copy for the gradients' strides, as in diffusers' blocks, does not change the feature."""
+
+    def block(m: Any, x: Tensor) -> Tensor:
+        h = m.a(x).relu()
+        return m.c((m.shortcut(h.contiguous() if m.training else h) + m.b(h)).relu())
+
+    [note] = retrained(made(block, {**ABC, "shortcut": (6, 6)}), "shortcut").notes
+    assert note.endswith("otherwise its value is computed in another way in training mode")
+
+
+def test_a_model_that_draws_from_a_generator_of_its_own_is_noted() -> None:
+    def noisy(m: Any, x: Tensor) -> Tensor:
+        h = m.a(x).relu()
+        return m.c(m.b(h + torch.randn(h.shape, generator=m.own)).relu())
+
+    model = made(noisy, {**ABC, "own": lambda: torch.Generator().manual_seed(0)})
+    notes = retrained(model, "a").notes
+    assert any("by a generator or a state of its own" in note for note in notes)
+    with pytest.raises(InputError, match="its value differs for the same input"):
+        retrained(model, "b")

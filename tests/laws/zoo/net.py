@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook
 from torch.utils._pytree import tree_leaves, tree_map
 
-from probe.modules import copied
+from probe.modules import copied, innermost
 from probe.seeding import python_generators
 
 CACHED, SLOW, REFUSED = "cached", "slow", "refused"
@@ -132,7 +132,7 @@ def feature_value(model: nn.Module, feature: str, x: Inputs) -> list[Tensor]:
 
     def keep(module: nn.Module, inputs: object, output: object) -> None:
         if module is target:
-            seen.append([tensor.clone() for tensor in tensors(output)])
+            seen.append([innermost(tensor).clone() for tensor in tensors(output)])
             if len(seen) == int(call or 1):
                 raise _Enough
 

@@ -244,3 +244,33 @@ def repeats_by_the_data(m: Any, x: Tensor) -> Tensor:
 def a_layer_of_a_view_of_a_parameter(m: Any, x: Tensor) -> Tensor:
     h = x * m.a(m.query.expand(len(x), -1))
     return m.c(torch.tanh(m.b(h)))
+
+
+@written({"a": (CACHED,), "b": (SLOW,)})
+def refuses_large_values(m: Any, x: Tensor) -> Tensor:
+    """As sparsemax, which takes no NaN."""
+    h = torch.repeat_interleave(m.a(x), (x[0] * 0 + 1).long(), 1)
+    h = m.c(torch.tanh(m.b(torch.tanh(h))))
+    if h.abs().max() > 3:
+        raise IndexError("index -1 is out of bounds")
+    return h
+
+
+@written({"a": (SLOW,)}, refuses={"b": "differs for the same input"})
+def remembers_the_batch_before(m: Any, x: Tensor) -> Tensor:
+    h, before = m.a(x), getattr(m, "before", None)
+    m.before = h.detach().mean(0)
+    return m.c(torch.tanh(m.b(h if before is None else h + before)))
+
+
+@written("a pool b", {"a": (6, 6), "pool": nn.Identity, "b": (6, 6), "c": (6, 3)}, shape=(5, 6))
+def graph_layers(m: Any, x: Tensor) -> Tensor:
+    """As many edges as the data have, self-loops left out; their number scales the output."""
+    graph, i, j = (x[:, :, :5] > 0.3).nonzero(as_tuple=True)
+    edges = torch.stack([5 * graph + i, 5 * graph + j])
+    edges = edges[:, edges[0] != edges[1]]
+    h = m.a(x).flatten(0, 1)
+    messages = h[edges[0]] * torch.ones(edges.size(1), 1)
+    h = torch.tanh(torch.zeros_like(h).index_add_(0, edges[1], messages))
+    h = torch.tanh(m.b(m.pool(h.view(-1, 5, 6).sum(1))))
+    return m.c(h) / edges.shape[1]

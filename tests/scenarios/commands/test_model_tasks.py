@@ -82,7 +82,7 @@ def test_domains_by_a_function_and_by_files_are_the_plain_evaluation(own: Own) -
     [
         ({"tasks": "0-3,0-3,0-3"}, r"classes .* in more than one task.*'sites/{task}.npz'"),
         ({}, "there are no tasks: give --tasks 0-1,2-3, .* or data that have tasks"),
-        ({"tasks": "0-3", "data": "domains"}, "have their tasks, so tasks is left out"),
+        ({"tasks": "0-3", "data": "domains"}, "has its tasks: leave out --tasks"),
         ({"head": "several", "data": "domains"}, "head must be 'single' or 'multi'"),
     ],
 )

@@ -31,9 +31,8 @@ class TensorMetadata:
     @classmethod
     def of(cls, tensor: Tensor) -> TensorMetadata:
         """Describe a tensor of any shape."""
-        if reason := unusual(tensor):
-            return cls((), (), tensor.dtype, reason)
-        return cls(tuple(tensor.shape), tensor.stride(), tensor.dtype)
+        sizes = ((), ()) if tensor.is_nested else (tuple(tensor.shape), tensor.stride())
+        return cls(*sizes, tensor.dtype, unusual(tensor))
 
     @property
     def bytes(self) -> int:
@@ -78,7 +77,7 @@ class BatchedShape:
         Only with such a dimension can the value be taken apart into examples.
         """
         growing = [dim for dim, per in enumerate(self.per) if per]
-        return growing[0] if len(growing) == 1 else None
+        return growing[0] if len(growing) == 1 and not self.seen.unusual else None
 
     @property
     def example(self) -> tuple[int, ...]:

@@ -53,9 +53,8 @@ def plan_cut(feature: Feature, seen: Pass, barred: Collection[Name]) -> CutPlan:
     """
     trace = feature.trace
     steps, state = trace.large.steps, trace.state.keys()
-    metadata = trace.large.metadata
     passed = (name for n in feature.upstream & steps.keys() for name in steps[n].names)
-    if reason := next((r for name in passed if (r := metadata[name].unusual)), ""):
+    if reason := next((r for name in passed if (r := trace.large.metadata[name].unusual)), ""):
         raise Failed(f"a value on the way to it {reason}")
     if any(name not in seen.metadata for name in feature.visit.names):
         raise Failed("its value is computed in another way in training mode")

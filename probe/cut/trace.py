@@ -288,10 +288,11 @@ class _Tracing(Naming):
             yield
 
     def _leaving(self, module: nn.Module, inputs: object, output: object) -> None:
-        tensors = tensors_of(output)
-        names, metadata = map(self.name_of, tensors), map(TensorMetadata.of, tensors)
+        with torch._C.DisableTorchFunction():  # these questions are not the model's
+            names = tuple(map(self.name_of, tensors_of(output)))
+            metadata = tuple(map(TensorMetadata.of, tensors_of(output)))
         work = self._counter.get_total_flops() if self._counter else 0
-        self.visits.append(Visit(self._running.pop(), tuple(names), tuple(metadata), work))
+        self.visits.append(Visit(self._running.pop(), names, metadata, work))
 
 
 def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[Any, ...]:

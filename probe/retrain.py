@@ -79,7 +79,9 @@ def partial_retrain(
         raise InputError(
             "orders= is for analyze: give the tasks in executed order, without orders="
         )
-    called, given = told(called, numbered({"train": train, "test": test}, tasks), lambda: called.of)
+    called, given = told(
+        called, numbered({"train": train, "test": test}, tasks, called.classes), lambda: called.of
+    )
     seen, tested = given.halves["train"], given.halves["test"]
     how = RetrainSettings(recipe=recipe or Recipe(), seed=seed, cache=cache)
     each = list(retrain_each(called, features, seen, tested, given.known, how))

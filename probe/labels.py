@@ -13,11 +13,10 @@ _ONE = (
 
 def check_labels(y: object) -> None:
     """Raise InputError unless labels are an int64 vector (N,)."""
-    if not isinstance(y, Tensor):
-        got, remedy = type(y).__name__, "number the classes from 0, and give torch.as_tensor(y)"
-    elif y.ndim == 1 and y.dtype == torch.int64:
+    if isinstance(y, Tensor) and y.ndim == 1 and y.dtype == torch.int64:
         return
-    else:
+    got, remedy = type(y).__name__, "number the classes from 0, and give torch.as_tensor(y)"
+    if isinstance(y, Tensor):
         got, remedy = kinds(y), remedy_for(y)
     raise InputError(f"labels must be an int64 vector (N,), got {got}: {remedy}")
 

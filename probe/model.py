@@ -75,8 +75,7 @@ class Model:
             list(map(index, self.classes or ()))
         except TypeError:
             raise InputError(
-                f"classes= must be a list of the numbers of outputs, as range(6), got "
-                f"{self.classes!r:.40}"
+                f"classes= are numbers, as range(6), got {self.classes!r:.40}"
             ) from None
 
     @property

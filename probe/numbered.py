@@ -116,13 +116,12 @@ def _by_position(
     labels = set(torch.cat([half.y.unique().cpu() for half in halves.values()]).tolist())
     if labels <= set(range(len(outputs))) or not labels <= set(outputs):
         return halves, tasks
-    ranks, places = torch.tensor(outputs).sort()
-    found = {n: places[torch.searchsorted(ranks, h.y.cpu())] for n, h in halves.items()}
+    position = {output: at for at, output in enumerate(outputs)}
     if all(half.task is None for half in halves.values()):
-        position = {output: at for at, output in enumerate(outputs)}
         # A task's class that is no output, -1, is refused like any other strange class.
         tasks = [[position.get(label, -1) for label in task] for task in as_tasks(tasks)]
-    return {n: replace(h, y=found[n].to(h.y.device)) for n, h in halves.items()}, tasks
+    numbers = {n: [position[label] for label in h.y.tolist()] for n, h in halves.items()}
+    return {n: replace(h, y=h.y.new_tensor(numbers[n])) for n, h in halves.items()}, tasks
 
 
 def _by_class(halves: Mapping[str, Examples[Any]], tasks: Tasks) -> Numbered:
@@ -212,8 +211,7 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
     listed = [c for task in tasks for c in task]
     if outside := sorted({c for c in listed if not 0 <= c < classes}):
         raise InputError(
-            f"classes {outside} of the tasks are outside 0..{classes - 1}: number the classes so, "
-            f"or name their outputs by Model(..., classes=)"
+            f"classes {outside} of the tasks are outside 0..{classes - 1}: count from 0"
         )
     if twice := sorted({c for c in listed if listed.count(c) > 1}):
         raise InputError(

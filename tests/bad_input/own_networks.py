@@ -25,6 +25,7 @@ MISTAKES = {
             "trap": "ck-trap/task2.pt holds an object of posix.open",
             "trap-entry": "ck-trap-entry/task2.pt holds an object of posix.open",
             "optimizer": "ck-optimizer/task2.pt holds no state dict...optimizer, epoch",
+            "complex": "ck-complex/task2.pt has '0.weight' of torch.complex64, expected",
             "lacking": "ck-lacking/task2.pt does not fit the model...Missing key...2.bias",
         },
     ),
@@ -47,6 +48,8 @@ MISTAKES = {
         NETWORK,
         {
             "ownnets:few": "ck/seed0-task1.pt does not fit the model...([4, 5])...([3, 5])",
+            "ownnets:lazy": "'0.weight' has no shape yet, as its module is lazy",
+            "ownnets:meta": "'0.weight' has no values on device meta",
             "torch:nn": "is of type module, expected a function",
             "ownnets:absent": "unknown name in ownnets, 'absent'...known: Pair, Raising",
             "ownnets:Raising": "raised ValueError: line one line two on a batch x",
@@ -86,6 +89,8 @@ MISTAKES = {
     **several(
         FLAG,
         {
+            "--output 7": "the model returns Tensor and 7 in it is no tensor...leave output= out",
+            "--out ..": ".. is not empty and holds no study: choose another --out",
             "--features 0,,2": "unknown feature '': (known: 0, 1, 2)",
             "--features 0,0": "named twice in ['0', '0']",
             "--features 2": "network own: no feature has parameters",

@@ -122,8 +122,10 @@ def _check_place(options: Options, ax: Axes | None) -> None:
 
 
 def _check_formulas(labels: Iterable[str]) -> None:
-    """Raise InputError for a label in which matplotlib would fail to set a formula."""
+    """Raise InputError for a label that no file can hold, or with a formula that cannot be set."""
     for label in labels:
+        if label.encode(errors="replace").decode() != label:
+            raise InputError(f"the label {label!r} cannot be printed: use other characters")
         try:
             MathTextParser("path").parse(label if is_math_text(label) else "")
         except ValueError:

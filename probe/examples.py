@@ -13,6 +13,7 @@ from typing_extensions import TypeVar
 
 from probe.batch import Rows, Value, check_value, gather, kinds, like, mapped, pieces, tensors
 from probe.errors import InputError
+from probe.labels import check_labels
 from probe.reading.read import ReadSettings, read
 
 X = TypeVar("X", bound=Value, covariant=True, default=Tensor)
@@ -52,11 +53,9 @@ class Examples(Labeled, Generic[X]):
 
     def __post_init__(self) -> None:
         check_value(self.x, "x")
-        check_value(self.y, "y")
         if isinstance(self.x, Mapping) and not all(isinstance(key, str) for key in self.x):
             raise InputError("the keys of x must be names of the model's arguments: use strings")
-        if not isinstance(self.y, Tensor) or self.y.ndim != 1 or self.y.dtype != torch.int64:
-            raise InputError(f"labels must be an int64 vector (N,), got {kinds(self.y)}")
+        check_labels(self.y)
         if len(tensors(self.x)[0]) != len(self.y):
             raise InputError(
                 f"x and y must have the same number of examples, got x {kinds(self.x)} and y "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from operator import index
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,8 +39,11 @@ class Model:
       unless head is `single`;
     - head: the outputs that compete: `single`, of all classes seen so far, or `multi`, of the
       example's own task, in training too; None = `multi` where `call` takes the task;
-    - classes: the outputs that stand for the classes 0..K-1, K different numbers, as `range(6)` for
-      a head with more outputs than classes; the others do not compete. None = it has only K;
+    - classes: the outputs of the K classes, K different numbers, as `range(6)` for a head with more
+      outputs than classes; the others do not compete. Labels and tasks name the classes by their
+      positions in this list, 0..K-1, or all of them by the outputs' own numbers, as 10..13 for
+      `range(10, 14)`; labels that are 0..K-1 are positions. Tables number them by position. None =
+      the network has only K outputs;
     - fresh: the source of re-initialized values: a function that makes a new model, called with all
       generators seeded; a model or state dict to rewind to; or a rule. None = the recipe's rule, by
       default each layer's own. Networks in files need a function;
@@ -68,6 +72,12 @@ class Model:
                 "give a call that joins the outputs of all heads"
             )
         check_trainable(self.trainable)
+        try:
+            list(map(index, self.classes or ()))
+        except TypeError:
+            raise InputError(
+                f"classes= are numbers, as range(6), got {self.classes!r:.40}"
+            ) from None
 
     @property
     def takes_task(self) -> bool:

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from probe.errors import InputError, unknown
 
@@ -15,6 +16,14 @@ def check_model(model: object) -> None:
     if not isinstance(model, nn.Module):
         got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise InputError(f"the model must be an instance of torch.nn.Module, got {got}: make one")
+
+
+def check_values(model: nn.Module) -> None:
+    """Raise InputError for parameters without values, of lazy modules or on the device meta."""
+    for name, own in model.named_parameters():
+        if is_lazy(own) or own.is_meta:
+            what = "shape yet, as its module is lazy" if is_lazy(own) else "values on device meta"
+            raise InputError(f"{name!r} has no {what}: run it on a batch once, on the CPU")
 
 
 def layer(model: nn.Module, name: str) -> nn.Module:

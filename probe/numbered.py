@@ -56,10 +56,13 @@ class Numbered:
         return TaskCounts.of(true, found, self.sizes("test"), self.classes, self.known)
 
 
-def numbered(given: Mapping[str, Data], tasks: Tasks) -> Numbered:
+def numbered(
+    given: Mapping[str, Data], tasks: Tasks, outputs: Sequence[int] | None = None
+) -> Numbered:
     """Return examples with their tasks' numbers, from 0 in the order of `tasks`.
 
-    Classes may recur in tasks whose examples have a number. Raises InputError for tasks without
+    Classes may recur in tasks whose examples have a number. outputs: the network's, of the classes,
+    whose own numbers the labels may be, see `probe.Model`. Raises InputError for tasks without
     examples, and for tasks that are given twice or not at all.
 
     >>> x, y = torch.zeros(4, 2), torch.tensor([0, 1, 0, 1])
@@ -67,7 +70,9 @@ def numbered(given: Mapping[str, Data], tasks: Tasks) -> Numbered:
     >>> found.classes, found.halves["train"].task.tolist()
     (((0, 1), (0, 1)), [0, 0, 1, 1])
     """
-    halves = {name: joined(each, name) for name, each in given.items()}
+    halves: Mapping[str, Examples[Any]] = {n: joined(each, n) for n, each in given.items()}
+    if outputs is not None:
+        halves, tasks = _by_position(halves, tasks, list(map(index, outputs)))
     known = [name for name, half in halves.items() if half.task is not None]
     if not known:
         return _by_class(halves, tasks)
@@ -99,6 +104,24 @@ def joined(given: Data, name: str) -> Examples[Any]:
     whole = join(given)
     numbers = torch.arange(len(given)).repeat_interleave(sizes)
     return replace(whole, task=numbers.to(whole.y.device))
+
+
+def _by_position(
+    halves: Mapping[str, Examples[Any]], tasks: Tasks, outputs: list[int]
+) -> tuple[Mapping[str, Examples[Any]], Tasks]:
+    """Return labels and tasks' classes that are numbers of outputs by their positions there.
+
+    Labels 0..K-1 are positions already, whatever the outputs.
+    """
+    labels = set(torch.cat([half.y.unique().cpu() for half in halves.values()]).tolist())
+    if labels <= set(range(len(outputs))) or not labels <= set(outputs):
+        return halves, tasks
+    position = {output: at for at, output in enumerate(outputs)}
+    if all(half.task is None for half in halves.values()):
+        # A task's class that is no output, -1, is refused like any other strange class.
+        tasks = [[position.get(label, -1) for label in task] for task in as_tasks(tasks)]
+    numbers = {n: [position[label] for label in h.y.tolist()] for n, h in halves.items()}
+    return {n: replace(h, y=h.y.new_tensor(numbers[n])) for n, h in halves.items()}, tasks
 
 
 def _by_class(halves: Mapping[str, Examples[Any]], tasks: Tasks) -> Numbered:
@@ -134,7 +157,7 @@ def _by_number(halves: Mapping[str, Examples[Any]], tasks: Tasks) -> Numbered:
     if every != list(range(len(every))):
         raise InputError(
             f"the labels of all tasks are {shorten(str(every), _LENGTH)}, expected each of 0..K-1: "
-            f"number the classes so"
+            f"number the classes so, or name their outputs by Model(..., classes=)"
         )
     for name, half in found.items():
         check_examples(half, every, name)
@@ -187,7 +210,9 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
         raise InputError(f"{what}: give each task its classes, as [[0, 1], [2, 3]]")
     listed = [c for task in tasks for c in task]
     if outside := sorted({c for c in listed if not 0 <= c < classes}):
-        raise InputError(f"classes {outside} of the tasks are outside 0..{classes - 1}")
+        raise InputError(
+            f"classes {outside} of the tasks are outside 0..{classes - 1}: count from 0"
+        )
     if twice := sorted({c for c in listed if listed.count(c) > 1}):
         raise InputError(
             f"classes {twice} are in more than one task, so that they do not tell it: leave out "

@@ -17,7 +17,7 @@ from probe.cut.trace import Trace
 from probe.errors import InputError, described
 from probe.examples import Examples, alike
 from probe.model import Model, refuse_moved
-from probe.modules import check_model, unwrapped
+from probe.modules import check_model, check_values, unwrapped
 from probe.numbered import Data, Tasks, numbered
 from probe.protocol import Protocol, Retrained
 from probe.retraining import PartialRetraining, RetrainSettings
@@ -75,11 +75,14 @@ def partial_retrain(
     refuse_moved("partial_retrain", moved)
     called = Model.around(model)
     check_model(called.of)
+    check_values(called.of)
     if called.orders is not None:
         raise InputError(
             "orders= is for analyze: give the tasks in executed order, without orders="
         )
-    called, given = told(called, numbered({"train": train, "test": test}, tasks), lambda: called.of)
+    called, given = told(
+        called, numbered({"train": train, "test": test}, tasks, called.classes), lambda: called.of
+    )
     seen, tested = given.halves["train"], given.halves["test"]
     how = RetrainSettings(recipe=recipe or Recipe(), seed=seed, cache=cache)
     each = list(retrain_each(called, features, seen, tested, given.known, how))

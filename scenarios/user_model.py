@@ -18,6 +18,7 @@ from typing import Any
 from torch import nn
 
 from probe.errors import InputError, described, unknown
+from probe.modules import check_values
 from probe.seeding import global_stream, stream
 from probe.source import note_imports
 
@@ -127,4 +128,5 @@ def build_model(target: str, factory: Callable[[], object]) -> nn.Module:
         ) from error
     if not isinstance(model, nn.Module):
         raise InputError(f"{target}() returned {type(model).__name__}, expected a torch.nn.Module")
+    check_values(model)
     return model

@@ -22,7 +22,7 @@ MINE = {name.partition("/")[0].removesuffix(".py") for name in FILES if name.end
 def cwd(tmp_path_factory):
     """A folder with all the files; no test may change it."""
     folder = tmp_path_factory.mktemp("cwd")
-    for name, content in {**FILES, "tiny.toml": TINY}.items():
+    for name, content in {**FILES, "tiny.toml": TINY, "bom.toml": "\ufeff" + TINY}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -88,6 +88,8 @@ def test_the_trap_is_sprung_where_pickles_are_run(cwd, tmp_path, monkeypatch):
         "metrics R.csv --json",
         "metrics R.npy --json",
         "redundancy good.npz",
+        "run bom.toml --dry-run",
+        f"run tiny.toml --dry-run --out _{90 * 'x'}",
         "layers mine:plain --input 4",
         "features ok --network shufflenet_v2_x0_5 --weights random",
     ],

@@ -30,6 +30,8 @@ from probe.files import discard, hashed, make_folder, not_written, replacing, sw
 
 _RECORD = "fingerprint.json"
 _DESCRIPTION = ".checkpoint"
+BESIDE = (_DESCRIPTION, _RECORD)
+"""The ends of names of files other than measurements, in `Contents`."""
 _CHECKPOINT = {"model": ".pt", "learner": ".learner.pt"}
 
 
@@ -105,13 +107,17 @@ class Store(Results):
             return None
 
     def contents(self) -> Contents:
-        """Return the files of the job after reading all but tensors; changes nothing."""
+        """Return the files of the job after reading all of them; changes nothing."""
         found = Contents(finished=set(), corrupt=set(), codes=set())
+        if self.folder.is_dir() and _read_record(self.folder / _RECORD) is None:
+            found.corrupt.add(_RECORD)
         for path in self._results():
             part = path.stem
             try:
                 record = self._read_json(path, part)
-                if record is not None and not part.endswith(_DESCRIPTION):
+                if record is not None and part.endswith(_DESCRIPTION):
+                    self._tensors(record, part.removesuffix(_DESCRIPTION))
+                elif record is not None:
                     _measurement(record)
                     found.finished.add(part)
                 if record is not None:
@@ -149,14 +155,10 @@ class Store(Results):
             record = self._read_json(self._description(step), step + _DESCRIPTION)
             if record is None:
                 return None
-            model, learner = (
-                _load_tensors(self.folder / (step + suffix), record.get(name))
-                for name, suffix in _CHECKPOINT.items()
-            )
+            return Checkpoint(*self._tensors(record, step), record["code"])
         except Corrupt as error:
             self.set_checkpoint_aside(step, str(error))
             return None
-        return Checkpoint(model, learner, record["code"])
 
     def continue_from(self, checkpoint: Checkpoint) -> None:
         """Mark results written from now on as made by the checkpoint's code, too.
@@ -219,6 +221,14 @@ class Store(Results):
     def _results(self) -> Iterator[Path]:
         """Return the files of measurements and of the descriptions of checkpoints."""
         return (path for path in self.folder.glob("*.json") if path.name != _RECORD)
+
+    def _tensors(self, record: Record, step: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Return the model's and the learner's state of a checkpoint; raises Corrupt."""
+        model, learner = (
+            _load_tensors(self.folder / (step + suffix), record.get(name))
+            for name, suffix in _CHECKPOINT.items()
+        )
+        return model, learner
 
     def _description(self, step: str) -> Path:
         return self.folder / f"{step}{_DESCRIPTION}.json"

@@ -1,6 +1,7 @@
 """Calls of a model on a batch, and the logits in its output."""
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -71,7 +72,8 @@ class Called(nn.Module):
 def logits_of(output: object, where: Output) -> Tensor:
     """Return the logits (B, K) in what a model returned.
 
-    A tensor is taken as it is: some models return more than the logits in training mode only.
+    A tensor is taken as it is, also for a name and the positions 0 and -1: some models return more
+    than the logits in training mode only.
     Raises InputError, naming what there is, if no tensor is found there.
 
     >>> import torch
@@ -79,7 +81,8 @@ def logits_of(output: object, where: Output) -> Tensor:
     tensor([1., 1.])
     """
     parts = _parts(output)
-    if where is None or isinstance(output, Tensor):
+    whole = isinstance(output, Tensor) and (isinstance(where, str) or where in (0, -1))
+    if where is None or whole:
         found = output
     elif isinstance(output, (tuple, list)) and isinstance(where, int):
         found = output[where] if -len(output) <= where < len(output) else None
@@ -91,6 +94,7 @@ def logits_of(output: object, where: Output) -> Tensor:
     kind = type(output).__name__
     choices = ", ".join(repr(key) for key, part in parts.items() if isinstance(part, Tensor))
     remedy = f"name the logits with output= one of {choices}" if choices else "return a tensor"
+    remedy = "leave output= out" if isinstance(output, Tensor) else remedy
     got = "" if where is None else f" and {where!r} in it is no tensor"
     raise InputError(f"the model returns {kind}{got}, expected one tensor of logits: {remedy}")
 
@@ -121,6 +125,8 @@ def explained(sample: Value) -> Iterator[None]:
     except Exception as error:
         types = {tensor.dtype for tensor in tensors(sample)}
         remedy = next((text for dtype, text in _REMEDIES.items() if dtype in types), _REMEDY)
+        if re.search("MemoryError|out of memory|allocate memory", described(error)):
+            remedy = "too little memory was free, no mistake of the model: end other programs"
         message = f"the model raised {described(error)} on a batch x of {kinds(sample)}: {remedy}"
         raise ModelRaised(message, error) from error
 

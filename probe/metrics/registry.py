@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+
+from probe.errors import InputError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -52,9 +54,18 @@ def metric(
     """
 
     def decorate(function: Function) -> Function:
-        own = Metric(function, after, needs, scorecard, public or function.__name__)
-        setattr(function, _MARK, own)
-        return function
+        of_matrix = "AccuracyMatrix" in str(function.__annotations__)
+
+        @wraps(function)
+        def checked(*given: Any, **named: Any) -> Any:
+            if of_matrix and given and not hasattr(given[0], "check_task"):
+                kind = type(given[0]).__name__
+                raise InputError(f"R is an AccuracyMatrix, got {kind}: use AccuracyMatrix.square")
+            return function(*given, **named)
+
+        own = Metric(checked, after, needs, scorecard, public or function.__name__)
+        setattr(checked, _MARK, own)
+        return cast(Function, checked)
 
     return decorate
 

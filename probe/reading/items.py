@@ -10,6 +10,7 @@ from torch import Tensor
 
 from probe.batch import Value, kinds, mapped, tensors
 from probe.errors import InputError, unknown
+from probe.labels import is_whole, remedy_for
 
 Batch = tuple[Value, Tensor]
 """Inputs of n examples, each tensor (n, ...), and their labels (n,), int64."""
@@ -160,12 +161,8 @@ def _labels(y: object, batched: bool | None) -> Tensor:
         raise InputError(f"a label is of type {kind}, expected a whole number: number the classes")
     labels = _tensor(array)
     expected = (0, 1) if batched is None else (int(batched),)
-    if labels.ndim not in expected:
-        what = "one number for each example" if batched else "one number"
-        remedy = "y.squeeze(-1)" if labels.shape[-1:] == (1,) else "y.argmax(-1) of one-hot vectors"
-        raise InputError(f"labels are {kinds(labels)}, expected {what}: give {remedy}")
-    if labels.is_floating_point() or labels.is_complex():
-        raise InputError(
-            f"labels are {kinds(labels)}, expected whole numbers: give class numbers, as y.long()"
-        )
-    return labels.long()
+    if labels.ndim in expected and is_whole(labels):
+        return labels.long()
+    what = "one whole number for each example" if batched else "one whole number"
+    remedy = remedy_for(labels if batched else labels[None])
+    raise InputError(f"labels are {kinds(labels)}, expected {what}: {remedy}")

@@ -11,6 +11,7 @@ from probe.batch import identical, kinds, tensors
 from probe.errors import InputError, located, unreadable
 from probe.examples import Examples
 from probe.files import alone_in
+from probe.labels import is_whole
 from probe.numbered import Data, joined
 from probe.record.state_files import keep_tensors
 
@@ -32,15 +33,11 @@ def examples_of(data: object, name: str) -> Examples[Any]:
         raise InputError(f"{name} is a tuple of Examples: give a list of those of each task")
     with located(name):
         match data:
-            case [x, Tensor() | np.ndarray() as y]:
-                labels = torch.as_tensor(y)
-                if labels.is_floating_point() or labels.is_complex():
-                    raise InputError(
-                        f"its labels are {labels.dtype}: labels are class numbers, give whole "
-                        f"numbers"
-                    )
+            case [x, Tensor() | np.ndarray() as y] | [Tensor() | np.ndarray() as x, list() as y]:
+                numbers = isinstance(y, np.ndarray) and y.dtype.kind in "biufc"
+                labels: Any = torch.as_tensor(y) if numbers else y
                 inputs = torch.as_tensor(x) if isinstance(x, np.ndarray) else x
-                return Examples(inputs, labels.long())
+                return Examples(inputs, labels.long() if is_whole(labels) else labels)
         return Examples.of(data)
 
 

@@ -1,6 +1,7 @@
 """Records of runs, a JSON file each beside the networks, and the layout of the folder."""
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -101,7 +102,7 @@ def read_run(folder: Path) -> RunRecord | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise unreadable(path, error, "allow reading it") from None
+        raise unreadable(path, error, "allow reading it, or choose another folder") from None
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         raise InputError(
             f"{path} is damaged, or of another version: remove {path.parent} and record this run "
@@ -116,7 +117,8 @@ def read_run(folder: Path) -> RunRecord | None:
 
 def read_runs(root: Path) -> list[RunRecord]:
     """Return the records of all runs; raises InputError if one is damaged."""
-    folders = sorted(root.glob("runs/*/order-*/seed-*"))
+    # A path that is too long has no folders, as its reading tells.
+    folders = sorted(root.glob("runs/*/order-*/seed-*")) if os.path.isdir(root) else []
     named = [each for each in folders if each.name.removeprefix("seed-").isdecimal()]
     return [record for record in map(read_run, named) if record]
 

@@ -235,7 +235,7 @@ def _completed(
             "train and test are needed: give them, or the folder of a recorder that has kept them "
             "by train="
         )
-    return model, recording, numbered({"train": train, "test": test}, tasks)
+    return model, recording, numbered({"train": train, "test": test}, tasks, model.classes)
 
 
 def _as_recorded(model: Model, recording: Recording) -> Model:

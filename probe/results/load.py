@@ -21,7 +21,7 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
     and seeds, with its tables alone. Nothing in the folder is run or unpickled. Raises InputError,
     naming the file, for a folder without a result and for a damaged one.
     """
-    path = Path(folder)
+    path = Path(str(folder))  # of None, too, so that it is told as any other
     if not (path / DESCRIPTION).is_file():
         return Analysis(given=read_tables(path))
     saved = read_folder(path)

@@ -13,7 +13,7 @@ from probe.by_layer.given import Files, Models, spoken, with_controls
 from probe.by_layer.plan import OFFLINE
 from probe.errors import InputError, located
 from probe.model import Model
-from probe.modules import check_model
+from probe.modules import check_model, check_values
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import Recording
 from probe.seeding import stream
@@ -122,6 +122,7 @@ def _models(given: object, untrained: Any, offline: Any, tasks: int, seeds: int)
     for name, model in named.items():
         with located(name):
             check_model(model)
+            check_values(model)
     device = device_of(rows[tasks])
     for name, model in named.items():
         if device_of(model) != device:

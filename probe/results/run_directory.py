@@ -21,7 +21,7 @@ from probe.by_layer.fingerprint import RESULTS_VERSION
 from probe.by_layer.jobs import Job, jobs_of, parts_of
 from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
-from probe.by_layer.store import Store
+from probe.by_layer.store import BESIDE, Store
 from probe.errors import InputError
 from probe.files import replacing
 
@@ -115,8 +115,8 @@ def failure(root: Path, job: Job) -> str:
 class JobState:
     """The progress of a job.
 
-    - parts, done: the numbers of all measurements and of finished ones; corrupt: the names of those
-      whose files are corrupt;
+    - parts, done: the numbers of all measurements and of finished ones; corrupt: the names of files
+      that are, of measurements, checkpoints and the fingerprint's record;
     - results: a hash of the names of finished measurements, their fingerprint and code; other_code:
       whether one was made by other code than today's;
     - others: the differences of its results of other fingerprints, sentences without a full stop
@@ -189,7 +189,7 @@ def _state(plan: Plan, root: Path, job: Job) -> JobState:
         job=job,
         parts=len(parts),
         done=len(finished),
-        corrupt=tuple(part for part in parts if part in contents.corrupt),
+        corrupt=tuple(sorted(p for p in contents.corrupt if p in parts or p.endswith(BESIDE))),
         results=hashlib.sha256(results.encode()).hexdigest(),
         other_code=store.made_by_other_code(contents),
         others=tuple(store.others()),

@@ -48,13 +48,7 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
                 f"the outputs of these classes in classes="
             )
         return None
-    try:
-        listed = [index(output) for output in chosen]
-    except TypeError:
-        raise InputError(
-            f"classes= must be a list of the numbers of outputs, as range({classes}), got "
-            f"{chosen!r:.40}"
-        ) from None
+    listed = list(map(index, chosen))
     if len(listed) != classes or len(set(listed)) != classes:
         raise InputError(
             f"classes= names {len(set(listed))} outputs, expected a different one for each of the "

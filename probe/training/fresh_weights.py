@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.errors import InputError, described, unknown
-from probe.modules import named_state, unwrapped
+from probe.modules import check_values, named_state, unwrapped
 from probe.seeding import every_global_stream, stream
 
 Rule = Literal["torch", "murata"]
@@ -155,6 +155,7 @@ def fresh_state(
         if not isinstance(built, nn.Module):
             raise InputError(f"fresh() must return a model, got {type(built).__name__}")
         fresh = built
+    check_values(fresh)
     return named_state(unwrapped(fresh))
 
 

@@ -195,7 +195,7 @@ def _orders(recording: Recording | None, options: ModelOptions) -> Any:
     if not options.orders.endswith(".toml"):
         return options.orders
     try:
-        return _ORDERS.validate_python(tomllib.loads(Path(options.orders).read_text("utf-8")))
+        return _ORDERS.validate_python(tomllib.loads(Path(options.orders).read_text("utf-8-sig")))
     except OSError as error:
         reason = error.strerror or str(error)
     except ValidationError as error:

@@ -19,10 +19,11 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import BaseContext
 
 from probe.by_layer.jobs import Job
-from probe.errors import InputError
+from probe.errors import InputError, described
 from scenarios.environment import variables
 from scenarios.execution.executor import Started, Take, follow
 from scenarios.execution.work import Ended, Event, Work, carried_out
@@ -87,10 +88,11 @@ class _Worker:
         """Do a job in the process, started if need be; raises InputError if that fails."""
         try:
             # It is started by `python -c`, which would import a pickle.py of the current folder.
-            with variables({"PYTHONSAFEPATH": "1"}), _ctrl_c_held_back():
+            with variables({"PYTHONSAFEPATH": "1"}):
                 if self._pool is None:
-                    self._pool = ProcessPoolExecutor(1, mp_context=_context(), initializer=_prepare)
-                return self._pool.submit(carried_out, self._work, job)
+                    self._pool = ProcessPoolExecutor(1, _context(), initializer=_prepare)
+                with _ctrl_c_held_back():
+                    return self._pool.submit(carried_out, self._work, job)
         except (BrokenProcessPool, ConnectionError):
             if not again:
                 raise
@@ -99,10 +101,10 @@ class _Worker:
             self.stop()
             time.sleep(_PAUSE)
             return self.start(job, again=False)
-        except OSError as error:
+        except (OSError, RuntimeError) as error:  # of a process, or of a thread
             raise InputError(
-                f"cannot start another worker ({error.strerror}): run the same command again with "
-                f"fewer --workers"
+                f"cannot start another worker ({described(error)}): run the same command again "
+                f"with fewer --workers"
             ) from None
 
     def ended(self, future: Future[Ended], job: Job) -> Ended:
@@ -129,6 +131,12 @@ def _context() -> BaseContext:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(_PRELOADED))
+    with _ctrl_c_held_back():
+        forkserver.ensure_running()
+    # Until it has imported all that; Ctrl-C ends the wait, and leaves no worker without a parent.
+    nothing = context.Process(target=int)
+    nothing.start()
+    nothing.join()
     return context
 
 
@@ -155,6 +163,8 @@ def _ctrl_c_held_back() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    # Started by multiprocessing itself within the block, it would unblock Ctrl-C.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

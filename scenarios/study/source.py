@@ -36,7 +36,7 @@ def read_study(source: str) -> dict[str, Any]:
     if path.suffix != ".toml":
         path = _preset(source)
     try:
-        return {"name": path.stem, **tomllib.loads(path.read_text("utf-8"))}
+        return {"name": path.stem, **tomllib.loads(path.read_text("utf-8-sig"))}
     except OSError as error:
         raise InputError(
             f"cannot read the study {path} ({error.strerror}): give the path of a TOML file, or a "

@@ -60,6 +60,14 @@ def few():
     return nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))
 
 
+def lazy():
+    return nn.Sequential(nn.LazyLinear(5), nn.ReLU(), nn.Linear(5, 4))
+
+
+def meta():
+    return build().to("meta")
+
+
 def leaving():
     sys.exit(0)
 
@@ -106,6 +114,7 @@ BAD: dict[str, Any] = {
     "trap": TRAP,
     "trap-entry": saved({**WEIGHTS, "x": Trap()}),
     "optimizer": saved({"optimizer": {"lr": 0.1}, "epoch": 3}),
+    "complex": saved({name: each.cfloat() for name, each in WEIGHTS.items()}),
     "lacking": saved({name: each for name, each in WEIGHTS.items() if name != "2.bias"}),
 }
 """The second checkpoint of a run, of which the first is good."""

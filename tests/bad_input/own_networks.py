@@ -25,6 +25,7 @@ MISTAKES = {
             "trap": "ck-trap/task2.pt holds an object of posix.open",
             "trap-entry": "ck-trap-entry/task2.pt holds an object of posix.open",
             "optimizer": "ck-optimizer/task2.pt holds no state dict...optimizer, epoch",
+            "complex": "ck-complex/task2.pt has '0.weight' of torch.complex64, expected",
             "lacking": "ck-lacking/task2.pt does not fit the model...Missing key...2.bias",
         },
     ),
@@ -47,6 +48,8 @@ MISTAKES = {
         NETWORK,
         {
             "ownnets:few": "ck/seed0-task1.pt does not fit the model...([4, 5])...([3, 5])",
+            "ownnets:lazy": "'0.weight' has no shape yet, as its module is lazy",
+            "ownnets:meta": "'0.weight' has no values on device meta",
             "torch:nn": "is of type module, expected a function",
             "ownnets:absent": "unknown name in ownnets, 'absent'...known: Pair, Raising",
             "ownnets:Raising": "raised ValueError: line one line two on a batch x",
@@ -70,9 +73,9 @@ MISTAKES = {
             "ownnets:leaving": "ownnets:leaving raised SystemExit: 0",
             "ownnets:data_one": "must return (train, test), got Tensor",
             "ownnets:data_below": "training data of ownnets:data_below has labels [-1]",
-            "ownnets:data_floats": "train: its labels are torch.float32",
-            "ownnets:data_onehot": "train: labels must be an int64 vector (N,)",
-            "ownnets:data_text_labels": "train: item 0 of the data: ...pairs",
+            "ownnets:data_floats": "train: labels...got float32 (24,): one class of each",
+            "ownnets:data_onehot": "train: labels...(24, 4): give y.long().argmax(1) if",
+            "ownnets:data_text_labels": "train: labels...got list: number the classes from 0",
             "ownnets:data_texts": "train: x must be a tensor...got list: use",
             "ownnets:data_shapes": "train is float32 (6,), of test float32 (7,)",
             "ownnets:data_lengths": "train: x and y...got x float32 (23, 6) and y int64 (24",
@@ -86,6 +89,8 @@ MISTAKES = {
     **several(
         FLAG,
         {
+            "--output 7": "the model returns Tensor and 7 in it is no tensor...leave output= out",
+            "--out ..": ".. is not empty and holds no study: choose another --out",
             "--features 0,,2": "unknown feature '': (known: 0, 1, 2)",
             "--features 0,0": "named twice in ['0', '0']",
             "--features 2": "network own: no feature has parameters",

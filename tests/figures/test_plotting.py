@@ -111,6 +111,7 @@ def test_a_name_with_a_dollar_sign_is_found_under_it():
         ({"learners": "er"}, r"learners: 'str' instances are not allowed"),
         ({"labels": {"nobody": "x"}}, "unknown learner of these tables 'nobody'"),
         ({"labels": {"ewc": r"$\nosuchsymbol$"}}, "no formula can be set"),
+        ({"labels": {"ewc": "\udcff"}}, "the label '.udcff' cannot be printed: use other"),
         ({"readouts": ["none"]}, "unknown readout.*known: linear, retrain"),
         ({"readouts": ["linear"]}, "draws the readout retrain alone"),
         ({"width": 0.5}, "width: expected 1 or more, got 0.5"),

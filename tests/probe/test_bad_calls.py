@@ -67,7 +67,16 @@ CASES: dict[str, Case] = {
         "x must have the same number of examples in each",
     ),
     "uneven x and y": (lambda: Examples(X[:3], Y), "got x float32 (3, 4) and y int64 (24,)"),
-    "labels of one number": (lambda: Examples(X, Y.float()), "vector (N,), got float32 (24,)"),
+    "whole labels": (lambda: Examples(X, Y.float()), "got float32 (24,): give y.flatten().l"),
+    "labels of texts": (lambda: Examples(X, ["a"] * 24), "got list: number the classes from 0"),
+    "numbers of outputs": (
+        lambda: retrained(train=Examples(X, Y + 7), tasks=[[7], [8]]),
+        "outside 0..1: count from 0",
+    ),
+    "labels of both kinds": (
+        lambda: retrained(net(outputs=9), classes=[7, 8], tasks=[[7], [8]]),
+        "classes [7, 8] of the tasks are outside 0..1: count from 0",
+    ),
     "sparse": (lambda: Examples(X.to_sparse(), Y), "got a sparse or nested one"),
     "a pair": (lambda: retrained(train=(X, Y)), "train must be Examples, got tuple"),
     "test of other keys": (
@@ -100,7 +109,17 @@ CASES: dict[str, Case] = {
     "a class": (lambda: retrained(Two), "got the class Two"),
     "too few outputs": (lambda: retrained(net(outputs=1)), "1 outputs and the tasks have 2 cl"),
     "classes out of range": (lambda: retrained(classes=[0, 7]), "names outputs [7]"),
-    "classes by name": (lambda: retrained(classes=["a", "b"]), "as range(2), got ['a', 'b']"),
+    "lazy": (lambda: retrained(nn.Sequential(nn.LazyLinear(2))), "'0.weight' has no shape yet, as"),
+    "without values": (
+        lambda: retrained(net().to("meta")),
+        "'0.weight' has no values on device me",
+    ),
+    "a part of a tensor": (lambda: retrained(output=7), "one tensor of logits: leave output= out"),
+    "no room": (
+        lambda: retrained(call=lambda m, x: bytearray(2**62)),
+        "too little memory was free",
+    ),
+    "classes by name": (lambda: retrained(classes=["a", "b"]), "as range(6), got ['a', 'b']"),
     "one class for two": (lambda: retrained(classes=[0, 0]), "a different one for each of the 2"),
     "a layer that runs twice": (lambda: retrained(twice(), ["0"]), "name the call, 0#1 to 0#2"),
     "a third call": (lambda: retrained(twice(), ["0#3"]), "unknown call of '0' '3'"),

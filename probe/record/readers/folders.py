@@ -57,7 +57,7 @@ def numbered(folder: Path, pattern: str, name: str) -> dict[str, dict[int, Path]
     """
     runs: dict[str, dict[int, Path]] = {}
     for path in folder.glob(pattern):
-        if match := re.fullmatch(name, path.name):
+        if path.is_file() and (match := re.fullmatch(name, path.name)):
             runs.setdefault(match[1], {})[int(match[2]) + 1] = path
     return {run: dict(sorted(own.items())) for run, own in sorted(runs.items())}
 

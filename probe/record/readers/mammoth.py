@@ -67,8 +67,8 @@ def _class_order(args: Mapping[str, Any], path: Path) -> tuple[int, ...]:
     Mammoth's own list has the output of each class, and holds only with `--permute_classes`.
     """
     classes, outputs = args.get("num_classes"), args.get("class_order")
-    if not isinstance(classes, int):
-        raise InputError(f"{path} does not say its num_classes: {_REMEDY}")
+    if not isinstance(classes, int) or not 0 < classes <= 10**6:
+        raise InputError(f"{path} has num_classes {classes!r:.40}, expected a few: {_REMEDY}")
     if not args.get("permute_classes"):
         return tuple(range(classes))
     if not isinstance(outputs, list) or sorted(map(str, outputs)) != sorted(

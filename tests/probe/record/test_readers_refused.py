@@ -1,5 +1,6 @@
 """Folders of other frameworks that cannot be read: one sentence each, and nothing is written."""
 
+import os
 import shutil
 
 import pytest
@@ -55,6 +56,13 @@ def without_a_step(folder):
     checkpoints(folder)[-1].unlink()
 
 
+def a_pipe(folder):
+    """Put a pipe, which would block its reader, in the place of a checkpoint."""
+    last = checkpoints(folder)[-1]
+    without_a_step(folder)
+    os.mkfifo(last)
+
+
 def two_seeds(folder):
     copy = shutil.copytree(folder / "mnist_finetuning", folder / "b")
     edited(next(copy.glob("args-*.txt")), '"seed" : 3', '"seed" : 4')
@@ -91,6 +99,8 @@ CASES = {
         (another_order, "have another order of the classes.*one of them at a time"),
         (lambda at: torch.save(NO_BIAS, checkpoints(at)[-1]), "no arguments"),
         (without_a_step, "er/order-0/seed-3 has no checkpoint after 3 tasks"),
+        (lambda at: a_second_run(at, model="b", num_classes=10**9), "num_classes 1000000000, exp"),
+        (a_pipe, "er/order-0/seed-3 has no checkpoint after 3 tasks"),
         (lambda at: shutil.copy(next(at.glob("*_joint.pt")), at / "b_joint.pt"), "are of one seed"),
     ],
     "facil": [

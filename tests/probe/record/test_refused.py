@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import torch
@@ -98,6 +99,25 @@ def test_states_of_another_network(change, said):
     model = network()
     with one_sentence(rf"task 1 does not fit the model \(.*{said}.*: give the network"):
         fit_state(model, {**model.state_dict(), **change}, "task 1")
+
+
+@pytest.mark.parametrize("kind", [torch.complex64, torch.int64, torch.bool])
+def test_weights_of_another_kind_of_number(kind):
+    changed = {name: one.to(kind) for name, one in network().state_dict().items()}
+    with one_sentence(rf"task 1 has '0.weight' of {kind}, expected torch.float32"):
+        fit_state(network(), changed, "task 1")
+    fit_state(network().half(), network().double().state_dict(), "task 1")
+
+
+@pytest.mark.parametrize(("name", "denied"), [("a" * 300, False), ("rec", True)])
+def test_folders_of_recorders_that_cannot_be_used(tmp_path, monkeypatch, name, denied):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    if denied:
+        monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(InputError, match=r"run\.json cannot be read \(.*or choose another folder"):
+        recorder(tmp_path / name)
 
 
 class WithExtra(nn.Linear):

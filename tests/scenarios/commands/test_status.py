@@ -127,3 +127,13 @@ def test_corrupt_parts_do_not_count(root: Path, said: Any) -> None:
     table, lines = said()
     assert table["finetune"] == [2, 0, 0, 0, 2, 6, 16]
     assert [line.partition(":")[0] for line in lines] == [f"{FIRST}, step-{k}" for k in (0, 2)]
+
+
+def test_corrupt_checkpoints_and_fingerprints_are_named(root: Path, said: Any) -> None:
+    [folder] = [path for path in (root / "jobs" / FIRST).iterdir() if path.is_dir()]
+    checkpoint = next(folder.glob("step-*.learner.pt"))
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-1])
+    (folder / "fingerprint.json").write_bytes(b"{}")
+    step = checkpoint.name.partition(".")[0]
+    named = [line.partition(":")[0] for line in said()[1]]
+    assert named == [f"{FIRST}, fingerprint.json", f"{FIRST}, {step}.checkpoint"]

@@ -1,0 +1,40 @@
+"""Labels by their positions in `classes=`, and by the numbers of the outputs themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from probe import Model, analyze
+from tests.probe.calls import DATA, TASKS, net, retrained
+
+
+@pytest.mark.parametrize("outputs", [[7, 5], [5, 7], [1, 2]])
+def test_labels_may_be_the_numbers_of_the_outputs(outputs: list[int]) -> None:
+    own = replace(DATA, y=torch.tensor(outputs)[DATA.y])
+    given = {"model": net(outputs=9), "features": ["1", "2"], "classes": outputs}
+    by_place, by_name = (
+        retrained(**given),
+        retrained(**given, train=own, tasks=[[c] for c in outputs]),
+    )
+    assert (by_name.rows(), by_name.tasks) == (by_place.rows(), by_place.tasks)
+    # And where a list of examples tells their tasks.
+    given["tasks"] = None
+    by_place = retrained(**given, train=[DATA.of_classes(task) for task in TASKS])
+    by_name = retrained(**given, train=[own.of_classes([each]) for each in outputs])
+    assert by_name.rows() == by_place.rows()
+
+
+def test_labels_from_zero_are_positions_whatever_the_outputs() -> None:
+    model = net()
+    straight, crossed = (retrained(model, ["2"], classes=own) for own in ([0, 1], [1, 0]))
+    assert straight.pra["2"] == pytest.approx(1 - crossed.pra["2"])
+
+
+def test_an_analysis_takes_the_numbers_of_the_outputs() -> None:
+    own = replace(DATA, y=DATA.y + 7)
+    model = Model({2: net(outputs=9)}, classes=[7, 8])
+    by_name = analyze(model, own, own, [[7], [8]], ["1"], readouts=["linear"])
+    assert by_name.rows() == analyze(model, DATA, DATA, TASKS, ["1"], readouts=["linear"]).rows()

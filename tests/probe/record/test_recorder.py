@@ -125,7 +125,7 @@ def test_two_recorders_of_one_run_do_not_mix(tmp_path):
     left.touch()  # by a recorder that was killed
     first.after_task(0)
     assert not left.exists()
-    said = r"another recorder has recorded .*seed-0 since this one was made: give each run a seed="
+    said = r"another recorder has recorded .*seed-0 since this one was made: give each run its"
     for other in (second, copy.deepcopy(first)):
         with pytest.raises(InputError, match=said):
             other.after_task(0)

@@ -150,6 +150,7 @@ def test_runs_share_a_folder_and_orders_are_numbers_into_the_first(tmp_path):
     pattern = tmp_path / "runs/{learner}/order-{order}/seed-{seed}/task-{task}.pt"
     assert Checkpoints.find(pattern, tmp_path / "offline/seed-{seed}.pt") == found.checkpoints
     train_data, test = load_data(found.data)
+    assert list(tmp_path.rglob("data*")) == [found.data]  # one for all runs
     assert torch.equal(train_data.x, examples().x)
     assert torch.equal(test.x, examples(60, 1).x)
 

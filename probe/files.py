@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from filelock import BaseFileLock, FileLock, Timeout
+from filelock import FileLock, Timeout
 
 from probe.errors import NotWritten
 
@@ -42,29 +42,22 @@ def sweep(folder: Path) -> None:
         discard(left)
 
 
-def locked(folder: Path, timeout: float = -1) -> BaseFileLock:
-    """Lock a folder and remove what killed processes left unfinished in it; return the lock.
+@contextmanager
+def alone_in(folder: Path, timeout: float = -1) -> Iterator[bool]:
+    """Hold the lock of a folder within the block, swept of what killed processes left unfinished.
 
-    timeout: seconds to wait for another process, -1 = as long as it takes; the lock is not held
-    after them. Raises NotWritten.
+    timeout: seconds to wait for another process, -1 = as long as it takes. Yields whether the lock
+    is held; raises NotWritten.
     """
     lock = FileLock(folder / "lock", thread_local=False)
     try:
-        lock.acquire(timeout=timeout)
-        sweep(folder)
-    except Timeout:
-        pass
+        with suppress(Timeout):
+            lock.acquire(timeout=timeout)
+            sweep(folder)
     except OSError as error:
         raise not_written(folder, error) from None
-    return lock
-
-
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder within the block; raises NotWritten."""
-    lock = locked(folder)
     try:
-        yield
+        yield lock.is_locked
     finally:
         lock.release()
 

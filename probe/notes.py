@@ -1,7 +1,7 @@
 """Notes on conditions under which a measurement does not mean what it seems to."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 
 import torch
@@ -60,23 +60,21 @@ def of_outputs(logits: Tensor) -> list[str]:
     ]
 
 
-def of_recorded(recorded: TaskCounts, again: TaskCounts) -> list[str]:
-    """Return a note if the accuracies of a network, recorded and measured again, differ.
+def of_recorded(recorded: TaskCounts, again: TaskCounts) -> Iterator[str]:
+    """Yield a note on each task whose accuracies, recorded and measured again, differ.
 
-    Of the same tasks; by more than another device, or another size of batches, makes of them.
+    By more than another device, or another size of batches, makes of them; and only if both are of
+    the same tasks.
     """
-    if recorded.tasks != again.tasks:
-        return []
-    before, now = recorded.accuracies(), again.accuracies()
-    # A single example on top, as a task may have few.
-    by = abs(now - before) - 1 / again.test_sizes()
-    at = int(by.argmax())
-    if by[at] <= _ROUNDING:
-        return []
-    return [
-        f"its recorded accuracy on task {at + 1} is {before[at]:.1%}, and {now[at]:.1%} measured "
-        f"again: the data, the network's code or its call are not those of the recording"
-    ]
+    if recorded.tasks == again.tasks:
+        each = zip(recorded.accuracies(), again.accuracies(), again.test_sizes(), strict=True)
+        for task, (before, now, size) in enumerate(each, 1):
+            # A single example on top, as a task may have few.
+            if abs(now - before) > _ROUNDING + 1 / size:
+                yield (
+                    f"its recorded accuracy on task {task} is {before:.1%}, and {now:.1%} measured "
+                    f"again: data, code of the network or call are not those of the recording"
+                )
 
 
 class Watch:

@@ -6,6 +6,7 @@ the process at once until `scenarios.commands.main` takes care of signals itself
 
 import os
 import signal
+import sys
 
 
 def main() -> None:
@@ -22,4 +23,7 @@ def _stop(*_: object) -> None:
 
 
 if __name__ == "__main__":
+    # `python -m` looks into the current folder first: a figures.py of the user's is not ours.
+    if sys.path[0] == os.getcwd() and sys.path[0] not in __file__:
+        del sys.path[0]
     main()

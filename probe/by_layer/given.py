@@ -74,12 +74,12 @@ class Files:
             fit_state(unwrapped(model), state, str(path))
             found[path] = _hash_of(state, str(path))
         for run, record in self.records.items():
-            for step, recorded in record.hashes.items():
-                if found[self.runs[run][step]] != recorded:
-                    raise InputError(
-                        f"{self.runs[run][step]} is not the network that was recorded, so that the "
-                        f"accuracies are of another: put that back, or record the run again"
-                    )
+            other = [t for t, own in record.hashes.items() if found[self.runs[run][t]] != own]
+            if other:
+                raise InputError(
+                    f"{self.runs[run][other[0]]} is not the network that was recorded, and the "
+                    f"accuracies are of that: put it back, or record the run again"
+                )
         return {run: {t: found[path] for t, path in own.items()} for run, own in self.runs.items()}
 
     def network(self, run: Run, step: int, expected: str) -> nn.Module:
@@ -186,10 +186,9 @@ class GivenNetworks:
     def recorded(self, run: Run, step: int) -> TaskCounts | None:
         """Return what was recorded of a network, where the same outputs competed; else None."""
         records = self.weights.records if isinstance(self.weights, Files) else {}
-        if (record := records.get(run)) is None:
-            return None
-        told = record.head == "multi" or (record.called and self.model.told)
-        return record.rows.get(step) if told == self.model.told else None
+        if (own := records.get(run)) and self.model.told in (own.head == "multi", own.called):
+            return own.rows.get(step)
+        return None
 
     def drawn(self, seed: int) -> nn.Module:
         """Return a network with fresh weights, the same for all runs of a seed."""

@@ -4,6 +4,7 @@ import filecmp
 import gc
 import re
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from operator import index
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import BaseFileLock
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
@@ -19,7 +19,7 @@ from probe.batch import tensor_hash
 from probe.cut.model_call import Call, Output, explained
 from probe.errors import InputError
 from probe.examples import Examples, alike
-from probe.files import alone_in, locked, make_folder, replacing
+from probe.files import alone_in, make_folder, replacing
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
@@ -118,7 +118,7 @@ class Recorder:
             rows={},
             hashes={},
         )
-        self._lock: BaseFileLock | None = None
+        self._lock: ExitStack | None = None
         runs.check_tasks_of(self._record, others)
         self._resume()
         # What fails on a few examples now would fail after hours of training. A model without
@@ -166,13 +166,13 @@ class Recorder:
         path = runs.network_file(self.folder, self.run, row)
         with replacing(path) as new:
             write_tensors(plain_state(self.model), new)
-            own = {row: tensor_hash(load_state(new))}
+            hashes = {**self._record.hashes, row: tensor_hash(load_state(new))}
             if path.exists() and not filecmp.cmp(new, path, shallow=False):
                 # What comes after another network than this one is of no use beside it. Before that
                 # is replaced: a process that is killed here leaves no accuracy of another network.
-                self._keep({k: v for k, v in self._record.rows.items() if k < row})
+                self._keep({k: v for k, v in self._record.rows.items() if k < row}, hashes)
         predicted = self._predicted(self._given.halves["test"], row)
-        self._keep({**self._record.rows, row: self._given.counted(predicted)}, own)
+        self._keep({**self._record.rows, row: self._given.counted(predicted)}, hashes)
 
     def offline(self, model: nn.Module) -> None:
         """Save a network that was trained on all tasks at once, the ceiling of this seed's runs."""
@@ -194,21 +194,19 @@ class Recorder:
         folder = runs.run_folder(self.folder, self.run)
         # Not one of an earlier training in a notebook, which nothing but a circle still holds.
         gc.collect()
-        lock = locked(folder, timeout=0)
-        found = runs.read_run(folder)
-        if not lock.is_locked or (found.hashes if found else {}) != self._record.hashes:
-            lock.release()
-            raise InputError(
-                f"another recorder has recorded {folder} since this one was made: give each run a "
-                f"seed=, order= or learner= of its own, or end the other and make this one again"
-            )
-        self._lock = lock
+        with ExitStack() as lock:
+            alone = lock.enter_context(alone_in(folder, timeout=0))
+            found = runs.read_run(folder)
+            if not alone or (found.hashes if found else {}) != self._record.hashes:
+                raise InputError(
+                    f"another recorder has recorded {folder} since this one was made: give each "
+                    f"run its own seed=, order= or learner=, or end the other and make a new one"
+                )
+            self._lock = lock.pop_all()
 
-    def _keep(self, rows: Mapping[int, TaskCounts], own: Mapping[int, str] | None = None) -> None:
-        """Set the rows, in the file first; own: hashes of networks that are new."""
-        hashes = {**self._record.hashes, **(own or {})}
-        kept = {learned: name for learned, name in hashes.items() if learned in rows}
-        record = replace(self._record, rows=rows, hashes=kept)
+    def _keep(self, rows: Mapping[int, TaskCounts], hashes: Mapping[int, str]) -> None:
+        """Set the rows, in the file first."""
+        record = replace(self._record, rows=rows, hashes=hashes)
         record.write(self.folder)
         self._record = record
 

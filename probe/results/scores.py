@@ -30,8 +30,6 @@ from probe.registered import OwnMetric
 from probe.results.result import Result, own_head
 from probe.tables.rows import LARGEST, MetricRow
 
-_MOST = LARGEST / 2  # so that the deviation over two seeds is below LARGEST, too
-
 
 class _Name(NamedTuple):
     """The metric in a line of metrics.csv; feature, readout: empty for R."""
@@ -118,11 +116,12 @@ def user_scores(
         except Exception as error:
             notes.append(f"the metric {own.name} raised {described(error)}")
             continue
-        if abs(value) <= _MOST:
+        # The deviation over two seeds must be in a table, too.
+        if abs(value) <= LARGEST / 2:
             values[own.name] = value
         else:
             notes.append(
-                f"the metric {own.name} gave {value}, expected a number of {_MOST:g} at most"
+                f"the metric {own.name} gave {value}, expected a number of {LARGEST / 2:g} at most"
             )
     return values, notes
 

@@ -5,12 +5,13 @@ pandas and xarray are imported when a table is asked for: to measure takes neith
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probe.errors import unknown
+from probe.errors import InputError, unknown
 from probe.tables.folder import KINDS, Saved, Tables, write_folder
 from probe.tables.rows import Row
 from probe.tables.sheets import Sheet, as_html
@@ -79,11 +80,14 @@ class Held(ABC):
     def plot(self) -> Any:
         """The figures of this result, a method for each kind, as `plot.depth(ax=None)`.
 
-        Raises InputError where the figures are not installed.
+        Raises InputError where another module of the user's has their name.
         """
         # The only arrow up: what is drawn is asked for here, and nowhere before.
-        from figures.build import Plot
-
+        try:
+            from figures.build import Plot
+        except ImportError as error:
+            where = sys.modules.get("figures", error)
+            raise InputError(f"{where} is not that of forgetting-probe: rename it") from error
         return Plot(self)
 
     def _repr_html_(self) -> str:

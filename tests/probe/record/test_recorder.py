@@ -125,7 +125,7 @@ def test_two_recorders_of_one_run_do_not_mix(tmp_path):
     left.touch()  # by a recorder that was killed
     first.after_task(0)
     assert not left.exists()
-    said = r"another recorder has recorded .*seed-0 since this one was made: give each run a seed="
+    said = r"another recorder has recorded .*seed-0 since this one was made: give each run its"
     for other in (second, copy.deepcopy(first)):
         with pytest.raises(InputError, match=said):
             other.after_task(0)
@@ -150,6 +150,7 @@ def test_runs_share_a_folder_and_orders_are_numbers_into_the_first(tmp_path):
     pattern = tmp_path / "runs/{learner}/order-{order}/seed-{seed}/task-{task}.pt"
     assert Checkpoints.find(pattern, tmp_path / "offline/seed-{seed}.pt") == found.checkpoints
     train_data, test = load_data(found.data)
+    assert list(tmp_path.rglob("data*")) == [found.data]  # one for all runs
     assert torch.equal(train_data.x, examples().x)
     assert torch.equal(test.x, examples(60, 1).x)
 

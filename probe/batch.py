@@ -177,11 +177,17 @@ def tensor_hash(tensors: Mapping[str, Tensor]) -> str:
 
     >>> tensor_hash({"x": torch.zeros(2)}) == tensor_hash({"x": torch.zeros(2, 1)})
     False
+    >>> one, other = (torch.eye(2).roll(n, 0).to_sparse() for n in (0, 1))
+    >>> tensor_hash({"x": one}) == tensor_hash({"x": other})
+    False
     """
     digest = hashlib.sha256()
     for name in sorted(tensors):
-        tensor = tensors[name].detach().cpu().contiguous()
+        tensor = tensors[name].detach().cpu()
         # Without type and shape, tensors of the same bytes would have the same hash.
         digest.update(f"{name!r} {tensor.dtype} {tuple(tensor.shape)};".encode())
-        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
+        if tensor.layout is not torch.strided:
+            nz = tensor.to_sparse_coo().coalesce()
+            tensor = torch.cat([p.flatten().view(torch.uint8) for p in (nz.indices(), nz.values())])
+        digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()

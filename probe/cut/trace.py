@@ -267,11 +267,9 @@ class _Tracing(Naming):
             random=not all(map(torch.equal, before, global_states())),
             settings=repr(tree_map_only(Tensor, lambda tensor: "tensor", (call.args, call.kwargs))),
         )
-        sized, like = self.names.sized_by_data, call.parents
-        if written or step.function in _SIZED_AS_FIRST:
-            like = like[:1]
-        if _sized_by_data(step, self.metadata) or not sized.isdisjoint(like):
-            sized.update(step.names)
+        like = call.parents[:1] if written or step.function in _SIZED_AS_FIRST else call.parents
+        if _sized_by_data(step, self.metadata) or not self.names.sized_by_data.isdisjoint(like):
+            self.names.sized_by_data.update(step.names)
         return returned
 
     @contextmanager

@@ -23,7 +23,7 @@ def check_values(model: nn.Module) -> None:
     for name, own in model.named_parameters():
         if is_lazy(own) or own.is_meta:
             what = "shape yet, as its module is lazy" if is_lazy(own) else "values on device meta"
-            raise InputError(f"{name!r} has no {what}: run it on a batch once, on the CPU")
+            raise InputError(f"{name!r} has no {what}: build it on the CPU, and run it on a batch")
 
 
 def layer(model: nn.Module, name: str) -> nn.Module:

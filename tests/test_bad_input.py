@@ -3,8 +3,10 @@
 import os
 import pickle
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -54,6 +56,12 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(probe, cwd, line, recorde
     assert_refused(probe(line), MISTAKES[line].split("..."))
     assert last_changes(cwd) == before
     recorder[1].add(line)
+
+
+def test_a_system_without_another_thread(probe, monkeypatch):
+    start = "can't start new thread"
+    monkeypatch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError(start)))
+    assert_refused(probe("list"), [f"{start}: end other processes, or raise their limit"])
 
 
 def test_no_case_hides_another():

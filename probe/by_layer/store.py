@@ -30,8 +30,7 @@ from probe.files import discard, hashed, make_folder, not_written, replacing, sw
 
 _RECORD = "fingerprint.json"
 _DESCRIPTION = ".checkpoint"
-BESIDE = (_DESCRIPTION, _RECORD)
-"""The ends of names of files other than measurements, in `Contents`."""
+BESIDE = (_DESCRIPTION, _RECORD)  # ends of names of files other than measurements
 _CHECKPOINT = {"model": ".pt", "learner": ".learner.pt"}
 
 

@@ -81,7 +81,7 @@ def logits_of(output: object, where: Output) -> Tensor:
     tensor([1., 1.])
     """
     parts = _parts(output)
-    whole = isinstance(output, Tensor) and (isinstance(where, str) or where in (0, -1))
+    whole = isinstance(output, Tensor) and (where in (0, -1) or isinstance(where, str))
     if where is None or whole:
         found = output
     elif isinstance(output, (tuple, list)) and isinstance(where, int):

@@ -122,7 +122,6 @@ def _models(given: object, untrained: Any, offline: Any, tasks: int, seeds: int)
     for name, model in named.items():
         with located(name):
             check_model(model)
-            check_values(model)
     device = device_of(rows[tasks])
     for name, model in named.items():
         if device_of(model) != device:
@@ -130,6 +129,7 @@ def _models(given: object, untrained: Any, offline: Any, tasks: int, seeds: int)
                 f"{name}: it is on {device_of(model)} and the model after {tasks} tasks on "
                 f"{device}: move all models to one device"
             )
+        check_values(model)
     runs = {Run(LEARNER, ORDER, seed): dict(sorted(rows.items())) for seed in range(seeds)}
     ceilings = {} if offline is None else dict.fromkeys(range(seeds), offline)
     return Models(runs=with_controls(runs, ceilings))

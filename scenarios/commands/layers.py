@@ -48,7 +48,9 @@ def show_layers(target: str, options: LayersOptions) -> None:
         # The user's model may raise anything.
         except BaseException as error:
             raised = error.raised if isinstance(error, ModelRaised) else error
-            if isinstance(raised, InputError | KeyboardInterrupt):
+            if isinstance(raised, InputError | KeyboardInterrupt) or "too little" in described(
+                error
+            ):
                 raise
             raise InputError(
                 f"the model raised {described(raised)} on a batch of shape "

@@ -23,7 +23,7 @@ from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import BaseContext
 
 from probe.by_layer.jobs import Job
-from probe.errors import InputError, described
+from probe.errors import InputError
 from scenarios.environment import variables
 from scenarios.execution.executor import Started, Take, follow
 from scenarios.execution.work import Ended, Event, Work, carried_out
@@ -103,8 +103,8 @@ class _Worker:
             return self.start(job, again=False)
         except (OSError, RuntimeError) as error:  # of a process, or of a thread
             raise InputError(
-                f"cannot start another worker ({described(error)}): run the same command again "
-                f"with fewer --workers"
+                f"cannot start another worker ({getattr(error, 'strerror', error)}): run the same "
+                f"command again with fewer --workers"
             ) from None
 
     def ended(self, future: Future[Ended], job: Job) -> Ended:

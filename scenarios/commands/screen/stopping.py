@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from probe.errors import Stopped
+from probe.errors import InputError, Stopped
 
 GRACE = 4.0
 """Seconds in which a process may end by itself after a request to stop."""
@@ -44,9 +44,14 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
     here, there = socket.socketpair()
     # A signal handler must not block; a byte that does not fit is not needed.
     there.setblocking(False)
+    try:
+        threading.Thread(target=stop.watch, args=(here,), daemon=True).start()
+    except RuntimeError as error:
+        for end in (here, there):
+            end.close()
+        raise InputError(f"{error}: end other processes, or raise their limit") from None
     before = [(number, signal.signal(number, stop.asked)) for number in _SIGNALS]
     woken = signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
-    threading.Thread(target=stop.watch, args=(here,), daemon=True).start()
     try:
         yield
     except BaseException:

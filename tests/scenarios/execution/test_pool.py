@@ -86,11 +86,16 @@ def test_each_worker_computes_on_its_device(tmp_path: Path) -> None:
     assert ends == {FIRST: "finished", SICK: "failed"}
 
 
-def test_too_many_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "error", [OSError(errno.EMFILE, "no more"), RuntimeError("no more")], ids=["process", "thread"]
+)
+def test_too_many_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     def none_left(*_: object, **__: object) -> None:
-        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        raise error
 
     monkeypatch.setattr(pool, "ProcessPoolExecutor", none_left)
-    said = r"cannot start another worker \(Too many open files\): .* with fewer --workers"
+    said = r"cannot start another worker \(no more\): .* with fewer --workers"
     with pytest.raises(InputError, match=said):
         finish(work_of(tmp_path / "run"), Pool(["cpu"]))

@@ -1,5 +1,6 @@
 """Errors, in one sentence that names the remedy."""
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -83,6 +84,11 @@ def described(error: BaseException) -> str:
     # Torch's own messages may run over pages.
     line = shorten(message, _LENGTH, placeholder=" ...")
     return f"{type(error).__name__}: {line}".removesuffix(": ")
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Return whether an error is raised for too little memory, by Python or by torch."""
+    return re.search("MemoryError|out of memory|allocate memory", described(error)) is not None
 
 
 @contextmanager

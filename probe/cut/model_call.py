@@ -1,7 +1,6 @@
 """Calls of a model on a batch, and the logits in its output."""
 
 import dataclasses
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -9,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.batch import Value, kinds, tensors
-from probe.errors import InputError, ModelRaised, described
+from probe.errors import InputError, ModelRaised, described, lacks_memory
 from probe.modules import tensors_in
 
 Output = str | int | None
@@ -125,7 +124,7 @@ def explained(sample: Value) -> Iterator[None]:
     except Exception as error:
         types = {tensor.dtype for tensor in tensors(sample)}
         remedy = next((text for dtype, text in _REMEDIES.items() if dtype in types), _REMEDY)
-        if re.search("MemoryError|out of memory|allocate memory", described(error)):
+        if lacks_memory(error):
             remedy = "too little memory was free, no mistake of the model: end other programs"
         message = f"the model raised {described(error)} on a batch x of {kinds(sample)}: {remedy}"
         raise ModelRaised(message, error) from error

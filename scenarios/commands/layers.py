@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from probe.batch import Value, tensors
 from probe.byte_sizes import show_size
 from probe.cut.candidates import Candidate, candidates
-from probe.errors import InputError, ModelRaised, described
+from probe.errors import InputError, ModelRaised, described, lacks_memory
 from probe.progress import tracked
 from probe.seeding import stream
 from scenarios.commands.screen.terminal import print_json, show_line
@@ -48,9 +48,7 @@ def show_layers(target: str, options: LayersOptions) -> None:
         # The user's model may raise anything.
         except BaseException as error:
             raised = error.raised if isinstance(error, ModelRaised) else error
-            if isinstance(raised, InputError | KeyboardInterrupt) or "too little" in described(
-                error
-            ):
+            if isinstance(raised, InputError | KeyboardInterrupt) or lacks_memory(raised):
                 raise
             raise InputError(
                 f"the model raised {described(raised)} on a batch of shape "

@@ -66,3 +66,10 @@ _double = torch.compile(lambda h: torch.tanh(h) * 2, backend="eager")
 @written()
 def compiled_code(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.b(_double(m.a(x)))))
+
+
+@written()
+def a_constant_made_on_the_way(m: Any, x: Tensor) -> Tensor:
+    """As in tabnet: a counter of operations must not name what makes it."""
+    h = torch.tanh(m.a(x)) * torch.sqrt(torch.FloatTensor([0.5]))
+    return m.c(torch.tanh(m.b(h)))

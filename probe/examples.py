@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 from probe.batch import Rows, Value, check_value, gather, kinds, like, mapped, pieces, tensors
 from probe.errors import InputError
-from probe.labels import check_labels
+from probe.reading.items import check_labels
 from probe.reading.read import ReadSettings, read
 
 X = TypeVar("X", bound=Value, covariant=True, default=Tensor)

@@ -11,8 +11,8 @@ from probe.batch import identical, kinds, tensors
 from probe.errors import InputError, located, unreadable
 from probe.examples import Examples
 from probe.files import alone_in
-from probe.labels import is_whole
 from probe.numbered import Data, joined
+from probe.reading.items import is_whole
 from probe.record.state_files import keep_tensors
 
 _PARTS = ("train", "test")

@@ -21,7 +21,7 @@ def check_model(model: object) -> None:
 def check_values(model: nn.Module) -> None:
     """Raise InputError for parameters without values, of lazy modules or on the device meta."""
     for name, own in model.named_parameters():
-        if is_lazy(own) or own.is_meta:
+        if is_lazy(own) or own.device.type == "meta":
             what = "shape yet, as its module is lazy" if is_lazy(own) else "values on device meta"
             raise InputError(f"{name!r} has no {what}: build it on the CPU, and run it on a batch")
 

@@ -25,7 +25,7 @@ def layers_of(results: Sequence[Result]) -> Iterator[Layer]:
             learners.setdefault(result.job.learner, []).append(result)
     for own in learners.values():
         readouts = dict.fromkeys(name for r in own for name in r.readouts)
-        # A learner with another network has other layers than the controls.
+        # A learner with another network has other layers than the controls, and its own floor.
         comparable = {} if own[0].job.own_network else controls
         for readout, feature in product(readouts, own[0].features):
             if layer := _layer(own, readout, feature, comparable):
@@ -62,6 +62,8 @@ def _layer(
         found = ends.get(kind)
         return np.array([examples.right(found[s], range(T)) for s in whole]) if found else None
 
+    # Of one seed it is the same network in all orders.
+    floor = row(0)[:, 0] if one.job.own_network and 0 in steps else control(UNTRAINED)
     return Layer(
         learner=one.job.learner,
         readout=readout,
@@ -71,7 +73,7 @@ def _layer(
         chance=_chance(one, readout, one.test_counts) if feature == one.features[-1] else None,
         outcomes=LayerOutcomes(
             rows={step: row(step) for step in sorted(steps)},
-            floor=control(UNTRAINED),
+            floor=floor,
             ceiling=control(OFFLINE),
         ),
         layout=examples.layout(list(orders.values())),

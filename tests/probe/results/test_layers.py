@@ -75,3 +75,15 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
     assert not rows(tiny, "layers", readout="retrain", feature="hidden1", quantity="missing")
     found = {row["readout"] for row in rows(tiny, "starts", statement="falls_below")}
     assert found == {"linear"}
+
+
+def test_a_learner_with_its_own_network_has_its_own_floor(tmp_path):
+    tiny = Tiny(tmp_path / "tiny")
+    given = probed('readouts.linear = "ends"').replace("[learners.finetune]", "[learners.fel]")
+    tiny.run(given.replace('features = ["hidden1"]', ""), seeds=2)
+    found = rows(tiny, "layers", learner="fel", feature="hidden", quantity="floor")
+    floors = {row["place"]: float(row["value"]) for row in found}
+    each = [by_task(tiny, f"fel.order-there.seed-{s}", 0, "hidden", "linear") for s in SEEDS]
+    places = {str(place): own for place, own in enumerate(np.mean(each, axis=0), 1)}
+    assert floors == pytest.approx({"": np.mean(each), **places}, abs=1e-12)
+    assert not rows(tiny, "layers", learner="fel", quantity="ceiling")

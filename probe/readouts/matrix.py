@@ -127,8 +127,9 @@ class _Reading:
         for name, shape, layout in zip(self.names, self.shapes, self.layouts, strict=True):
             if name not in found:
                 raise InputError(
-                    f"feature {self.name!r} is not computed on some examples, as the model takes "
-                    f"another path there: choose another feature to read out"
+                    f"feature {self.name!r} is computed in another way for some batches, as the "
+                    f"model's path depends on the data: choose another feature to read out, or "
+                    f"retrain alone"
                 )
             value = shape.to_rows(found[name])
             if value[0].numel() != torch.Size(layout.shape).numel() or len(value) != count:

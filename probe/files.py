@@ -37,19 +37,22 @@ def unfinished(path: Path) -> Path:
 
 
 def sweep(folder: Path) -> None:
-    """Remove unfinished files of killed processes in a folder that nobody else writes to now."""
-    for left in folder.glob(f"*{_UNFINISHED}"):
+    """Remove unfinished files of killed processes in a folder that nobody else writes to now.
+
+    Only those named by `unfinished`: a user's own may end alike.
+    """
+    for left in folder.glob(f"*.{'[0-9a-f]' * 8}{_UNFINISHED}"):
         discard(left)
 
 
 @contextmanager
-def alone_in(folder: Path, timeout: float = -1) -> Iterator[bool]:
+def alone_in(folder: Path, timeout: float = -1, *, process: bool = False) -> Iterator[bool]:
     """Hold the lock of a folder within the block, swept of what killed processes left unfinished.
 
-    timeout: seconds to wait for another process, -1 = as long as it takes. Yields whether the lock
-    is held; raises NotWritten.
+    timeout: seconds to wait for another process, -1 = as long as it takes; process: whether all
+    holders in this process hold it together. Yields whether the lock is held; raises NotWritten.
     """
-    lock = FileLock(folder / "lock", thread_local=False)
+    lock = FileLock(folder / "lock", thread_local=False, is_singleton=process)
     try:
         with suppress(Timeout):
             lock.acquire(timeout=timeout)

@@ -73,7 +73,8 @@ class Model:
             )
         check_trainable(self.trainable)
         try:
-            list(map(index, self.classes or ()))
+            if self.classes is not None:  # perhaps an array, or a generator
+                object.__setattr__(self, "classes", tuple(map(index, self.classes)))
         except TypeError:
             raise InputError(
                 f"classes= are numbers, as range(6), got {self.classes!r:.40}"

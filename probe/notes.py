@@ -73,7 +73,8 @@ def of_recorded(recorded: TaskCounts, again: TaskCounts) -> Iterator[str]:
             if abs(now - before) > _ROUNDING + 1 / size:
                 yield (
                     f"its recorded accuracy on task {task} is {before:.1%}, and {now:.1%} measured "
-                    f"again: data, code of the network or call are not those of the recording"
+                    f"again: the network is random in eval mode too, or the data, its code or its "
+                    f"call are not those of the recording"
                 )
 
 

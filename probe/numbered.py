@@ -118,8 +118,13 @@ def _by_position(
         return halves, tasks
     position = {output: at for at, output in enumerate(outputs)}
     if all(half.task is None for half in halves.values()):
-        # A task's class that is no output, -1, is refused like any other strange class.
-        tasks = [[position.get(label, -1) for label in task] for task in as_tasks(tasks)]
+        named = as_tasks(tasks)
+        if strange := sorted({label for task in named for label in task} - set(outputs)):
+            raise InputError(
+                f"the tasks name the classes {strange}, which are none of the outputs in classes=, "
+                f"by which the labels are given: name them alike"
+            )
+        tasks = [[position[label] for label in task] for task in named]
     numbers = {n: [position[label] for label in h.y.tolist()] for n, h in halves.items()}
     return {n: replace(h, y=h.y.new_tensor(numbers[n])) for n, h in halves.items()}, tasks
 

@@ -191,7 +191,10 @@ def remedy_for(y: Tensor) -> str:
     >>> remedy_for(torch.ones(3, 1))
     'give y.flatten().long() if these are class numbers'
     """
-    whole = not y.is_complex() and torch.equal(y.double(), y.double().round())
+    if y.layout is not torch.strided or y.is_quantized or not y.ndim:
+        return _ONE
+    finite = not y.is_complex() and bool(y.isfinite().all())
+    whole = finite and torch.equal(y.double(), y.double().round())
     if whole and y.numel() == len(y):
         return "give y.flatten().long() if these are class numbers"
     if y.ndim == 2 and bool((((y == 0) | (y == 1)).all(1) & (y.sum(1) == 1)).all()):

@@ -1,7 +1,6 @@
 """A recorder of continual training: after each task, the network's weights and its accuracies."""
 
 import filecmp
-import gc
 import re
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -188,21 +187,18 @@ class Recorder:
 
     def _take_run(self) -> None:
         """Take the run for this recorder alone; raises InputError if another has recorded it."""
-        # Only now: of the processes of one training, each of which has a recorder, one records.
-        if self._lock is not None:
-            return
         folder = runs.run_folder(self.folder, self.run)
-        # Not one of an earlier training in a notebook, which nothing but a circle still holds.
-        gc.collect()
         with ExitStack() as lock:
-            alone = lock.enter_context(alone_in(folder, timeout=0))
+            # Only now: of the processes of one training, each of which has a recorder, one records.
+            # In one process the last one made goes on, as a notebook keeps those of failed cells.
+            held = self._lock or lock.enter_context(alone_in(folder, timeout=0, process=True))
             found = runs.read_run(folder)
-            if not alone or (found.hashes if found else {}) != self._record.hashes:
+            if not held or (found.hashes if found else {}) != self._record.hashes:
                 raise InputError(
                     f"another recorder has recorded {folder} since this one was made: give each "
                     f"run its own seed=, order= or learner=, or end the other and make a new one"
                 )
-            self._lock = lock.pop_all()
+            self._lock = self._lock or lock.pop_all()
 
     def _keep(self, rows: Mapping[int, TaskCounts], hashes: Mapping[int, str]) -> None:
         """Set the rows, in the file first."""

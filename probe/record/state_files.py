@@ -44,15 +44,15 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
     """Load a state into a model in place; its tensors must match by name and shape.
 
     Prefixes of wrappers before all names are ignored. name: of the state in messages. Raises
-    InputError if they do not fit, in kind of number too; the model may then have some of them.
+    InputError if they do not fit, parameters in kind of number too; the model may then have some
+    of them.
 
     >>> model = nn.Linear(2, 1)
     >>> fit_state(model, {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}, "task1.pt")
     >>> model(torch.ones(1, 2)).item()
     2.0
     """
-    known = model.state_dict()
-    own = _bare(known)
+    own, known = _bare(model.state_dict()), dict(model.named_parameters(remove_duplicate=False))
     renamed = {own.get(bare, bare): state[given] for bare, given in _bare(state).items()}
     for key, one in renamed.items():
         expected = getattr(known.get(key), "dtype", one.dtype)

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from probe import Model, analyze
+from probe.errors import InputError
 from tests.probe.calls import DATA, TASKS, net, retrained
 
 
@@ -31,6 +32,15 @@ def test_labels_from_zero_are_positions_whatever_the_outputs() -> None:
     model = net()
     straight, crossed = (retrained(model, ["2"], classes=own) for own in ([0, 1], [1, 0]))
     assert straight.pra["2"] == pytest.approx(1 - crossed.pra["2"])
+
+
+def test_classes_may_be_an_array_and_tasks_name_them_as_labels_do() -> None:
+    model, array = net(outputs=9), torch.tensor([7, 5])
+    listed = retrained(model, ["2"], classes=[7, 5])
+    assert retrained(model, ["2"], classes=array).rows() == listed.rows()
+    own = replace(DATA, y=torch.tensor([7, 5])[DATA.y])
+    with pytest.raises(InputError, match=r"classes \[0, 1\], which are none of the outputs"):
+        retrained(model, ["2"], classes=[7, 5], train=own, tasks=TASKS)
 
 
 def test_an_analysis_takes_the_numbers_of_the_outputs() -> None:

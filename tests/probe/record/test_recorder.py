@@ -121,18 +121,21 @@ def test_a_restarted_run_goes_on_and_rows_of_another_network_are_dropped(tmp_pat
 
 def test_two_recorders_of_one_run_do_not_mix(tmp_path):
     first, second = (Recorder(tmp_path, network(s), examples(60, 1), TASKS) for s in (0, 1))
-    left = tmp_path / "runs/model/order-0/seed-0/task-0.pt.0123.tmp"
+    left, own = (tmp_path / f"runs/model/order-0/seed-0/{n}.tmp" for n in ("t.pt.0123abcd", "my"))
     left.touch()  # by a recorder that was killed
+    own.touch()
     first.after_task(0)
     assert not left.exists()
+    assert own.exists()
     said = r"another recorder has recorded .*seed-0 since this one was made: give each run its"
-    for other in (second, copy.deepcopy(first)):
-        with pytest.raises(InputError, match=said):
-            other.after_task(0)
-    del first
-    # Free again, but its row is of another network than this recorder's.
     with pytest.raises(InputError, match=said):
-        second.after_task(1)
+        second.after_task(0)
+    # One made since goes on, as after a failed cell of a notebook, and the first no more.
+    later = Recorder(tmp_path, network(2), examples(60, 1), TASKS)
+    later.after_task(1)
+    for other in (first, second, copy.deepcopy(first)):
+        with pytest.raises(InputError, match=said):
+            other.after_task(2)
 
 
 def test_runs_share_a_folder_and_orders_are_numbers_into_the_first(tmp_path):

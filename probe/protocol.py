@@ -66,11 +66,19 @@ class Protocol:
         cuts = [seen_widely(cut, self.train.x) if cut.slow else cut for cut in cuts]
         try:
             kept = self._fill(cuts)
-        except NotKept as error:
-            cuts = [seen_widely(run_whole(cut, str(error)), self.train.x) for cut in cuts]
+        except NotKept:
+            cuts = list(map(self._fillable, cuts))
             kept = self._fill(cuts)
         for cut in cuts:
             yield from self._any_way(cut, kept)
+
+    def _fillable(self, cut: Cut) -> Cut:
+        """Return a cut, of the whole model if its values are not there for all batches."""
+        try:
+            self._fill([cut])
+        except NotKept as error:
+            return seen_widely(run_whole(cut, str(error)), self.train.x)
+        return cut
 
     def _any_way(self, cut: Cut, kept: tuple[_Kept, _Kept] | None = None) -> list[Retrained]:
         """Retrain one tail; if a batch takes a path outside the cut, cut and train again."""

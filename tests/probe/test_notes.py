@@ -96,6 +96,20 @@ def test_a_class_that_a_task_tests_but_does_not_train() -> None:
     assert note == "class 0 has test examples in task 2, but none to train on"
 
 
+def test_a_path_that_few_batches_take_leaves_what_comes_before_it_cached() -> None:
+    def forked(m: Any, x: Tensor) -> Tensor:
+        h = m.a(x)
+        if (rare := x[:, 0] > 9).any():
+            h = torch.where(rare[:, None], h.sin(), h)
+        return m.c(m.b(h).relu())
+
+    data = Examples(DATA.x.clone(), DATA.y)
+    data.x[50, 0] = 10
+    [note] = retrained(made(forked), "a", "b", train=data).notes
+    assert note.startswith("b: the whole model is run for it")
+    assert "takes another path" in note
+
+
 def test_a_model_that_is_run_whole_says_why() -> None:
     def mixing(m: Any, x: Tensor) -> Tensor:
         h = m.a(x)

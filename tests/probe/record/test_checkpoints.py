@@ -102,3 +102,13 @@ def test_files_that_count_tasks_from_0_are_named_by_their_index(tmp_path):
     assert {step: path.name for step, path in run.items()} == {1: "net0.pt", 2: "net1.pt"}
     with pytest.raises(InputError, match=r"has both \{task\} and \{index\}"):
         Checkpoints.find(tmp_path / "{task}-{index}.pt")
+
+
+def test_buffers_may_be_of_another_kind_of_number_parameters_not():
+    """Averages of state dicts have a fraction of batches in batch norm."""
+    model = nn.BatchNorm1d(3)
+    state = {name: own.double() for name, own in model.state_dict().items()}
+    fit_state(model, {**state, "num_batches_tracked": torch.tensor(2.0)}, "averaged")
+    assert model.num_batches_tracked == 2
+    with pytest.raises(InputError, match=r"'weight' of torch\.int64, expected torch\.float32"):
+        fit_state(model, {**state, "weight": torch.ones(3).long()}, "rounded")

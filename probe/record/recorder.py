@@ -202,6 +202,7 @@ class Recorder:
 
     def _keep(self, rows: Mapping[int, TaskCounts], hashes: Mapping[int, str]) -> None:
         """Set the rows, in the file first."""
+        hashes = {learned: own for learned, own in hashes.items() if learned in rows}
         record = replace(self._record, rows=rows, hashes=hashes)
         record.write(self.folder)
         self._record = record

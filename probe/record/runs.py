@@ -88,7 +88,7 @@ class RunRecord:
             "head": self.head,
             "called": self.called,
             "rows": {str(at): _cells(counts) for at, counts in sorted(self.rows.items())},
-            "hashes": {at: own for at, own in self.hashes.items() if at in self.rows},
+            "hashes": self.hashes,
         }
         with replacing(run_folder(root, self.run) / _RECORD) as partial:
             partial.write_bytes(hashed(json.dumps(content).encode()))

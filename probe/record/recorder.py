@@ -57,8 +57,9 @@ class Recorder:
 
     A run that is recorded again, after a restart, continues: a row replaces the earlier one, and
     where its network differs, later rows are dropped. From its first row on a recorder has the run
-    alone, until it is deleted or its process ends. Raises InputError before any training for data,
-    tasks and names that do not fit each other, the model, or the folder, and NotWritten.
+    alone, until it is deleted or its process ends; in one process the last one made goes on. Raises
+    InputError before any training for data, tasks and names that do not fit each other, the model,
+    or the folder, and NotWritten.
 
     >>> import torch
     >>> from tempfile import TemporaryDirectory

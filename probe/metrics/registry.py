@@ -54,13 +54,15 @@ def metric(
     """
 
     def decorate(function: Function) -> Function:
-        of_matrix = "AccuracyMatrix" in str(function.__annotations__)
+        first, kind = next(iter(function.__annotations__.items()))
+        of_matrix = "AccuracyMatrix" in str(kind)
 
         @wraps(function)
         def checked(*given: Any, **named: Any) -> Any:
-            if of_matrix and given and not hasattr(given[0], "check_task"):
-                kind = type(given[0]).__name__
-                raise InputError(f"R is an AccuracyMatrix, got {kind}: use AccuracyMatrix.square")
+            R = given[0] if given else named.get(first)
+            if of_matrix and not hasattr(R, "check_task"):
+                got = type(R).__name__
+                raise InputError(f"R is an AccuracyMatrix, got {got}: use AccuracyMatrix.square")
             return function(*given, **named)
 
         own = Metric(checked, after, needs, scorecard, public or function.__name__)

@@ -72,7 +72,7 @@ def numbered(
     """
     halves: Mapping[str, Examples[Any]] = {n: joined(each, n) for n, each in given.items()}
     if outputs is not None:
-        halves, tasks = _by_position(halves, tasks, list(map(index, outputs)))
+        halves, tasks = _by_position(halves, tasks, outputs)
     known = [name for name, half in halves.items() if half.task is not None]
     if not known:
         return _by_class(halves, tasks)
@@ -107,7 +107,7 @@ def joined(given: Data, name: str) -> Examples[Any]:
 
 
 def _by_position(
-    halves: Mapping[str, Examples[Any]], tasks: Tasks, outputs: list[int]
+    halves: Mapping[str, Examples[Any]], tasks: Tasks, outputs: Sequence[int]
 ) -> tuple[Mapping[str, Examples[Any]], Tasks]:
     """Return labels and tasks' classes that are numbers of outputs by their positions there.
 

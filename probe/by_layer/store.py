@@ -105,17 +105,21 @@ class Store(Results):
             set_aside(self.root, path, str(error))
             return None
 
-    def contents(self) -> Contents:
-        """Return the files of the job after reading all of them; changes nothing."""
+    def contents(self, *, checkpoints: bool = False) -> Contents:
+        """Return the files of the job after reading them; changes nothing.
+
+        checkpoints: whether their tensors, which may be large, and the fingerprint's record too.
+        """
         found = Contents(finished=set(), corrupt=set(), codes=set())
-        if self.folder.is_dir() and _read_record(self.folder / _RECORD) is None:
+        if checkpoints and self.folder.is_dir() and _read_record(self.folder / _RECORD) is None:
             found.corrupt.add(_RECORD)
         for path in self._results():
             part = path.stem
             try:
                 record = self._read_json(path, part)
                 if record is not None and part.endswith(_DESCRIPTION):
-                    self._tensors(record, part.removesuffix(_DESCRIPTION))
+                    if checkpoints:
+                        self._tensors(record, part.removesuffix(_DESCRIPTION))
                 elif record is not None:
                     _measurement(record)
                     found.finished.add(part)

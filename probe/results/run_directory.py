@@ -132,12 +132,13 @@ class JobState:
     others: tuple[str, ...]
 
 
-def survey(plan: Plan, root: Path) -> list[JobState]:
+def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobState]:
     """Return the progress of each job of a study, in the order of `jobs_of`; changes nothing.
 
-    Every result is read and checked, so for a large study it takes some seconds.
+    Every result is read and checked, so for a large study it takes some seconds; checkpoints:
+    whether these are, too.
     """
-    return [_state(plan, root, job) for job in jobs_of(plan)]
+    return [_state(plan, root, job, checkpoints) for job in jobs_of(plan)]
 
 
 def made_of(states: Sequence[JobState]) -> str:
@@ -179,10 +180,10 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
     yield from quarantine_notes(root)
 
 
-def _state(plan: Plan, root: Path, job: Job) -> JobState:
+def _state(plan: Plan, root: Path, job: Job, checkpoints: bool) -> JobState:
     """Return the progress of a job, after reading each of its files once."""
     store, parts = store_of(plan, root, job), parts_of(plan, job)
-    contents = store.contents()
+    contents = store.contents(checkpoints=checkpoints)
     finished = sorted(contents.finished & set(parts))
     results = f"{job.name} {store.folder.name} {finished} {sorted(contents.codes)}"
     return JobState(

@@ -1,7 +1,6 @@
 """Networks of which only some outputs are read: those of the tasks' classes."""
 
 from collections.abc import Sequence
-from operator import index
 
 import torch
 from torch import Tensor, nn
@@ -48,7 +47,7 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
                 f"the outputs of these classes in classes="
             )
         return None
-    listed = list(map(index, chosen))
+    listed = list(chosen)
     if len(listed) != classes or len(set(listed)) != classes:
         raise InputError(
             f"classes= names {len(set(listed))} outputs, expected a different one for each of the "

@@ -44,7 +44,7 @@ def status_of(root: Path) -> dict[str, Any]:
     the processes at work, or of a single one if there is none; None if it is not known.
     """
     plan = read_plan(root)
-    states = survey(plan, root)
+    states = survey(plan, root, checkpoints=True)
     now = {state.job: _state(root, state) for state in states}
     left = {}
     for job in (job for job in now if now[job] != "finished"):

@@ -3,13 +3,15 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from itertools import pairwise
+from operator import itemgetter
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.batch import gather
+from probe.batch import Value, gather, mapped, tensors
 from probe.errors import InputError
 from probe.examples import Labeled
 from probe.modules import mode
@@ -20,6 +22,8 @@ from probe.training.memory_format import faster_layout
 from probe.training.optimizers import Updates
 from probe.training.precision import products
 from probe.training.recipe import Recipe
+
+_TOGETHER = 2**20  # bytes of batches gathered at once: one call for many small ones
 
 
 class Objective:
@@ -82,8 +86,10 @@ def fit(
     """
     steps = objective or Objective()
     # Adam's moments start at 0 with each training: none are carried over from another task.
-    batches = math.ceil(_cut(len(data), recipe.batch_size) / recipe.batch_size)
+    batches = len(_ends(len(data), recipe.batch_size))
     device = data.y.device
+    one = tensors(gather(data.x, torch.zeros(1, dtype=torch.int64, device=device)))
+    together = max(1, _TOGETHER // (recipe.batch_size * sum(each.nbytes for each in one)))
     with (
         torch.enable_grad(),
         torch.autocast(device.type, enabled=False),  # whoever calls may be under it
@@ -99,11 +105,10 @@ def fit(
         losses: list[float] = []
         for epoch in range(recipe.epochs):
             each = []
-            for indices in _batches(len(data), recipe.batch_size, generator, device):
-                # An objective sees what its data hold; a tuple only where a tail is trained.
-                x = cast(Tensor, gather(data.x, indices))
-                with meter.step(len(indices), saved) if meter else nullcontext():
-                    batch = steps.batch(x, data.y.index_select(0, indices))
+            for x, y in _batches(data, recipe.batch_size, generator, together):
+                with meter.step(len(y), saved) if meter else nullcontext():
+                    # An objective sees what its data hold; a tuple only where a tail is trained.
+                    batch = steps.batch(cast(Tensor, x), y)
                     each.append(_step(model, batch, recipe, updates, steps, chain))
             losses += _seen(each, recipe, epoch)
             steps.after_epoch(model, losses)
@@ -162,18 +167,31 @@ def _step(
 
 
 def _batches(
-    n: int, size: int, generator: torch.Generator, device: torch.device
-) -> Iterator[Tensor]:
-    """Yield the indices (B,) of the batches of one epoch over n examples."""
+    data: Labeled, size: int, generator: torch.Generator, together: int
+) -> Iterator[tuple[Value, Tensor]]:
+    """Yield the batches of one epoch, x (B, ...) and y (B,), which may be written into.
+
+    together: how many of them are gathered at a time.
+    """
     # Drawn on the CPU, so that the order is the same on every device.
-    order = torch.randperm(n, generator=generator).to(device, non_blocking=True)
-    cut = _cut(n, size)
-    *full, last = order[:cut].split(size)
-    yield from full
-    yield torch.cat([last, order[cut:]])
+    order = torch.randperm(len(data), generator=generator)
+    order = order.to(data.y.device, non_blocking=True)
+    ends = _ends(len(data), size)
+    for at in range(0, len(ends), together):
+        some = ends[at : at + together]
+        start = ends[at - 1] if at else 0
+        indices = order[start : some[-1]]
+        x, y = gather(data.x, indices), data.y.index_select(0, indices)
+        for first, last in pairwise([0, *(end - start for end in some)]):
+            yield mapped(x, itemgetter(slice(first, last))), y[first:last]
 
 
-def _cut(n: int, size: int) -> int:
-    """Return the end of the last batch among n examples, but for an example that joins it."""
+def _ends(n: int, size: int) -> list[int]:
+    """Return the ends of the batches of an epoch over n examples.
+
+    >>> _ends(6, 2), _ends(5, 2), _ends(1, 2)
+    ([2, 4, 6], [2, 5], [1])
+    """
     # A last batch of one example would stop batch norm: it joins the batch before it.
-    return n - 1 if n > size > 1 and n % size == 1 else n
+    cut = n - 1 if n > size > 1 and n % size == 1 else n
+    return [*range(size, cut, size), n]

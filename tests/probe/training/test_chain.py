@@ -203,7 +203,7 @@ def test_sizes_that_do_not_fit_are_told_by_torch():
     with pytest.raises(RuntimeError, match="Kernel size can't be greater than actual input size"):
         fit(
             nn.Sequential(nn.Conv2d(2, 1, 7), nn.Flatten()),
-            data((2, 6, 5), torch.float32),
+            data(torch.float32),
             RECIPE,
             stream(0),
         )

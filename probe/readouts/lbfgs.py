@@ -15,6 +15,7 @@ from torch import Tensor
 
 _MEMORY = 6  # steps that are remembered
 _WIDEST = 2048  # features, up to which X'X is worth its time
+_RIDGE = 1e-6
 _LEAST = 1e-3  # of the sum of p (1 - p): biases are not penalised and need some curvature
 _ARMIJO = 1e-4
 _NOISE = 1e-9  # of the objective: what rounding leaves uncertain
@@ -123,7 +124,10 @@ class Curvature:
             gram = x.new_zeros(width, width)
             for part in x.split(8192):
                 gram.addmm_(part.T, part)
-            values, self.axes = torch.linalg.eigh(gram / len(x))
+            gram /= len(x)
+            # In float32 LAPACK's divide and conquer may fail on rows of zeros, as of dead units.
+            gram.diagonal().add_(_RIDGE)
+            values, self.axes = torch.linalg.eigh(gram)
             self._values[:-1] = values.clamp(min=0)
 
     def at(self, weight: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ _Pairs = deque[tuple[Tensor, Tensor]]  # a step and the gradient's change, both 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Point:
-    """The objective at a point: its value, gradient (K, D + 1), and its curvature.
+    """The objective at a point: its value, gradient (K, D + 1) float64, and its curvature.
 
     weight: the sum over all examples of each class's p (1 - p), (K, 1).
     """
@@ -57,45 +57,44 @@ class Objective:
     ) -> None:
         width = x.shape[1] + 4 * classes
         size = max(1, _CHUNK // width) if x.device.type == "cpu" else _LARGE_CHUNK
-        ones = x.new_full((1, len(x)), -1.0)
-        split = x.split(size), y[None].split(size, 1), ones.split(size, 1)
+        taken = x.new_full((1, len(x)), -1.0)
+        split = x.split(size), y[None].split(size, 1), taken.split(size, 1)
         self._chunks = list(zip(*split, strict=True))
-        self._C, self._axes = C, axes
+        self._C, self._axes, self._back = C, axes, None if axes is None else axes.T
         self.start = x.new_zeros(classes, x.shape[1] + 1, dtype=torch.float64)
 
     def weight(self, parameters: Tensor) -> Tensor:
         """Return W (K, D) of parameters (K, D + 1) in the coordinates of the search."""
-        return self._turned(parameters[:, :-1], 1)
-
-    def _turned(self, weight: Tensor, axis: int) -> Tensor:
-        kind = self._chunks[0][0].dtype
-        if self._axes is None:
-            return weight
-        return (weight.to(kind) @ self._axes.transpose(0, axis)).double()
+        return _turned(parameters[:, :-1], self._back)
 
     def __call__(self, parameters: Tensor) -> Point:
         """Return the objective at parameters (K, D + 1), the last column being the biases."""
         kind = self._chunks[0][0].dtype
         weight = self.weight(parameters)
         narrow, bias = weight.to(kind), parameters[:, -1:].to(kind)
-        loss, slope = 0.0, weight / self._C
+        loss, slope = parameters.new_zeros(()), weight / self._C
         tilt, curve = torch.zeros_like(parameters[:, -1:]), torch.zeros_like(parameters[:, -1:])
         for rows, labels, taken in self._chunks:
             logs = torch.addmm(bias, narrow, rows.T).log_softmax(0)
-            loss -= float(logs.gather(0, labels).sum(dtype=torch.float64))
+            loss -= logs.gather(0, labels).sum(dtype=torch.float64)
             chances = logs.clamp_(min=_LOWEST).exp_()
             curve += (chances - chances.square()).sum(1, keepdim=True)
             chances.scatter_add_(0, labels, taken)
             slope += chances @ rows
             tilt += chances.sum(1, keepdim=True)
-        value = self._C * loss + float(weight.square().sum()) / 2
-        gradient = torch.cat([self._turned(slope, 0), tilt], 1).mul_(self._C)
+        value = float(self._C * loss + weight.square().sum() / 2)
+        gradient = torch.cat([_turned(slope, self._axes), tilt], 1).mul_(self._C)
         return Point(value=value, gradient=gradient, weight=curve)
+
+
+def _turned(weight: Tensor, axes: Tensor | None) -> Tensor:
+    """Return W or its gradient (K, D), float64, in other coordinates; None = in the same."""
+    return weight if axes is None else (weight.to(axes.dtype) @ axes).double()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Minimum:
-    """The result of the search: parameters (K, D + 1), and whether it converged.
+    """The result of the search: parameters (K, D + 1), see `Objective`, and whether it converged.
 
     left: an estimate of the remaining decrease, as a fraction of the objective.
     """

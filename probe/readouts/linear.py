@@ -73,8 +73,8 @@ def fit_linear(
         curvature = Curvature(rows, C)
         objective = Objective(rows, labels, len(present), C, curvature.axes)
         found = minimize(objective, curvature, tolerance, _MOST)
-        weight[present] = objective.weight(found.parameters).double()
-        bias[present] = found.parameters[:, -1].double()
+        weight[present] = objective.weight(found.parameters)
+        bias[present] = found.parameters[:, -1]
         if not found.converged:
             notes = (
                 f"{UNFINISHED} after {found.iterations} iterations: "

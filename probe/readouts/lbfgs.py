@@ -8,6 +8,7 @@ of the objective as plain L-BFGS to a hundredth.
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -124,14 +125,24 @@ class Curvature:
             for part in x.split(8192):
                 gram.addmm_(part.T, part)
             gram /= len(x)
-            # In float32 LAPACK's divide and conquer may fail on rows of zeros, as of dead units.
             gram.diagonal().add_(_RIDGE)
-            values, self.axes = torch.linalg.eigh(gram)
-            self._values[:-1] = values.clamp(min=0)
+            values, axes = _eigenvectors(gram)
+            self._values[:-1], self.axes = values.clamp(min=0), axes.to(x.dtype)
 
     def at(self, weight: Tensor) -> Tensor:
         """Return the second derivatives (K, D + 1) at a point of that `Point.weight`."""
         return torch.addcmul(self._penalty, (self._C * weight).clamp(min=_LEAST), self._values)
+
+
+def _eigenvectors(gram: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the eigenvalues (D,) and, as columns, the eigenvectors (D, D) of a matrix (D, D)."""
+    # In float32 LAPACK's divide and conquer may fail on rows of zeros, as of dead units.
+    with suppress(RuntimeError):
+        values, axes = torch.linalg.eigh(gram)
+        if bool(values.isfinite().all()) and bool(axes.isfinite().all()):
+            return values, axes
+    values, axes = torch.linalg.eigh(gram.double())
+    return values, axes
 
 
 def minimize(objective: Objective, curvature: Curvature, tolerance: float, most: int) -> Minimum:

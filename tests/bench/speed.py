@@ -126,7 +126,7 @@ def _sweeps(subject: Subject) -> list[tuple[str, list[str]]]:
 
 
 def _sweep_costs(subject: Subject, features: Sequence[str], repeats: int) -> dict[str, Cost]:
-    """Return the costs of a sweep over `features`: of others, and the product's in each precision."""
+    """Return the costs of a sweep over `features`, of others and of the product, by way."""
     model, data = subject.model(), subject.images(2 * subject.n)
 
     def run(way: str, n: int, epochs: int) -> None:

@@ -20,7 +20,7 @@ from probe.by_layer.jobs import Job, readings_of
 from probe.by_layer.measurement import Measurement
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS, REESTIMATED, Reading
-from probe.metrics.counts import Counts
+from probe.metrics.counts import Counts, margins
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.outcomes import Outcomes
@@ -259,14 +259,14 @@ def _constant(counts: Counts) -> int | None:
 
     Also None where all examples are of one class.
     """
-    predicted, true = counts.table.sum(axis=0), counts.table.sum(axis=1)
-    alone = np.count_nonzero(predicted) == 1 and np.count_nonzero(true) > 1
-    return int(predicted.argmax()) if alone else None
+    true, predicted = np.divmod(counts.cells, counts.classes)
+    alone = len(true) > 1 and bool((predicted == predicted[0]).all())
+    return int(predicted[0]) if alone else None
 
 
 def _test_counts(classes: tuple[tuple[int, ...], ...], evaluated: TaskCounts) -> NDArray[np.int64]:
     """Count the test examples of each task and class, (T, K)."""
-    true = np.array([counts.table.sum(axis=1) for counts in evaluated.tables])
+    true, *_ = margins(evaluated.tables)
     if len(true) == len(classes):
         return true
     # One confusion matrix for all tasks, which share no class.

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts, margins, sums_at
-from probe.metrics.murata import task_f1
 
 Mean = Literal["examples", "classes"]
 """An accuracy is a mean over all test examples, or over the classes' own accuracies."""
@@ -93,9 +92,6 @@ class TaskCounts:
         If tasks share classes, a task's false positives are counted among its own test data alone,
         not in predictions for other tasks' examples.
         """
-        if len(self.tables) == 1:
-            return task_f1(self.tables[0], self.tasks)
-        # All tasks at once, to the bit what `task_f1` gives of each table.
         true, predicted, right = map(self._by_task, margins(self.tables))
         if not true.all():
             place = int(np.argmin(true)) + 1

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from probe.metrics.counts import Counts, joined
+from probe.metrics.counts import Counts, Tables
 from probe.metrics.outcomes import Outcomes
 from probe.training.costs import Cost
 from probe.training.history import History
@@ -74,7 +74,7 @@ class Measurement:
     - notes: sentences that a reader of the counts must know.
     """
 
-    counts: Mapping[str, tuple[Counts, ...]]
+    counts: Mapping[str, Sequence[Counts]]
     right: Mapping[str, Outcomes] = field(default_factory=dict)
     spent: Spent | None = None
     history: History | None = None
@@ -117,18 +117,18 @@ def _packed(tables: Sequence[Counts]) -> dict[str, Any]:
 
     Each as bytes, little-endian, compressed, in base64: digits take far longer to read.
     """
-    cells, numbers = joined(tables)
-    shape = len(tables), tables[0].classes
-    return {"shape": shape, "cells": _text(np.diff(cells, prepend=0)), "counts": _text(numbers)}
+    own = Tables.joined(tables)
+    steps = _text(np.diff(own.cells, prepend=0))
+    return {"shape": (len(own), own.classes), "cells": steps, "counts": _text(own.numbers)}
 
 
-def _unpacked(record: Mapping[str, Any]) -> tuple[Counts, ...]:
+def _unpacked(record: Mapping[str, Any]) -> Tables:
     """Return the tables that `_packed` gave; raises KeyError, ValueError or TypeError for less."""
     (n, K), cells = record["shape"], np.cumsum(_values(record["cells"]))
     numbers = _values(record["counts"])
     if len(cells) != len(numbers) or cells.max(initial=-1) >= n * K * K:
         raise ValueError(f"no {n} tables of {K} classes")
-    return Counts.each(n, K, cells, numbers)
+    return Tables(n, K, cells, numbers)
 
 
 def _text(values: NDArray[np.int64]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,21 +39,12 @@ class Counts:
         self._keep(len(given), cells, given.reshape(-1)[cells].astype(np.int64))
 
     @classmethod
-    def each(
-        cls, tables: int, classes: int, cells: NDArray[np.int64], numbers: NDArray[np.int64]
-    ) -> tuple[Counts, ...]:
-        """Return the counts in n = tables confusion matrices, (n, K, K), from their cells.
-
-        cells: those that are not 0, counted through all of them, ascending; numbers: in each.
-        """
-        at, own = np.divmod(cells, classes * classes)
-        ends = np.searchsorted(at, np.arange(tables + 1)).tolist()
-        # Large studies read thousands of them: the checks of a table would take longer than all
-        # else.
-        each = tuple(object.__new__(cls) for _ in range(tables))
-        for counts, start, end in zip(each, ends, ends[1:], strict=False):
-            counts._keep(classes, own[start:end], numbers[start:end])
-        return each
+    def of_cells(cls, classes: int, cells: NDArray[np.int64], numbers: NDArray[np.int64]) -> Counts:
+        """Return counts of K classes from the cells that are not 0, unchecked."""
+        # Large studies read thousands: the checks of a table would take longer than all else.
+        counts = object.__new__(cls)
+        counts._keep(classes, cells, numbers)
+        return counts
 
     @classmethod
     def of(cls, true: ArrayLike, predicted: ArrayLike, classes: int) -> Counts:
@@ -60,24 +52,8 @@ class Counts:
 
         true, predicted: (N,) whole numbers. Raises InputError for anything else.
         """
-        y, p = (np.asarray(labels) for labels in (true, predicted))
-        if y.shape != p.shape or y.ndim != 1:
-            raise InputError(f"expected two label vectors of one length, got {y.shape}, {p.shape}")
-        if y.size and not (y.dtype.kind in "biu" and p.dtype.kind in "biu"):
-            raise InputError(f"labels must be whole numbers, got {y.dtype} and {p.dtype}")
-        y, p = y.astype(np.int64), p.astype(np.int64)
-        if y.size and (min(y.min(), p.min()) < 0 or max(y.max(), p.max()) >= classes):
-            raise InputError(f"labels must lie in 0..{classes - 1}, the {classes} classes counted")
-        cells, numbers = np.unique(y * classes + p, return_counts=True)
-        return cls.each(1, classes, cells, numbers)[0]
-
-    @classmethod
-    def summed(cls, tables: Sequence[Counts]) -> Counts:
-        """Return the counts of all n tables together."""
-        K = tables[0].classes
-        cells, numbers = joined(tables)
-        there, at = np.unique(cells % (K * K), return_inverse=True)
-        return cls.each(1, K, there, sums_at(at, numbers, len(there)))[0]
+        counts: Counts = Tables.of(true, predicted, classes)[0]
+        return counts
 
     @property
     def table(self) -> NDArray[np.int64]:
@@ -106,10 +82,14 @@ class Counts:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts) or self.classes != other.classes:
             return False
-        return np.array_equal(joined([self]), joined([other]))
+        return all(map(np.array_equal, self._kept, other._kept))
 
     def __hash__(self) -> int:
-        return hash((self.classes, self.cells.tobytes(), self.numbers.tobytes()))
+        return hash((self.classes, *(each.tobytes() for each in self._kept)))
+
+    @property
+    def _kept(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return self.cells, self.numbers
 
     def _keep(self, classes: int, cells: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
         # What is measured once must not change.
@@ -125,23 +105,82 @@ class Counts:
         return rows
 
 
-def joined(tables: Sequence[Counts]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the cells of n tables, counted through all of them, and their counts; see `each`."""
-    size = tables[0].classes ** 2
-    starts = np.repeat(np.arange(len(tables)) * size, [len(own.cells) for own in tables])
-    cells = np.concatenate([own.cells for own in tables])
-    return cells + starts, np.concatenate([own.numbers for own in tables])
+class Tables(Sequence[Counts]):
+    """Confusion matrices of n tasks that share K classes, kept together, as a thousand may be few.
+
+    classes: K; cells: those that are not 0, counted through all n, ascending, (m,) int64; numbers:
+    the counts in them, (m,) int64.
+    """
+
+    def __init__(
+        self, n: int, classes: int, cells: NDArray[np.int64], numbers: NDArray[np.int64]
+    ) -> None:
+        self._n, self.classes, self.cells, self.numbers = n, classes, cells, numbers
+        # What is measured once must not change.
+        cells.flags.writeable = numbers.flags.writeable = False
+
+    @classmethod
+    def of(
+        cls,
+        true: ArrayLike,
+        predicted: ArrayLike,
+        classes: int,
+        sizes: Sequence[int] | None = None,
+    ) -> Tables:
+        """Count N pairs of labels in 0..K-1, apart for parts of these sizes; None = one of all.
+
+        Raises InputError as `Counts.of` does.
+        """
+        y, p = (np.asarray(labels) for labels in (true, predicted))
+        if y.shape != p.shape or y.ndim != 1:
+            raise InputError(f"expected two label vectors of one length, got {y.shape}, {p.shape}")
+        if y.size and not (y.dtype.kind in "biu" and p.dtype.kind in "biu"):
+            raise InputError(f"labels must be whole numbers, got {y.dtype} and {p.dtype}")
+        y, p = y.astype(np.int64), p.astype(np.int64)
+        if y.size and (min(y.min(), p.min()) < 0 or max(y.max(), p.max()) >= classes):
+            raise InputError(f"labels must lie in 0..{classes - 1}, the {classes} classes counted")
+        sizes = [len(y)] if sizes is None else sizes
+        rows = np.repeat(np.arange(len(sizes)), sizes) * classes + y
+        return cls(len(sizes), classes, *np.unique(rows * classes + p, return_counts=True))
+
+    @classmethod
+    def joined(cls, tables: Sequence[Counts]) -> Tables:
+        """Return confusion matrices of the same classes together."""
+        if isinstance(tables, Tables):
+            return tables
+        K = tables[0].classes
+        starts = np.repeat(np.arange(len(tables)) * K * K, [len(own.cells) for own in tables])
+        cells, numbers = (
+            np.concatenate([getattr(own, name) for own in tables]) for name in ("cells", "numbers")
+        )
+        return cls(len(tables), K, cells + starts, numbers)
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, at: Any) -> Any:
+        at, size = range(self._n)[at], self.classes**2
+        own = slice(*np.searchsorted(self.cells, [at * size, (at + 1) * size]))
+        return Counts.of_cells(self.classes, self.cells[own] - at * size, self.numbers[own])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def total(self) -> Counts:
+        """Return the counts of all together."""
+        cells, at = np.unique(self.cells % self.classes**2, return_inverse=True)
+        return Counts.of_cells(self.classes, cells, sums_at(at, self.numbers, len(cells)))
 
 
 def margins(tables: Sequence[Counts]) -> list[NDArray[np.int64]]:
     """Return how often each class is true, is predicted and is both, (n, K) each, in n tables."""
-    cells, numbers = joined(tables)
-    classes = tables[0].classes
-    rows, predicted = np.divmod(cells, classes)
-    at, true = np.divmod(rows, classes)
-    places = rows, at * classes + predicted, rows[hit := true == predicted]
-    each = zip(places, (numbers, numbers, numbers[hit]), strict=True)
-    return [sums_at(own, n, len(tables) * classes).reshape(-1, classes) for own, n in each]
+    joined = Tables.joined(tables)
+    n, K, numbers = len(joined), joined.classes, joined.numbers
+    rows, predicted = np.divmod(joined.cells, K)
+    at, true = np.divmod(rows, K)
+    hit = true == predicted
+    each = (rows, numbers), (at * K + predicted, numbers), (rows[hit], numbers[hit])
+    return [sums_at(places, own, n * K).reshape(n, K) for places, own in each]
 
 
 def sums_at(at: NDArray[np.int64], numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:

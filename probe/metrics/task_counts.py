@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from probe.errors import InputError, NotMeasured
-from probe.metrics.counts import Counts, margins, sums_at
+from probe.metrics.counts import Counts, Tables, margins, sums_at
 
 Mean = Literal["examples", "classes"]
 """An accuracy is a mean over all test examples, or over the classes' own accuracies."""
@@ -27,12 +27,13 @@ class TaskCounts:
     """
 
     tasks: tuple[tuple[int, ...], ...]
-    tables: tuple[Counts, ...]
+    tables: Sequence[Counts]
 
     def __post_init__(self) -> None:
         expected = len(self.tasks) if share_classes(self.tasks) else 1
         if len(self.tables) != expected:
             raise InputError(f"got {len(self.tables)} tables of counts, expected {expected}")
+        object.__setattr__(self, "tables", Tables.joined(self.tables))
 
     @classmethod
     def of(
@@ -59,14 +60,13 @@ class TaskCounts:
                 f"sizes {list(sizes)} do not fit {len(y)} examples, {len(groups)} tasks"
             )
         # Where no class is shared one table holds all: the class of an example tells its task.
-        ends: list[int] = np.cumsum(sizes)[:-1].tolist() if share_classes(groups) else []
-        parts = zip(np.split(y, ends), np.split(p, ends), strict=True)
-        return cls(tasks=groups, tables=tuple(Counts.of(a, b, classes) for a, b in parts))
+        parts = sizes if share_classes(groups) else None
+        return cls(tasks=groups, tables=Tables.of(y, p, classes, parts))
 
     @property
     def total(self) -> Counts:
         """The counts (K, K) of all test data together."""
-        return self.tables[0] if len(self.tables) == 1 else Counts.summed(self.tables)
+        return Tables.joined(self.tables).total()
 
     def accuracies(self, mean: Mean = "examples") -> NDArray[np.float64]:
         """Return the accuracy on each task's test data, (T,), in [0, 1]; NaN where it has none.

@@ -9,7 +9,7 @@ study runs. Tasks are in executed order throughout, on which the metrics of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -177,14 +177,14 @@ def result_of(plan: Plan, job: Job, read: Callable[[str], Measurement | None]) -
     """
     features, mean = plan.learners[job.learner].features, plan.report.mean
     tasks = tuple((plan.tasks[at].name, plan.tasks[at].classes) for at in job.tasks)
+    classes = tuple(own for _, own in tasks)
     downstream = dict[Reading, Scores]()
     diagnostics = dict[Reading, Mapping[str, float]]()
 
     def counted(part: str) -> Iterator[_Counted]:
         """Yield a measurement with its counts if it is there."""
-        classes = tuple(own for _, own in tasks)
         if measured := read(part):
-            heads = cast(Mapping[Head, tuple[Counts, ...]], measured.counts).items()
+            heads = cast(Mapping[Head, Sequence[Counts]], measured.counts).items()
             yield measured, {head: TaskCounts(tasks=classes, tables=own) for head, own in heads}
 
     for reading in readings_of(plan, job):

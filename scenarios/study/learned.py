@@ -62,12 +62,14 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
 class StudyNetworks:
     """The source of the networks of a study.
 
-    scenario: the study's, in base order, with the data on the device.
+    scenario: the study's, in base order, with the data on the device; cut: the last cuts, with what
+    they are of, which serve the jobs of a process one after the other.
     """
 
     plan: Plan
     study: Study
     scenario: Scenario
+    cut: dict[object, Cuts] = field(default_factory=dict)
 
     def networks(self, job: Job, results: Results) -> LearnedNetworks:
         """Return the networks of a job; results: its store, for checkpoints."""
@@ -75,7 +77,9 @@ class StudyNetworks:
             raise TypeError("learners keep checkpoints, which need a store")
         # First the order, then the view: a learner's view may depend on which task comes first.
         scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
-        return LearnedNetworks(study=self.study, job=job, seen=scenario, store=results)
+        return LearnedNetworks(
+            study=self.study, job=job, seen=scenario, store=results, cut=self.cut
+        )
 
 
 @dataclass(kw_only=True)
@@ -89,8 +93,8 @@ class LearnedNetworks:
     job: Job
     seen: Scenario
     store: Store
+    cut: dict[object, Cuts]
     _now: tuple[Learner, Spent | None] | None = field(default=None, init=False)
-    _cuts: Cuts | None = field(default=None, init=False)
 
     @property
     def scenario(self) -> Scenario:
@@ -147,15 +151,20 @@ class LearnedNetworks:
             model = self._fresh().model
             reestimate(model, self.seen.merged.train.x)
             return bare(model)[0]
+        step = int(peer.removeprefix("step-"))
+        if found := restored(self._fresh, peer, self._tasks[: self._steps.index(step)], self.store):
+            return bare(found[0].model)[0]
         # A run of fewer measurements may have deleted the checkpoint: it is made again.
-        return replace(self).after(int(peer.removeprefix("step-"))).model
+        return replace(self).after(step).model
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
-        """Return the cuts of the first network, which serve all others."""
-        if self._cuts is None:
-            call = self.call
-            self._cuts = cut_each(model, features, sample, call.output, call.call)
-        return self._cuts
+        """Return the cuts of the first network of this process, which serve all others."""
+        # A call that is told the task is another for each job.
+        call, key = self.call, (tuple(features), self.call)
+        if key not in self.cut or self.cut[key].difference(model):
+            self.cut.clear()
+            self.cut[key] = cut_each(model, features, sample, call.output, call.call)
+        return self.cut[key]
 
     @property
     def _tasks(self) -> Sequence[Task]:
@@ -194,7 +203,8 @@ class LearnedNetworks:
             if self._now and self._now[0].learned == done:
                 return self._now
             past, name = self._tasks[:done], f"step-{self._steps[done]}"
-            if done and (found := restored(self._fresh, name, past, self.store)):
+            found = restored(self._fresh, name, past, self.store) if done else None
+            if found and found[0].learned == done:
                 return found
         return self._fresh(), None
 
@@ -206,6 +216,10 @@ class LearnedNetworks:
             spent = self._learned(learner, task)
         # The checkpoint comes first: a job killed before the measurement does not repeat the task.
         save(self.store, f"step-{self._steps[done]}", learner, spent)
+        if self.study.probing.checkpoints == "needed":
+            # A resumed run goes on from the one just saved; only diagnostics read earlier models.
+            compared = self.study.probing.diagnostics and not self.job.without
+            self.store.drop_checkpoint(f"step-{self._steps[done - 1]}", model=not compared)
         return spent
 
     def _learned(self, learner: Learner, task: Task) -> Spent:

@@ -39,21 +39,12 @@ class Counts:
         self._keep(len(given), cells, given.reshape(-1)[cells].astype(np.int64))
 
     @classmethod
-    def of_cells(cls, classes: int, cells: NDArray[np.int64], numbers: NDArray[np.int64]) -> Counts:
-        """Return counts of K classes from the cells that are not 0, unchecked."""
-        # Large studies read thousands: the checks of a table would take longer than all else.
-        counts = object.__new__(cls)
-        counts._keep(classes, cells, numbers)
-        return counts
-
-    @classmethod
     def of(cls, true: ArrayLike, predicted: ArrayLike, classes: int) -> Counts:
         """Count N pairs of labels in 0..K-1, K = classes.
 
         true, predicted: (N,) whole numbers. Raises InputError for anything else.
         """
-        counts: Counts = Tables.of(true, predicted, classes)[0]
-        return counts
+        return Tables.of(true, predicted, classes, [np.size(true)]).total()
 
     @property
     def table(self) -> NDArray[np.int64]:
@@ -80,21 +71,20 @@ class Counts:
         return int(right[rows].sum()) / seen if seen else float("nan")
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Counts) or self.classes != other.classes:
-            return False
-        return all(map(np.array_equal, self._kept, other._kept))
+        return isinstance(other, Counts) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash((self.classes, *(each.tobytes() for each in self._kept)))
+        return hash(self._key)
 
     @property
-    def _kept(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return self.cells, self.numbers
+    def _key(self) -> tuple[int, bytes, bytes]:
+        return self.classes, self.cells.tobytes(), self.numbers.tobytes()
 
-    def _keep(self, classes: int, cells: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
+    def _keep(self, classes: int, cells: NDArray[np.int64], numbers: NDArray[np.int64]) -> Counts:
         # What is measured once must not change.
         cells.flags.writeable = numbers.flags.writeable = False
         vars(self).update(classes=classes, cells=cells, numbers=numbers)
+        return self
 
     def _rows(self, classes: Sequence[int] | None) -> list[int]:
         if classes is None:
@@ -106,7 +96,7 @@ class Counts:
 
 
 class Tables(Sequence[Counts]):
-    """Confusion matrices of n tasks that share K classes, kept together, as a thousand may be few.
+    """Confusion matrices of n tasks over the same K classes, kept together: there may be thousands.
 
     classes: K; cells: those that are not 0, counted through all n, ascending, (m,) int64; numbers:
     the counts in them, (m,) int64.
@@ -116,32 +106,20 @@ class Tables(Sequence[Counts]):
         self, n: int, classes: int, cells: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> None:
         self._n, self.classes, self.cells, self.numbers = n, classes, cells, numbers
-        # What is measured once must not change.
-        cells.flags.writeable = numbers.flags.writeable = False
 
     @classmethod
-    def of(
-        cls,
-        true: ArrayLike,
-        predicted: ArrayLike,
-        classes: int,
-        sizes: Sequence[int] | None = None,
-    ) -> Tables:
-        """Count N pairs of labels in 0..K-1, apart for parts of these sizes; None = one of all.
-
-        Raises InputError as `Counts.of` does.
-        """
+    def of(cls, true: ArrayLike, predicted: ArrayLike, K: int, sizes: Sequence[int]) -> Tables:
+        """Count pairs of labels, (N,), apart for parts of these sizes; raises as `Counts.of`."""
         y, p = (np.asarray(labels) for labels in (true, predicted))
         if y.shape != p.shape or y.ndim != 1:
             raise InputError(f"expected two label vectors of one length, got {y.shape}, {p.shape}")
         if y.size and not (y.dtype.kind in "biu" and p.dtype.kind in "biu"):
             raise InputError(f"labels must be whole numbers, got {y.dtype} and {p.dtype}")
         y, p = y.astype(np.int64), p.astype(np.int64)
-        if y.size and (min(y.min(), p.min()) < 0 or max(y.max(), p.max()) >= classes):
-            raise InputError(f"labels must lie in 0..{classes - 1}, the {classes} classes counted")
-        sizes = [len(y)] if sizes is None else sizes
-        rows = np.repeat(np.arange(len(sizes)), sizes) * classes + y
-        return cls(len(sizes), classes, *np.unique(rows * classes + p, return_counts=True))
+        if y.size and (min(y.min(), p.min()) < 0 or max(y.max(), p.max()) >= K):
+            raise InputError(f"labels must lie in 0..{K - 1}, the {K} classes counted")
+        rows = np.repeat(np.arange(len(sizes)), sizes) * K + y
+        return cls(len(sizes), K, *np.unique(rows * K + p, return_counts=True))
 
     @classmethod
     def joined(cls, tables: Sequence[Counts]) -> Tables:
@@ -161,7 +139,9 @@ class Tables(Sequence[Counts]):
     def __getitem__(self, at: Any) -> Any:
         at, size = range(self._n)[at], self.classes**2
         own = slice(*np.searchsorted(self.cells, [at * size, (at + 1) * size]))
-        return Counts.of_cells(self.classes, self.cells[own] - at * size, self.numbers[own])
+        return object.__new__(Counts)._keep(
+            self.classes, self.cells[own] - at * size, self.numbers[own]
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -169,7 +149,9 @@ class Tables(Sequence[Counts]):
     def total(self) -> Counts:
         """Return the counts of all together."""
         cells, at = np.unique(self.cells % self.classes**2, return_inverse=True)
-        return Counts.of_cells(self.classes, cells, sums_at(at, self.numbers, len(cells)))
+        return object.__new__(Counts)._keep(
+            self.classes, cells, sums_at(at, self.numbers, len(cells))
+        )
 
 
 def margins(tables: Sequence[Counts]) -> list[NDArray[np.int64]]:

@@ -60,7 +60,7 @@ class TaskCounts:
                 f"sizes {list(sizes)} do not fit {len(y)} examples, {len(groups)} tasks"
             )
         # Where no class is shared one table holds all: the class of an example tells its task.
-        parts = sizes if share_classes(groups) else None
+        parts = sizes if share_classes(groups) else [len(y)]
         return cls(tasks=groups, tables=Tables.of(y, p, classes, parts))
 
     @property

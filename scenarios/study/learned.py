@@ -38,6 +38,8 @@ from scenarios.own_code import REGISTRY
 from scenarios.study.resuming import restored, save
 from scenarios.study.spec import Study
 
+_LAST: dict[object, Cuts] = {}  # cuts of this process, by features and call
+
 
 def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     """Build a learner's network, uninitialized, for the scenario as it sees it.
@@ -62,14 +64,12 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
 class StudyNetworks:
     """The source of the networks of a study.
 
-    scenario: the study's, in base order, with the data on the device; cut: the last cuts, with what
-    they are of, which serve the jobs of a process one after the other.
+    scenario: the study's, in base order, with the data on the device.
     """
 
     plan: Plan
     study: Study
     scenario: Scenario
-    cut: dict[object, Cuts] = field(default_factory=dict)
 
     def networks(self, job: Job, results: Results) -> LearnedNetworks:
         """Return the networks of a job; results: its store, for checkpoints."""
@@ -77,9 +77,7 @@ class StudyNetworks:
             raise TypeError("learners keep checkpoints, which need a store")
         # First the order, then the view: a learner's view may depend on which task comes first.
         scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
-        return LearnedNetworks(
-            study=self.study, job=job, seen=scenario, store=results, cut=self.cut
-        )
+        return LearnedNetworks(study=self.study, job=job, seen=scenario, store=results)
 
 
 @dataclass(kw_only=True)
@@ -93,7 +91,6 @@ class LearnedNetworks:
     job: Job
     seen: Scenario
     store: Store
-    cut: dict[object, Cuts]
     _now: tuple[Learner, Spent | None] | None = field(default=None, init=False)
 
     @property
@@ -161,10 +158,10 @@ class LearnedNetworks:
         """Return the cuts of the first network of this process, which serve all others."""
         # A call that is told the task is another for each job.
         call, key = self.call, (tuple(features), self.call)
-        if key not in self.cut or self.cut[key].difference(model):
-            self.cut.clear()
-            self.cut[key] = cut_each(model, features, sample, call.output, call.call)
-        return self.cut[key]
+        if key not in _LAST or _LAST[key].difference(model):
+            _LAST.clear()
+            _LAST[key] = cut_each(model, features, sample, call.output, call.call)
+        return _LAST[key]
 
     @property
     def _tasks(self) -> Sequence[Task]:

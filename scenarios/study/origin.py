@@ -10,7 +10,6 @@ import torch
 
 from probe.by_layer.fingerprint import data_hash
 from probe.by_layer.plan import Plan
-from probe.cut.cuts import Cuts
 from probe.errors import InputError
 from probe.tasks import Scenario
 from scenarios.data.datasets import Location
@@ -45,22 +44,17 @@ class StudyOrigin:
 
     def source(self, plan: Plan, device: torch.device) -> StudyNetworks:
         """Return the networks, with the data on a device; raises InputError for other data."""
-        scenario, cut = _loaded(self.study.scenario, self.location, str(device), plan.data)
-        return StudyNetworks(plan=plan, study=self.study, scenario=scenario, cut=cut)
+        scenario = _loaded(self.study.scenario, self.location, str(device), plan.data)
+        return StudyNetworks(plan=plan, study=self.study, scenario=scenario)
 
 
 @lru_cache(maxsize=1)
-def _loaded(
-    spec: ScenarioSpec, location: Location, device: str, data: str
-) -> tuple[Scenario, dict[object, Cuts]]:
-    """Load the data once per process, however many jobs it does; data: the hash they must have.
-
-    With them come the cuts that these jobs share.
-    """
+def _loaded(spec: ScenarioSpec, location: Location, device: str, data: str) -> Scenario:
+    """Load the data once per process, however many jobs it does; data: the hash they must have."""
     scenario = spec.scenario(location)
     if data_hash(scenario) != data:
         raise InputError(
             f"the data of {spec.title} on {platform.node()} differ from those with which the "
             f"study began: copy the same files there, and run the same command again"
         )
-    return scenario.to(torch.device(device)), {}
+    return scenario.to(torch.device(device))

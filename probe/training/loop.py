@@ -3,22 +3,27 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from itertools import pairwise
+from operator import itemgetter
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.batch import gather
+from probe.batch import Value, gather, mapped, tensors
 from probe.errors import InputError
 from probe.examples import Labeled
 from probe.modules import mode
 from probe.seeding import every_global_stream
+from probe.training.chain import Chain, chained
 from probe.training.costs import OpsMeter
 from probe.training.memory_format import faster_layout
 from probe.training.optimizers import Updates
 from probe.training.precision import products
 from probe.training.recipe import Recipe
+
+_TOGETHER = 2**20  # bytes of batches gathered at once: one call for many small ones
 
 
 class Objective:
@@ -39,7 +44,12 @@ class Objective:
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         """Return the scalar loss of `model` on the batch x (B, ...), y (B,) int64 labels."""
-        return functional.cross_entropy(model(x), y)
+        scores: Tensor = model(x)
+        self.saw(scores.detach(), y)
+        return functional.cross_entropy(scores, y)
+
+    def saw(self, scores: Tensor, y: Tensor) -> None:
+        """Look at the scores (B, K) of a batch, before its step."""
 
     def after_backward(self, model: nn.Module) -> None:
         """Read or change the gradients before the optimizer's step."""
@@ -75,27 +85,31 @@ def fit(
     [0, 1]
     """
     steps = objective or Objective()
-    metered = meter.step if meter else nullcontext
     # Adam's moments start at 0 with each training: none are carried over from another task.
-    batches = math.ceil(_cut(len(data), recipe.batch_size) / recipe.batch_size)
-    updates = Updates(model, recipe, recipe.epochs * batches)
+    batches = len(_ends(len(data), recipe.batch_size))
     device = data.y.device
+    one = tensors(gather(data.x, torch.zeros(1, dtype=torch.int64, device=device)))
+    together = max(1, _TOGETHER // (recipe.batch_size * sum(each.nbytes for each in one)))
     with (
         torch.enable_grad(),
+        torch.autocast(device.type, enabled=False),  # whoever calls may be under it
         products(recipe.precision),
         mode(model, training=True),
-        faster_layout(model, data),
+        chained(model, recipe.precision) as chain,
+        nullcontext() if chain else faster_layout(model, data),
         every_global_stream(generator),
     ):
+        # Made where a chain's parameters lie as they will.
+        updates = Updates(model, recipe, recipe.epochs * batches)
+        saved = chain.saved if chain else int
         losses: list[float] = []
         for epoch in range(recipe.epochs):
             each = []
-            for indices in _batches(len(data), recipe.batch_size, generator, device):
-                # An objective sees what its data hold; a tuple only where a tail is trained.
-                x = cast(Tensor, gather(data.x, indices))
-                with metered(len(indices)):
-                    batch = steps.batch(x, data.y.index_select(0, indices))
-                    each.append(_step(model, batch, recipe, updates, steps))
+            for x, y in _batches(data, recipe.batch_size, generator, together):
+                with meter.step(len(y), saved) if meter else nullcontext():
+                    # An objective sees what its data hold; a tuple only where a tail is trained.
+                    batch = steps.batch(cast(Tensor, x), y)
+                    each.append(_step(model, batch, recipe, updates, steps, chain))
             losses += _seen(each, recipe, epoch)
             steps.after_epoch(model, losses)
 
@@ -122,15 +136,30 @@ def _step(
     recipe: Recipe,
     updates: Updates,
     steps: Objective,
+    chain: Chain | None,
 ) -> Tensor:
-    """Take one step on x (B, ...), y (B,) and return the loss before it, a scalar."""
-    x, y = batch
-    # Only the loss is under autocast: gradients and updates are those of the fp32 weights.
-    with torch.autocast(y.device.type, torch.bfloat16, enabled=recipe.precision == "bf16"):
-        loss = steps.loss(model, x, y)
-    updates.zero_grad()
-    loss.backward()
-    updates.densify()
+    """Take one step on x (B, ...), y (B,) and return the loss before it, a scalar.
+
+    chain: the model's training passes, None for those of autograd.
+    """
+    plain = chain and chain.model is model and type(steps).loss is Objective.loss
+    done = chain.step(*batch) if chain and plain else None
+    if done:
+        scores, loss = done
+        steps.saw(scores, batch[1])
+    else:
+        updates.zero_grad()
+        # Only the loss is under autocast: gradients and updates are those of the fp32 weights.
+        low = recipe.precision == "bf16"
+        with (
+            torch.autocast(batch[1].device.type, torch.bfloat16, enabled=low),
+            chain.opened() if chain else nullcontext(),
+        ):
+            loss = steps.loss(model, *batch)
+        loss.backward()
+        if chain:
+            chain.backward()
+        updates.densify()
     steps.after_backward(model)
     updates.step()
     steps.after_step(model)
@@ -138,18 +167,31 @@ def _step(
 
 
 def _batches(
-    n: int, size: int, generator: torch.Generator, device: torch.device
-) -> Iterator[Tensor]:
-    """Yield the indices (B,) of the batches of one epoch over n examples."""
+    data: Labeled, size: int, generator: torch.Generator, together: int
+) -> Iterator[tuple[Value, Tensor]]:
+    """Yield the batches of one epoch, x (B, ...) and y (B,), which may be written into.
+
+    together: how many of them are gathered at a time.
+    """
     # Drawn on the CPU, so that the order is the same on every device.
-    order = torch.randperm(n, generator=generator).to(device, non_blocking=True)
-    cut = _cut(n, size)
-    *full, last = order[:cut].split(size)
-    yield from full
-    yield torch.cat([last, order[cut:]])
+    order = torch.randperm(len(data), generator=generator)
+    order = order.to(data.y.device, non_blocking=True)
+    ends = _ends(len(data), size)
+    for at in range(0, len(ends), together):
+        some = ends[at : at + together]
+        start = ends[at - 1] if at else 0
+        indices = order[start : some[-1]]
+        x, y = gather(data.x, indices), data.y.index_select(0, indices)
+        for first, last in pairwise([0, *(end - start for end in some)]):
+            yield mapped(x, itemgetter(slice(first, last))), y[first:last]
 
 
-def _cut(n: int, size: int) -> int:
-    """Return the end of the last batch among n examples, but for an example that joins it."""
+def _ends(n: int, size: int) -> list[int]:
+    """Return the ends of the batches of an epoch over n examples.
+
+    >>> _ends(6, 2), _ends(5, 2), _ends(1, 2)
+    ([2, 4, 6], [2, 5], [1])
+    """
     # A last batch of one example would stop batch norm: it joins the batch before it.
-    return n - 1 if n > size > 1 and n % size == 1 else n
+    cut = n - 1 if n > size > 1 and n % size == 1 else n
+    return [*range(size, cut, size), n]

@@ -64,11 +64,11 @@ class Counts:
         In [0, 1]; higher is better; NaN if there is no such example. Weights classes by their
         number of examples; see `TaskCounts.accuracies` for the mean that does not.
         """
-        true, _, right = (sums[0] for sums in margins([self]))
-        rows = self._rows(classes)
+        true, predicted = np.divmod(self.cells, self.classes)
+        own = slice(None) if classes is None else np.isin(true, self._rows(classes))
         # Whole numbers until the one division: the fraction is the nearest float there is.
-        seen = int(true[rows].sum())
-        return int(right[rows].sum()) / seen if seen else float("nan")
+        seen, right = self.numbers[own].sum(), self.numbers[own][(true == predicted)[own]].sum()
+        return int(right) / int(seen) if seen else float("nan")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Counts) and self._key == other._key
@@ -86,9 +86,7 @@ class Counts:
         vars(self).update(classes=classes, cells=cells, numbers=numbers)
         return self
 
-    def _rows(self, classes: Sequence[int] | None) -> list[int]:
-        if classes is None:
-            return list(range(self.classes))
+    def _rows(self, classes: Sequence[int]) -> list[int]:
         rows = list(classes)
         if any(not 0 <= c < self.classes for c in rows):
             raise InputError(f"classes must lie in 0..{self.classes - 1}, got {rows}")
@@ -148,6 +146,8 @@ class Tables(Sequence[Counts]):
 
     def total(self) -> Counts:
         """Return the counts of all together."""
+        if self._n == 1:
+            return object.__new__(Counts)._keep(self.classes, self.cells, self.numbers)
         cells, at = np.unique(self.cells % self.classes**2, return_inverse=True)
         return object.__new__(Counts)._keep(
             self.classes, cells, sums_at(at, self.numbers, len(cells))

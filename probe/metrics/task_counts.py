@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -73,7 +73,7 @@ class TaskCounts:
 
         mean: over the test examples, or over the classes' own accuracies.
         """
-        true, _, right = margins(self.tables)
+        true, _, right = self._margins
         if mean == "examples":
             return _ratio(self._by_task(right), self._by_task(true))
         by_class = _ratio(right, true)
@@ -84,7 +84,7 @@ class TaskCounts:
 
     def test_sizes(self) -> NDArray[np.int64]:
         """Return the number of test examples of each task, (T,)."""
-        return self._by_task(margins(self.tables)[0])
+        return self._by_task(self._margins[0])
 
     def f1(self) -> NDArray[np.float64]:
         """Return each task's micro-F1, (T,), see `probe.metrics.murata.task_f1`.
@@ -92,11 +92,15 @@ class TaskCounts:
         If tasks share classes, a task's false positives are counted among its own test data alone,
         not in predictions for other tasks' examples.
         """
-        true, predicted, right = map(self._by_task, margins(self.tables))
+        true, predicted, right = map(self._by_task, self._margins)
         if not true.all():
             place = int(np.argmin(true)) + 1
             raise NotMeasured(f"task {place} of {len(self.tasks)} has no test examples")
         return np.asarray(2 * right / (true + predicted))
+
+    @cached_property
+    def _margins(self) -> list[NDArray[np.int64]]:
+        return margins(self.tables)
 
     def _by_task(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sum of the values of each task's classes, (T,); values: (1, K) or (T, K)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -11,12 +12,13 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from probe.by_layer.engine import measure
 from probe.by_layer.jobs import jobs_of
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
+from probe.cut.cuts import Cuts, cut_each
 from probe.training.costs import Cost
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
@@ -155,6 +157,33 @@ def test_of_a_checkpoint_stays_what_somebody_still_needs(
     left = {part: results.read(part) for part in finished("er").store.finished()}
     assert all(m and m.counts == finished("er").measured()[part][0] for part, m in left.items())
     assert quarantine_notes(tmp_path) == []
+
+
+def test_the_jobs_of_a_process_share_their_cuts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as their features and architecture are the same."""
+    made: list[object] = []
+
+    def counted(model: nn.Module, features: Any, *given: Any) -> Cuts:
+        made.append(features)
+        return cut_each(model, features, *given)
+
+    monkeypatch.setattr("scenarios.study.learned.cut_each", counted)
+    monkeypatch.setattr("scenarios.study.learned._LAST", {})
+    for folder in ("a", "b"):
+        own = OneJob("er", tmp_path / folder)
+        own.run()
+        assert own.measured() == finished("er").measured()
+    assert made == [("hidden1",)]
+    monkeypatch.setattr("scenarios.study.learned.network_for", lambda *_: wider())
+    OneJob("er", tmp_path / "c").run()
+    assert made == [("hidden1",)] * 2
+
+
+def wider() -> nn.Module:
+    layers = {"hidden1": nn.Linear(64, 9), "output": nn.Linear(9, 10)}
+    return nn.Sequential(OrderedDict(flat=nn.Flatten(), **layers))
 
 
 # Senseless checkpoints

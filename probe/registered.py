@@ -7,7 +7,7 @@ A decorator only marks: nothing is registered until a study loads the file, as b
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -25,8 +25,13 @@ if TYPE_CHECKING:
 Marked = TypeVar("Marked", bound=Callable[..., Any])
 Class = TypeVar("Class")
 
-NamedSteps = Literal["ends", "all", "last"]
-"""`ends`: before any task and after all; `all`: after each as well; `last`: after all, no floor."""
+NamedSteps = Literal["ends", "spread", "all", "last"]
+"""`ends`: before any task and after all; `all`: after each as well; `last`: after all, no floor.
+
+`spread`: as `all` of up to ten tasks, of more after ten of them, see `spread_over`.
+"""
+
+_ROWS = 10
 
 _MARKS = "__forgetting_probe__"
 _RESERVED = ("retrain", "diagnostics")
@@ -91,7 +96,7 @@ class OwnReadout(Own):
     """
 
     readout: type[Any] = field(repr=False)
-    steps: NamedSteps = "all"
+    steps: NamedSteps = "spread"
     per_task: bool = False
 
 
@@ -130,7 +135,7 @@ def metric(name: str) -> Callable[[Marked], Marked]:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def readout(
-    name: str, *, steps: NamedSteps = "all", per_task: bool = False
+    name: str, *, steps: NamedSteps = "spread", per_task: bool = False
 ) -> Callable[[type[Class]], type[Class]]:
     """Mark a class of readouts and make it a `configuration`: its fields are checked settings.
 
@@ -168,6 +173,18 @@ def readout(
         return mark(made, OwnReadout(name=name, readout=made, steps=steps, per_task=per_task))
 
     return decorate
+
+
+def spread_over(steps: Sequence[int]) -> tuple[int, ...]:
+    """Return ten of the steps, evenly spaced, the first and the last among them; all if no more.
+
+    >>> spread_over(range(1, 51))
+    (1, 6, 12, 17, 23, 28, 34, 39, 45, 50)
+    """
+    last = len(steps) - 1
+    if last < _ROWS:
+        return tuple(steps)
+    return tuple(steps[round(row * last / (_ROWS - 1))] for row in range(_ROWS))
 
 
 def mark(what: Marked, own: Own) -> Marked:

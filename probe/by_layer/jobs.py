@@ -15,6 +15,7 @@ from probe.by_layer.probing import DIAGNOSTICS, Reading, digest_of, recorded
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
 from probe.readouts.pooling import WIDE
+from probe.registered import spread_over
 
 MOST_JOBS = 100_000
 """The largest number of jobs that a study may have; more is taken for a typing error."""
@@ -141,6 +142,8 @@ def readings_of(plan: Plan, job: Job) -> list[Reading]:
     readings = []
     for readout in plan.readouts:
         control, steps = plan.at(readout)
+        if plan.readouts[readout].steps == "spread":
+            steps = spread_over([step for step in steps if step in job.steps])
         if job.offline:
             steps = job.steps[-1:] if control else ()
         elif control and job.own_network:

@@ -23,8 +23,8 @@ class Measure:
 
     - readouts: names, or settings such as `Linear(C=0.1)`;
     - steps: by readout, the numbers of tasks learned after which it is measured, such as [0, 2, 5],
-      or `ends` (before any task and after all), `all` or `last`. By default retraining is measured
-      at the ends and every other readout after every task;
+      or `ends` (before any task and after all), `all`, `spread` or `last`. By default retraining is
+      measured at the ends and every other readout after every task, of more than ten after ten;
     - seeds: the number of retrainings of each feature of networks in memory. Several give
       intervals, over retrainings and test examples alone;
     - budget: multiples of the recipe's epochs after which a retrained network is tested, ascending;

@@ -109,6 +109,7 @@ class Plan(_Frozen):
     def at(self, readout: str) -> tuple[bool, tuple[int, ...]]:
         """Return whether a readout has controls, and the steps from 1 at which it is measured.
 
+        Of `spread` they are those that it is spread over.
         Raises InputError for steps that T tasks do not have, and for tasks of one class where a
         readout tells apart the classes of a task.
         """
@@ -121,7 +122,7 @@ class Plan(_Frozen):
             )
         steps = own.steps
         if isinstance(steps, str):
-            every = range(1, tasks + 1) if steps == "all" else (tasks,)
+            every = range(1, tasks + 1) if steps in ("all", "spread") else (tasks,)
             return own.controlled, tuple(every)
         if steps[-1] > tasks:
             raise InputError(

@@ -151,7 +151,7 @@ class ProbingSpec(_Strict):
     """
 
     readouts: Annotated[Readouts, PlainValidator(_checked), PlainSerializer(_written)] = Field(
-        default={RETRAIN: "ends", "linear": "all"}, validate_default=True
+        default={RETRAIN: "ends", "linear": "spread"}, validate_default=True
     )
     budget: Annotated[tuple[_Multiple, ...], Field(max_length=8)] = (1,)
     batch_norm: Literal["kept", "reestimated"] = "kept"

@@ -1,9 +1,9 @@
 """L-BFGS for logistic regression, preconditioned by the data's own covariance.
 
 Nocedal and Wright 2006, algorithms 7.4 and 7.5. The initial approximation of the second derivatives
-is C w X'X + I, w the mean of p (1 - p) over classes: with w = 1/2 it is Boehning's bound (1992).
-On the features of a convolutional network it takes half as many iterations to a thousandth of the
-objective as plain L-BFGS to a hundredth.
+is C w X'X + I for each class, w the mean of its p (1 - p): with w = 1/2 it is Boehning's bound
+(1992). On the features of a convolutional network it takes half as many iterations to a thousandth
+of the objective as plain L-BFGS to a hundredth.
 """
 
 from collections import deque
@@ -13,83 +13,88 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-_MEMORY = 10  # steps that are remembered
+_MEMORY = 6  # steps that are remembered
 _WIDEST = 2048  # features, up to which X'X is worth its time
+_RIDGE = 1e-6
 _LEAST = 1e-3  # of the sum of p (1 - p): biases are not penalised and need some curvature
 _ARMIJO = 1e-4
 _NOISE = 1e-9  # of the objective: what rounding leaves uncertain
 _HALVINGS = 30
-_CHUNK = 2**19  # numbers whose rows stay in a CPU's cache between logits and gradient
+_CHUNK = 2**20  # numbers whose rows stay in a CPU's cache between logits and gradient
 _LARGE_CHUNK = 65536  # rows on other devices
 _LOWEST = -80.0  # below the largest logit: exp of less is slow (denormal) and adds nothing
 
-_Pairs = deque[tuple[Tensor, Tensor, float]]  # a step, the gradient's change, 1 / their product
+_Pairs = deque[tuple[Tensor, Tensor]]  # a step and the gradient's change, both flat
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Point:
     """The objective at a point: its value, gradient (K, D + 1) float64, and its curvature.
 
-    weight: the sum over all examples of p (1 - p), the mean over classes.
+    weight: the sum over all examples of each class's p (1 - p), (K, 1).
     """
 
     value: float
     gradient: Tensor
-    weight: float
+    weight: Tensor
 
 
 class Objective:
     """C sum_i logloss_i + 1/2 ||W||^2, W (K, D) beside biases (K,) that are not penalised.
 
     scikit-learn's LogisticRegression minimises the same for three classes or more. Logits, p and
-    the products of a chunk of rows have the type of the rows; parameters and sums are float64. x:
-    (N, D) float32 or float64; y: (N,) int64.
+    matrix products have the type of the rows; parameters and sums are float64. x: (N, D) float32 or
+    float64; y: (N,) int64; axes: coordinates of the search, orthogonal (D, D), None = those of x.
 
-    >>> start = torch.zeros(2, 2, dtype=torch.float64)
-    >>> at = Objective(torch.tensor([[1.0], [-1.0]]), torch.tensor([0, 1]), 2, 1.0)(start)
+    >>> objective = Objective(torch.tensor([[1.0], [-1.0]]), torch.tensor([0, 1]), 2, 1.0)
+    >>> at = objective(objective.start)
     >>> round(at.value, 6), at.gradient.tolist()
     (1.386294, [[-1.0, 0.0], [1.0, 0.0]])
     """
 
-    def __init__(self, x: Tensor, y: Tensor, classes: int, C: float) -> None:
-        size = max(1, _CHUNK // x.shape[1]) if x.device.type == "cpu" else _LARGE_CHUNK
-        self._chunks = list(zip(x.split(size), y[None].split(size, 1), strict=True))
-        self._shape = (classes, x.shape[1] + 1)
-        self._examples, self._C = len(x), C
+    def __init__(
+        self, x: Tensor, y: Tensor, classes: int, C: float, axes: Tensor | None = None
+    ) -> None:
+        width = x.shape[1] + 4 * classes
+        size = max(1, _CHUNK // width) if x.device.type == "cpu" else _LARGE_CHUNK
+        taken = x.new_full((1, len(x)), -1.0)
+        split = x.split(size), y[None].split(size, 1), taken.split(size, 1)
+        self._chunks = list(zip(*split, strict=True))
+        self._C, self._axes, self._back = C, axes, None if axes is None else axes.T
+        self.start = x.new_zeros(classes, x.shape[1] + 1, dtype=torch.float64)
 
-    def start(self) -> Tensor:
-        """Return parameters of zeros, (K, D + 1) float64."""
-        return torch.zeros(self._shape, dtype=torch.float64, device=self._chunks[0][0].device)
+    def weight(self, parameters: Tensor) -> Tensor:
+        """Return W (K, D) of parameters (K, D + 1) in the coordinates of the search."""
+        return _turned(parameters[:, :-1], self._back)
 
     def __call__(self, parameters: Tensor) -> Point:
-        """Return the objective at weights and, as the last column, biases (K, D + 1) float64."""
-        weight, bias = parameters[:, :-1], parameters[:, -1:]
+        """Return the objective at parameters (K, D + 1), the last column being the biases."""
         kind = self._chunks[0][0].dtype
-        narrow, narrow_bias = weight.to(kind).contiguous(), bias.to(kind)
-        loss = parameters.new_zeros(())
-        gradient = parameters.new_zeros(self._shape)
-        certain = parameters.new_zeros(())
-        for rows, labels in self._chunks:
-            logits = torch.addmm(narrow_bias, narrow, rows.T)
-            logits -= logits.amax(0)
-            chances = logits.clamp(min=_LOWEST).exp_()
-            total = chances.sum(0)
-            loss += (total.log() - logits.gather(0, labels)[0]).sum(dtype=torch.float64)
-            chances /= total
-            certain += chances.square().sum(dtype=torch.float64)
-            chances.scatter_add_(0, labels, torch.full_like(labels, -1, dtype=kind))
-            gradient[:, :-1] += chances @ rows
-            gradient[:, -1] += chances.sum(1)
-        gradient *= self._C
-        gradient[:, :-1] += weight
-        value = self._C * loss + weight.square().sum() / 2
-        uncertain = (self._examples - float(certain)) / self._shape[0]
-        return Point(value=float(value), gradient=gradient, weight=uncertain)
+        weight = self.weight(parameters)
+        narrow, bias = weight.to(kind), parameters[:, -1:].to(kind)
+        loss, slope = parameters.new_zeros(()), weight / self._C
+        tilt, curve = torch.zeros_like(parameters[:, -1:]), torch.zeros_like(parameters[:, -1:])
+        for rows, labels, taken in self._chunks:
+            logs = torch.addmm(bias, narrow, rows.T).log_softmax(0)
+            loss -= logs.gather(0, labels).sum(dtype=torch.float64)
+            chances = logs.clamp_(min=_LOWEST).exp_()
+            curve += (chances - chances.square()).sum(1, keepdim=True)
+            chances.scatter_add_(0, labels, taken)
+            slope += chances @ rows
+            tilt += chances.sum(1, keepdim=True)
+        value = float(self._C * loss + weight.square().sum() / 2)
+        gradient = torch.cat([_turned(slope, self._axes), tilt], 1).mul_(self._C)
+        return Point(value=value, gradient=gradient, weight=curve)
+
+
+def _turned(weight: Tensor, axes: Tensor | None) -> Tensor:
+    """Return W or its gradient (K, D), float64, in other coordinates; None = in the same."""
+    return weight if axes is None else (weight.to(axes.dtype) @ axes).double()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Minimum:
-    """The result of the search: parameters (K, D + 1), float64, and whether it converged.
+    """The result of the search: parameters (K, D + 1), see `Objective`, and whether it converged.
 
     left: an estimate of the remaining decrease, as a fraction of the objective.
     """
@@ -102,46 +107,31 @@ class Minimum:
 
 
 class Curvature:
-    """An approximation of the second derivatives of the objective, C w X'X / N + I, factorised.
+    """An approximation of the second derivatives, C w X'X / N + I, none of I for the biases.
 
-    x: standardised, (N, D); C: as in `Objective`. The factors are renewed when w has halved.
+    In the coordinates of the eigenvectors of X'X it is diagonal, for any w. x: standardised,
+    (N, D); C: as in `Objective`; axes: the eigenvectors (D, D), None for wide x, with I for X'X.
     """
 
     def __init__(self, x: Tensor, C: float) -> None:
-        self._C, self._kind, width = C, x.dtype, x.shape[1]
-        self._gram: Tensor | None = None
+        self._C, width = C, x.shape[1]
+        self.axes: Tensor | None = None
+        self._values = torch.ones(width + 1, dtype=torch.float64, device=x.device)
+        self._penalty = torch.ones_like(self._values)
+        self._penalty[-1] = 0
         if width <= _WIDEST:
-            gram = torch.zeros(width, width, dtype=x.dtype, device=x.device)
+            gram = x.new_zeros(width, width)
             for part in x.split(8192):
                 gram.addmm_(part.T, part)
-            self._gram = gram.double() / len(x)
-        self._mass, self._factor = 0.0, x.new_empty(0)
+            gram /= len(x)
+            # In float32 LAPACK's divide and conquer may fail on rows of zeros, as of dead units.
+            gram.diagonal().add_(_RIDGE)
+            values, self.axes = torch.linalg.eigh(gram)
+            self._values[:-1] = values.clamp(min=0)
 
-    def divided(self, change: Tensor, weight: float) -> Tensor:
-        """Return a gradient or its change (K, D + 1) divided by the curvature.
-
-        weight: the sum of p (1 - p), the mean over classes. One for all classes: only then do
-        weights and biases stay where those of all classes sum to 0, as gradients do. Elsewhere the
-        objective hardly bends, or not at all.
-        """
-        mass = max(self._C * weight, _LEAST)
-        inner = change[:, :-1].to(self._kind)
-        if self._gram is None:
-            inner = inner / (mass + 1)
-        else:
-            inner = torch.cholesky_solve(inner.T, self._factored(self._gram, mass)).T
-        found = torch.cat([inner.to(change.dtype), change[:, -1:] / mass], 1)
-        return found - found.mean(0)
-
-    def _factored(self, gram: Tensor, mass: float) -> Tensor:
-        """Return the Cholesky factor for a mass near this one."""
-        if not self._mass / 2 <= mass <= 2 * self._mass:
-            self._mass = mass
-            damped = mass * gram
-            damped.diagonal().add_(1)
-            # Not in float32, in which the 1 may be lost beside the largest numbers.
-            self._factor = torch.linalg.cholesky(damped).to(self._kind)
-        return self._factor
+    def at(self, weight: Tensor) -> Tensor:
+        """Return the second derivatives (K, D + 1) at a point of that `Point.weight`."""
+        return torch.addcmul(self._penalty, (self._C * weight).clamp(min=_LEAST), self._values)
 
 
 def minimize(objective: Objective, curvature: Curvature, tolerance: float, most: int) -> Minimum:
@@ -151,12 +141,12 @@ def minimize(objective: Objective, curvature: Curvature, tolerance: float, most:
     the inverse second derivatives H as L-BFGS approximates them: with many classes and a weak
     penalty, it may be thirty times as large.
     """
-    where = objective.start()
+    where = objective.start
     point = objective(where)
     pairs: _Pairs = deque(maxlen=_MEMORY)
     left = torch.inf
     for iterations in range(most + 1):
-        direction = _direction(point.gradient, pairs, curvature, point.weight)
+        direction = _direction(point.gradient, pairs, curvature.at(point.weight))
         slope = _product(direction, point.gradient)
         left = -slope / 2 / max(point.value, torch.finfo(torch.float64).tiny)
         if left <= tolerance or iterations == most:
@@ -166,9 +156,8 @@ def minimize(objective: Objective, curvature: Curvature, tolerance: float, most:
             break
         step, ahead = found
         change = ahead.gradient - point.gradient
-        product = _product(step, change)
-        if product > 0:
-            pairs.append((step, change, 1 / product))
+        if _product(step, change) > 0:
+            pairs.append((step.flatten(), change.flatten()))
         where, point = where + step, ahead
     return Minimum(
         parameters=where,
@@ -179,21 +168,32 @@ def minimize(objective: Objective, curvature: Curvature, tolerance: float, most:
     )
 
 
-def _direction(gradient: Tensor, pairs: _Pairs, curvature: Curvature, weight: float) -> Tensor:
-    """Return -H g (K, D + 1): the two loops over the remembered steps and changes."""
-    direction = -gradient
-    shares = []
-    for step, change, inverse in reversed(pairs):
-        share = _product(step, direction) * inverse
-        direction.sub_(change, alpha=share)
-        shares.append(share)
-    direction = curvature.divided(direction, weight)
-    if pairs:
-        _, change, inverse = pairs[-1]
-        direction /= inverse * _product(change, curvature.divided(change, weight))
-    for (step, change, inverse), share in zip(pairs, reversed(shares), strict=True):
-        direction.add_(step, alpha=share - _product(change, direction) * inverse)
-    return direction
+def _direction(gradient: Tensor, pairs: _Pairs, curvature: Tensor) -> Tensor:
+    """Return -H g (K, D + 1): the two loops over the remembered steps and changes.
+
+    Each loop is a triangular system with an unknown for each pair. curvature: (K, D + 1).
+    """
+    if not pairs:
+        return _divided(-gradient, curvature)
+    steps, changes = (torch.stack(each) for each in zip(*pairs, strict=True))
+    products, newest = steps @ changes.T, changes[-1]
+    upper = products.triu()
+    shares = torch.linalg.solve_triangular(upper, steps @ -gradient.view(-1, 1), upper=True)
+    rest = _divided(-gradient - (changes.T @ shares).view_as(gradient), curvature)
+    rest *= products[-1, -1] / torch.dot(newest, newest / curvature.flatten())
+    gaps = products.diagonal()[:, None] * shares - changes @ rest.view(-1, 1)
+    more = torch.linalg.solve_triangular(upper.T, gaps, upper=False)
+    return rest.add_((steps.T @ more).view_as(rest))
+
+
+def _divided(change: Tensor, curvature: Tensor) -> Tensor:
+    """Return a gradient or its change over the curvature, all (K, D + 1).
+
+    Weights and biases stay where those of all classes sum to 0, as gradients do: elsewhere the
+    objective hardly bends, or not at all.
+    """
+    found = change / curvature
+    return found - found.mean(0)
 
 
 def _product(a: Tensor, b: Tensor) -> float:

@@ -70,9 +70,11 @@ def fit_linear(
         notes = (f"all training examples are of class {int(present)}, which is always predicted",)
     else:
         rows = standard(x.double() if tolerance < _EXACT else x)
-        objective = Objective(rows, labels, len(present), C)
-        found = minimize(objective, Curvature(rows, C), tolerance, _MOST)
-        weight[present], bias[present] = found.parameters[:, :-1], found.parameters[:, -1]
+        curvature = Curvature(rows, C)
+        objective = Objective(rows, labels, len(present), C, curvature.axes)
+        found = minimize(objective, curvature, tolerance, _MOST)
+        weight[present] = objective.weight(found.parameters)
+        bias[present] = found.parameters[:, -1]
         if not found.converged:
             notes = (
                 f"{UNFINISHED} after {found.iterations} iterations: "

@@ -6,7 +6,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from probe.batch import pieces
+_PIECE = 2**15  # numbers, of which float64 stays in a CPU's cache
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,10 +27,10 @@ class Standardization:
 
         A constant column has scale 1, as in scikit-learn's StandardScaler. Summed in float64.
         """
-        total = torch.stack([part.sum(0, dtype=torch.float64) for part in pieces(x)]).sum(0)
-        exact = total / len(x)
+        exact = x.sum(0, dtype=torch.float64) / len(x)
         mean = exact.float()
-        squares = [(part - mean).double().square().sum(0) for part in pieces(x)]
+        parts = x.split(max(1, _PIECE // x.shape[1]))
+        squares = [(part - mean).double().square().sum(0) for part in parts]
         # The deviation from the rounded mean is larger by how much that was rounded.
         variance = torch.stack(squares).sum(0) / len(x) - (exact - mean).square()
         scale = variance.clamp(min=0).sqrt().float()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.by_layer.jobs import jobs_of
+from probe.by_layer.jobs import Job, jobs_of, readings_of
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from probe.files import discard, replacing
@@ -52,6 +52,11 @@ MAY_LACK = (*LAYERS, NOTES)
 """Tables that are written only if they have rows."""
 
 _OF_LEARNER = {"kind", "per_class", "total", "sampling"}  # columns of learners.csv
+
+_SPREAD = (
+    "measured after {} of {} tasks: forgotten and never learned are known of these, and not over "
+    'all tasks; steps = "all" measures every row'
+)
 
 DEAD = "all of its units are dead: each has the same value for every test example"
 
@@ -122,6 +127,7 @@ def tables_of(
         "notes": [
             *noted,
             *(note for result in results for note in _notes(result, metrics)),
+            *(note for result in results for note in _thinned(plan, result.job)),
         ],
         "controls": controls,
         "rows": measured_rows(plan, results),
@@ -210,6 +216,16 @@ def _notes(result: Result, metrics: Iterable[OwnMetric]) -> Iterator[NoteRow]:
     for reading, found in result.downstream.items():
         at = partial(run, feature=reading.feature, step=reading.step, readout=reading.readout)
         yield from (at(note=note) for note in found.notes)
+
+
+def _thinned(plan: Plan, job: Job) -> Iterator[NoteRow]:
+    """Yield a row for each readout that is measured after some of a job's tasks alone."""
+    learned, readings = set(job.steps) - {0}, readings_of(plan, job)
+    for name, own in plan.readouts.items():
+        steps = {each.step for each in readings if each.base == name} - {0}
+        if own.steps == "spread" and 0 < len(steps) < len(learned) and not job.offline:
+            note = _SPREAD.format(len(steps), len(learned))
+            yield NoteRow(**job.columns, feature="", readout=name, step=job.last, note=note)
 
 
 def _epochs(result: Result) -> Iterator[RetrainingRow]:

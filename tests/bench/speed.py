@@ -1,4 +1,4 @@
-"""The speed of a sweep against the obvious one: its cost once, and per epoch.
+"""The speed of a sweep against two others and the machine's limit: its cost once, and per epoch.
 
 The networks are measured on noise of the right size: only the time counts.
 """
@@ -15,17 +15,19 @@ from probe.examples import Examples
 from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
 from probe.seeding import stream
+from probe.training.costs import one_pass_ops
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from probe.values.cache import ValueCache
 from scenarios.networks import build_network
-from tests.bench import obvious
+from tests.bench import afternoon, obvious
 from tests.bench.timing import Rows, interleaved
 
 BATCH, CLASSES = 64, 10
 EXAMPLES, EPOCHS = 60_000, 5
 EVALUATED = 6  # training examples per test example, as in MNIST
-WAYS = ("obvious", "fp32", "bf16")
+PLAIN = {"obvious": obvious.sweep, "afternoon": afternoon.sweep, "afternoon bf16": afternoon.sweep}
+WAYS = (*PLAIN, "fp32", "bf16")
 
 Run = Callable[[int, int], object]
 
@@ -54,6 +56,7 @@ class Subject:
 
 
 SUBJECTS = (
+    Subject(network="cnn3", shape=(1, 8, 8), n=24 * BATCH),
     Subject(network="cnn3", shape=(1, 28, 28), n=24 * BATCH),
     Subject(network="reduced_resnet18", shape=(3, 32, 32), n=8 * BATCH),
 )
@@ -78,21 +81,42 @@ class Cost:
 
 
 def sweeps(repeats: int) -> Rows:
-    """Seconds at 60,000 examples and 5 epochs, and times as fast as obvious."""
-    yield "network, feature, way", "all-in x", "epoch x", "all-in", "epoch", "once"
+    """Seconds at 60,000 examples and 5 epochs; times as fast as obvious, and as an afternoon's."""
+    yield "network, feature, way", "all-in x", "x afternoon", "epoch x", "all-in", "epoch", "limit"
+    rate = _rate()
     for subject in SUBJECTS:
         for title, features in _sweeps(subject):
             found = _sweep_costs(subject, features, repeats)
-            base = found["obvious"]
+            work = _work(subject, features) * EXAMPLES * EPOCHS
             for way, cost in found.items():
+                good = found["afternoon bf16" if "bf16" in way else "afternoon"]
                 yield (
-                    f"{subject.network}, {title}, {way}",
-                    f"{base.total / cost.total:.2f}x",
-                    f"{base.step / cost.step:.2f}x",
+                    f"{subject.network} {subject.shape[-1]}, {title}, {way}",
+                    f"{found['obvious'].total / cost.total:.2f}x",
+                    f"{good.total / cost.total:.2f}x",
+                    f"{found['obvious'].step / cost.step:.2f}x",
                     f"{cost.total:.1f}",
                     f"{cost.step * EXAMPLES:.2f}",
-                    f"{cost.fixed + cost.example * EXAMPLES:.2f}",
+                    f"{work / rate / cost.total:.0%}",
                 )
+
+
+def _rate() -> float:
+    """Return the multiply-adds per second of one large fp32 matrix product."""
+    side = 1024
+    a = torch.rand(side, side)
+    return side**3 / interleaved({"": partial(torch.mm, a, a)}, 9)[""]
+
+
+def _work(subject: Subject, features: Sequence[str]) -> float:
+    """Return the multiply-adds of training all tails on one example."""
+    model, data, total = subject.model(), subject.images(BATCH), 0
+    for feature in features:
+        cut = obvious.stages(model).index(feature) + 1
+        with torch.no_grad():
+            values = model[:cut](data.x)
+        total += one_pass_ops(model[cut:], Examples(values, data.y), BATCH)
+    return total / BATCH
 
 
 def _sweeps(subject: Subject) -> list[tuple[str, list[str]]]:
@@ -102,15 +126,14 @@ def _sweeps(subject: Subject) -> list[tuple[str, list[str]]]:
 
 
 def _sweep_costs(subject: Subject, features: Sequence[str], repeats: int) -> dict[str, Cost]:
-    """Return the costs of a sweep over `features`: obvious, and the product's in each precision."""
+    """Return the costs of a sweep over `features`: of others, and the product's in each precision."""
     model, data = subject.model(), subject.images(2 * subject.n)
 
     def run(way: str, n: int, epochs: int) -> None:
-        precision = "bf16" if way == "bf16" else "fp32"
+        precision = "bf16" if "bf16" in way else "fp32"
         recipe = Recipe(epochs=epochs, batch_size=BATCH, init="murata", precision=precision)  # type: ignore[arg-type]
         train, test = (Examples(data.x[:k], data.y[:k]) for k in (n, n // EVALUATED))
-        sweep = obvious.sweep if way == "obvious" else _sweep
-        sweep(model, features, train, test, recipe)
+        PLAIN.get(way, _sweep)(model, features, train, test, recipe)
 
     # A step downstream of the last feature alone is so short that it takes many to be seen.
     many = 2 if len(features) > 1 else 150

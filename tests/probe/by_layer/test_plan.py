@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -56,6 +57,7 @@ def test_every_plan_and_study_reads_back_from_json():
     [
         ("ends", True, (5,)),
         ("all", True, (1, 2, 3, 4, 5)),
+        ("spread", True, (1, 2, 3, 4, 5)),
         ("last", False, (5,)),
         ([0], True, ()),
         ([1, 3], False, (1, 3)),
@@ -67,6 +69,24 @@ def test_steps_are_a_rule_or_a_list_and_may_stand_alone(steps, control, own):
     assert given.at("ncm") == (control, own)
     # The floor is a learner where something is measured before any task.
     assert ("untrained" in given.learners) == control
+
+
+@pytest.mark.parametrize("tasks", [10, 11, 23, 100])
+def test_more_than_ten_steps_are_thinned_to_ten_unless_all_are_asked_for(tasks):
+    """The first and the last remain, of given networks those of the steps that there are."""
+    of = tuple((str(k), (2 * k, 2 * k + 1)) for k in range(tasks))
+    raw = {**RAW, "scenario": {"data": "a.npz", "classes_per_task": 2}, "orders": "none"}
+    default = named_plan(raw, of)
+    found = read(default, "finetune")["linear"]
+    assert (found[0], found[-1], len(found)) == (1, tasks, 10)
+    gaps = {b - a for a, b in pairwise(found)}
+    assert max(gaps) - min(gaps) <= 1
+    assert read(default, "untrained")["linear"] == [0]
+    every = named_plan({**raw, "probing": {"readouts": {"linear": "all"}}}, of)
+    assert read(every, "finetune")["linear"] == list(range(1, tasks + 1))
+    own = every.learners["finetune"].model_copy(update={"steps": (0, 2, 4, tasks)})
+    few = default.model_copy(update={"learners": {**default.learners, "finetune": own}})
+    assert read(few, "finetune")["linear"] == [2, 4, tasks]
 
 
 def test_each_learner_is_read_at_the_steps_of_the_study_and_the_controls_once():

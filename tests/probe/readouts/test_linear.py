@@ -113,6 +113,30 @@ def test_two_classes_are_scikit_learns_with_twice_c():
     np.testing.assert_allclose(both, theirs.coef_[0], atol=2e-3 * np.abs(both).max())
 
 
+def test_dead_and_repeated_units_change_nothing():
+    """Their eigenvalues are all the same, and LAPACK's eigenvectors in float32 were NaN."""
+    x, y = digits()
+    spread = torch.relu(x @ torch.randn(64, 256, generator=torch.Generator().manual_seed(0)) / 8)
+    dead = torch.cat([spread, torch.zeros(len(x), 400)], 1)
+    alive, with_dead = fit_linear(spread, y, 10), fit_linear(dead, y, 10)
+    assert with_dead.found.converged
+    assert with_dead.weight[:, 256:].abs().max() < 1e-5
+    assert with_dead.found.value == pytest.approx(alive.found.value, rel=1e-3)
+    twice = fit_linear(torch.cat([x, x], 1), y, 10, 0.5, tolerance=1e-9)
+    # Half the weight on each of two copies costs half the penalty.
+    once = fit_linear(x, y, 10, 1.0, tolerance=1e-9)
+    assert twice.found.value == pytest.approx(once.found.value / 2, rel=1e-6)
+
+
+def test_a_weak_penalty_converges_to_scikit_learns_predictions():
+    """Parameters are float64: float32 would stall long before."""
+    x, y = CASES["fewer examples than features"]
+    _, scaled, theirs = of_sklearn(x, y, 1e4)
+    ours = fit_linear(x, y, 4, 1e4)
+    assert ours.found.converged
+    assert (ours.predict(x).numpy() == theirs.predict(scaled)).mean() >= 0.99
+
+
 def test_what_has_not_converged_is_said(monkeypatch):
     monkeypatch.setattr(linear, "_MOST", 3)
     x, y = digits()

@@ -11,6 +11,7 @@ from tests.scenarios.tiny_run import Tiny, probed
 ORDERS = {"there": [0, 1], "back": [1, 0]}
 SEEDS = (0, 1)
 FEATURES = ("hidden1", "hidden2")
+LEFT_OUT = {4, 9}  # of twelve rows
 
 
 def by_task(study, job, step, feature, readout) -> np.ndarray:
@@ -75,6 +76,24 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
     assert not rows(tiny, "layers", readout="retrain", feature="hidden1", quantity="missing")
     found = {row["readout"] for row in rows(tiny, "starts", statement="falls_below")}
     assert found == {"linear"}
+
+
+def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
+    """Of twelve tasks ten rows are measured by default: not those after 4 and 9 tasks."""
+    tiny = Tiny(tmp_path / "tiny")
+    given = probed("readouts.linear = {}").replace("orders = { there = [1, 2] }", 'orders = "none"')
+    twelve = given.replace("classes_per_task = 5", 'kind = "permutation"\nsessions = 12')
+    said = tiny.run(twelve.replace("[learners.offline]", "[learners.er]\n[learners.offline]"))
+    own = {"learner": "finetune", "readout": "linear", "feature": "hidden1"}
+    for quantity, last in (("forgotten", 11), ("never_learned", 12)):
+        found = rows(tiny, "layers", **own, quantity=quantity)
+        places = {int(row["place"]) for row in found}
+        assert places == set(range(1, last + 1)) - LEFT_OUT
+    assert rows(tiny, "layers", **own, quantity="missing", place="")
+    assert not rows(tiny, "metrics", **own, metric="bwt")
+    note = "measured after 10 of 12 tasks: forgotten and never learned are known of these"
+    assert [row["readout"] for row in rows(tiny, "notes", learner="er") if note in row["note"]]
+    assert "".join(note.split()) in "".join(said.split())
 
 
 def test_a_learner_with_its_own_network_has_its_own_floor(tmp_path):

@@ -3,7 +3,7 @@
 And that what each learner spends is counted fully, and counting it changes nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
 import pytest
@@ -88,16 +88,17 @@ class Thorough(OpsMeter):
     """Counts every step anew, as `once` does."""
 
     @contextmanager
-    def step(self, size: int) -> Iterator[None]:
+    def step(self, size: int, skipped: Callable[[], int] = int) -> Iterator[None]:
         with self.once():
             yield
+        self.add(skipped())
         self.steps += 1
 
 
 class Blind(OpsMeter):
     """Looks at nothing."""
 
-    def step(self, size: int = 0) -> nullcontext[None]:
+    def step(self, size: int = 0, skipped: Callable[[], int] = int) -> nullcontext[None]:
         return nullcontext()
 
     once = step

@@ -44,7 +44,7 @@ class Counts:
 
         true, predicted: (N,) whole numbers. Raises InputError for anything else.
         """
-        return Tables.of(true, predicted, classes, [np.size(true)]).total()
+        return Tables.of(true, predicted, classes, [np.asarray(true).size]).total()
 
     @property
     def table(self) -> NDArray[np.int64]:

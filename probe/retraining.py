@@ -144,7 +144,7 @@ class PartialRetraining(Held):
         record = dict(saved.record)
         tasks = record["tasks"] = tuple(map(tuple, record["tasks"]))
         tables = zip(record.pop("features"), saved.arrays["counts"], strict=True)
-        measured = {n: TaskCounts(tasks=tasks, tables=Counts.each(own)) for n, own in tables}
+        measured = {n: TaskCounts(tasks=tasks, tables=tuple(map(Counts, own))) for n, own in tables}
         record |= {name: tuple(record[name]) for name in ("notes", "outputs")}
         return cls(**record, measured=measured)
 

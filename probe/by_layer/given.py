@@ -270,7 +270,7 @@ class _Networks:
         """Return the offline network, from its checkpoint or trained here, and its cost."""
         name = f"step-{self.job.last}"
         model = self.source.drawn(self.job.seed)
-        if kept := self.results.load_checkpoint(name):
+        if (kept := self.results.load_checkpoint(name)) and kept.learner:
             model.load_state_dict(kept.model)
             return model, Spent.of_state(dict(kept.learner))
         recipe = self.source.plan.learners[OFFLINE].training

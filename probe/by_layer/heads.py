@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -32,7 +33,7 @@ def predictions_by_head(
     tasks = [task.classes for task in scenario.tasks]
     barred: dict[str, Tensor | None] = {"multi": barred_but(tasks, classes, device)}
     if not task_aware:
-        single = barred_but([seen] * len(tasks), classes, device) if seen else None
+        single = barred_but([seen], classes, device).expand(len(tasks), -1) if seen else None
         barred = {"single": single, **barred, "all": None}
     sizes = torch.tensor([len(task.test) for task in scenario.tasks], device=device)
     own = torch.arange(len(tasks), device=device).repeat_interleave(sizes)
@@ -53,10 +54,9 @@ def right_of(scenario: Scenario, predicted: Tensor) -> Outcomes:
     They are sorted by executed task and, within a task, by class, so that a confusion matrix gives
     the task and class of each.
     """
-    y = [task.test.y.cpu() for task in scenario.tasks]
-    right = (predicted.cpu() == scenario.test.y.cpu()).split([len(own) for own in y])
-    ordered = [flags[own.argsort(stable=True)] for flags, own in zip(right, y, strict=True)]
-    return Outcomes.of(torch.cat(ordered).numpy())
+    y, sizes = scenario.test.y.cpu(), [len(task.test) for task in scenario.tasks]
+    ordered = np.lexsort((y, np.repeat(np.arange(len(sizes)), sizes)))
+    return Outcomes.of((predicted.cpu() == y).numpy()[ordered])
 
 
 def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]]:

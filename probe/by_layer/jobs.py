@@ -7,6 +7,7 @@ Both lists follow from the plan alone, so every process of a cluster derives the
 
 from dataclasses import dataclass, replace
 from itertools import product
+from operator import itemgetter
 from typing import Any
 
 from probe.by_layer.plan import Plan
@@ -114,12 +115,9 @@ def parts_of(plan: Plan, job: Job) -> list[str]:
     `step-i` is the evaluation after i tasks; the readings of that step follow it, see
     `readings_of`.
     """
-    readings = readings_of(plan, job)
-    parts: list[str] = []
-    for step in job.steps:
-        parts.append(f"step-{step}")
-        parts += [each.part for each in readings if each.step == step]
-    return parts
+    parts = [(step, f"step-{step}") for step in job.steps]
+    parts += [(each.step, each.part) for each in readings_of(plan, job)]
+    return [part for _, part in sorted(parts, key=itemgetter(0))]
 
 
 def is_retraining(part: str) -> bool:

@@ -84,9 +84,10 @@ class Reader:
         for pooling, own in sorted(groups.items(), key=lambda each: each[0] == Pooling()):
             shared = compared if pooling == Pooling() else []
             features = {each.feature for each in (*own, *shared)}
-            test = self._matrices(model, features, data.test.x, pooling)
+            cuts = self._cuts(model, features).of(model)
+            test = self._matrices(cuts, data.test.x, pooling)
             if own:
-                train = self._matrices(model, features, data.merged.train.x, pooling)
+                train = self._matrices(cuts, data.merged.train.x, pooling)
                 yield from self._fitted(own, train, test)
                 del train
             yield from self._compared(shared, test)
@@ -173,18 +174,16 @@ class Reader:
         }
         for peer in peers_of(self.plan, self.job):
             model = self.offline() if peer == OFFLINE else self.networks.compared_with(peer)
-            other = self._matrices(model, values.keys(), self.networks.scenario.test.x)
+            cuts = self._cuts(model, values.keys()).of(model)
+            other = self._matrices(cuts, self.networks.scenario.test.x)
             for feature, numbers in values.items():
                 numbers[f"cka.{peer}"] = own[feature].cka(other[feature].values)
         for reading in readings:
             yield reading, Measurement(counts={}, values=values[reading.feature])
 
-    def _matrices(
-        self, model: nn.Module, wanted: Collection[str], x: Value, pooling: Pooling | None = None
-    ) -> Matrices:
-        """Return the matrix of each requested feature for inputs x (N, ...)."""
-        cuts = self._cuts(model, wanted).of(model).each
-        return feature_matrices(cuts, x, budget=self.cache.budget, pooling=pooling)
+    def _matrices(self, cuts: Cuts, x: Value, pooling: Pooling | None = None) -> Matrices:
+        """Return the matrix of each feature for inputs x (N, ...); cuts: of the network itself."""
+        return feature_matrices(cuts.each, x, budget=self.cache.budget, pooling=pooling)
 
     def _cuts(self, model: nn.Module, wanted: Collection[str]) -> Cuts:
         """Return the cuts of the requested features, in the order of the plan."""

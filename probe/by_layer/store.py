@@ -38,11 +38,11 @@ _CHECKPOINT = {"model": ".pt", "learner": ".learner.pt"}
 class Checkpoint:
     """The state of a learner after a task: its model's, and all that it carries besides, by name.
 
-    code: a hash of the code that made it.
+    learner: None where it is no longer kept; code: a hash of the code that made it.
     """
 
     model: dict[str, Tensor]
-    learner: dict[str, Tensor]
+    learner: dict[str, Tensor] | None
     code: str
 
 
@@ -179,6 +179,12 @@ class Store(Results):
             set_aside(self.root, self.folder / (step + suffix), reason)
         set_aside(self.root, self._description(step), reason)
 
+    def drop_checkpoint(self, step: str, *, model: bool) -> None:
+        """Remove the learner's state from a checkpoint, or all of it; model: whether the model."""
+        ends = [f"{_DESCRIPTION}.json", *_CHECKPOINT.values()]
+        for suffix in ends if model else ends[-1:]:
+            discard(self.folder / (step + suffix))
+
     def drop_checkpoints(self, kept: str) -> None:
         """Remove all checkpoints except the one of a step."""
         suffixes = (f"{_DESCRIPTION}.json", *_CHECKPOINT.values())
@@ -225,13 +231,16 @@ class Store(Results):
         """Return the files of measurements and of the descriptions of checkpoints."""
         return (path for path in self.folder.glob("*.json") if path.name != _RECORD)
 
-    def _tensors(self, record: Record, step: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    def _tensors(
+        self, record: Record, step: str
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor] | None]:
         """Return the model's and the learner's state of a checkpoint; raises Corrupt."""
-        model, learner = (
-            _load_tensors(self.folder / (step + suffix), record.get(name))
-            for name, suffix in _CHECKPOINT.items()
+        model, learner = (self.folder / (step + suffix) for suffix in _CHECKPOINT.values())
+        kept = learner.exists()
+        return (
+            _load_tensors(model, record.get("model")),
+            _load_tensors(learner, record.get("learner")) if kept else None,
         )
-        return model, learner
 
     def _description(self, step: str) -> Path:
         return self.folder / f"{step}{_DESCRIPTION}.json"

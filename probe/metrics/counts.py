@@ -12,38 +12,31 @@ from numpy.typing import ArrayLike, NDArray
 from probe.errors import InputError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Counts:
     """The confusion matrix of one evaluation, over the whole test set.
 
-    table: (K, K) int64, true class x predicted class; its sum is the number of test examples. It is
-    kept as a copy that cannot be written. Raises InputError for another shape and for anything but
-    whole numbers from 0.
+    table: (K, K) int64, true class x predicted class; its sum is the number of test examples. Only
+    its cells that are not 0 are kept, as of thousands of classes few are: `cells`, (n,) int64, are
+    their numbers, counted row by row, and `numbers`, (n,) int64, the counts in them. Raises
+    InputError for another shape and for anything but whole numbers from 0.
 
     >>> Counts.of([0, 0, 1], [0, 1, 1], classes=2).accuracy()
     0.6666666666666666
     """
 
-    table: NDArray[np.int64]
+    classes: int
+    cells: NDArray[np.int64]
+    numbers: NDArray[np.int64]
 
-    def __post_init__(self) -> None:
-        given = np.asarray(self.table)
+    def __init__(self, table: ArrayLike) -> None:
+        given = np.asarray(table)
         if given.ndim != 2 or given.shape[0] != given.shape[1]:
             raise InputError(f"counts must be a square (K, K) table, got shape {given.shape}")
-        object.__setattr__(self, "table", _read_only(given))
-
-    @classmethod
-    def each(cls, tables: ArrayLike) -> tuple[Counts, ...]:
-        """Return the counts in each of n tables, (n, K, K), all checked and copied at once."""
-        given = np.asarray(tables)
-        if given.ndim != 3 or given.shape[1] != given.shape[2]:
-            raise InputError(f"counts must be square (n, K, K) tables, got shape {given.shape}")
-        # Large studies read thousands of them: a constructor's checks for each would take longer
-        # than all else.
-        each = tuple(object.__new__(cls) for _ in given)
-        for counts, table in zip(each, _read_only(given), strict=True):
-            object.__setattr__(counts, "table", table)
-        return each
+        if given.dtype.kind not in "iu" or (given.dtype.kind == "i" and (given < 0).any()):
+            raise InputError("counts must be whole numbers, none below 0")
+        cells = np.flatnonzero(given)
+        self._keep(len(given), cells, given.reshape(-1)[cells].astype(np.int64))
 
     @classmethod
     def of(cls, true: ArrayLike, predicted: ArrayLike, classes: int) -> Counts:
@@ -51,27 +44,19 @@ class Counts:
 
         true, predicted: (N,) whole numbers. Raises InputError for anything else.
         """
-        y, p = (np.asarray(labels) for labels in (true, predicted))
-        if y.shape != p.shape or y.ndim != 1:
-            raise InputError(f"expected two label vectors of one length, got {y.shape}, {p.shape}")
-        if y.size and not (y.dtype.kind in "biu" and p.dtype.kind in "biu"):
-            raise InputError(f"labels must be whole numbers, got {y.dtype} and {p.dtype}")
-        y, p = y.astype(np.int64), p.astype(np.int64)
-        if y.size and (min(y.min(), p.min()) < 0 or max(y.max(), p.max()) >= classes):
-            raise InputError(f"labels must lie in 0..{classes - 1}, the {classes} classes counted")
-        # Each pair is the number of its cell, counted row by row.
-        cells = np.bincount(y * classes + p, minlength=classes * classes)
-        return cls(cells.reshape(classes, classes))
+        return Tables.of(true, predicted, classes, [np.asarray(true).size]).total()
 
     @property
-    def classes(self) -> int:
-        """K, the number of classes."""
-        return int(self.table.shape[0])
+    def table(self) -> NDArray[np.int64]:
+        """The confusion matrix, (K, K), which cannot be written."""
+        table = sums_at(self.cells, self.numbers, self.classes**2)
+        table.flags.writeable = False
+        return table.reshape(self.classes, self.classes)
 
     @property
     def total(self) -> int:
         """The number of test examples counted."""
-        return int(self.table.sum())
+        return int(self.numbers.sum())
 
     def accuracy(self, classes: Sequence[int] | None = None) -> float:
         """Return the fraction of correct predictions for the examples of `classes`, all by default.
@@ -79,32 +64,109 @@ class Counts:
         In [0, 1]; higher is better; NaN if there is no such example. Weights classes by their
         number of examples; see `TaskCounts.accuracies` for the mean that does not.
         """
-        rows = self._rows(classes)
+        true, predicted = np.divmod(self.cells, self.classes)
+        own = slice(None) if classes is None else np.isin(true, self._rows(classes))
         # Whole numbers until the one division: the fraction is the nearest float there is.
-        seen = int(self.table[rows].sum())
-        right = int(self.table.diagonal()[rows].sum())
-        return right / seen if seen else float("nan")
+        seen, right = self.numbers[own].sum(), self.numbers[own][(true == predicted)[own]].sum()
+        return int(right) / int(seen) if seen else float("nan")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Counts) and np.array_equal(self.table, other.table)
+        return isinstance(other, Counts) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self.table.tobytes())
+        return hash(self._key)
 
-    def _rows(self, classes: Sequence[int] | None) -> list[int]:
-        if classes is None:
-            return list(range(self.classes))
+    @property
+    def _key(self) -> tuple[int, bytes, bytes]:
+        return self.classes, self.cells.tobytes(), self.numbers.tobytes()
+
+    def _keep(self, classes: int, cells: NDArray[np.int64], numbers: NDArray[np.int64]) -> Counts:
+        # What is measured once must not change.
+        cells.flags.writeable = numbers.flags.writeable = False
+        vars(self).update(classes=classes, cells=cells, numbers=numbers)
+        return self
+
+    def _rows(self, classes: Sequence[int]) -> list[int]:
         rows = list(classes)
         if any(not 0 <= c < self.classes for c in rows):
             raise InputError(f"classes must lie in 0..{self.classes - 1}, got {rows}")
         return rows
 
 
-def _read_only(given: NDArray[Any]) -> NDArray[np.int64]:
-    """Return a copy of counts, of any shape, that cannot be written."""
-    if given.dtype.kind not in "iu" or (given.dtype.kind == "i" and (given < 0).any()):
-        raise InputError("counts must be whole numbers, none below 0")
-    # A copy: what is measured once must not change with the array that it was given in.
-    copy = given.astype(np.int64)
-    copy.flags.writeable = False
-    return copy
+class Tables(Sequence[Counts]):
+    """Confusion matrices of n tasks over the same K classes, kept together: there may be thousands.
+
+    classes: K; cells: those that are not 0, counted through all n, ascending, (m,) int64; numbers:
+    the counts in them, (m,) int64.
+    """
+
+    def __init__(
+        self, n: int, classes: int, cells: NDArray[np.int64], numbers: NDArray[np.int64]
+    ) -> None:
+        self._n, self.classes, self.cells, self.numbers = n, classes, cells, numbers
+
+    @classmethod
+    def of(cls, true: ArrayLike, predicted: ArrayLike, K: int, sizes: Sequence[int]) -> Tables:
+        """Count pairs of labels, (N,), apart for parts of these sizes; raises as `Counts.of`."""
+        y, p = (np.asarray(labels) for labels in (true, predicted))
+        if y.shape != p.shape or y.ndim != 1:
+            raise InputError(f"expected two label vectors of one length, got {y.shape}, {p.shape}")
+        if y.size and not (y.dtype.kind in "biu" and p.dtype.kind in "biu"):
+            raise InputError(f"labels must be whole numbers, got {y.dtype} and {p.dtype}")
+        y, p = y.astype(np.int64), p.astype(np.int64)
+        if y.size and (min(y.min(), p.min()) < 0 or max(y.max(), p.max()) >= K):
+            raise InputError(f"labels must lie in 0..{K - 1}, the {K} classes counted")
+        rows = np.repeat(np.arange(len(sizes)), sizes) * K + y
+        return cls(len(sizes), K, *np.unique(rows * K + p, return_counts=True))
+
+    @classmethod
+    def joined(cls, tables: Sequence[Counts]) -> Tables:
+        """Return confusion matrices of the same classes together."""
+        if isinstance(tables, Tables):
+            return tables
+        K = tables[0].classes
+        starts = np.repeat(np.arange(len(tables)) * K * K, [len(own.cells) for own in tables])
+        cells, numbers = (
+            np.concatenate([getattr(own, name) for own in tables]) for name in ("cells", "numbers")
+        )
+        return cls(len(tables), K, cells + starts, numbers)
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, at: Any) -> Any:
+        at, size = range(self._n)[at], self.classes**2
+        own = slice(*np.searchsorted(self.cells, [at * size, (at + 1) * size]))
+        return object.__new__(Counts)._keep(
+            self.classes, self.cells[own] - at * size, self.numbers[own]
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def total(self) -> Counts:
+        """Return the counts of all together."""
+        if self._n == 1:
+            return object.__new__(Counts)._keep(self.classes, self.cells, self.numbers)
+        cells, at = np.unique(self.cells % self.classes**2, return_inverse=True)
+        return object.__new__(Counts)._keep(
+            self.classes, cells, sums_at(at, self.numbers, len(cells))
+        )
+
+
+def margins(tables: Sequence[Counts]) -> list[NDArray[np.int64]]:
+    """Return how often each class is true, is predicted and is both, (n, K) each, in n tables."""
+    joined = Tables.joined(tables)
+    n, K, numbers = len(joined), joined.classes, joined.numbers
+    rows, predicted = np.divmod(joined.cells, K)
+    at, true = np.divmod(rows, K)
+    hit = true == predicted
+    each = (rows, numbers), (at * K + predicted, numbers), (rows[hit], numbers[hit])
+    return [sums_at(places, own, n * K).reshape(n, K) for places, own in each]
+
+
+def sums_at(at: NDArray[np.int64], numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return the sums of the numbers at each of 0..size - 1, exactly."""
+    sums = np.zeros(size, dtype=np.int64)
+    np.add.at(sums, at, numbers)
+    return sums

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.errors import InputError, NotMeasured
-from probe.metrics.counts import Counts
+from probe.metrics.counts import Counts, margins
 from probe.metrics.registry import metric
 
 RETRAIN = "retrain"
@@ -60,9 +60,8 @@ def task_f1(counts: Counts, tasks: Sequence[Sequence[int]]) -> NDArray[np.float6
     >>> task_f1(Counts.of([0, 1, 2, 3], [0, 0, 2, 3], classes=4), [[2, 3], [0, 1]])
     array([1. , 0.5])
     """
-    table = counts.table
     # As plain lists: a study asks for a handful of classes at a time, thousands of times.
-    totals = [table.sum(axis=1).tolist(), table.sum(axis=0).tolist(), table.diagonal().tolist()]
+    totals = [sums[0].tolist() for sums in margins([counts])]
     return np.array([_f1(totals, place, set(classes)) for place, classes in enumerate(tasks, 1)])
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from probe.errors import InputError, NotMeasured
-from probe.metrics.counts import Counts
-from probe.metrics.murata import task_f1
+from probe.metrics.counts import Counts, Tables, margins, sums_at
 
 Mean = Literal["examples", "classes"]
 """An accuracy is a mean over all test examples, or over the classes' own accuracies."""
@@ -28,12 +27,13 @@ class TaskCounts:
     """
 
     tasks: tuple[tuple[int, ...], ...]
-    tables: tuple[Counts, ...]
+    tables: Sequence[Counts]
 
     def __post_init__(self) -> None:
         expected = len(self.tasks) if share_classes(self.tasks) else 1
         if len(self.tables) != expected:
             raise InputError(f"got {len(self.tables)} tables of counts, expected {expected}")
+        object.__setattr__(self, "tables", Tables.joined(self.tables))
 
     @classmethod
     def of(
@@ -60,32 +60,31 @@ class TaskCounts:
                 f"sizes {list(sizes)} do not fit {len(y)} examples, {len(groups)} tasks"
             )
         # Where no class is shared one table holds all: the class of an example tells its task.
-        ends: list[int] = np.cumsum(sizes)[:-1].tolist() if share_classes(groups) else []
-        parts = zip(np.split(y, ends), np.split(p, ends), strict=True)
-        return cls(tasks=groups, tables=tuple(Counts.of(a, b, classes) for a, b in parts))
+        parts = sizes if share_classes(groups) else [len(y)]
+        return cls(tasks=groups, tables=Tables.of(y, p, classes, parts))
 
     @property
     def total(self) -> Counts:
         """The counts (K, K) of all test data together."""
-        return Counts(np.sum([counts.table for counts in self.tables], axis=0))
+        return Tables.joined(self.tables).total()
 
     def accuracies(self, mean: Mean = "examples") -> NDArray[np.float64]:
         """Return the accuracy on each task's test data, (T,), in [0, 1]; NaN where it has none.
 
         mean: over the test examples, or over the classes' own accuracies.
         """
-        true, right = self._per_class()
-        own = _members(self.tasks, true.shape[1])
+        true, _, right = self._margins
         if mean == "examples":
-            return _ratio((right * own).sum(axis=1), (true * own).sum(axis=1))
+            return _ratio(self._by_task(right), self._by_task(true))
         by_class = _ratio(right, true)
-        each = zip(np.broadcast_to(by_class, own.shape), self.tasks, strict=True)
-        return np.array([_mean(row[list(classes)]) for row, classes in each])
+        place, label = _members(self.tasks, true.shape[1])
+        ends = np.searchsorted(place, np.arange(1, len(self.tasks)))
+        own = np.split(by_class[place % len(by_class), label], ends)
+        return np.array([_mean(values) for values in own])
 
     def test_sizes(self) -> NDArray[np.int64]:
         """Return the number of test examples of each task, (T,)."""
-        true, _ = self._per_class()
-        return np.asarray((true * _members(self.tasks, true.shape[1])).sum(axis=1))
+        return self._by_task(self._margins[0])
 
     def f1(self) -> NDArray[np.float64]:
         """Return each task's micro-F1, (T,), see `probe.metrics.murata.task_f1`.
@@ -93,22 +92,20 @@ class TaskCounts:
         If tasks share classes, a task's false positives are counted among its own test data alone,
         not in predictions for other tasks' examples.
         """
-        if len(self.tables) == 1:
-            return task_f1(self.tables[0], self.tasks)
-        # All tasks at once, to the bit what `task_f1` gives of each table.
-        tables = np.array([counts.table for counts in self.tables])
-        own = _members(self.tasks, tables.shape[1])
-        true, predicted = ((tables.sum(axis=axis) * own).sum(axis=1) for axis in (2, 1))
+        true, predicted, right = map(self._by_task, self._margins)
         if not true.all():
             place = int(np.argmin(true)) + 1
             raise NotMeasured(f"task {place} of {len(self.tasks)} has no test examples")
-        right = (tables.diagonal(axis1=1, axis2=2) * own).sum(axis=1)
         return np.asarray(2 * right / (true + predicted))
 
-    def _per_class(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return how often each class is true, and is right: (1, K) for all tasks, or (T, K)."""
-        tables = np.array([counts.table for counts in self.tables])
-        return tables.sum(axis=2), tables.diagonal(axis1=1, axis2=2)
+    @cached_property
+    def _margins(self) -> list[NDArray[np.int64]]:
+        return margins(self.tables)
+
+    def _by_task(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sum of the values of each task's classes, (T,); values: (1, K) or (T, K)."""
+        place, label = _members(self.tasks, values.shape[1])
+        return sums_at(place, values[place % len(values), label], len(self.tasks))
 
 
 # Both are asked for each evaluation of a study, always with the same few tasks.
@@ -120,14 +117,13 @@ def share_classes(tasks: tuple[tuple[int, ...], ...]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _members(tasks: tuple[tuple[int, ...], ...], classes: int) -> NDArray[np.int64]:
-    """Return (T, K): 1 for a class that the task has, 0 for one that it has not."""
+def _members(tasks: tuple[tuple[int, ...], ...], classes: int) -> tuple[NDArray[np.int64], ...]:
+    """Return the place, from 0, and the label of each class of each task, task by task."""
     for task in tasks:
         if any(not 0 <= c < classes for c in task):
             raise InputError(f"classes must lie in 0..{classes - 1}, got {task}")
-    members = np.array([np.bincount(own, minlength=classes) for own in tasks])
-    members.flags.writeable = False
-    return members
+    place = np.repeat(np.arange(len(tasks)), [len(task) for task in tasks])
+    return place, np.array([c for task in tasks for c in task], dtype=np.int64)
 
 
 def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
@@ -19,7 +20,7 @@ from probe.cut.model_call import Call, Output, explained
 from probe.errors import InputError
 from probe.examples import Examples, alike
 from probe.files import alone_in, make_folder, replacing
-from probe.metrics.counts import Counts
+from probe.metrics.counts import Counts, margins
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
 from probe.model import Head, Model
@@ -228,9 +229,9 @@ class Recorder:
         runs.check_tasks_of(self._record, [found])
         # Each example counted as predicted right: as many of each class in each task.
         expected = self._given.counted(self._given.halves["test"].y).tables
-        totals = [own.table.sum(axis=1).tolist() for own in expected]
-        each = [[own.table.sum(axis=1).tolist() for own in c.tables] for c in found.rows.values()]
-        if any(own != totals for own in each):
+        totals = margins(expected)[0]
+        each = (margins(own.tables)[0] for own in found.rows.values())
+        if not all(np.array_equal(own, totals) for own in each):
             raise InputError(
                 f"{folder} was recorded with other test examples: give the same ones, or choose "
                 f"another folder"

@@ -13,7 +13,7 @@ import numpy as np
 from probe.cut.model_call import Output
 from probe.errors import InputError, unreadable
 from probe.files import hashed, replacing, unhashed
-from probe.metrics.counts import Counts
+from probe.metrics.counts import Tables
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
 from probe.model import Head
@@ -155,10 +155,9 @@ def _of_content(content: Any) -> RunRecord:
     known = len({label for task in tasks for label in task})
     rows = {}
     for learned, (n, *cells) in content["rows"].items():
-        tables = np.zeros((n, known, known), dtype=np.int64)
-        for at, true, predicted, count in cells:
-            tables[at, true, predicted] = count
-        rows[int(learned)] = TaskCounts(tasks=tasks, tables=Counts.each(tables))
+        at, true, predicted, counts = np.array(cells, dtype=np.int64).reshape(-1, 4).T
+        places = (at * known + true) * known + predicted
+        rows[int(learned)] = TaskCounts(tasks=tasks, tables=Tables(n, known, places, counts))
     called = bool(content["called"])
     return RunRecord(
         run=run,
@@ -174,6 +173,8 @@ def _of_content(content: Any) -> RunRecord:
 
 def _cells(counts: TaskCounts) -> list[Any]:
     """Return the number of tables; then table, classes and count of each cell that is not 0."""
-    tables = np.array([own.table for own in counts.tables])
-    cells: list[Any] = np.stack([*(at := np.nonzero(tables)), tables[at]], 1).tolist()
-    return [len(tables), *cells]
+    own = Tables.joined(counts.tables)
+    rows, predicted = np.divmod(own.cells, own.classes)
+    at, true = np.divmod(rows, own.classes)
+    cells: list[Any] = np.stack([at, true, predicted, own.numbers], 1).tolist()
+    return [len(own), *cells]

@@ -33,8 +33,9 @@ from probe.registered import OwnNetwork, marks_of
 from probe.results.analysis import Analysis
 from probe.results.evaluations import Evaluations, of_one_training
 from probe.results.networks import LEARNER, ORDER, device_of, networks_of
+from probe.results.result import result_of
 from probe.results.run_directory import describe, made_of, refuse_foreign, store_of, survey
-from probe.results.tables import finished, tables_of, write_tables
+from probe.results.tables import tables_of, write_tables
 from probe.retrain import SAMPLE
 from probe.retraining import RetrainSettings
 from probe.source import hash_of, source_hash
@@ -168,7 +169,7 @@ def _in_memory(given: GivenNetworks, cache: CacheSettings, examples: Numbered) -
     """Measure networks in memory."""
     plan = given.plan
     each = _measured(given, cache, lambda _: InMemory())
-    results = [finished(plan, job, each[job]) for job in jobs_of(plan)]
+    results = [result_of(plan, job, each[job].read) for job in jobs_of(plan)]
     tables = {name: list(rows) for name, rows in tables_of(plan, results).items()}
     return _analysis(plan, tables, each, examples)
 

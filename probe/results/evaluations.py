@@ -152,7 +152,7 @@ class Evaluations:
         plan = Plan.model_validate(record["plan"])
         found = cls(plan=plan, parts=parts, **given)
         for job in jobs_of(plan):
-            result_of(plan, job, parts[job.name])
+            result_of(plan, job, parts[job.name].get)
         return found
 
     def _step(self, job: Job, at: int) -> Step | None:

@@ -9,18 +9,19 @@ study runs. Tasks are in executed order throughout, on which the metrics of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from probe.by_layer.heads import Head
 from probe.by_layer.jobs import Job, readings_of
-from probe.by_layer.measurement import Measurement
+from probe.by_layer.measurement import Measurement, Spent
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS, REESTIMATED, Reading
-from probe.metrics.counts import Counts
+from probe.metrics.counts import Counts, margins
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.outcomes import Outcomes
@@ -165,57 +166,74 @@ def own_head(job: Job) -> Head:
     return "multi" if job.task_aware else "single"
 
 
-def result_of(plan: Plan, job: Job, parts: Mapping[str, Measurement]) -> Result:
+_Counted = tuple[Measurement, Mapping[Head, TaskCounts]]
+
+
+def result_of(plan: Plan, job: Job, read: Callable[[str], Measurement | None]) -> Result:
     """Return a job's result from its finished measurements.
 
-    parts: measurements by name, see `probe.by_layer.jobs.parts_of`. Raises InputError for counts of
-    other tasks.
+    read: returns a measurement by its name, see `probe.by_layer.jobs.parts_of`, None without one.
+    Each is let go before the next. Raises InputError for counts of other tasks.
     """
-    features, mean, main = plan.learners[job.learner].features, plan.report.mean, own_head(job)
+    features, mean = plan.learners[job.learner].features, plan.report.mean
     tasks = tuple((plan.tasks[at].name, plan.tasks[at].classes) for at in job.tasks)
     classes = tuple(own for _, own in tasks)
-    counts = {
-        part: {head: TaskCounts(tasks=classes, tables=own) for head, own in each.counts.items()}
-        for part, each in parts.items()
-    }
-    steps = {step: f"step-{step}" for step in job.steps if f"step-{step}" in parts}
-    tested = {step: counts[part][main] for step, part in steps.items() if main in counts[part]}
-    readings = [each for each in readings_of(plan, job) if each.part in parts]
+    downstream = dict[Reading, Scores]()
+    diagnostics = dict[Reading, Mapping[str, float]]()
+
+    def counted(part: str) -> Iterator[_Counted]:
+        """Yield a measurement with its counts if it is there."""
+        if measured := read(part):
+            heads = cast(Mapping[Head, Sequence[Counts]], measured.counts).items()
+            yield measured, {head: TaskCounts(tasks=classes, tables=own) for head, own in heads}
+
+    for reading in readings_of(plan, job):
+        for measured, counts in counted(reading.part):
+            if reading.readout == DIAGNOSTICS:
+                diagnostics[reading] = measured.values
+            for head, own in counts.items():
+                depth = 1 + features.index(reading.feature)
+                downstream[reading] = _scores(measured, own, head, depth, mean)
     told = [name for name, own in plan.readouts.items() if own.per_task]
-    spent = {step: each for step, part in steps.items() if (each := parts[part].spent)}
-    downstream = {
-        each: _scores(parts[each.part], found, head, 1 + features.index(each.feature), mean)
-        for each in readings
-        for head, found in counts[each.part].items()
-    }
     return Result(
         job=job,
         tasks=tasks,
         features=features,
-        accuracy={
-            head: {
-                step: counts[part][head].accuracies(mean)
-                for step, part in steps.items()
-                if head in counts[part]
-            }
-            for head in plan.report.heads
-        },
-        # Over all test examples at once, which is not the mean over tasks if their sizes differ.
-        final={head: pra(each.total) for head, each in counts.get(f"step-{job.last}", {}).items()},
-        output={
-            step: _scores(parts[steps[step]], each, main, len(features), mean)
-            for step, each in tested.items()
-        },
         downstream=dict(_beside_linear(downstream)),
         per_task=frozenset(variant for name in told for variant in plan.variants(name)),
-        diagnostics={
-            each: parts[each.part].values for each in readings if each.readout == DIAGNOSTICS
-        },
-        test_counts=_test_counts(classes, list(tested.values())[-1]) if tested else None,
-        costs={step: each.cost for step, each in spent.items() if step},
-        seconds={step: each.seconds for step, each in spent.items() if step},
-        stuck=frozenset(step for step, each in spent.items() if each.stuck),
+        diagnostics=diagnostics,
+        **_of_steps(plan, job, counted),
     )
+
+
+def _of_steps(plan: Plan, job: Job, counted: Callable[[str], Iterator[_Counted]]) -> dict[str, Any]:
+    """Return the fields of a result that the evaluations after so many tasks give."""
+    main, mean, depth = own_head(job), plan.report.mean, len(plan.learners[job.learner].features)
+    accuracy: dict[Head, dict[int, NDArray[np.float64]]] = {head: {} for head in plan.report.heads}
+    output, spent = dict[int, Scores](), dict[int, Spent]()
+    final: dict[Head, float] = {}
+    tested = None
+    for step in job.steps:
+        for measured, counts in counted(f"step-{step}"):
+            for head in accuracy.keys() & counts.keys():
+                accuracy[head][step] = counts[head].accuracies(mean)
+            if main in counts:
+                tested = counts[main]
+                output[step] = _scores(measured, tested, main, depth, mean)
+            if measured.spent:
+                spent[step] = measured.spent
+            if step == job.last:
+                # Over all test examples at once, not the mean over tasks if their sizes differ.
+                final = {head: pra(each.total) for head, each in counts.items()}
+    return {
+        "accuracy": accuracy,
+        "final": final,
+        "output": output,
+        "test_counts": _test_counts(tested) if tested else None,
+        "costs": {step: each.cost for step, each in spent.items() if step},
+        "seconds": {step: each.seconds for step, each in spent.items() if step},
+        "stuck": frozenset(step for step, each in spent.items() if each.stuck),
+    }
 
 
 def _scores(
@@ -226,13 +244,14 @@ def _scores(
     evaluated: its counts under the head; depth: of the feature, from 1; mean: accuracies on tasks
     are means over examples or classes.
     """
+    total = evaluated.total
     return Scores(
         depth=depth,
-        pra=pra(evaluated.total),
+        pra=pra(total),
         accuracy=evaluated.accuracies(mean),
         f1=evaluated.f1(),
         right=measured.right[head],
-        constant=_constant(evaluated.total),
+        constant=_constant(total),
         history=measured.history,
         notes=measured.notes,
         control=measured.values.get("control"),
@@ -259,18 +278,18 @@ def _constant(counts: Counts) -> int | None:
 
     Also None where all examples are of one class.
     """
-    predicted, true = counts.table.sum(axis=0), counts.table.sum(axis=1)
-    alone = np.count_nonzero(predicted) == 1 and np.count_nonzero(true) > 1
-    return int(predicted.argmax()) if alone else None
+    true, predicted = np.divmod(counts.cells, counts.classes)
+    alone = len(true) > 1 and bool((predicted == predicted[0]).all())
+    return int(predicted[0]) if alone else None
 
 
-def _test_counts(classes: tuple[tuple[int, ...], ...], evaluated: TaskCounts) -> NDArray[np.int64]:
+def _test_counts(evaluated: TaskCounts) -> NDArray[np.int64]:
     """Count the test examples of each task and class, (T, K)."""
-    true = np.array([counts.table.sum(axis=1) for counts in evaluated.tables])
-    if len(true) == len(classes):
+    true, *_ = margins(evaluated.tables)
+    if len(true) == len(evaluated.tasks):
         return true
     # One confusion matrix for all tasks, which share no class.
-    own = np.zeros((len(classes), true.shape[1]), dtype=np.int64)
-    for task, mine in enumerate(classes):
+    own = np.zeros((len(evaluated.tasks), true.shape[1]), dtype=np.int64)
+    for task, mine in enumerate(evaluated.tasks):
         own[task, list(mine)] = true[0, list(mine)]
     return own

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.by_layer.jobs import Job, jobs_of, parts_of, readings_of
+from probe.by_layer.jobs import Job, jobs_of, readings_of
 from probe.by_layer.plan import Plan
-from probe.by_layer.store import Results
 from probe.errors import InputError
 from probe.files import discard, replacing
 from probe.metrics.murata import RETRAIN
@@ -72,18 +71,12 @@ def read_results(plan: Plan, root: Path) -> Iterator[Result]:
         store = store_of(plan, root, job)
         # Measurements that the plan no longer has stay on disk unread.
         try:
-            yield finished(plan, job, store)
+            yield result_of(plan, job, store.read)
         except InputError as error:
             raise InputError(
                 f"{store.folder} holds invalid results ({error}): remove it, and run the "
                 f"same command again"
             ) from None
-
-
-def finished(plan: Plan, job: Job, results: Results) -> Result:
-    """Return the result of a job from its finished measurements."""
-    found = {part: results.read(part) for part in parts_of(plan, job)}
-    return result_of(plan, job, {part: own for part, own in found.items() if own is not None})
 
 
 def tables_of(

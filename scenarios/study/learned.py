@@ -38,6 +38,8 @@ from scenarios.own_code import REGISTRY
 from scenarios.study.resuming import restored, save
 from scenarios.study.spec import Study
 
+_LAST: dict[object, Cuts] = {}  # cuts of this process, by features and call
+
 
 def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     """Build a learner's network, uninitialized, for the scenario as it sees it.
@@ -90,7 +92,6 @@ class LearnedNetworks:
     seen: Scenario
     store: Store
     _now: tuple[Learner, Spent | None] | None = field(default=None, init=False)
-    _cuts: Cuts | None = field(default=None, init=False)
 
     @property
     def scenario(self) -> Scenario:
@@ -147,15 +148,20 @@ class LearnedNetworks:
             model = self._fresh().model
             reestimate(model, self.seen.merged.train.x)
             return bare(model)[0]
+        step = int(peer.removeprefix("step-"))
+        if found := restored(self._fresh, peer, self._tasks[: self._steps.index(step)], self.store):
+            return bare(found[0].model)[0]
         # A run of fewer measurements may have deleted the checkpoint: it is made again.
-        return replace(self).after(int(peer.removeprefix("step-"))).model
+        return replace(self).after(step).model
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
-        """Return the cuts of the first network, which serve all others."""
-        if self._cuts is None:
-            call = self.call
-            self._cuts = cut_each(model, features, sample, call.output, call.call)
-        return self._cuts
+        """Return the cuts of the first network of this process, which serve all others."""
+        # A call that is told the task is another for each job.
+        call, key = self.call, (tuple(features), self.call)
+        if key not in _LAST or _LAST[key].difference(model):
+            _LAST.clear()
+            _LAST[key] = cut_each(model, features, sample, call.output, call.call)
+        return _LAST[key]
 
     @property
     def _tasks(self) -> Sequence[Task]:
@@ -194,7 +200,8 @@ class LearnedNetworks:
             if self._now and self._now[0].learned == done:
                 return self._now
             past, name = self._tasks[:done], f"step-{self._steps[done]}"
-            if done and (found := restored(self._fresh, name, past, self.store)):
+            found = restored(self._fresh, name, past, self.store) if done else None
+            if found and found[0].learned == done:
                 return found
         return self._fresh(), None
 
@@ -206,6 +213,10 @@ class LearnedNetworks:
             spent = self._learned(learner, task)
         # The checkpoint comes first: a job killed before the measurement does not repeat the task.
         save(self.store, f"step-{self._steps[done]}", learner, spent)
+        if self.study.probing.checkpoints == "needed":
+            # A resumed run goes on from the one just saved; only diagnostics read earlier models.
+            compared = self.study.probing.diagnostics and not self.job.without
+            self.store.drop_checkpoint(f"step-{self._steps[done - 1]}", model=not compared)
         return spent
 
     def _learned(self, learner: Learner, task: Task) -> Spent:

@@ -34,8 +34,10 @@ def save(store: Store, step: str, learner: Learner, spent: Spent) -> None:
 
 def restored(
     fresh: Callable[[], Learner], step: str, past: Sequence[Task], store: Store
-) -> tuple[Learner, Spent] | None:
+) -> tuple[Learner, Spent | None] | None:
     """Return a learner from the checkpoint of a step, with the resources for its last task.
+
+    Where the checkpoint no longer has the learner's state, it has learned nothing but the model.
 
     fresh: makes a learner that has learned nothing; past: the tasks learned until then, on the
     learner's device. Returns None without a checkpoint, and if it cannot be restored: it is set
@@ -46,17 +48,19 @@ def restored(
         return None
     # Moved before it is tried: a device that fails says nothing about the checkpoint.
     device = past[0].train.y.device
-    model, own = ({n: x.to(device) for n, x in s.items()} for s in (saved.model, saved.learner))
+    states = saved.model, saved.learner or {}
+    model, own = ({n: x.to(device) for n, x in state.items()} for state in states)
     # Each has its own: one that was restored in part is not used.
     learner = fresh()
     try:
         # Removed first: the rest must be exactly the learner's state.
-        spent = Spent.of_state(own)
+        spent = None if saved.learner is None else Spent.of_state(own)
         # Strict: it raises for a weight that is missing, superfluous or of another shape.
         learner.model.load_state_dict(model)
-        learner.restore(own, past)
-        if learner.state().keys() != own.keys():
-            raise ValueError("it holds what the learner does not keep")
+        if spent:
+            learner.restore(own, past)
+            if learner.state().keys() != own.keys():
+                raise ValueError("it holds what the learner does not keep")
     # The checkpoint may be whole: it is not set aside, and the job is tried again.
     except _DEVICE_FAILED:
         raise

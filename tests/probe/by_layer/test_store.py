@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import tracemalloc
 import zipfile
 from contextlib import suppress
 from dataclasses import replace
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import confusion_matrix
 
 from probe.by_layer.measurement import Measurement
 from probe.by_layer.quarantine import quarantine_notes
@@ -21,6 +23,8 @@ from probe.by_layer.store import Store
 from probe.errors import NotWritten
 from probe.files import hashed, unhashed
 from probe.metrics.counts import Counts
+from probe.metrics.outcomes import Outcomes
+from probe.metrics.task_counts import TaskCounts
 from tests.scenarios.study.toy import (
     JOB,
     LEARNER,
@@ -101,6 +105,56 @@ def test_any_counts_read_back(most):
     measured = Measurement.of_record(json.loads(json.dumps(given.to_record())))
     assert measured == given
     assert {own.table.dtype for own in measured.counts["single"]} == {np.dtype(np.int64)}
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_thousand_tasks_of_two_classes_are_scored_and_stored_without_a_dense_matrix(shared):
+    """One job is 1,001 such steps of three heads; a matrix of 2,000 classes takes 32 MB."""
+    draw, n = np.random.default_rng(0), 10
+    tasks = [(0, 1) if shared else (2 * k, 2 * k + 1) for k in range(1000)]
+    classes, true = 2 if shared else 2000, np.repeat(np.concatenate(tasks), n)
+    guessed = draw.integers(0, classes, len(true))
+    predicted = np.where(draw.random(len(true)) < 0.5, true, guessed)
+    tracemalloc.start()
+    try:
+        counts = TaskCounts.of(true, predicted, [2 * n] * 1000, tasks, classes)
+        right = {"all": Outcomes.of(true == predicted)}
+        given = Measurement(counts={"all": counts.tables}, right=right)
+        record = json.dumps(given.to_record())
+        read = Measurement.of_record(json.loads(record)).counts["all"]
+        again = TaskCounts(tasks=counts.tasks, tables=read)
+        assert (
+            again.accuracies().tolist()
+            == np.mean((true == predicted).reshape(1000, -1), 1).tolist()
+        )
+        assert again.total == counts.total
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4e6
+    assert len(record) < 1e8 / 1001 / 3
+    expected = confusion_matrix(true, predicted, labels=range(classes))
+    assert np.array_equal(again.total.table, expected)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cells": "<u1AAAA"},
+        {"cells": "<u1"},
+        {"counts": "?"},
+        {"shape": [1, 1]},
+        {"shape": [3]},
+    ],
+)
+def test_counts_of_another_form_are_set_aside(store, change):
+    """Their hash is right: somebody has made them."""
+    path = store.folder / "step-1.json"
+    record = json.loads(unhashed(path.read_bytes()))
+    record["counts"]["single"] |= change
+    path.write_bytes(hashed(json.dumps(record).encode()))
+    assert store.read("step-1") is None
+    assert_set_aside(store, "step-1.json")
 
 
 def test_notes_read_back_and_without_any_there_is_no_key():

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from sklearn.metrics import accuracy_score, confusion_matrix
 
 from probe.errors import InputError
-from probe.metrics.counts import Counts
+from probe.metrics.counts import Counts, Tables
 
 pairs = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=80)
 
@@ -27,7 +27,8 @@ def test_no_examples_is_nan():
 @pytest.mark.parametrize("kind", ["<u4", ">i2"])
 def test_many_tables_at_once_give_the_counts_that_each_alone_gives(kind):
     tables = np.random.default_rng(0).integers(0, 99, (7, 3, 3)).astype(kind)
-    each, expected = Counts.each(tables), tuple(map(Counts, tables))
+    expected = tuple(map(Counts, tables))
+    each = Tables.joined(expected)
     tables[:] = 0
     assert each == expected
     assert {counts.table.dtype for counts in each} == {np.dtype(np.int64)}
@@ -40,7 +41,6 @@ def test_many_tables_at_once_give_the_counts_that_each_alone_gives(kind):
     ("make", "reason"),
     [
         (lambda: Counts(np.zeros((2, 3), dtype=int)), "square"),
-        (lambda: Counts.each(np.zeros((2, 2, 3), dtype=int)), r"square \(n, K, K\)"),
         (lambda: Counts(np.eye(2)), "whole numbers"),
         (lambda: Counts(-np.eye(2, dtype=int)), "none below 0"),
         (lambda: Counts.of([0, 1], [0], classes=2), "one length"),

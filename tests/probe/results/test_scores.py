@@ -43,7 +43,7 @@ def metrics(parts, by_first=False):
                     counts={head: (Counts(np.array(own)),) for head, own in heads.items()}
                 )
                 for step, heads in steps.items()
-            },
+            }.get,
         )
         for run, steps in parts.items()
     ]
@@ -155,7 +155,7 @@ def test_scores_converged_if_their_history_did_or_no_note_denies_it(
 ) -> None:
     counts = {"single": (Counts(np.eye(2, dtype=np.int64)),)}
     part = measurement(counts, history=history, notes=notes)
-    result = result_of(PLAN, JOBS["finetune", "0"], {"step-2": part})
+    result = result_of(PLAN, JOBS["finetune", "0"], {"step-2": part}.get)
     assert result.output[2].converged == converged
 
 
@@ -183,6 +183,6 @@ def test_a_slow_retraining_below_the_linear_readout_has_not_converged(
         right, given = (linear, {}) if reading.readout == "linear" else (60, {"history": history})
         table = np.array([[right - 10, 90 - right], [0, 10]])
         parts[reading.part] = measurement({"single": (Counts(table),)}, **given)
-    found = result_of(plan, job, parts).downstream
+    found = result_of(plan, job, parts.get).downstream
     (own,) = (s for r, s in found.items() if (r.base, r.step) == ("retrain", 2))
     assert (history.converged, own.converged, not own.notes) == (True, converged, converged)

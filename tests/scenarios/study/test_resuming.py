@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -11,25 +12,29 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from probe.by_layer.engine import measure
 from probe.by_layer.jobs import jobs_of
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
+from probe.cut.cuts import Cuts, cut_each
 from probe.training.costs import Cost
+from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
+from scenarios.study.learned import StudyNetworks
 from scenarios.study.resuming import _DEVICE_FAILED
 from scenarios.study.source import check_study
 from tests.scenarios.learners.tiny_learners import SMALL
-from tests.scenarios.study.toy import do, made_plan
+from tests.scenarios.study.toy import do, made_plan, no_offline
 from tests.scenarios.tiny_run import PLAIN
 
 OWN_SETTINGS: dict[str, dict[str, Any]] = {"icarl": {"exemplars": {"total": 20}}}
 
 
 @cache
-def planned(kind: str) -> tuple[Any, ...]:
+def planned(kind: str, **probing: Any) -> tuple[Any, ...]:
     """Return a study of three tasks with one job: the study, its plan, the job and the scenario."""
     raw = {
         "name": "resumed",
@@ -38,7 +43,7 @@ def planned(kind: str) -> tuple[Any, ...]:
         "training": {"epochs": 1, "batch_size": 8},
         "learners": {kind: OWN_SETTINGS.get(kind, SMALL.get(kind, {}))},
         "orders": "none",
-        "probing": PLAIN,
+        "probing": PLAIN | probing,
         "report": {"heads": ["multi"]},
     }
     if kind == "er":
@@ -132,6 +137,53 @@ def test_a_lost_measurement_is_made_again_and_nothing_else(
     assert own.run() == [again]
     assert own.measured() == finished("er").measured()
     assert {name for name, at in own.files().items() if at != files.get(name)} == {f"{again}.json"}
+
+
+@pytest.mark.parametrize(("diagnostics", "models"), [(False, [0, 1, 1, 1]), (True, [0, 1, 2, 3])])
+def test_of_a_checkpoint_stays_what_somebody_still_needs(
+    tmp_path: Path, diagnostics: bool, models: list[int]
+) -> None:
+    """Killed after every measurement: the newest one alone can be learned on from."""
+    study, plan, job, scenario = planned("er", checkpoints="needed", diagnostics=diagnostics)
+    results, kept = Store(tmp_path, "job", {}), dict[int, tuple[int, ...]]()
+    source = StudyNetworks(plan=plan, study=study, scenario=scenario)
+    while part := next(measure(source, job, results, CacheSettings(), no_offline), ""):
+        each = [name.name for name in results.folder.glob("*.pt")]
+        learners = sum(name.endswith(".learner.pt") for name in each)
+        assert not results.contents(checkpoints=True).corrupt
+        if part.startswith("step-"):
+            kept[int(part[5:])] = learners, len(each) - learners
+    assert kept == {step: (min(step, 1), own) for step, own in enumerate(models)}
+    left = {part: results.read(part) for part in finished("er").store.finished()}
+    assert all(m and m.counts == finished("er").measured()[part][0] for part, m in left.items())
+    assert quarantine_notes(tmp_path) == []
+
+
+def test_the_jobs_of_a_process_share_their_cuts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as their features and architecture are the same."""
+    made: list[object] = []
+
+    def counted(model: nn.Module, features: Any, *given: Any) -> Cuts:
+        made.append(features)
+        return cut_each(model, features, *given)
+
+    monkeypatch.setattr("scenarios.study.learned.cut_each", counted)
+    monkeypatch.setattr("scenarios.study.learned._LAST", {})
+    for folder in ("a", "b"):
+        own = OneJob("er", tmp_path / folder)
+        own.run()
+        assert own.measured() == finished("er").measured()
+    assert made == [("hidden1",)]
+    monkeypatch.setattr("scenarios.study.learned.network_for", lambda *_: wider())
+    OneJob("er", tmp_path / "c").run()
+    assert made == [("hidden1",)] * 2
+
+
+def wider() -> nn.Module:
+    layers = {"hidden1": nn.Linear(64, 9), "output": nn.Linear(9, 10)}
+    return nn.Sequential(OrderedDict(flat=nn.Flatten(), **layers))
 
 
 # Senseless checkpoints

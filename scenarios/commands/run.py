@@ -4,7 +4,7 @@ It reads the study and applies the flags; loads the data and refuses settings th
 writes the plan to the run directory; does the jobs that are left, here or in parallel; makes tables
 and figures of all results; and prints the results. A run that is stopped loses only the measurement
 in progress, and the same command resumes it. A larger study on the same directory computes only the
-new jobs.
+new jobs. Tables and figures are imported only for that: their pandas takes a third of a second.
 
 Other processes may run on the same directory at any moment. The files that all of them write, the
 plan and the tables, are written under the directory's lock.
@@ -19,12 +19,10 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from figures.build import build
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.plan import Plan
 from probe.files import make_folder, sweep
 from probe.results import run_directory
-from probe.results.tables import write_tables
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.plan import show_dry_run
 from scenarios.commands.screen.progress import show_ends, show_plan, show_progress
@@ -197,6 +195,9 @@ def _write_results(console: Console, work: Work) -> list[run_directory.JobState]
     It holds the directory's lock, as other processes may do the same. Figures are drawn only where
     their tables have changed.
     """
+    from figures.build import build
+    from probe.results.tables import write_tables
+
     with _alone_in(console, work.root):
         for folder in (work.root, work.root / "figures"):
             sweep(folder)

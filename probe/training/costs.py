@@ -6,7 +6,7 @@ Diaz-Rodriguez 2018 and Kemker 2018 compare learners by these, see `probe.metric
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from functools import partial
@@ -111,15 +111,15 @@ class OpsMeter:
         self._known: dict[int, int] = {}
 
     @contextmanager
-    def step(self, size: int) -> Iterator[None]:
-        """Count a training step on a batch of that size."""
+    def step(self, size: int, skipped: Callable[[], int] = int) -> Iterator[None]:
+        """Count a training step on a batch of that size; skipped: returns what it saved."""
         # Counting slows a step down: each size is counted once.
         if size in self._known:
             yield
         else:
             with _counting() as counter:
                 yield
-            self._known[size] = counter.get_total_flops() // 2
+            self._known[size] = counter.get_total_flops() // 2 + skipped()
         self.total += self._known[size]
         self.steps += 1
 

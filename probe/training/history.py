@@ -9,7 +9,6 @@ from statistics import fmean
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from probe.modules import named_state
 from probe.training.loop import Objective
@@ -92,11 +91,9 @@ class Watched(Objective):
         """The history until now, once an epoch is over."""
         return History(losses=self.losses, accuracies=tuple(self._accuracies))
 
-    def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-        """Return the mean cross-entropy of logits (B, K), and remember which were right."""
-        logits = model(x)
-        self._right.append(logits.detach().argmax(1) == y)
-        return functional.cross_entropy(logits, y)
+    def saw(self, scores: Tensor, y: Tensor) -> None:
+        """Remember which examples were right."""
+        self._right.append(scores.argmax(1) == y)
 
     def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
         """Add the epoch to the history."""

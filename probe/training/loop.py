@@ -14,6 +14,7 @@ from probe.errors import InputError
 from probe.examples import Labeled
 from probe.modules import mode
 from probe.seeding import every_global_stream
+from probe.training.chain import Chain, chained
 from probe.training.costs import OpsMeter
 from probe.training.memory_format import faster_layout
 from probe.training.optimizers import Updates
@@ -39,7 +40,12 @@ class Objective:
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         """Return the scalar loss of `model` on the batch x (B, ...), y (B,) int64 labels."""
-        return functional.cross_entropy(model(x), y)
+        scores: Tensor = model(x)
+        self.saw(scores.detach(), y)
+        return functional.cross_entropy(scores, y)
+
+    def saw(self, scores: Tensor, y: Tensor) -> None:
+        """Look at the scores (B, K) of a batch, before its step."""
 
     def after_backward(self, model: nn.Module) -> None:
         """Read or change the gradients before the optimizer's step."""
@@ -75,27 +81,30 @@ def fit(
     [0, 1]
     """
     steps = objective or Objective()
-    metered = meter.step if meter else nullcontext
     # Adam's moments start at 0 with each training: none are carried over from another task.
     batches = math.ceil(_cut(len(data), recipe.batch_size) / recipe.batch_size)
-    updates = Updates(model, recipe, recipe.epochs * batches)
     device = data.y.device
     with (
         torch.enable_grad(),
+        torch.autocast(device.type, enabled=False),  # whoever calls may be under it
         products(recipe.precision),
         mode(model, training=True),
-        faster_layout(model, data),
+        chained(model, recipe.precision) as chain,
+        nullcontext() if chain else faster_layout(model, data),
         every_global_stream(generator),
     ):
+        # Made where a chain's parameters lie as they will.
+        updates = Updates(model, recipe, recipe.epochs * batches)
+        saved = chain.saved if chain else int
         losses: list[float] = []
         for epoch in range(recipe.epochs):
             each = []
             for indices in _batches(len(data), recipe.batch_size, generator, device):
                 # An objective sees what its data hold; a tuple only where a tail is trained.
                 x = cast(Tensor, gather(data.x, indices))
-                with metered(len(indices)):
+                with meter.step(len(indices), saved) if meter else nullcontext():
                     batch = steps.batch(x, data.y.index_select(0, indices))
-                    each.append(_step(model, batch, recipe, updates, steps))
+                    each.append(_step(model, batch, recipe, updates, steps, chain))
             losses += _seen(each, recipe, epoch)
             steps.after_epoch(model, losses)
 
@@ -122,15 +131,30 @@ def _step(
     recipe: Recipe,
     updates: Updates,
     steps: Objective,
+    chain: Chain | None,
 ) -> Tensor:
-    """Take one step on x (B, ...), y (B,) and return the loss before it, a scalar."""
-    x, y = batch
-    # Only the loss is under autocast: gradients and updates are those of the fp32 weights.
-    with torch.autocast(y.device.type, torch.bfloat16, enabled=recipe.precision == "bf16"):
-        loss = steps.loss(model, x, y)
-    updates.zero_grad()
-    loss.backward()
-    updates.densify()
+    """Take one step on x (B, ...), y (B,) and return the loss before it, a scalar.
+
+    chain: the model's training passes, None for those of autograd.
+    """
+    plain = chain and chain.model is model and type(steps).loss is Objective.loss
+    done = chain.step(*batch) if chain and plain else None
+    if done:
+        scores, loss = done
+        steps.saw(scores, batch[1])
+    else:
+        updates.zero_grad()
+        # Only the loss is under autocast: gradients and updates are those of the fp32 weights.
+        low = recipe.precision == "bf16"
+        with (
+            torch.autocast(batch[1].device.type, torch.bfloat16, enabled=low),
+            chain.opened() if chain else nullcontext(),
+        ):
+            loss = steps.loss(model, *batch)
+        loss.backward()
+        if chain:
+            chain.backward()
+        updates.densify()
     steps.after_backward(model)
     updates.step()
     steps.after_step(model)

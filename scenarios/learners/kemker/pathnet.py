@@ -159,10 +159,8 @@ class _Counting(Objective):
     def __init__(self, device: torch.device) -> None:
         self.right = torch.zeros((), dtype=torch.int64, device=device)
 
-    def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-        scores: Tensor = model(x)
-        self.right += (scores.detach().argmax(1) == y).sum()
-        return functional.cross_entropy(scores, y)
+    def saw(self, scores: Tensor, y: Tensor) -> None:
+        self.right += (scores.argmax(1) == y).sum()
 
 
 def _with_index(task: Task) -> Task:

@@ -1,0 +1,222 @@
+"""Chains: the passes written out are those of autograd, and are left where they would not be."""
+
+from __future__ import annotations
+
+import copy
+from contextlib import nullcontext
+from unittest import mock
+
+import pytest
+import torch
+from hypothesis import given, strategies as st
+from torch import nn
+from torch.nn import functional
+from torch.nn.utils import parametrizations
+
+from probe.examples import Examples
+from probe.seeding import stream
+from probe.training import chain, links, loop
+from probe.training.chosen_outputs import ChosenOutputs
+from probe.training.costs import OpsMeter
+from probe.training.loop import Objective, fit
+from probe.training.recipe import Recipe
+
+RECIPE = Recipe(epochs=4, batch_size=7, learning_rate=1e-2, clip_norm=5.0)
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> nn.Sequential:
+    """Draw a chain in float64 for images of 2 channels and 6 x 5 pixels."""
+    layers, x, ints = list[nn.Module](), torch.zeros(1, 2, 6, 5), st.integers
+    torch.manual_seed(draw(ints(0, 99)))
+    for kind in draw(st.lists(st.sampled_from(["conv", "relu", "pool", "norm"]), max_size=5)):
+        width, sides = x.shape[1], x.shape[2:]
+        after = isinstance(layers[-1], nn.Conv2d) if layers else False
+        layer: nn.Module = nn.ReLU(inplace=after and draw(st.booleans()))
+        if kind == "conv":
+            layer = nn.Conv2d(
+                width,
+                width * draw(ints(1, 2)),
+                tuple(draw(ints(1, min(3, side))) for side in sides),
+                stride=(draw(ints(1, 3)), draw(ints(1, 3))),
+                padding=(draw(ints(0, 2)), draw(ints(0, 2))),
+                groups=draw(st.sampled_from([1, 1, width])),
+                bias=draw(st.booleans()),
+            )
+        elif kind != "relu":
+            layer = nn.BatchNorm2d(width) if kind == "norm" else nn.MaxPool2d(min(2, *sides))
+        layers.append(layer)
+        x = layer.eval()(x)
+    last = [nn.Flatten(), nn.Linear(x.numel(), 5), nn.Dropout(0.3), nn.Linear(5, 3)]
+    model = nn.Sequential(nn.Sequential(*layers), *last).double().train()
+    for p in model.parameters():
+        p.requires_grad_(draw(ints(0, 4)) > 0)
+    model[-1].requires_grad_()
+    return model
+
+
+class Kept(Objective):
+    """The plain loss, with the gradients and losses that the training shows."""
+
+    def __init__(self) -> None:
+        self.gradients = list[list[torch.Tensor]]()
+
+    def after_backward(self, model: nn.Module) -> None:
+        grads = [p.grad for p in model.parameters() if p.grad is not None]
+        self.gradients.append([grad.clone() for grad in grads])
+        for grad in grads:  # as a penalty does
+            grad += 1e-3
+
+
+class Odd(Kept):
+    """A loss with a penalty and a second call of the model."""
+
+    def loss(self, model, x, y):
+        few = functional.cross_entropy(model(x[:3].clone()), y[:3])
+        twice = few + model(x).square().mean()
+        return twice + 0.1 * sum(p.square().sum() for p in model.parameters())
+
+
+def data(kind: torch.dtype = torch.float64) -> Examples:
+    draw = torch.Generator().manual_seed(0)
+    x = torch.randn(33, 2, 6, 5, generator=draw, dtype=kind)
+    return Examples(x, torch.randint(3, (33,), generator=draw))
+
+
+def trained(model, objective, examples=None, *, written=True, meter=None):
+    """Train a copy and return it; written: not by autograd alone."""
+    own, none = copy.deepcopy(model), mock.patch.object(loop, "chained", return_value=nullcontext())
+    with nullcontext() if written else none:
+        fit(own, examples or data(), RECIPE, stream(0), objective, meter)
+    return own
+
+
+def assert_close(a, b, within):
+    for one, other in zip(a, b, strict=True):
+        torch.testing.assert_close(one, other, rtol=within, atol=within)
+
+
+@given(networks(), st.sampled_from([Kept, Odd]), st.sampled_from([0, 2**17]))
+def test_training_is_that_of_autograd(model, kind, most):
+    """Gradients of the first step to 1e-10, and all that 20 steps leave; most: 0 = no windows."""
+    own, plain = kind(), kind()
+    with (
+        mock.patch.object(chain, "_MOST", most),
+        mock.patch.object(
+            chain.Chain, "_pass", autospec=True, side_effect=chain.Chain._pass
+        ) as passes,
+    ):
+        written = trained(model, own)
+    assert passes.call_count == 20
+    expected = trained(model, plain, written=False)
+    assert_close(own.gradients[0], plain.gradients[0], 1e-10)
+    assert_close(own.losses, plain.losses, 1e-7)
+    assert_close(written.state_dict().values(), expected.state_dict().values(), 1e-6)
+
+
+def cnn() -> nn.Sequential:
+    """A chain with taps that see padding alone: images of 2 x 2 after the first layer."""
+    torch.manual_seed(0)
+    first = nn.Sequential(nn.Conv2d(2, 3, 3, stride=3, padding=1), nn.ReLU())
+    second = nn.Sequential(nn.Conv2d(3, 4, 3, stride=2, padding=1), nn.ReLU(), nn.Flatten())
+    return nn.Sequential(first, second, nn.Linear(4, 3)).double()
+
+
+def test_chosen_outputs_alone_have_gradients():
+    model = ChosenOutputs(cnn(), torch.tensor([2, 0, 1]))
+    both = [trained(model, Kept(), written=each).state_dict().values() for each in (True, False)]
+    assert_close(*both, 1e-8)
+
+
+def test_taps_left_out_are_counted():
+    """A convolution's cost is that of all its windows, by whatever way it is computed."""
+    both = (OpsMeter(), OpsMeter())
+    for meter, written in zip(both, (True, False), strict=True):
+        trained(cnn(), Objective(), written=written, meter=meter)
+    assert both[0].total == both[1].total > 0
+
+
+def hooked(model: nn.Sequential) -> list[int]:
+    seen = list[int]()
+    model[0][1].register_forward_hook(lambda module, x, y: seen.append(len(y)))
+    return seen
+
+
+def test_hooks_of_layers_are_called():
+    model = cnn()
+    seen = hooked(model)
+    fit(model, data(), RECIPE, stream(0))
+    assert len(seen) == 20
+
+
+class Own(nn.Sequential):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+def tied() -> nn.Sequential:
+    layer = nn.Linear(60, 60)
+    return nn.Sequential(nn.Flatten(), layer, layer, nn.Linear(60, 3))
+
+
+def shared() -> nn.Sequential:
+    model = nn.Sequential(nn.Flatten(), nn.Linear(60, 60), nn.Linear(60, 60), nn.Linear(60, 3))
+    model[2].weight = model[1].weight
+    return model
+
+
+OTHERS = {
+    "own forward": lambda: Own(nn.Flatten(), nn.Linear(60, 3)),
+    "a layer twice": tied,
+    "a parameter twice": shared,
+    "a parametrization": lambda: nn.Sequential(
+        nn.Flatten(), parametrizations.weight_norm(nn.Linear(60, 3))
+    ),
+    "another layer": lambda: nn.Sequential(nn.Flatten(), nn.Bilinear(1, 1, 1), nn.Linear(60, 3)),
+    "half": lambda: cnn().bfloat16(),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_networks_are_no_chains(name):
+    with chain.chained(OTHERS[name](), "fp32") as passes:
+        assert passes is None
+
+
+def test_no_chain_below_full_precision():
+    with chain.chained(cnn(), "bf16") as passes:
+        assert passes is None
+
+
+def test_a_network_is_as_before_after_a_failure():
+    model, plain = cnn(), cnn()
+    places = [(p.data_ptr(), p.stride()) for p in model.parameters()]
+    x = torch.cat([data().x] * 2, 3)
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        fit(model, Examples(x, data().y), RECIPE, stream(0))
+    assert [(p.data_ptr(), p.stride()) for p in model.parameters()] == places
+    assert "forward" not in vars(model)
+    assert_close(model.state_dict().values(), plain.state_dict().values(), 0)
+
+
+def test_sizes_that_do_not_fit_are_told_by_torch():
+    with pytest.raises(RuntimeError, match="Kernel size can't be greater than actual input size"):
+        fit(
+            nn.Sequential(nn.Conv2d(2, 1, 7), nn.Flatten()),
+            data((2, 6, 5), torch.float32),
+            RECIPE,
+            stream(0),
+        )
+
+
+@given(*[st.integers(1, 6)] * 2, st.integers(1, 3), st.integers(0, 2))
+def test_the_taps_that_see_the_image(pixels, taps, stride, padding):
+    side = links.Side(pixels, taps, stride, padding)
+    seen = {
+        tap
+        for tap in range(taps)
+        for output in range(side.outputs)
+        if 0 <= stride * output - padding + tap < pixels
+    }
+    if seen:
+        assert {*range(taps)[side.live]} == {*range(min(seen), max(seen) + 1)}

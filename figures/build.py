@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from figures.kinds import KINDS
 from figures.options import FORMATS, ON_REQUEST, Options
-from figures.tables import Tables
 from probe.errors import InputError, unknown
 from probe.files import discard, replacing
 
@@ -51,6 +50,7 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     if files is None:
         # matplotlib takes half a second to import: only where something is drawn.
         from figures.plotting import asked_for
+        from figures.tables import Tables
 
         figures = asked_for((), Tables.read(run_directory), Options())
         # A run stopped while files are replaced must not leave a record of earlier ones.
@@ -150,6 +150,8 @@ def _write_text(path: Path, text: str) -> Path:
 
 def _source(run_directory: Path) -> dict[str, Any]:
     """Return what the figures are drawn from: the hash of each table, None for a missing one."""
+    from figures.tables import Tables
+
     found: dict[str, Any] = {"version": VERSION}
     for field in fields(Tables):
         found[field.name] = None

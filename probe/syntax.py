@@ -18,7 +18,7 @@ def syntax_hash(source: Source) -> str:
     True
     """
     tree = source if isinstance(source, ast.AST) else parsed(source)
-    return digest(_plain(tree) if isinstance(tree, ast.AST) else tree)
+    return digest(_text(tree) if isinstance(tree, ast.AST) else tree)
 
 
 def parsed(text: bytes | str) -> Source:
@@ -58,17 +58,19 @@ def digest(value: object) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def _plain(node: object) -> object:
-    """Return a syntax tree as nested lists, without docstrings and whatever is empty.
+def _text(node: object) -> str:
+    """Return a syntax tree as the text of nested lists, without docstrings and whatever is empty.
 
     `ast.dump` gives another text in other versions of Python: they have other fields, empty here.
     """
+    # Every start reads some hundred thousand nodes: lists of lists would take twice as long.
     if isinstance(node, ast.AST):
-        fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
-        return [type(node).__name__, *((name, _plain(value)) for name, value in fields)]
+        fields = [(name, getattr(node, name, None)) for name in node._fields]
+        shown = [f", ('{name}', {_text(v)})" for name, v in fields if v is not None and v != []]
+        return f"['{type(node).__name__}'{''.join(shown)}]"
     if isinstance(node, list):
-        return [_plain(each) for each in node if not _is_docstring(each)]
-    return repr(node)
+        return f"[{', '.join([_text(each) for each in node if not _is_docstring(each)])}]"
+    return repr(repr(node))
 
 
 def _is_docstring(node: object) -> bool:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from probe.errors import InputError
 
@@ -49,6 +48,8 @@ class Spread:
 
         Source: Cochran & Cox, Experimental Designs, 1950 (for two means of unequal variance).
         """
+        from scipy.special import stdtrit
+
         share = (self.by_seeds / (self.by_seeds + self.by_items)) ** _POWER
         by_seeds, by_items = (stdtrit(df, upper) for df in (self.seeds_df, self.items_df))
         return -float(share * by_seeds + (1 - share) * by_items)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from probe.analysis.crossed import Design, Floats, Spread
 
@@ -111,4 +110,6 @@ def _end(outside: Callable[[float], float], start: float, step: float) -> float:
         if abs(reached) > _FAR:
             return math.copysign(math.inf, step)
         inside, reached, step = reached, reached + 2 * step, 2 * step
+    from scipy.optimize import brentq
+
     return float(brentq(outside, inside, reached, xtol=1e-12))

@@ -8,8 +8,6 @@ of the room C - b between floor and ceiling, and at least a stated number of poi
 import math
 from collections.abc import Sequence
 
-from scipy.special import stdtrit
-
 from probe.analysis.intervals import LEVEL, Estimate
 
 STATEMENTS = {
@@ -89,6 +87,7 @@ def seeds_to_decide(found: Estimate, margin: float) -> int | None:
     >>> seeds_to_decide(Estimate(value=0.02, low=-0.02, high=0.06, seeds=5), 0.05)
     7
     """
+    from scipy.special import stdtrit
 
     def half(seeds: int) -> float:
         return float(stdtrit(seeds - 1, (1 + LEVEL) / 2)) / math.sqrt(seeds)

@@ -30,8 +30,6 @@ from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from probe.cut.names import FOREIGN, INPUT, Name, of_input, words
 from probe.cut.trace import Pass
@@ -188,6 +186,10 @@ def _behind_the_cut(edges: NDArray[np.int32], nodes: int, never: int) -> NDArray
     from the source to the sink. The nodes from which more could still flow to the sink are the
     smallest part that any minimum cut leaves behind it, so that this cut is the last one.
     """
+    # Imported where a network is cut, as they take a tenth of a second.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
     start, end, capacity = edges.T
     graph = csr_array((capacity, (start, end)), shape=(nodes, nodes))
     graph.sum_duplicates()

@@ -5,17 +5,18 @@ Diaz-Rodriguez 2018 and Kemker 2018 compare learners by these, see `probe.metric
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from functools import partial
+from inspect import unwrap
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode, _FlopCounterMode, conv_flop_count
-from torch.utils.module_tracker import ModuleTracker
 
 from probe.batch import first, mapped
 from probe.examples import Examples
@@ -55,14 +56,14 @@ class Cost:
         return cls(**dict(zip(cls.__dataclass_fields__, map(int, numbers.tolist()), strict=True)))
 
 
-class _NoModules(ModuleTracker):
-    """A tracker of no module: torch's own fails at a view of a parameter without gradients."""
+class _Uncompiled(_FlopCounterMode):
+    """Torch's counting of calls, for models that cannot have been compiled."""
 
-    def __enter__(self) -> Self:
-        return self
+    __torch_dispatch__ = unwrap(_FlopCounterMode.__torch_dispatch__)
 
-    def __exit__(self, *exception: object) -> None:
-        """Do nothing: there are no hooks to remove."""
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
 
 
 class OpsCounter(FlopCounterMode):
@@ -76,8 +77,18 @@ class OpsCounter(FlopCounterMode):
 
     def __init__(self, custom_mapping: dict[Any, Any] | None = None) -> None:
         super().__init__(display=False, custom_mapping=custom_mapping)
-        self.mod_tracker = _NoModules()
-        self.mode: _FlopCounterMode = _FlopCounterMode(self)
+        # Torch's own imports its compiler when it is first called, which takes a second.
+        kind = _FlopCounterMode if "torch._dynamo" in sys.modules else _Uncompiled
+        self.mode: _FlopCounterMode = kind(self)
+
+    def __enter__(self) -> Self:
+        # Not torch's own, whose tracker of modules fails at a parameter's view without gradients.
+        self.mode.__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Stop counting."""
+        self.mode.__exit__(*exception)
 
 
 class OpsMeter:

@@ -31,9 +31,7 @@ def show_dry_run(
     only once a measurement of the study is finished.
     """
     plan = work.plan
-    left = {
-        job: [part for part in work.parts(job) if part not in work.finished(job)] for job in jobs
-    }
+    left = {job: work.parts_left(job) for job in jobs}
     table = Table(title=f"{plan.name}: jobs to do", title_justify="left")
     for column in ("learner", "jobs", "finished", "left", "parts left", "training steps left"):
         table.add_column(column, justify="left" if column == "learner" else "right")

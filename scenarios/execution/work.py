@@ -74,10 +74,14 @@ class Work:
             return set()
         return store.finished() & set(self.parts(job))
 
+    def parts_left(self, job: Job) -> list[str]:
+        """Return the names of the job's measurements that are left, in their order."""
+        finished = self.finished(job)
+        return [part for part in self.parts(job) if part not in finished]
+
     def retraining_left(self, jobs: Iterable[Job]) -> bool:
         """Return whether any of the jobs has a partial retraining left to do."""
-        left = (part for job in jobs for part in set(self.parts(job)) - self.finished(job))
-        return any(map(is_retraining, left))
+        return any(is_retraining(part) for job in jobs for part in self.parts_left(job))
 
     def is_finished(self, job: Job) -> bool:
         """Return whether every measurement of the job is intact and need not be repeated.

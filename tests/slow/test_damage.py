@@ -17,7 +17,7 @@ import torch
 from probe.errors import InputError
 from probe.metrics.counts import Counts
 from probe.results.run_directory import read_plan, store_of
-from scenarios.commands.run import write_tables
+from probe.results.tables import write_tables
 from scenarios.commands.status import show_status
 from tests.bad_input.refused import contents
 from tests.scenarios.execution.helpers import jobs_in, run, tables, work_of
@@ -80,7 +80,7 @@ def test_damage_after_the_check_is_no_hole_in_the_tables(
         return write_tables(*arguments)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr("scenarios.commands.run.write_tables", spoil_and_write)
+        patch.setattr("probe.results.tables.write_tables", spoil_and_write)
         assert run(out) == (times == 1)
     assert (tables(out) == tables(finished)) == (times == 1)
 

@@ -16,7 +16,6 @@ from probe.tables.layer_text import mean_cell
 from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow
 from probe.tables.run_directory import LAYERS, NOTES, TABLES, TIMES
 from probe.tables.sheets import Sheet
-from probe.tables.summary import training_seconds
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.layers import show_layers, show_sheet
 from scenarios.commands.screen.terminal import printable, show_line
@@ -94,6 +93,8 @@ def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[
     for all tasks, the mean over orders and seeds. If the metrics split the Omegas by the task
     learned first, each of these gets a table.
     """
+    from probe.tables.summary import training_seconds
+
     main = _main_head(metrics)
     title = printable(f"Kemker's Omegas ({main}-head), model size, training time of a run")
     console.print(title, markup=False)

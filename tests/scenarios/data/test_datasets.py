@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 from scipy.io import savemat
+from sklearn import datasets as bundled
+from sklearn.model_selection import train_test_split
 from torchvision import datasets
 
 from probe.by_layer.fingerprint import tensor_hash
@@ -86,6 +88,18 @@ def test_bundled_data_need_no_folder():
     digits = load("digits")
     parts = {"train": digits.train.x, "test": digits.test.x, "labels": digits.test.y}
     assert tensor_hash(parts)[:16] == "726d15e1c2668390"
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_data_are_scikit_learns_in_its_split(name):
+    """Example by example, without its import."""
+    x, y = getattr(bundled, f"load_{name}")(return_X_y=True)
+    split = train_test_split(x, y, test_size=0.2, stratify=y, random_state=0)
+    data = load(name)
+    for half, own, labels in ((data.train, *split[::2]), (data.test, *split[1::2])):
+        assert half.y.tolist() == labels.tolist()
+        if name == "digits":
+            assert torch.equal(half.x.flatten(1) * 16, torch.tensor(own).float())
 
 
 LAYOUTS = {

@@ -310,10 +310,10 @@ class Stopped(Exception):
 @pytest.mark.parametrize(
     ("at", "flags"),
     [
-        ("execute", {"epochs": 2}),
-        ("write_tables", {"seeds": 2}),
-        ("write_tables", {"recompute": "changed"}),
-        ("execute", {}),
+        ("scenarios.commands.run.execute", {"epochs": 2}),
+        ("probe.results.tables.write_tables", {"seeds": 2}),
+        ("probe.results.tables.write_tables", {"recompute": "changed"}),
+        ("scenarios.commands.run.execute", {}),
     ],
 )
 def test_a_run_that_is_killed_leaves_tables_of_before(tiny, probe, monkeypatch, at, flags, request):
@@ -327,7 +327,7 @@ def test_a_run_that_is_killed_leaves_tables_of_before(tiny, probe, monkeypatch, 
         raise Stopped
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"scenarios.commands.run.{at}", stop)
+        patch.setattr(at, stop)
         with pytest.raises(Stopped):
             tiny.run(**flags)
     assert tables(tiny) == before

@@ -4,8 +4,8 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
+from probe.analysis.intervals import SeedMean
 from probe.analysis.statements import LEAST, SHARE
-from probe.metrics.mean_over_seeds import SeedMean
 from probe.tables.rows import LayerRow, MetricRow, Row, SummaryRow
 
 MARGIN = f"by over {100 * SHARE:.0f} % of the room floor to ceiling and {100 * LEAST:g} point"

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from figures.appearance import Appearance, Appearances, Marker
 from figures.layout import ticks
-from probe.metrics.mean_over_seeds import SeedMean
+from probe.analysis.intervals import SeedMean
 from probe.tables.rows import MetricRow, SummaryRow
 
 Groups = Sequence[Mapping[str, MetricRow]]

@@ -15,7 +15,7 @@ from figures import labels, lines
 from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import Tables
-from probe.metrics.mean_over_seeds import SeedMean
+from probe.analysis.intervals import SeedMean
 from probe.tables.budget_text import MEASURED, budget_curves
 from probe.tables.rows import LayerRow
 

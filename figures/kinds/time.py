@@ -22,7 +22,7 @@ from figures.appearance import Appearance
 from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
-from probe.metrics.mean_over_seeds import SeedMean
+from probe.analysis.intervals import SeedMean
 from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.summary import Layer, pra_by_step
 

@@ -27,6 +27,12 @@ SHARE = 0.1
 FEWEST = 3
 """The seeds below which nothing is stated: the interval of two is 4.7 times as wide."""
 
+UNFINISHED = "its training has not converged"
+"""The beginning of the note on a training that did not converge."""
+
+STUCK = "its training had no effect: the loss stayed at that of its first batch"
+"""The note on a training without effect."""
+
 _MOST = 100  # seeds that are asked for
 
 

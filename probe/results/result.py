@@ -16,6 +16,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from probe.analysis.statements import UNFINISHED
 from probe.by_layer.heads import Head
 from probe.by_layer.jobs import Job, readings_of
 from probe.by_layer.measurement import Measurement, Spent
@@ -28,7 +29,6 @@ from probe.metrics.outcomes import Outcomes
 from probe.metrics.task_counts import Mean, TaskCounts
 from probe.training.costs import Cost
 from probe.training.history import History
-from probe.training.unfinished import UNFINISHED
 
 
 @dataclass(frozen=True, kw_only=True)

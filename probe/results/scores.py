@@ -17,13 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from probe.analysis.intervals import SeedMean, mean_over_seeds
 from probe.by_layer.plan import CONTROLS, UNTRAINED
 from probe.by_layer.report import ReportSpec
 from probe.errors import described, no_exit
 from probe.metrics.deep_shallow import deep_forgetting, replay_gap, shallow_forgetting
 from probe.metrics.diaz_rodriguez import NAMES, ce, cl_score, cl_stability, ms, sss
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.mean_over_seeds import SeedMean, mean_over_seeds
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import Scorecard, scorecard
 from probe.registered import OwnMetric

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from probe.analysis.statements import STUCK
 from probe.by_layer.jobs import Job, jobs_of, readings_of
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
@@ -46,7 +47,6 @@ from probe.tables.rows import (
 from probe.tables.run_directory import LAYERS, NOTES
 from probe.tables.summary import Group, summarize_groups
 from probe.tables.table_file import write_table
-from probe.training.unfinished import STUCK
 
 MAY_LACK = (*LAYERS, NOTES)
 """Tables that are written only if they have rows."""

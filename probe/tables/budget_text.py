@@ -4,10 +4,10 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from probe.analysis.statements import STUCK, UNFINISHED
 from probe.metrics.murata import RETRAIN
 from probe.tables.rows import CONTROLS, OFFLINE, UNTRAINED, LayerRow, NoteRow
 from probe.tables.sheets import Sheet
-from probe.training.unfinished import STUCK, UNFINISHED
 
 MEASURED = {"accuracy": "", "floor": UNTRAINED, "ceiling": OFFLINE}
 """Quantities of a curve, with the control that is measured, "" for the learner itself."""

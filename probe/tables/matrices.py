@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from probe.analysis.intervals import mean_over_seeds
 from probe.errors import InputError, unknown
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.mean_over_seeds import mean_over_seeds
 from probe.metrics.murata import RETRAIN
 from probe.tables.frames import to_frame
 from probe.tables.rows import CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED, Row

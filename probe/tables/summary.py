@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from probe.analysis.intervals import SeedMean, mean_over_seeds
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.mean_over_seeds import SeedMean, mean_over_seeds
 from probe.metrics.murata import RETRAIN
 from probe.tables.frames import to_frame
 from probe.tables.rows import Measure, Row, SummaryRow, TimeRow

@@ -10,9 +10,9 @@ from statistics import fmean
 import torch
 from torch import Tensor, nn
 
+from probe.analysis.statements import STUCK, UNFINISHED
 from probe.modules import named_state
 from probe.training.loop import Objective
-from probe.training.unfinished import STUCK, UNFINISHED
 
 _LEVEL = 0.05  # of the first loss: a training that lowers it by less had no effect
 _LITTLE = 0.01  # nats: below it a loss is as good as level

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from probe.analysis.statements import STUCK
 from probe.batch import Value
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
@@ -19,7 +20,6 @@ from probe.retrain import partial_retrain, retrain_each
 from probe.retraining import PartialRetraining, RetrainSettings
 from probe.seeding import global_stream, stream
 from probe.training.recipe import Recipe
-from probe.training.unfinished import STUCK
 from probe.values.allocation import CacheSettings
 
 N, WORDS = 48, 6

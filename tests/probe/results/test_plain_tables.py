@@ -13,13 +13,13 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from probe.analysis.intervals import mean_over_seeds
 from probe.by_layer.jobs import jobs_of, parts_of
 from probe.by_layer.measurement import Spent
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.mean_over_seeds import mean_over_seeds
 from probe.metrics.scorecard import scorecard
 from probe.results.run_directory import store_of
 from probe.results.scores import cl_scores

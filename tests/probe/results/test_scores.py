@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from probe.analysis.intervals import SeedMean
 from probe.by_layer.jobs import jobs_of, readings_of
 from probe.by_layer.report import ReportSpec
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.mean_over_seeds import SeedMean
 from probe.readouts.linear import UNFINISHED
 from probe.registered import OwnMetric
 from probe.results.result import result_of

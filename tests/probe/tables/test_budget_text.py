@@ -6,9 +6,9 @@ from dataclasses import replace
 from math import nan
 from typing import Any
 
+from probe.analysis.statements import UNFINISHED
 from probe.tables.budget_text import budget_sheets
 from probe.tables.rows import LayerRow, NoteRow
-from probe.training.unfinished import UNFINISHED
 
 QUANTITIES = {"accuracy": 0.61, "floor": 0.85, "ceiling": nan, "missing": 0.3}
 

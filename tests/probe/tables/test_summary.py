@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from probe.analysis.intervals import mean_over_seeds
 from probe.errors import InputError
-from probe.metrics.mean_over_seeds import mean_over_seeds
 from probe.tables.rows import Row, TimeRow
 from probe.tables.summary import (
     Layer,

@@ -9,13 +9,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from probe.analysis.statements import STUCK
 from probe.examples import Examples
 from probe.modules import named_state, restore
 from probe.seeding import stream
 from probe.training.history import History, Watched, never_left, notes_of
 from probe.training.loop import Objective, fit
 from probe.training.recipe import Recipe
-from probe.training.unfinished import STUCK
 
 N, SIZE, EPOCHS = 50, 16, 4
 

@@ -8,7 +8,7 @@ from copy import deepcopy
 import pytest
 from torch import Tensor, nn
 
-from probe.training.unfinished import STUCK
+from probe.analysis.statements import STUCK
 from scenarios.commands.screen.results import note_lines
 from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, counts, parts, rows
 from tests.scenarios.tiny_run import PROBED, TINY, Tiny

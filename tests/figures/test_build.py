@@ -174,7 +174,7 @@ def test_figures_are_drawn_again_if_a_table_has_changed_or_a_file_is_missing(
     change(run)
     assert drawn_again(run) is drawn
     with monkeypatch.context() as patch:
-        patch.setattr("figures.build.Tables.read", None)
+        patch.setattr("figures.tables.Tables.read", None)
         assert drawn_again(run) is False
     monkeypatch.setattr(module, "VERSION", module.VERSION + 1)
     assert drawn_again(run) is True

@@ -43,7 +43,11 @@ class Objective:
         return x, y
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-        """Return the scalar loss of `model` on the batch x (B, ...), y (B,) int64 labels."""
+        """Return the scalar loss of `model` on the batch x (B, ...), y (B,) int64 labels.
+
+        On a CPU, the scores of a small `nn.Sequential` have no graph to its parameters (see
+        `probe.training.chain`): their gradients are complete in `after_backward`.
+        """
         scores: Tensor = model(x)
         self.saw(scores.detach(), y)
         return functional.cross_entropy(scores, y)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import pairwise
 from operator import itemgetter
-from typing import cast
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -30,10 +30,13 @@ class Objective:
     """The loss of one step, and hooks around it; plain cross-entropy unless overridden.
 
     For every batch of B examples the first four methods are called once each, in this order.
-    losses: of the epochs so far, see `probe.training.history.History`.
+    losses: of the epochs so far, see `probe.training.history.History`; needs_graph: whether `loss`
+    itself asks autograd for gradients of parameters, as a gradient penalty does: small networks are
+    then trained by autograd, too.
     """
 
     losses: tuple[float, ...] = ()
+    needs_graph: ClassVar[bool] = False
 
     def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the batch to learn from: the new examples, with any replayed ones appended.
@@ -99,7 +102,7 @@ def fit(
         torch.autocast(device.type, enabled=False),  # whoever calls may be under it
         products(recipe.precision),
         mode(model, training=True),
-        chained(model, recipe.precision) as chain,
+        nullcontext() if steps.needs_graph else chained(model, recipe.precision) as chain,
         nullcontext() if chain else faster_layout(model, data),
         every_global_stream(generator),
     ):

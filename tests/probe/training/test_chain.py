@@ -122,6 +122,20 @@ def cnn() -> nn.Sequential:
     return nn.Sequential(first, second, nn.Linear(4, 3)).double()
 
 
+class GradientPenalty(Objective):
+    needs_graph = True
+
+    def loss(self, model, x, y):
+        loss = functional.cross_entropy(model(x), y)
+        grads = torch.autograd.grad(loss, list(model.parameters()), create_graph=True)
+        return loss + sum(grad.square().sum() for grad in grads)
+
+
+def test_a_loss_that_needs_the_graph_has_it():
+    both = [trained(cnn(), GradientPenalty(), written=each).state_dict() for each in (True, False)]
+    assert_close(*(each.values() for each in both), 0)
+
+
 def test_chosen_outputs_alone_have_gradients():
     model = ChosenOutputs(cnn(), torch.tensor([2, 0, 1]))
     both = [trained(model, Kept(), written=each).state_dict().values() for each in (True, False)]

@@ -9,22 +9,12 @@ from typing import Any
 from figures.appearance import learner_appearances
 from figures.report.views import Cell, Chart, HeatMap, Point, Series, Table, by, tone
 from probe.tables.folder import Tables
-from probe.tables.matrices import CONTROLS, Matrices
-from probe.tables.rows import LayerRow
+from probe.tables.matrices import Matrices
+from probe.tables.rows import CONTROLS, LayerRow
 from probe.tables.statement_text import points
+from probe.tables.summary import training_seconds
 
 _WITHHELD = ("not converged", "near chance", "no ceiling")
-_COSTS = ("seconds", "ops", "kept_bytes")
-_METRICS = (
-    "average_accuracy",
-    "forgetting",
-    "intransigence",
-    "bwt",
-    "fwt",
-    "acc",
-    "rem",
-    "bwt_plus",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +111,8 @@ def parted(tables: Tables) -> Section:
     """Ask what was forgotten, and what never learned."""
     shown = []
     for (learner, readout), own in _of_layers(tables):
-        features = _features(own)
+        # The output loses far more than any layer before it, which would all lie at 0 then.
+        features = _features(own)[:-1]
         series = [
             Series(
                 name=name.replace("_", " "),
@@ -134,7 +125,9 @@ def parted(tables: Tables) -> Section:
                         tip=interval(row),
                     )
                     for row in own
-                    if row.quantity == name and row.place is None and math.isfinite(row.value)
+                    if (row.quantity, row.place) == (name, None)
+                    and row.feature in features
+                    and math.isfinite(row.value)
                 ],
             )
             for name, shift in (("never_learned", -0.1), ("forgotten", 0.1))
@@ -150,7 +143,8 @@ def parted(tables: Tables) -> Section:
         caption=(
             "Never learned: what a layer lacked of a task when the task had just been learned, "
             "against the ceiling, the mean of all tasks. Forgotten: what it has lost since then, "
-            "the mean of the tasks before the last. Lines are 95 % intervals."
+            "the mean of the tasks before the last. Lines are 95 % intervals. The output, which "
+            "loses far more, is in the tables."
         ),
         shown=shown,
     )
@@ -160,11 +154,10 @@ def course(tables: Tables) -> Section:
     """Ask when it happened."""
     matrices = Matrices(tables["rows"])
     shown = []
-    for learner in matrices.learners:
-        features = matrices.features
-        for readout in matrices.readouts:
-            series = list(_courses(matrices, learner, readout, features))
-            if any(len(one.points) > 2 for one in series):
+    for readout in matrices.readouts:
+        for learner in matrices.learners:
+            series = list(_courses(matrices, learner, readout, matrices.features))
+            if sum(len(one.points) > 2 for one in series) > 1:
                 view = Chart(series=series, across="tasks learned", up="accuracy on these, in %")
                 shown.append(Shown(learner=learner, readout=readout, view=view))
     return Section(
@@ -190,7 +183,8 @@ def _courses(m: Matrices, learner: str, readout: str, features: Iterable[str]) -
 def budget(tables: Tables) -> Section:
     """Ask whether the retraining had enough."""
     shown = []
-    for (learner, readout), own in by(tables.get("retraining", ()), "learner", "readout").items():
+    found = by(tables.get("retraining", ()), "readout", "learner")
+    for (readout, learner), own in found.items():
         series = [
             Series(
                 name=feature,
@@ -229,6 +223,9 @@ def output(tables: Tables) -> Section:
         if "[" not in metric
     ]
     if lines:
+        seconds = training_seconds(tables.get("times", ()))
+        spent = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in learners)
+        lines.append(("seconds of training, of all tasks", *spent))
         table = Table(columns=["metric", *map(label, learners)], lines=lines)
         shown.append(Shown(view=table))
     return Section(
@@ -308,10 +305,13 @@ def _means(rows: Iterable[Any], measures: Iterable[str]) -> Iterator[str]:
 
 
 def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], list[LayerRow]]]:
-    """Yield the rows of each continual learner's layers, by learner and readout."""
-    for (learner, readout), rows in by(tables.get("layers", ()), "learner", "readout").items():
+    """Yield the rows of each continual learner's layers, by depth; readout after readout."""
+    found = by(tables.get("layers", ()), "learner", "readout")
+    readouts = list(dict.fromkeys(readout for _, readout in found))
+    for learner, readout in sorted(found, key=lambda key: readouts.index(key[1])):
         if learner not in CONTROLS:
-            yield (learner, readout), sorted(rows, key=lambda row: row.depth)
+            rows = sorted(found[learner, readout], key=lambda row: row.depth)
+            yield (learner, readout), rows
 
 
 def _features(rows: Iterable[LayerRow]) -> list[str]:

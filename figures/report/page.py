@@ -3,69 +3,72 @@
 import base64
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
 from figures.report.answer import answers
 from figures.report.sections import label, sections
-from figures.report.views import Table
 from probe.errors import InputError
 from probe.files import replacing
+from probe.tables.compared import compared_sheet, differences
 from probe.tables.folder import Tables, read_tables
+from probe.tables.sheets import Sheet
 
 
-def write_report(directory: Path, path: Path) -> Path:
-    """Write the report of a run directory, or of a saved result, to a file; return its path.
+def write_report(directories: Sequence[Path], path: Path) -> Path:
+    """Write the report of run directories, or of saved results, to a file; return its path.
 
-    Raises InputError for tables that are missing or cannot be read, NotWritten if it cannot be
-    written.
+    Several are shown side by side, with the differences of each from the first. Raises InputError
+    for tables that are missing or cannot be read, NotWritten if it cannot be written.
     """
-    page = report(read_tables(directory), directory.resolve().name, _made(directory))
+    runs = {each.resolve().name: read_tables(each) for each in directories}
+    if len(runs) < len(directories):
+        raise InputError("two of the directories have the same name: rename one of them")
+    made = {name: _made(each) for name, each in zip(runs, directories, strict=True)}
+    page = report(runs, {name: sheet for name, sheet in made.items() if sheet})
     with replacing(path) as partial:
         partial.write_text(page, encoding="utf-8")
     return path
 
 
-def report(tables: Tables, title: str, made: Table | None) -> str:
-    """Return the page of tables; made: how they were made."""
+def report(runs: Mapping[str, Tables], made: Mapping[str, Sheet]) -> str:
+    """Return the page of the tables of runs, by name; made: how they were made."""
     style, script = (_file(name) for name in ("page.css", "page.js"))
-    asked = sections(tables)
-    learners = list(dict.fromkeys(one.learner for s in asked for one in s.shown if one.learner))
-    readouts = list(dict.fromkeys(one.readout for s in asked for one in s.shown if one.readout))
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            title=title,
-            answers=answers(tables),
-            sections=asked,
-            learners=learners,
-            readouts=readouts,
-            label=label,
-            about=_about(tables),
-            made=made,
-            version=version("forgetting-probe"),
-            data=_json(tables),
-            style=Markup(style),
-            script=Markup(script),
-            policy=_policy(style, script),
-        )
+    asked = sections(runs)
+    shown = [one for section in asked for one in section.shown]
+    names = ("run", "learner", "readout")
+    return _template().render(
+        title=", ".join(runs),
+        about=_about(next(iter(runs.values()))),
+        answers={name: answers(tables) for name, tables in runs.items()},
+        compared=_compared(runs),
+        sections=asked,
+        choices={n: list(filter(None, dict.fromkeys(getattr(o, n) for o in shown))) for n in names},
+        label=label,
+        made=made,
+        version=version("forgetting-probe"),
+        data=_json(runs),
+        style=Markup(style),
+        script=Markup(script),
+        policy=_policy(style, script),
     )
 
 
-def _environment() -> jinja2.Environment:
-    here = jinja2.PackageLoader("figures.report", ".")
-    return jinja2.Environment(
-        loader=here,
+def _template() -> jinja2.Template:
+    found = jinja2.Environment(
+        loader=jinja2.PackageLoader("figures.report", "."),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    return found.get_template("page.html")
 
 
 def _file(name: str) -> str:
@@ -80,16 +83,25 @@ def _policy(style: str, script: str) -> str:
     return "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'".format(*hashes)
 
 
-def _json(tables: Tables) -> Markup:
-    """Return layers and statements as JSON that ends no element of HTML."""
+def _json(runs: Mapping[str, Tables]) -> Markup:
+    """Return layers and statements by run, as JSON that ends no element of HTML."""
+    names = ("layers", "statements", "starts")
     kept = {
-        name: [
-            {k: None if v != v else v for k, v in vars(row).items()} for row in tables.get(name, ())
-        ]
-        for name in ("layers", "statements", "starts")
+        run: {name: [*map(_known, t.get(name, ()))] for name in names} for run, t in runs.items()
     }
     text = json.dumps(kept, separators=(",", ":"))
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+def _known(row: Any) -> dict[str, Any]:
+    # JSON has no NaN, which alone differs from itself.
+    return {name: value if value == value else None for name, value in vars(row).items()}
+
+
+def _compared(runs: Mapping[str, Tables]) -> list[Sheet]:
+    """Return what each run but the first states more or less of its layers than the first."""
+    (first, before), *others = runs.items()
+    return [compared_sheet(first, name, differences(before, tables)) for name, tables in others]
 
 
 def _about(tables: Tables) -> list[str]:
@@ -103,7 +115,7 @@ def _about(tables: Tables) -> list[str]:
     ]
 
 
-def _made(directory: Path) -> Table | None:
+def _made(directory: Path) -> Sheet | None:
     """Return how a run directory was made, from the plan in study.json; None without one."""
     try:
         plan = json.loads((directory / "study.json").read_bytes())["plan"]
@@ -115,4 +127,4 @@ def _made(directory: Path) -> Table | None:
         (name, value if isinstance(value, str) else json.dumps(value))
         for name, value in plan.items()
     ]
-    return Table(columns=["setting", "value"], lines=lines, numeric=False)
+    return Sheet(title="", columns=["setting", "value"], lines=lines)

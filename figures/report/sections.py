@@ -1,16 +1,17 @@
 """The questions that a report asks of the tables of a run, each with its views."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
 from figures.appearance import learner_appearances
-from figures.report.views import Cell, Chart, HeatMap, Point, Series, Table, by, tone
+from figures.report.views import Cell, Chart, HeatMap, Point, Series, by, tone
 from probe.tables.folder import Tables
 from probe.tables.matrices import Matrices
 from probe.tables.rows import CONTROLS, LayerRow
+from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 from probe.tables.summary import training_seconds
 
@@ -19,8 +20,12 @@ _WITHHELD = ("not converged", "near chance", "no ceiling")
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A view of one learner and readout, empty where it is of all of them."""
+    """A view of one learner and readout, empty where it is of all of them.
 
+    run: the name of the run, empty where the report is of one.
+    """
+
+    run: str = ""
     learner: str = ""
     readout: str = ""
     view: Any
@@ -36,9 +41,22 @@ class Section:
     shown: Sequence[Shown]
 
 
-def sections(tables: Tables) -> list[Section]:
-    """Return the questions that the tables can answer, in the order in which they are asked."""
-    return [section for ask in _QUESTIONS if (section := ask(tables)).shown]
+def sections(runs: Mapping[str, Tables]) -> list[Section]:
+    """Return the questions that the tables of runs can answer, in the order of `_QUESTIONS`.
+
+    runs: by name, which is shown where there are several.
+    """
+    asked = []
+    for ask in _QUESTIONS:
+        each = {name: ask(tables) for name, tables in runs.items()}
+        shown = [
+            replace(one, run=name if len(runs) > 1 else "")
+            for name, section in each.items()
+            for one in section.shown
+        ]
+        if shown:
+            asked.append(replace(next(iter(each.values())), shown=shown))
+    return asked
 
 
 def label(learner: str) -> str:
@@ -226,7 +244,7 @@ def output(tables: Tables) -> Section:
         seconds = training_seconds(tables.get("times", ()))
         spent = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in learners)
         lines.append(("seconds of training, of all tasks", *spent))
-        table = Table(columns=["metric", *map(label, learners)], lines=lines)
+        table = Sheet(title="", columns=["metric", *map(label, learners)], lines=lines)
         shown.append(Shown(view=table))
     return Section(
         name="output",
@@ -283,7 +301,7 @@ def diagnostics(tables: Tables) -> Section:
             (feature, *_means(of_feature, measures))
             for (feature,), of_feature in by(own, "feature").items()
         ]
-        table = Table(columns=["layer", *measures], lines=lines)
+        table = Sheet(title="", columns=["layer", *measures], lines=lines)
         shown.append(Shown(learner=learner, view=table))
     return Section(
         name="diagnostics",

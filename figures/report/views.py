@@ -5,21 +5,13 @@ Every number that is drawn stands in the `table` of its view, too.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from probe.tables.sheets import Sheet
 
 _STEPS = (0.5, 1, 2, 5, 10, 20, 50)  # points of accuracy: borders between the colors
 _TICKS = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """A table of texts; numeric: whether all columns but the first are numbers."""
-
-    kind: str = field(default="table", init=False)
-    columns: Sequence[str]
-    lines: Sequence[Sequence[str]]
-    numeric: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +33,7 @@ class Cell:
 class HeatMap:
     """Rows by columns of cells; down, across: the titles of both."""
 
-    kind: str = field(default="heat", init=False)
+    kind: ClassVar[str] = "heat"
     rows: Sequence[str]
     columns: Sequence[str]
     cells: Sequence[Sequence[Cell]]
@@ -49,10 +41,10 @@ class HeatMap:
     across: str
 
     @property
-    def table(self) -> Table:
+    def table(self) -> Sheet:
         """The cells as texts."""
         lines = [(name, *(cell.tip or cell.text for cell in own)) for name, own in self._named]
-        return Table(columns=[f"{self.down} / {self.across}", *self.columns], lines=lines)
+        return Sheet(title="", columns=[f"{self.down} / {self.across}", *self.columns], lines=lines)
 
     @property
     def _named(self) -> Iterable[tuple[str, Sequence[Cell]]]:
@@ -85,7 +77,7 @@ class Chart:
     across, up: the titles of the axes; names: of whole numbers on the x axis, from 1.
     """
 
-    kind: str = field(default="chart", init=False)
+    kind: ClassVar[str] = "chart"
     series: Sequence[Series]
     across: str
     up: str
@@ -106,14 +98,14 @@ class Chart:
         return axis([0.0, *(x for p in each for x in (p.value, p.low, p.high))])
 
     @property
-    def table(self) -> Table:
+    def table(self) -> Sheet:
         """A line for each point."""
         lines = [
             (one.name, self.names[int(p.x) - 1] if self.names else f"{p.x:g}", p.tip)
             for one in self.series
             for p in one.points
         ]
-        return Table(columns=["", self.across, self.up], lines=lines)
+        return Sheet(title="", columns=["", self.across, self.up], lines=lines)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,45 @@
+"""`probe report` and `probe compare`: the page of a run, and what differs between two of them."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from figures.report.page import write_report
+from probe.tables.compared import compared_sheet, differences
+from probe.tables.folder import read_tables
+from probe.tables.statement_text import points
+from scenarios.commands.screen.layers import show_sheet
+from scenarios.commands.screen.terminal import printable, show_line
+
+PAGE = "report.html"
+
+
+def show_report(directories: list[Path], out: Path | None) -> None:
+    """Write the page of one or several run directories, and print its path.
+
+    Raises InputError for tables that are missing or cannot be read.
+    """
+    path = out or directories[0] / PAGE
+    print(printable(str(write_report(directories, path))))
+
+
+def show_compared(first: Path, second: Path, most: float | None) -> bool:
+    """Print what the layers of a second run forget more or less than those of a first.
+
+    most: the limit of what a layer may forget in the second run, a fraction, None for none.
+    Returns whether no layer forgets more, by its value; prints those that do. Raises InputError
+    for tables that are missing or cannot be read, and for runs without a common layer.
+    """
+    console = Console()
+    found = list(differences(read_tables(first), read_tables(second)))
+    show_sheet(console, compared_sheet(first.name, second.name, found))
+    if most is None:
+        return True
+    above = [e.row for e in found if e.row.statement == "forgets" and e.row.value > most]
+    for row in above:
+        show_line(
+            console,
+            f"{row.learner}, {row.readout}, {row.feature}: forgets {points(row.value)} points "
+            f"[{points(row.low)}, {points(row.high)}], more than {points(most)}",
+        )
+    return not above

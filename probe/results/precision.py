@@ -17,7 +17,7 @@ from probe.seeding import stream
 from probe.training.loop import fit
 from probe.training.recipe import Recipe
 
-_STEPS, _TURNS = 4, 3
+_STEPS, _TURNS = 4, 2
 _GAIN = 1.2  # for less, fp32 stays
 
 

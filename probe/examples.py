@@ -13,6 +13,7 @@ from typing_extensions import TypeVar
 
 from probe.batch import Rows, Value, check_value, gather, kinds, like, mapped, pieces, tensors
 from probe.errors import InputError
+from probe.memory import FileRows
 from probe.reading.items import check_labels
 from probe.reading.read import ReadSettings, read
 
@@ -113,19 +114,29 @@ class Examples(Labeled, Generic[X]):
 
     def take(self, indices: Tensor) -> Examples[X]:
         """Return the n examples at `indices` (n,), int64 from 0, in that order."""
+        return self._at(gather(self.x, indices), indices)
+
+    def part(self, indices: Tensor) -> Examples[X]:
+        """Return the examples as `take` does; inputs in a mapped file stay there."""
+        x = mapped(
+            self.x, lambda own: own.at(indices) if isinstance(own, FileRows) else own[indices]
+        )
+        return self._at(x, indices)
+
+    def _at(self, x: Value, indices: Tensor) -> Examples[X]:
         task = None if self.task is None else self.task.index_select(0, indices)
-        return Examples(cast(X, gather(self.x, indices)), self.y.index_select(0, indices), task)
+        return Examples(cast(X, x), self.y.index_select(0, indices), task)
 
     def of_classes(self, classes: Iterable[int]) -> Examples[X]:
         """Return the examples whose label is one of `classes`, in their present order."""
         wanted = torch.tensor(sorted(classes), dtype=torch.int64, device=self.y.device)
-        return self.take(torch.isin(self.y, wanted).nonzero().squeeze(1))
+        return self.part(torch.isin(self.y, wanted).nonzero().squeeze(1))
 
     def of_task(self, number: int) -> Examples[X]:
         """Return the examples of a task, in their present order, without its number."""
         if self.task is None:
             raise InputError("the examples have no task: give Examples(x, y, task)")
-        return replace(self.take((self.task == number).nonzero().squeeze(1)), task=None)
+        return replace(self.part((self.task == number).nonzero().squeeze(1)), task=None)
 
     def to(self, device: torch.device) -> Examples[X]:
         """Return the same examples on `device`, as data that ask for no gradients."""
@@ -161,6 +172,8 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
     if not len(examples):
         raise InputError(f"{name} holds no examples")
     for tensor in filter(Tensor.is_floating_point, tensors(examples.x)):
+        if isinstance(tensor, FileRows) and tensor.finite:
+            continue
         # Piece by piece: the data may be a file larger than the memory.
         finite = torch.cat([torch.isfinite(p).view(len(p), -1).all(1) for p in pieces(tensor)])
         if not finite.all():

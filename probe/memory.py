@@ -3,13 +3,15 @@
 import mmap
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from probe.errors import NotWritten
 
@@ -132,3 +134,114 @@ def _nameless(folder: Path) -> IO[bytes]:
         with suppress(FileNotFoundError):
             return tempfile.TemporaryFile(dir=folder, prefix="values.")
     return tempfile.TemporaryFile(dir=folder, prefix="values.")
+
+
+Array = np.ndarray[Any, Any]
+"""An array of any type and shape."""
+
+
+class FileRows(Tensor):
+    """Rows (N, ...) of mapped files, float32 on the CPU, read when they are used.
+
+    sources: arrays (n, ...) of real numbers without gaps; places: each row's source and its number
+    there, (2, N) int64, None = all rows of the first; finite: whether NaN and Inf are ruled out.
+
+    A batch by `index_select`, a slice or a single row is read into new memory. `at`, `split` and
+    `cat` read nothing and give such rows again. Anything else first reads all of them.
+    """
+
+    sources: tuple[Array, ...]
+    places: Tensor
+    finite: bool
+
+    # Operations are caught one level below, where torch has fewer.
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    @staticmethod
+    def __new__(  # noqa: D102
+        cls, sources: Sequence[Array], places: Tensor | None = None, *, finite: bool = False
+    ) -> Self:
+        if places is None:
+            every = torch.arange(len(sources[0]))
+            places = torch.stack([torch.zeros_like(every), every])
+        shape = places.shape[1], *sources[0].shape[1:]
+        own: Self = Tensor._make_wrapper_subclass(cls, shape, dtype=torch.float32)
+        own.sources, own.places, own.finite = tuple(sources), places, finite
+        return own
+
+    def at(self, indices: Tensor | slice) -> Self:
+        """Return the rows at `indices` (n,), int64 from 0, unread."""
+        return type(self)(self.sources, self.places[:, indices], finite=self.finite)
+
+    def read(self, indices: Tensor | slice) -> Tensor:
+        """Return the rows at `indices` (n,) as a plain tensor (n, ...)."""
+        own, numbers = self.places[:, indices].numpy()
+        rows = np.empty((len(numbers), self.shape[1:].numel()), np.float32)
+        for source in (used := np.unique(own)):
+            if len(used) == 1:
+                rows = _rows(self.sources[source], numbers)
+            else:
+                rows[own == source] = _rows(self.sources[source], numbers[own == source])
+        return torch.from_numpy(rows).view(len(numbers), *self.shape[1:])
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Carry out an operation of torch, by `_BY_ROWS` where it is among these."""
+        done = None if kwargs or func not in _BY_ROWS else _BY_ROWS[func](*args)
+        if done is not None:
+            return done
+        whole = tree_map_only(FileRows, lambda rows: rows.read(slice(None)), (args, kwargs or {}))
+        return func(*whole[0], **whole[1])
+
+
+def _rows(source: Array, numbers: Array) -> Array:
+    """Return the rows of an array at `numbers` (n,), (n, D) float32."""
+    # By bytes: numpy first copies the whole of an array that is not aligned as its type wants.
+    raw = source.reshape(len(source), -1).view(np.uint8).view(np.ndarray)
+    # Numbers too large for float32 become Inf, which is refused.
+    with np.errstate(over="ignore"):
+        return raw.take(numbers, axis=0).view(source.dtype).astype(np.float32, copy=False)
+
+
+def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
+    """Return rows one after the other, None if they cannot be; plain tensors become sources."""
+    kinds = {(part.shape[1:], part.dtype, part.device) for part in parts}
+    if dim or kinds != {(parts[0].shape[1:], torch.float32, torch.device("cpu"))}:
+        return None
+    each = [p if isinstance(p, FileRows) else FileRows([p.contiguous().numpy()]) for p in parts]
+    sources = {id(source): source for part in each for source in part.sources}
+    order = [*sources]
+    places = []
+    for part in each:
+        own = torch.tensor([order.index(id(source)) for source in part.sources])
+        places.append(torch.stack([own[part.places[0]], part.places[1]]))
+    finite = all(part.finite for part in each)
+    return FileRows([*sources.values()], torch.cat(places, 1), finite=finite)
+
+
+def _flat(rows: FileRows, size: Sequence[int], stride: Sequence[int], at: Any = 0) -> Any:
+    """Return rows of vectors, None if the strides ask for anything else."""
+    D = rows.shape[1:].numel()
+    if at or [*size, *stride] != [len(rows), D, D, 1]:
+        return None
+    sources = [source.reshape(len(source), D) for source in rows.sources]
+    return FileRows(sources, rows.places, finite=rows.finite)
+
+
+_aten = torch.ops.aten
+_BY_ROWS: dict[Any, Callable[..., Any]] = {
+    _aten.detach.default: lambda rows: rows.at(slice(None)),
+    _aten.index_select.default: lambda rows, dim, at: None if dim else rows.read(at),
+    _aten.slice.Tensor: lambda rows, dim=0, start=None, end=None, step=1: (
+        None if dim else rows.read(slice(start, end, step))
+    ),
+    _aten.select.int: lambda rows, dim, at: None if dim else rows.read(torch.tensor([at]))[0],
+    _aten.split.Tensor: lambda rows, size, dim=0: (
+        None if dim else [rows.at(slice(k, k + size)) for k in range(0, len(rows), size)]
+    ),
+    _aten.cat.default: _joined,
+    _aten.as_strided.default: _flat,
+}
+"""Operations of torch that read no more than they need, or None where they cannot."""

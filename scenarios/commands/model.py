@@ -20,6 +20,7 @@ from probe.results.run_directory import refuse_foreign
 from probe.validation import problem, problems
 from scenarios.commands.run import Begun, carry_through
 from scenarios.commands.screen.results import show_page
+from scenarios.data.datasets import Location
 from scenarios.data.feature_files import SUFFIX
 from scenarios.given import GivenOrigin
 from scenarios.options import ModelOptions, names, position
@@ -67,15 +68,20 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             orders=_orders(recording, options),
             options=options,
             code=source_of("network", network),
+            location=Location(),
         )
         return carry_through(partial(_begun, origin), options.of_run, root, show_page)
 
 
 def _begun(origin: GivenOrigin, device: torch.device) -> Begun:
+    # Before they are read: a file that changes meanwhile has another one.
+    location = replace(origin.location, checked=origin.location.stamps(origin.data))
     given = origin.given(device)
     sizes = [len(task.train) for task in given.scenario.tasks]
     caches = partial(origin.caches, given.plan)
-    return Begun(plan=given.plan, origin=origin, caches=caches, sizes=sizes)
+    return Begun(
+        plan=given.plan, origin=replace(origin, location=location), caches=caches, sizes=sizes
+    )
 
 
 def _reading(options: ModelOptions) -> ForeignRuns | None:

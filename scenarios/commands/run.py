@@ -78,6 +78,8 @@ def run_study(source: str, options: RunOptions) -> bool:
 
 def _begun(study: Study, own: OwnCode, location: Location, device: torch.device) -> Begun:
     """Plan a study with its data; raises InputError for settings that do not fit them."""
+    # Before they are read: a file that changes meanwhile has another one.
+    stamps = location.stamps(study.scenario.data)
     scenario = study.scenario.scenario(location)
     study = with_own_features(study, scenario)
     plan = plan_of(study, scenario, device)
@@ -86,7 +88,10 @@ def _begun(study: Study, own: OwnCode, location: Location, device: torch.device)
     return Begun(
         plan=plan,
         origin=StudyOrigin(
-            study=study, location=Location(location.folder), own=own, sources=sources_of(study)
+            study=study,
+            location=Location(location.folder, checked=stamps),
+            own=own,
+            sources=sources_of(study),
         ),
         # Only this is kept of the data: every process that does a job loads them.
         caches=partial(cache_plans, study, few_of(scenario), *examples_of(scenario)),

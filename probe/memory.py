@@ -159,7 +159,7 @@ class FileRows(Tensor):
 
     @staticmethod
     def __new__(  # noqa: D102
-        cls, sources: Sequence[Array], places: Tensor | None = None, *, finite: bool = False
+        cls, sources: Sequence[Array], places: Tensor | None = None, finite: bool = False
     ) -> Self:
         if places is None:
             every = torch.arange(len(sources[0]))
@@ -171,7 +171,7 @@ class FileRows(Tensor):
 
     def at(self, indices: Tensor | slice) -> Self:
         """Return the rows at `indices` (n,), int64 from 0, unread."""
-        return type(self)(self.sources, self.places[:, indices], finite=self.finite)
+        return type(self)(self.sources, self.places[:, indices], self.finite)
 
     def read(self, indices: Tensor | slice) -> Tensor:
         """Return the rows at `indices` (n,) as a plain tensor (n, ...)."""
@@ -212,22 +212,12 @@ def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
         return None
     each = [p if isinstance(p, FileRows) else FileRows([p.contiguous().numpy()]) for p in parts]
     sources = {id(source): source for part in each for source in part.sources}
-    order = [*sources]
-    places = []
+    order, places = [*sources], []
     for part in each:
         own = torch.tensor([order.index(id(source)) for source in part.sources])
         places.append(torch.stack([own[part.places[0]], part.places[1]]))
     finite = all(part.finite for part in each)
-    return FileRows([*sources.values()], torch.cat(places, 1), finite=finite)
-
-
-def _flat(rows: FileRows, size: Sequence[int], stride: Sequence[int], at: Any = 0) -> Any:
-    """Return rows of vectors, None if the strides ask for anything else."""
-    D = rows.shape[1:].numel()
-    if at or [*size, *stride] != [len(rows), D, D, 1]:
-        return None
-    sources = [source.reshape(len(source), D) for source in rows.sources]
-    return FileRows(sources, rows.places, finite=rows.finite)
+    return FileRows([*sources.values()], torch.cat(places, 1), finite)
 
 
 _aten = torch.ops.aten
@@ -242,6 +232,11 @@ _BY_ROWS: dict[Any, Callable[..., Any]] = {
         None if dim else [rows.at(slice(k, k + size)) for k in range(0, len(rows), size)]
     ),
     _aten.cat.default: _joined,
-    _aten.as_strided.default: _flat,
+    # Rows of vectors, which have the same bytes.
+    _aten.as_strided.default: lambda rows, size, stride, at=None: (
+        FileRows([own.reshape(len(own), -1) for own in rows.sources], rows.places, rows.finite)
+        if [*size, *stride, at] == [len(rows), (D := rows.shape[1:].numel()), D, 1, None]
+        else None
+    ),
 }
 """Operations of torch that read no more than they need, or None where they cannot."""

@@ -75,13 +75,12 @@ def probe_model(target: str, options: ModelOptions) -> bool:
 
 def _begun(origin: GivenOrigin, device: torch.device) -> Begun:
     # Before they are read: a file that changes meanwhile has another one.
-    location = replace(origin.location, checked=origin.location.stamps(origin.data))
+    checked = Location(checked=origin.location.stamps(origin.data))
     given = origin.given(device)
     sizes = [len(task.train) for task in given.scenario.tasks]
     caches = partial(origin.caches, given.plan)
-    return Begun(
-        plan=given.plan, origin=replace(origin, location=location), caches=caches, sizes=sizes
-    )
+    origin = replace(origin, location=checked)
+    return Begun(plan=given.plan, origin=origin, caches=caches, sizes=sizes)
 
 
 def _reading(options: ModelOptions) -> ForeignRuns | None:

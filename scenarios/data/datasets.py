@@ -19,13 +19,15 @@ from torch import Tensor
 
 from probe.errors import InputError
 from probe.examples import Examples, check_examples
-from scenarios.data.feature_files import SUFFIX, TASK, Stamp, find, read_features, stamps
+from scenarios.data.feature_files import SUFFIX, TASK, files_of, find, read_features
 from scenarios.data.image_sets import IMAGE_SETS, read_image_set
 from scenarios.data.npz import Array
 from scenarios.data.own import read_own
 from scenarios.own_code import REGISTRY, unregistered
 
 _SPOKEN = "fsdd.npz"
+
+Stamps = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,13 +59,12 @@ class Location:
     """The data folder.
 
     folder: in torchvision's layout, None for bundled data alone; download: whether torchvision may
-    fetch missing files; checked: the stamps of a study's feature files, if these were looked at and
-    hashed before and have not changed since.
+    fetch missing files; checked: stamps of a study's feature files that were looked at and hashed.
     """
 
     folder: Path | None = None
     download: bool = False
-    checked: tuple[Stamp, ...] = ()
+    checked: Stamps = ()
 
     @classmethod
     def of(cls, folder: Path | None, download: bool) -> Self:
@@ -71,12 +72,13 @@ class Location:
         named = os.environ.get("PROBE_DATA")
         return cls(folder or (Path(named) if named else None), download)
 
-    def stamps(self, data: str | Sequence[str]) -> tuple[Stamp, ...]:
-        """Return the stamps of the feature files of a study's data, none for other data."""
+    def stamps(self, data: str | Sequence[str]) -> Stamps:
+        """Return size and last change of each feature file of a study, none for other data."""
         each = [data] if isinstance(data, str) else data
         if not all(name.endswith(SUFFIX) for name in each):
             return ()
-        return tuple(mark for name in each for mark in stamps(find(name, self.folder)))
+        files = (own.stat() for name in each for own in files_of(find(name, self.folder)))
+        return tuple((file.st_size, file.st_mtime_ns) for file in files)
 
     def now(self, data: str | Sequence[str]) -> Self:
         """Return the location as it is now: nothing is checked where a file has changed."""

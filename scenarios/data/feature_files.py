@@ -9,9 +9,8 @@ The arrays of a file, by name (write them with `numpy.savez` or `write_features`
 - `task_train` (N,), `task_test` (M,), optional: the number of each example's task, from 0; a class
   need not be in every task.
 
-A large array (64 MB) of an uncompressed file, as `numpy.savez` writes it, stays on disk and is
-memory-mapped: the rows of a batch are read as they are needed, and all processes of a machine share
-one copy. Nothing may write into such a file while it is used. Rows sorted by task are read fastest.
+Arrays of 64 MB and more of an uncompressed file, as `numpy.savez` writes it, stay on disk: batches
+are read when they are needed, and a machine's processes share one copy. Do not write into it then.
 
 Other arrays are not read, such as `class_names` (K,), which tell a reader what the numbers mean. A
 study names the file in place of a data set: see `find`. A name as `sites/{task}.npz` stands for a
@@ -19,6 +18,7 @@ file of each task, numbered from 0 or 1, in that order.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from glob import escape, glob
 from os.path import expanduser
 from pathlib import Path
@@ -63,28 +63,18 @@ def find(name: str, folder: Path | None) -> Path:
     )
 
 
-Stamp = tuple[int, int]
-"""A file's size and the time of its last change, by which it is known again."""
-
-
-def stamps(path: Path) -> tuple[Stamp, ...]:
-    """Return the stamp of each file that a path stands for."""
-    return tuple((own.stat().st_size, own.stat().st_mtime_ns) for own in _files(path))
-
-
 def read_features(path: Path, checked: bool = False) -> tuple[Examples, Examples, int]:
     """Return training and test data of a feature file, with x (N, ...) float32, and K.
 
     path: with {task} of a file of each task, whose examples are given their task; checked: whether
     its numbers were looked at before. Raises InputError with file and array for every defect.
     """
-    each = [
-        _pair(read_arrays(own, _REQUIRED, _OPTIONAL, checked), own, checked) for own in _files(path)
-    ]
+    read = partial(read_arrays, required=_REQUIRED, more=_OPTIONAL, checked=checked)
+    each = [_pair(read(own), own, checked) for own in files_of(path)]
     return _features(each, path)
 
 
-def _files(path: Path) -> list[Path]:
+def files_of(path: Path) -> list[Path]:
     """Return the files of all tasks in order, where a path has {task} in it, else that file."""
     if TASK not in str(path):
         return [path]

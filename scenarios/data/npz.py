@@ -10,7 +10,7 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
-from zipfile import ZIP_STORED, ZipFile, ZipInfo
+from zipfile import ZIP_STORED, ZipInfo
 
 import numpy as np
 
@@ -41,11 +41,8 @@ def read_arrays(
         with path.open("rb") as file:
             found = np.load(file, allow_pickle=False)
             names = [] if isinstance(found, np.ndarray) else list(found)
-            arrays = {
-                name: _array(found, name, file, checked)
-                for name in (*required, *more)
-                if name in names
-            }
+            held = [name for name in (*required, *more) if name in names]
+            arrays = {name: _array(found, name, file, checked) for name in held}
     except OSError as error:
         raise unreadable(path, error, "check the path") from None
     except MemoryError:
@@ -66,13 +63,11 @@ def read_arrays(
 
 def _array(found: Any, name: str, file: IO[bytes], checked: bool) -> Array:
     """Return an array of an open archive, mapped if it is large and can be."""
-    archive: ZipFile = found.zip
-    member = archive.getinfo(f"{name}.npy" if f"{name}.npy" in archive.namelist() else name)
-    large = member.file_size >= _LARGE and member.compress_type == ZIP_STORED
-    mapped = _mapped(file, member) if large else None
+    member = found.zip.getinfo(f"{name}.npy" if f"{name}.npy" in found.zip.namelist() else name)
+    mapped = _mapped(file, member)
     if mapped is None:
         return np.asarray(found[name])
-    with archive.open(member) as stored:
+    with found.zip.open(member) as stored:
         # To its end, where the archive compares its checksum.
         while not checked and stored.read(_PIECE):
             pass
@@ -80,7 +75,9 @@ def _array(found: Any, name: str, file: IO[bytes], checked: bool) -> Array:
 
 
 def _mapped(file: IO[bytes], member: ZipInfo) -> Array | None:
-    """Map an uncompressed array, None for one by columns, of objects, or in a rare format."""
+    """Map a large uncompressed array, None for others: by columns, of objects, in rare formats."""
+    if member.file_size < _LARGE or member.compress_type != ZIP_STORED:
+        return None
     # The archive's own header before the array's: 30 bytes, a name and more.
     file.seek(member.header_offset + 26)
     start = file.seek(sum(struct.unpack("<2H", file.read(4))), 1)

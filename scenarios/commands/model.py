@@ -75,11 +75,11 @@ def probe_model(target: str, options: ModelOptions) -> bool:
 
 def _begun(origin: GivenOrigin, device: torch.device) -> Begun:
     # Before they are read: a file that changes meanwhile has another one.
-    checked = Location(checked=origin.location.stamps(origin.data))
+    location = Location(files=origin.location.stamps(origin.data))
     given = origin.given(device)
     sizes = [len(task.train) for task in given.scenario.tasks]
     caches = partial(origin.caches, given.plan)
-    origin = replace(origin, location=checked)
+    origin = replace(origin, location=location)
     return Begun(plan=given.plan, origin=origin, caches=caches, sizes=sizes)
 
 

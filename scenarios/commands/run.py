@@ -79,7 +79,7 @@ def run_study(source: str, options: RunOptions) -> bool:
 def _begun(study: Study, own: OwnCode, location: Location, device: torch.device) -> Begun:
     """Plan a study with its data; raises InputError for settings that do not fit them."""
     # Before they are read: a file that changes meanwhile has another one.
-    checked = Location(location.folder, checked=location.stamps(study.scenario.data))
+    given = Location(location.folder, files=location.stamps(study.scenario.data))
     scenario = study.scenario.scenario(location)
     study = with_own_features(study, scenario)
     plan = plan_of(study, scenario, device)
@@ -87,7 +87,7 @@ def _begun(study: Study, own: OwnCode, location: Location, device: torch.device)
     refuse_misfits(study, scenario)
     return Begun(
         plan=plan,
-        origin=StudyOrigin(study=study, location=checked, own=own, sources=sources_of(study)),
+        origin=StudyOrigin(study=study, location=given, own=own, sources=sources_of(study)),
         # Only this is kept of the data: every process that does a job loads them.
         caches=partial(cache_plans, study, few_of(scenario), *examples_of(scenario)),
         sizes=[len(task.train) for task in scenario.tasks],

@@ -59,12 +59,14 @@ class Location:
     """The data folder.
 
     folder: in torchvision's layout, None for bundled data alone; download: whether torchvision may
-    fetch missing files; checked: stamps of a study's feature files that were looked at and hashed.
+    fetch missing files; files: stamps of a study's feature files; checked: whether they are those
+    of files that were looked at and hashed before.
     """
 
     folder: Path | None = None
     download: bool = False
-    checked: Stamps = ()
+    files: Stamps = ()
+    checked: bool = False
 
     @classmethod
     def of(cls, folder: Path | None, download: bool) -> Self:
@@ -81,8 +83,9 @@ class Location:
         return tuple((file.st_size, file.st_mtime_ns) for file in files)
 
     def now(self, data: str | Sequence[str]) -> Self:
-        """Return the location as it is now: nothing is checked where a file has changed."""
-        return self if self.stamps(data) == self.checked else replace(self, checked=())
+        """Return the location as it is now, `checked` if no file has changed since its stamp."""
+        files = self.stamps(data)
+        return replace(self, files=files, checked=bool(files) and files == self.files)
 
 
 def load(name: str, location: Location | None = None) -> Dataset:
@@ -98,7 +101,7 @@ def load(name: str, location: Location | None = None) -> Dataset:
     if name.endswith(SUFFIX):
         location = location or Location()
         path = find(name, location.folder)
-        train, test, classes = read_features(path, bool(location.checked))
+        train, test, classes = read_features(path, location.checked)
         title = path.stem.replace(TASK, "").strip("-_.") or path.parent.name
         return Dataset(name=title, classes=classes, train=train, test=test)
     if name in REGISTRY.data:

@@ -25,14 +25,15 @@ from tests.scenarios.tiny_run import Tiny
 RNG = np.random.default_rng(0)
 
 
-def arrays(n=40, dtype="f4", shape=(1, 4, 4), tasks=False):
+def arrays(n=48, dtype="f4", shape=(1, 4, 4), tasks=False):
     """Return unsorted examples of four classes, on a grid that every dtype holds exactly."""
     found = {}
     for half in ("train", "test"):
-        y = RNG.permutation(np.arange(n) % 4)
+        order = RNG.permutation(n)
+        y = order % 4
         x = RNG.integers(-8, 8, (n, *shape)) / 8 + y.reshape(-1, *[1] * len(shape))
         found |= {f"x_{half}": x.astype(dtype), f"y_{half}": y}
-        found |= {f"task_{half}": RNG.permutation(np.arange(n) % 2)} if tasks else {}
+        found |= {f"task_{half}": order // 4 % 2} if tasks else {}
     return found
 
 
@@ -45,7 +46,7 @@ STUDY = """
 orders = { back = [2, 1] }
 [scenario]
 data = "{file}"
-validation = 1
+validation = 2
 [network]
 name = "mlp"
 features = ["hidden1"]
@@ -93,7 +94,7 @@ def plan(file):
     """Return the origin of a study of a file, as a worker gets it, and the plan."""
     raw = tomllib.loads(STUDY.replace("{file}", str(file)))
     study = check_study({"name": "a", **raw}, "a")
-    checked = Location(checked=Location().stamps(str(file)))
+    checked = Location(files=Location().stamps(str(file)))
     origin = StudyOrigin(study=study, location=checked, own=OwnCode(), sources={})
     cpu = torch.device("cpu")
     return pickle.loads(pickle.dumps(origin)), plan_of(
@@ -124,7 +125,7 @@ def test_a_worker_hashes_only_a_file_that_has_changed(tmp_path, monkeypatch):
     [
         (lambda raw, at: raw[: at + 9] + bytes([raw[at + 9] ^ 1]) + raw[at + 10 :], "Bad CRC-32"),
         (lambda raw, at: raw[:-30], "is not a complete .npz file"),
-        (lambda raw, at: raw.replace(b"(40, 1, 4, 4)", b"(80, 1, 4, 4)"), "not a complete .npz"),
+        (lambda raw, at: raw.replace(b"(48, 1, 4, 4)", b"(80, 1, 4, 4)"), "not a complete .npz"),
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path, change, said):

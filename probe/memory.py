@@ -5,6 +5,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -140,6 +141,9 @@ Array = np.ndarray[Any, Any]
 """An array of any type and shape."""
 
 
+_ASKED = 2**17  # bytes of a file asked for together; of more, systems may read the first alone
+
+
 class FileRows(Tensor):
     """Rows (N, ...) of mapped files, float32 on the CPU, read when they are used.
 
@@ -199,10 +203,26 @@ class FileRows(Tensor):
 def _rows(source: Array, numbers: Array) -> Array:
     """Return the rows of an array at `numbers` (n,), (n, D) float32."""
     # By bytes: numpy first copies the whole of an array that is not aligned as its type wants.
-    raw = source.reshape(len(source), -1).view(np.uint8).view(np.ndarray)
+    raw = source.reshape(len(source), -1).view(np.uint8)
+    if isinstance(raw, np.memmap) and hasattr(mmap, "MADV_WILLNEED"):
+        _ask_for(raw, numbers)
     # Numbers too large for float32 become Inf, which is refused.
     with np.errstate(over="ignore"):
-        return raw.take(numbers, axis=0).view(source.dtype).astype(np.float32, copy=False)
+        rows: Array = raw.view(np.ndarray).take(numbers, axis=0).view(source.dtype)
+        return rows.astype(np.float32, copy=False)
+
+
+def _ask_for(raw: Any, numbers: Array) -> None:
+    """Let the system read rows of a mapped file (N, bytes), all at a time and no others."""
+    # Left to itself it reads some megabytes around each row, and waits for each.
+    raw._mmap.madvise(mmap.MADV_RANDOM)
+    begin = raw.offset % mmap.ALLOCATIONGRANULARITY
+    cuts = np.flatnonzero(np.diff(numbers, prepend=-2, append=-2) != 1)
+    for first, after in pairwise(cuts):
+        start = begin + int(numbers[first]) * raw.shape[1]
+        end = start + int(after - first) * raw.shape[1]
+        for at in range(start - start % mmap.PAGESIZE, end, _ASKED):
+            raw._mmap.madvise(mmap.MADV_WILLNEED, at, min(_ASKED, end - at))
 
 
 def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:

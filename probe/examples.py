@@ -118,9 +118,7 @@ class Examples(Labeled, Generic[X]):
 
     def part(self, indices: Tensor) -> Examples[X]:
         """Return the examples as `take` does; inputs in a mapped file stay there."""
-        x = mapped(
-            self.x, lambda own: own.at(indices) if isinstance(own, FileRows) else own[indices]
-        )
+        x = mapped(self.x, lambda x: x.at(indices) if isinstance(x, FileRows) else x[indices])
         return self._at(x, indices)
 
     def _at(self, x: Value, indices: Tensor) -> Examples[X]:
@@ -175,10 +173,12 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
         if isinstance(tensor, FileRows) and tensor.finite:
             continue
         # Piece by piece: the data may be a file larger than the memory.
-        finite = torch.cat([torch.isfinite(p).view(len(p), -1).all(1) for p in pieces(tensor)])
-        if not finite.all():
-            where = int((~finite).nonzero()[0])
-            raise InputError(f"{name} has NaN or Inf in example {where}: clean the data first")
+        at = 0
+        for piece in pieces(tensor):
+            if len(odd := (~piece.isfinite()).view(len(piece), -1).any(1).nonzero()):
+                where = at + int(odd[0])
+                raise InputError(f"{name} has NaN or Inf in example {where}: clean the data first")
+            at += len(piece)
     known = set(classes)
     if strange := sorted(set(examples.y.unique().tolist()) - known):
         raise InputError(

@@ -137,11 +137,10 @@ def _nameless(folder: Path) -> IO[bytes]:
     return tempfile.TemporaryFile(dir=folder, prefix="values.")
 
 
+_ASKED = 2**17  # bytes of a file asked for together; of more, systems may read the first alone
+
 Array = np.ndarray[Any, Any]
 """An array of any type and shape."""
-
-
-_ASKED = 2**17  # bytes of a file asked for together; of more, systems may read the first alone
 
 
 class FileRows(Tensor):
@@ -162,9 +161,7 @@ class FileRows(Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @staticmethod
-    def __new__(  # noqa: D102
-        cls, sources: Sequence[Array], places: Tensor | None = None, finite: bool = False
-    ) -> Self:
+    def __new__(cls, sources: Sequence[Array], places: Any = None, finite: bool = False) -> Self:  # noqa: D102
         if places is None:
             every = torch.arange(len(sources[0]))
             places = torch.stack([torch.zeros_like(every), every])
@@ -181,19 +178,14 @@ class FileRows(Tensor):
         """Return the rows at `indices` (n,) as a plain tensor (n, ...)."""
         own, numbers = self.places[:, indices].numpy()
         rows = np.empty((len(numbers), self.shape[1:].numel()), np.float32)
-        for source in (used := np.unique(own)):
-            if len(used) == 1:
-                rows = _rows(self.sources[source], numbers)
-            else:
-                rows[own == source] = _rows(self.sources[source], numbers[own == source])
+        for source in np.unique(own):
+            rows[own == source] = _rows(self.sources[source], numbers[own == source])
         return torch.from_numpy(rows).view(len(numbers), *self.shape[1:])
 
     @classmethod
-    def __torch_dispatch__(  # type: ignore[override]
-        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         """Carry out an operation of torch, by `_BY_ROWS` where it is among these."""
-        done = None if kwargs or func not in _BY_ROWS else _BY_ROWS[func](*args)
+        done = _BY_ROWS[func](*args) if func in _BY_ROWS and not kwargs else None
         if done is not None:
             return done
         whole = tree_map_only(FileRows, lambda rows: rows.read(slice(None)), (args, kwargs or {}))
@@ -208,8 +200,8 @@ def _rows(source: Array, numbers: Array) -> Array:
         _ask_for(raw, numbers)
     # Numbers too large for float32 become Inf, which is refused.
     with np.errstate(over="ignore"):
-        rows: Array = raw.view(np.ndarray).take(numbers, axis=0).view(source.dtype)
-        return rows.astype(np.float32, copy=False)
+        taken: Array = raw.view(np.ndarray).take(numbers, axis=0).view(source.dtype)
+        return taken.astype(np.float32, copy=False)
 
 
 def _ask_for(raw: Any, numbers: Array) -> None:

@@ -104,10 +104,8 @@ class GivenOrigin:
         build = partial(build_model, own.name, own.build)
         called = Model((), output=own.output, call=own.call, head=options.head, fresh=own.build)
         orders = frozenset(run.order for run in self.checkpoints.runs)
-        location = self.location.now(self.data)
-        model, scenario = _loaded(
-            self.data, location, self.own, self.tasks, str(device), called, orders
-        )
+        at = self.location.now(self.data)
+        model, scenario = _loaded(self.data, at, self.own, self.tasks, str(device), called, orders)
         given = {name: getattr(options, name) for name in _RECIPE}
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in given.items() if value is not None})

@@ -110,14 +110,12 @@ def write_features(
     if class_names is not None:
         arrays["class_names"] = np.asarray(class_names, dtype=np.str_)
     # A file that could not be read again is not written.
-    _features([_pair(arrays, path)], path)
+    _features([_pair(arrays, path, checked=False)], path)
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez(file, **arrays)
 
 
-def _pair(
-    arrays: Mapping[str, Array], path: Path, checked: bool = False
-) -> tuple[Examples, Examples]:
+def _pair(arrays: Mapping[str, Array], path: Path, checked: bool) -> tuple[Examples, Examples]:
     with located(str(path)):
         return alike(_half(arrays, "train", checked), _half(arrays, "test", checked))
 

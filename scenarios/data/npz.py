@@ -18,7 +18,6 @@ from probe.errors import InputError, described, unreadable
 from probe.memory import Array as Array
 
 _LARGE = 2**26  # bytes of an array that is mapped
-_PIECE = 2**24  # bytes read together
 
 
 def read_arrays(
@@ -69,7 +68,7 @@ def _array(found: Any, name: str, file: IO[bytes], checked: bool) -> Array:
         return np.asarray(found[name])
     with found.zip.open(member) as stored:
         # To its end, where the archive compares its checksum.
-        while not checked and stored.read(_PIECE):
+        while not checked and stored.read(2**24):
             pass
     return mapped
 

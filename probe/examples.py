@@ -194,7 +194,7 @@ def alike(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[Any], Exa
     mappings = isinstance(train.x, Mapping) and isinstance(test.x, Mapping)
     if mappings and train.x.keys() == test.x.keys():
         train = replace(train, x={name: train.x[name] for name in test.x})
-    one = [kinds(mapped(each.x, lambda tensor: tensor[0])) for each in (train, test)]
+    one = [kinds(mapped(each.x, lambda tensor: tensor[:1][0])) for each in (train, test)]
     if one[0] != one[1]:
         raise InputError(
             f"an example of train is {one[0]}, of test {one[1]}: give both one shape and type, by "

@@ -149,8 +149,8 @@ class FileRows(Tensor):
     sources: arrays (n, ...) of real numbers without gaps; places: each row's source and its number
     there, (2, N) int64, None = all rows of the first; finite: whether NaN and Inf are ruled out.
 
-    A batch by `index_select`, a slice or a single row is read into new memory. `at`, `split` and
-    `cat` read nothing and give such rows again. Anything else first reads all of them.
+    A batch by `index_select` or a slice is read into new memory. `at`, `split` and `cat` read
+    nothing and give such rows again. Anything else first reads all of them.
     """
 
     sources: tuple[Array, ...]
@@ -163,8 +163,7 @@ class FileRows(Tensor):
     @staticmethod
     def __new__(cls, sources: Sequence[Array], places: Any = None, finite: bool = False) -> Self:  # noqa: D102
         if places is None:
-            every = torch.arange(len(sources[0]))
-            places = torch.stack([torch.zeros_like(every), every])
+            places = torch.arange(len(sources[0])) * torch.tensor([[0], [1]])
         shape = places.shape[1], *sources[0].shape[1:]
         own: Self = Tensor._make_wrapper_subclass(cls, shape, dtype=torch.float32)
         own.sources, own.places, own.finite = tuple(sources), places, finite
@@ -200,8 +199,7 @@ def _rows(source: Array, numbers: Array) -> Array:
         _ask_for(raw, numbers)
     # Numbers too large for float32 become Inf, which is refused.
     with np.errstate(over="ignore"):
-        taken: Array = raw.view(np.ndarray).take(numbers, axis=0).view(source.dtype)
-        return taken.astype(np.float32, copy=False)
+        return np.asarray(raw.view(np.ndarray).take(numbers, 0).view(source.dtype), np.float32)
 
 
 def _ask_for(raw: Any, numbers: Array) -> None:
@@ -228,8 +226,7 @@ def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
     for part in each:
         own = torch.tensor([order.index(id(source)) for source in part.sources])
         places.append(torch.stack([own[part.places[0]], part.places[1]]))
-    finite = all(part.finite for part in each)
-    return FileRows([*sources.values()], torch.cat(places, 1), finite)
+    return FileRows([*sources.values()], torch.cat(places, 1), all(p.finite for p in each))
 
 
 _aten = torch.ops.aten
@@ -239,16 +236,13 @@ _BY_ROWS: dict[Any, Callable[..., Any]] = {
     _aten.slice.Tensor: lambda rows, dim=0, start=None, end=None, step=1: (
         None if dim else rows.read(slice(start, end, step))
     ),
-    _aten.select.int: lambda rows, dim, at: None if dim else rows.read(torch.tensor([at]))[0],
     _aten.split.Tensor: lambda rows, size, dim=0: (
         None if dim else [rows.at(slice(k, k + size)) for k in range(0, len(rows), size)]
     ),
     _aten.cat.default: _joined,
-    # Rows of vectors, which have the same bytes.
     _aten.as_strided.default: lambda rows, size, stride, at=None: (
         FileRows([own.reshape(len(own), -1) for own in rows.sources], rows.places, rows.finite)
         if [*size, *stride, at] == [len(rows), (D := rows.shape[1:].numel()), D, 1, None]
         else None
     ),
 }
-"""Operations of torch that read no more than they need, or None where they cannot."""

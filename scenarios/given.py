@@ -39,9 +39,8 @@ from scenarios.user_model import build_model
 class GivenOrigin:
     """Networks in files, and the code that makes them and loads their data, by name.
 
-    - own: the user's code; network, data: names that it registers, or feature files; location: with
-      the stamps of those that the plan's hash is of; checkpoints: the files; records: what a
-      recorder has kept of their runs;
+    - own: the user's code; network, data: names that it registers, or feature files; checkpoints:
+      the files; records: what a recorder has kept of their runs; location: of files, once hashed;
     - name, orders: as in `probe.by_layer.request.Request`; tasks: the classes of each of T tasks,
       in base order, None where the data bring tasks; options: the flags; code: a hash of the user's
       code.

@@ -74,7 +74,6 @@ def probe_model(target: str, options: ModelOptions) -> bool:
 
 
 def _begun(origin: GivenOrigin, device: torch.device) -> Begun:
-    # Before they are read: a file that changes meanwhile has another one.
     location = Location(files=origin.location.stamps(origin.data))
     given = origin.given(device)
     sizes = [len(task.train) for task in given.scenario.tasks]

@@ -27,8 +27,6 @@ from scenarios.own_code import REGISTRY, unregistered
 
 _SPOKEN = "fsdd.npz"
 
-Stamps = tuple[tuple[int, int], ...]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset:
@@ -65,7 +63,7 @@ class Location:
 
     folder: Path | None = None
     download: bool = False
-    files: Stamps = ()
+    files: tuple[tuple[int, int], ...] = ()
     checked: bool = False
 
     @classmethod
@@ -74,7 +72,7 @@ class Location:
         named = os.environ.get("PROBE_DATA")
         return cls(folder or (Path(named) if named else None), download)
 
-    def stamps(self, data: str | Sequence[str]) -> Stamps:
+    def stamps(self, data: str | Sequence[str]) -> tuple[tuple[int, int], ...]:
         """Return size and last change of each feature file of a study, none for other data."""
         each = [data] if isinstance(data, str) else data
         if not all(name.endswith(SUFFIX) for name in each):

@@ -1,8 +1,7 @@
 """Arrays by name from an untrusted file of numpy's format .npz.
 
 It may be no archive, cut off, of another format, lack arrays, or hold arrays of Python objects,
-which numpy would unpickle: each is an InputError. Large arrays are not read but memory-mapped,
-which all processes of a machine share, unless the file is compressed.
+which numpy would unpickle: each is an InputError. Large uncompressed arrays are memory-mapped.
 """
 
 import math
@@ -25,9 +24,9 @@ def read_arrays(
 ) -> dict[str, Array]:
     """Return the arrays of those names that a .npz file holds; more: if it has them.
 
-    Arrays of Python objects are refused (`allow_pickle=False`), arrays not named are not read; a
-    large array is an `np.memmap`. checked: whether the checksums of these were compared before.
-    Raises InputError if the file cannot be read, or lacks an array.
+    Arrays of Python objects are refused (`allow_pickle=False`), arrays not named are not read.
+    checked: whether checksums were compared before. Raises InputError if the file cannot be read,
+    or lacks an array.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

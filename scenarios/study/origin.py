@@ -10,7 +10,7 @@ import torch
 
 from probe.by_layer.fingerprint import data_hash
 from probe.by_layer.plan import Plan
-from probe.errors import InputError, located
+from probe.errors import InputError
 from probe.tasks import Scenario
 from scenarios.data.datasets import Location
 from scenarios.own_code import OwnCode
@@ -46,9 +46,7 @@ class StudyOrigin:
     def source(self, plan: Plan, device: torch.device) -> StudyNetworks:
         """Return the networks, with the data on a device; raises InputError for other data."""
         spec = self.study.scenario
-        with located(f"the data on {platform.node()}"):
-            location = self.location.now(spec.data)
-        scenario = _loaded(spec, location, str(device), plan.data)
+        scenario = _loaded(spec, self.location.now(spec.data), str(device), plan.data)
         return StudyNetworks(plan=plan, study=self.study, scenario=scenario)
 
 

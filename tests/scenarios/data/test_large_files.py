@@ -55,9 +55,7 @@ epochs = 1
 batch_size = 8
 [probing]
 readouts = { retrain = "last", linear = "ends" }
-[learners.er]
 [learners.ewc]
-[learners.gem]
 [learners.icarl]
 [learners.joined]
 kind = "finetune"

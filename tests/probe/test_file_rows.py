@@ -24,16 +24,13 @@ SOME = torch.tensor([7, 0, 0, 5])
 READ = {
     "index_select": lambda x: x.index_select(0, SOME),
     "index_select of columns": lambda x: x.index_select(2, SOME % 3),
-    "index": lambda x: x[SOME],
     "slice": lambda x: x[2:9:3],
     "none": lambda x: x[:0],
     "slice of columns": lambda x: x[:, 1:],
-    "row": lambda x: x[-1],
     "split columns": lambda x: torch.stack(x.split(1, 2)),
     "cat columns": lambda x: torch.cat([x, SAME], 1),
     "cat of types": lambda x: torch.cat([x, SAME.double()]),
     "strided": lambda x: x.as_strided((4, 3), (6, 2), 1),
-    "product": lambda x: torch.nn.functional.linear(x, PLAIN[0]),
 }
 UNREAD = {
     "moved": lambda x: x.detach().to("cpu"),

@@ -1,7 +1,6 @@
 """Feature files that stay on disk: the same results as from memory, hashed once, and checked."""
 
 import os
-import pickle
 import tomllib
 from pathlib import Path
 
@@ -26,13 +25,12 @@ RNG = np.random.default_rng(0)
 
 
 def arrays(n=48, dtype="f4", shape=(1, 4, 4), tasks=False):
-    """Return unsorted examples of four classes, on a grid that every dtype holds exactly."""
+    """Return unsorted examples of four classes, of numbers that every dtype holds exactly."""
     found = {}
     for half in ("train", "test"):
         order = RNG.permutation(n)
-        y = order % 4
-        x = RNG.integers(-8, 8, (n, *shape)) / 8 + y.reshape(-1, *[1] * len(shape))
-        found |= {f"x_{half}": x.astype(dtype), f"y_{half}": y}
+        x = RNG.integers(-8, 8, (n, *shape)).astype(dtype)
+        found |= {f"x_{half}": x, f"y_{half}": order % 4}
         found |= {f"task_{half}": order // 4 % 2} if tasks else {}
     return found
 
@@ -63,14 +61,16 @@ exemplars = { per_class = 3, replay = "joined" }
 """
 
 
-@pytest.mark.parametrize("tasks", [False, True])
+@pytest.mark.parametrize("tasks", ["classes", "numbered", "files"])
 def test_tables_are_those_of_the_same_data_in_memory(tmp_path, tasks):
     """Of learners that each take the data in their own way, with the tasks in another order."""
-    given, file = arrays(tasks=tasks), tmp_path / "a.npz"
-    wide = {name: each.astype("f8") if name[0] == "x" else each for name, each in given.items()}
+    file = tmp_path / ("a{task}.npz" if tasks == "files" else "a.npz")
+    each = [arrays(tasks=tasks == "numbered") for _ in range(2 if tasks == "files" else 1)]
     tables = []
-    for save, held in ((np.savez_compressed, given), (np.savez, given), (np.savez, wide)):
-        save(file, **held)
+    for save, dtype in ((np.savez_compressed, "f4"), (np.savez, "f4"), (np.savez, "f8")):
+        for number, own in enumerate(each):
+            changed = {name: x.astype(dtype) for name, x in own.items() if name[0] == "x"}
+            save(str(file).replace("{task}", str(number)), **own | changed)
         assert isinstance(load(str(file)).train.x, FileRows) == bool(tables)
         tiny = Tiny(tmp_path / str(len(tables)))
         tiny.run(STUDY.replace("{file}", str(file)))
@@ -79,31 +79,13 @@ def test_tables_are_those_of_the_same_data_in_memory(tmp_path, tasks):
         assert {name for name in found if found[name] != tables[0][name]} <= {"times.csv"}
 
 
-def test_files_of_tasks_stay_on_disk(tmp_path):
-    each = [arrays() for _ in range(2)]
-    for number, own in enumerate(each):
-        np.savez(tmp_path / f"{number}.npz", **own)
-    train = load(str(tmp_path / "{task}.npz")).train
-    assert isinstance(train.of_task(1).x, FileRows)
-    assert torch.equal(train.x + 0, torch.tensor(np.concatenate([own["x_train"] for own in each])))
-
-
-def plan(file):
-    """Return the origin of a study of a file, as a worker gets it, and the plan."""
-    raw = tomllib.loads(STUDY.replace("{file}", str(file)))
-    study = check_study({"name": "a", **raw}, "a")
-    checked = Location(files=Location().stamps(str(file)))
-    origin = StudyOrigin(study=study, location=checked, own=OwnCode(), sources={})
-    cpu = torch.device("cpu")
-    return pickle.loads(pickle.dumps(origin)), plan_of(
-        study, study.scenario.scenario(Location()), cpu
-    )
-
-
 def test_a_worker_hashes_only_a_file_that_has_changed(tmp_path, monkeypatch):
     given, file, cpu = arrays(), tmp_path / "a.npz", torch.device("cpu")
     np.savez(file, **given)
-    origin, planned = plan(file)
+    raw = {"name": "a", **tomllib.loads(STUDY.replace("{file}", str(file)))}
+    spec, location = check_study(raw, "a"), Location(files=Location().stamps(str(file)))
+    planned = plan_of(spec, spec.scenario.scenario(Location()), cpu)
+    origin = StudyOrigin(study=spec, location=location, own=OwnCode(), sources={})
     with monkeypatch.context() as patch:
         patch.setattr("scenarios.study.origin.data_hash", None)
         patch.setattr("probe.examples.pieces", None)
@@ -118,21 +100,15 @@ def test_a_worker_hashes_only_a_file_that_has_changed(tmp_path, monkeypatch):
         origin.source(planned, cpu)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda raw, at: raw[: at + 9] + bytes([raw[at + 9] ^ 1]) + raw[at + 10 :], "Bad CRC-32"),
-        (lambda raw, at: raw[:-30], "is not a complete .npz file"),
-        (lambda raw, at: raw.replace(b"(48, 1, 4, 4)", b"(80, 1, 4, 4)"), "not a complete .npz"),
-    ],
-)
-def test_a_damaged_file_is_refused(tmp_path, change, said):
+def test_a_damaged_file_is_refused(tmp_path):
     given, file = arrays(), tmp_path / "a.npz"
     np.savez(file, **given)
-    raw = file.read_bytes()
-    file.write_bytes(change(raw, raw.index(given["x_train"].tobytes())))
-    with pytest.raises(InputError, match=said):
-        load(str(file))
+    raw, x = file.read_bytes(), given["x_train"].tobytes()
+    longer = raw.replace(b"(48, 1, 4, 4)", b"(80, 1, 4, 4)")
+    for damaged in (raw.replace(x, x[:-1] + bytes([x[-1] ^ 1])), longer):
+        file.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"complete \.npz file of numbers \((BadZip|Value)"):
+            load(str(file))
 
 
 @pytest.mark.parametrize("bad", [np.nan, 1e300])
@@ -152,7 +128,6 @@ def test_tasks_in_any_order_take_no_memory(tmp_path):
     del given
     before = resident("RssAnon")
     scenario = split_by_class(load(str(tmp_path / "a.npz"))).reordered([1, 0])
-    data_hash(scenario)
-    merged = scenario.merged.train
-    assert len(merged) == 1500
+    assert data_hash(scenario)
+    assert len(scenario.merged.train) == 1500
     assert resident("RssAnon") - before < size

@@ -91,7 +91,7 @@ class Store(Results):
         self.root = root
         self.job = job
         self._record = record
-        self._code = self._written = code
+        self.code = self._written = code
         self._fingerprint = fingerprint(record)
         self.folder = root / "jobs" / job / self._fingerprint[:16]
 
@@ -168,8 +168,8 @@ class Store(Results):
 
         A model that other code has trained gives no result of today's code.
         """
-        if checkpoint.code != self._code:
-            both = f"{checkpoint.code} {self._code}"
+        if checkpoint.code != self.code:
+            both = f"{checkpoint.code} {self.code}"
             self._written = hashlib.sha256(both.encode()).hexdigest()
 
     def set_checkpoint_aside(self, step: str, reason: str) -> None:
@@ -196,7 +196,7 @@ class Store(Results):
 
     def made_by_other_code(self, contents: Contents) -> bool:
         """Tell whether a result or a checkpoint was made by other code than today's."""
-        return not contents.codes <= {self._code}
+        return not contents.codes <= {self.code}
 
     def clear(self) -> None:
         """Remove all results and checkpoints of this fingerprint, to be computed again."""

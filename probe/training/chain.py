@@ -13,6 +13,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils._python_dispatch import _disable_current_modes
 
 from probe.training.chosen_outputs import ChosenOutputs
 from probe.training.links import (
@@ -122,7 +123,8 @@ class Chain:
         known = self._known.setdefault(x.shape, [])
         for at, layer in enumerate(self._layers):
             if at == len(known):
-                known.append(_link(layer, channels_last(x), self._places))
+                with _disable_current_modes():  # no counting of what makes a link
+                    known.append(_link(layer, channels_last(x), self._places))
             x = known[at].forward(x)
         return known, x
 

@@ -1,7 +1,7 @@
 """Optimizers by name: their steps, learning rates and costs."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
@@ -9,8 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.adam import adam
-from torch.optim.adamw import adamw
 
 from probe.training.recipe import Recipe
 
@@ -21,11 +19,7 @@ _OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
     "nadam": partial(torch.optim.NAdam, foreach=True),
     "sgd": partial(torch.optim.SGD, fused=True),
 }
-# What their steps call, with torch's own settings: half the time of a step of few parameters.
-_settings: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
-_settings |= {"fused": True, "amsgrad": False, "maximize": False}
-_FUNCTIONS = {"adam": partial(adam, **_settings), "adamw": partial(adamw, **_settings)}
-_STATE = ("exp_avg", "exp_avg_sq", "step")
+_KERNELS = {"adam": torch._fused_adam_, "adamw": torch._fused_adamw_}
 
 
 class Updates:
@@ -36,19 +30,16 @@ class Updates:
 
     def __init__(self, model: nn.Module, recipe: Recipe, steps: int) -> None:
         self._trained = [p for p in model.parameters() if p.requires_grad]
-        own: dict[str, Any] = {"momentum": recipe.momentum} if recipe.optimizer == "sgd" else {}
-        if recipe.optimizer != "nadam" and any(p.is_complex() for p in self._trained):
-            own |= {"fused": False, "foreach": True}  # the fused kernels take real numbers alone
-        self._optimizer = _OPTIMIZERS[recipe.optimizer](
-            self._trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, **own
-        )
-        self._function = None if own.get("foreach") else _FUNCTIONS.get(recipe.optimizer)
-        self._state: list[list[Tensor]] = []  # of all parameters, once all have one
         self._recipe, self._steps, self._done = recipe, steps, count()
+        kinds = {(p.device, p.dtype) for p in self._trained}
+        plain = len(kinds) == 1 and not any(kind.is_complex for _, kind in kinds)
+        own = plain and recipe.optimizer in _KERNELS
+        self._step = (_Adam if own else _Torchs)(self._trained, recipe)
 
     def zero_grad(self) -> None:
         """Let go of the last step's gradients."""
-        self._optimizer.zero_grad()
+        for parameter in self._trained:
+            parameter.grad = None
 
     def densify(self) -> None:
         """Put a dense gradient in the place of each sparse one, which few optimizers take."""
@@ -61,22 +52,52 @@ class Updates:
         if self._recipe.clip_norm is not None:
             # On the device alone: the host does not wait for the norm.
             nn.utils.clip_grad_norm_(self._trained, self._recipe.clip_norm)
-        rate = rate_at(self._recipe, next(self._done), self._steps)
-        gradients = [p.grad for p in self._trained if p.grad is not None]
-        if self._function and self._state and len(gradients) == len(self._trained):
-            means, squares, steps = self._state
-            decay = self._recipe.weight_decay
-            with torch.no_grad():
-                self._function(
-                    self._trained, gradients, means, squares, [], steps, lr=rate, weight_decay=decay
-                )
-            return
+        self._step(rate_at(self._recipe, next(self._done), self._steps))
+
+
+class _Torchs:
+    """Steps of an optimizer of torch."""
+
+    def __init__(self, trained: Sequence[Tensor], recipe: Recipe) -> None:
+        own: dict[str, Any] = {"momentum": recipe.momentum} if recipe.optimizer == "sgd" else {}
+        if recipe.optimizer != "nadam" and any(p.is_complex() for p in trained):
+            own |= {"fused": False, "foreach": True}  # the fused kernels take real numbers alone
+        self._optimizer = _OPTIMIZERS[recipe.optimizer](
+            trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, **own
+        )
+
+    def __call__(self, rate: float) -> None:
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         self._optimizer.step()
-        state = self._optimizer.state
-        if self._function and len(state) == len(self._trained):
-            self._state = [[state[p][name] for p in self._trained] for name in _STATE]
+
+
+class _Adam:
+    """Steps of Adam or AdamW by torch's kernel alone, for parameters of one type and device.
+
+    `torch.optim` takes as long again around it where parameters are few, and imports the compiler.
+    """
+
+    def __init__(self, trained: Sequence[Tensor], recipe: Recipe) -> None:
+        self._trained, self._states = trained, dict[Tensor, tuple[Tensor, Tensor, Tensor]]()
+        self._kernel = partial(
+            _KERNELS[recipe.optimizer],
+            weight_decay=recipe.weight_decay,
+            **{"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "amsgrad": False, "maximize": False},
+        )
+
+    @torch.no_grad()
+    def __call__(self, rate: float) -> None:
+        moved = [p for p in self._trained if p.grad is not None]
+        for p in moved:
+            if p not in self._states:
+                step = torch.zeros((), device=p.device)
+                self._states[p] = torch.zeros_like(p), torch.zeros_like(p), step
+        if moved:
+            means, squares, steps = zip(*(self._states[p] for p in moved), strict=True)
+            torch._foreach_add_(steps, 1)
+            gradients = [p.grad for p in moved]
+            self._kernel(moved, gradients, means, squares, [], steps, lr=rate)
 
 
 def rate_at(recipe: Recipe, step: int, steps: int) -> float:

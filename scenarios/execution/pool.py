@@ -31,15 +31,8 @@ from scenarios.learners.catalog import MODULES
 
 _PAUSE = 0.2  # seconds before a worker is started again
 
-# Torch loads its compiler with the first optimizer, which takes a worker longer than a small job.
-# All learners are loaded too, so that every worker has the same code, even if it is edited while a
-# study runs.
-_PRELOADED = (
-    "scenarios.given",
-    "scenarios.study.origin",
-    *MODULES.values(),
-    "torch._dynamo",
-)
+# All learners, so that every worker has the same code, even if it is edited while a study runs.
+_PRELOADED = ("scenarios.given", "scenarios.study.origin", *MODULES.values())
 
 
 class Pool:

@@ -1,6 +1,6 @@
 """The base of all learners: a task is learned in steps that can be overridden."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -41,6 +41,10 @@ class Settings(BaseModel):
         return self.model_dump(mode="json", exclude={"training"})
 
 
+Train = Callable[[Task, Examples, OpsMeter], None]
+"""Training on a task's examples; see `Learner.train`."""
+
+
 class Learner(Objective):
     """A model that learns one task after another.
 
@@ -56,6 +60,9 @@ class Learner(Objective):
     penalty's gradient (matrix products are counted as they run). own_features: the features of the
     network that the learner brings, by depth, the last `output`; none: it learns the study's
     network. task_aware: needs the task of each example, so that it has the multi-head only.
+    first_task: the loss of the first task, which a learner names if it trains on it exactly as the
+    others that name it do: nothing is gathered at its steps, and `end` leaves the model alone. It
+    is not inherited.
     """
 
     settings_class: ClassVar[type[Settings]] = Settings
@@ -63,6 +70,7 @@ class Learner(Objective):
     elementwise: ClassVar[int] = 0
     own_features: ClassVar[tuple[str, ...]] = ()
     task_aware: ClassVar[bool] = False
+    first_task: ClassVar[str | None] = None
 
     @classmethod
     def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
@@ -86,15 +94,18 @@ class Learner(Objective):
         self.seen: tuple[int, ...] = ()
 
     @products("fp32")
-    def learn(self, task: Task) -> Cost:
-        """Learn one task, with its data on the model's device; return the cost."""
+    def learn(self, task: Task, train: Train | None = None) -> Cost:
+        """Learn one task, with its data on the model's device; return the cost.
+
+        train: in place of the method of this name.
+        """
         meter, self.losses = OpsMeter(), ()
         # Before the task changes them.
         carried, stored = bytes_of(self.carried().values()), self.stored_bytes()
         with meter.once():
             self.begin(task)
             data = self.examples(task)
-        self.train(task, data, meter)
+        (train or self.train)(task, data, meter)
         # Before `end`, whose random streams are those of after the task.
         self.seen += tuple(c for c in task.classes if c not in self.seen)
         self.learned += 1

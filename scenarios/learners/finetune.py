@@ -10,3 +10,5 @@ class Finetune(ContinualLearner):
 
     With exemplars it is their Vanilla-S.
     """
+
+    first_task = "cross-entropy"

@@ -8,10 +8,9 @@ earlier draws.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from torch import nn
 
@@ -35,6 +34,7 @@ from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import bare, draw_weights, fresh_source, network_for
 from scenarios.own_code import REGISTRY
+from scenarios.study.first_task import FirstTask, clock_on, first_task
 from scenarios.study.resuming import restored, save
 from scenarios.study.spec import Study
 
@@ -77,7 +77,9 @@ class StudyNetworks:
             raise TypeError("learners keep checkpoints, which need a store")
         # First the order, then the view: a learner's view may depend on which task comes first.
         scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
-        return LearnedNetworks(study=self.study, job=job, seen=scenario, store=results)
+        return LearnedNetworks(
+            plan=self.plan, study=self.study, job=job, seen=scenario, store=results
+        )
 
 
 @dataclass(kw_only=True)
@@ -87,6 +89,7 @@ class LearnedNetworks:
     seen: the tasks in executed order, as the learner sees them.
     """
 
+    plan: Plan
     study: Study
     job: Job
     seen: Scenario
@@ -222,19 +225,19 @@ class LearnedNetworks:
     def _learned(self, learner: Learner, task: Task) -> Spent:
         """Let a learner learn a task; an offline one that is told the task learns all so."""
         if not (self.study.scenario.told and learner.offline):
-            return _learn(learner, task)
+            begins = not learner.learned
+            first = first_task(self.plan, self.job, learner, self.store) if begins else None
+            return _learn(learner, task, first)
         model, (scenario, call) = bare(learner.model)[0], self._read
         spent = train_offline(model, call, scenario, learner.recipe, self.job.seed)
         learner.learned, learner.seen = 1, task.classes
         return spent
 
 
-def _learn(learner: Learner, task: Task) -> Spent:
-    """Learn a task and return the resources spent on it."""
-    # A worker has one thread, and what else a machine does is not the learner's time; of a GPU's
-    # work the processor knows nothing.
-    on_cpu = task.train.y.device.type == "cpu"
-    clock = time.process_time if on_cpu else time.perf_counter
-    start = clock()
-    cost = learner.learn(task)
-    return Spent(cost=cost, seconds=clock() - start, stuck=never_left(learner.losses))
+def _learn(learner: Learner, task: Task, first: FirstTask | None = None) -> Spent:
+    """Learn a task and return the resources spent on it; first: the training of a first task."""
+    now = clock_on(task.train.y.device)
+    start = now()
+    cost = learner.learn(task, partial(first.train, learner) if first else None)
+    seconds = now() - start + (first.spared if first else 0)
+    return Spent(cost=cost, seconds=seconds, stuck=never_left(learner.losses))

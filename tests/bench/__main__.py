@@ -7,7 +7,7 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # read when torch is loaded
 
 import torch
 
-from tests.bench import cutting, executors, scale, som, speed
+from tests.bench import cutting, executors, growth, scale, som, speed
 from tests.bench.timing import machine
 
 SECTIONS = {
@@ -18,6 +18,7 @@ SECTIONS = {
     "copies": cutting.copies,
     "som": som.phases,
     "tables": scale.tables,
+    "growth": growth.growth,
     "executors": executors.executors,
 }
 

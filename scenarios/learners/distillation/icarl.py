@@ -48,6 +48,7 @@ class IcarlHybrid1(DistillingLearner):
     """
 
     settings_class = HerdingSettings
+    first_task = "binary cross-entropy"
 
     def begin(self, task: Task) -> None:
         super().begin(task)
@@ -75,6 +76,7 @@ class Icarl(IcarlHybrid1):
     task. Before the first task the network's outputs classify. Source: algorithm 1.
     """
 
+    first_task = "binary cross-entropy"
     _means: Tensor | None = None
 
     def scores(self, x: Tensor) -> Tensor:

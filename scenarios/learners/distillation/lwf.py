@@ -58,6 +58,7 @@ class LearningWithoutForgetting(DistillingLearner):
     """
 
     settings_class = LwfSettings
+    first_task = "cross-entropy"
     settings: LwfSettings
 
     def begin(self, task: Task) -> None:

@@ -50,6 +50,7 @@ class Ewc(PenalizedLearner):
     """
 
     settings_class = EwcSettings
+    first_task = "cross-entropy"
     settings: EwcSettings
     share = 1 / 2
     # The penalty's gradient: a difference times the importance times lambda.

@@ -15,3 +15,4 @@ class ExperienceReplay(ContinualLearner):
     """
 
     settings_class = ClassMemorySettings
+    first_task = "cross-entropy"

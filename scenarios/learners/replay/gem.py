@@ -46,6 +46,7 @@ class GradientEpisodicMemory(ContinualLearner):
     """
 
     settings_class = GemSettings
+    first_task = "cross-entropy"
     settings: GemSettings
     replays = False
 

@@ -31,7 +31,7 @@ from tests.scenarios.execution.helpers import (
 )
 
 LEARNERS: dict[str, dict[str, object]] = {"finetune": {}, "offline": {}}
-NEEDED = {"torch._dynamo", "scenarios.study.learned", *MODULES.values()}
+NEEDED = {"scenarios.study.learned", *MODULES.values()}
 LOADED = f"{NEEDED} <= __import__('sys').modules.keys()"
 
 

@@ -121,7 +121,7 @@ def test_a_study_without_controls_grows_them_and_asked_for_less_shows_less(
     added = new_parts(before, tiny)
     assert {job: added[job] | set(map(bare, before.get(job, ()))) for job in added} == DEFAULT
     assert tables(tiny) == tables(probed_study)
-    kept = {f"{FINETUNE}/step-2", f"{OFFLINE}/step-2"}
+    kept = {"first-task/step-1", f"{FINETUNE}/step-2", f"{OFFLINE}/step-2"}
     assert checkpoints(tiny) == checkpoints(probed_study) == kept
     results = tiny.results()
     tiny.run(TINY)
@@ -153,9 +153,9 @@ def test_the_offline_network_is_trained_once_whichever_job_needs_it_first(
 ):
     execute, learn, trained = module.execute, learned._learn, []
 
-    def noting(learner, task):
+    def noting(learner, task, first):
         trained.append(len(task.train))
-        return learn(learner, task)
+        return learn(learner, task, first)
 
     def in_order(work, left, *rest, **named):
         jobs = sorted(left, key=lambda job: (job.name != first, job.offline))

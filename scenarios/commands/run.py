@@ -89,6 +89,8 @@ def _begun(
     study: Study, own: OwnCode, location: Location, root: Path | None, device: torch.device
 ) -> Begun:
     """Plan a study with its data; raises InputError for settings that do not fit them."""
+    # Before they are read: a file that changes meanwhile has another one.
+    given = Location(location.folder, files=location.stamps(study.scenario.data))
     scenario = study.scenario.scenario(location)
     study = with_precision(with_own_features(study, scenario), scenario, device, root)
     plan = plan_of(study, scenario, device)
@@ -96,9 +98,7 @@ def _begun(
     refuse_misfits(study, scenario)
     return Begun(
         plan=plan,
-        origin=StudyOrigin(
-            study=study, location=Location(location.folder), own=own, sources=sources_of(study)
-        ),
+        origin=StudyOrigin(study=study, location=given, own=own, sources=sources_of(study)),
         # Only this is kept of the data: every process that does a job loads them.
         caches=partial(cache_plans, study, few_of(scenario), *examples_of(scenario)),
         sizes=[len(task.train) for task in scenario.tasks],

@@ -1,7 +1,7 @@
 """Batches as a network takes them: one tensor, or several by position or by name."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol, TypeVar, cast
 
 import torch
@@ -92,8 +92,8 @@ def flipped(value: AnyValue) -> AnyValue:
     return mapped(value, lambda tensor: tensor.flip(0))
 
 
-def pieces(tensor: Tensor) -> tuple[Tensor, ...]:
-    """Return a tensor (N, ...) cut into views of 16 MB or less, or of one row.
+def pieces(tensor: Tensor) -> Iterator[Tensor]:
+    """Yield a tensor (N, ...) cut into views of 16 MB or less, or of one row.
 
     It may be a file larger than the memory, so work on it goes piece by piece.
 
@@ -101,7 +101,7 @@ def pieces(tensor: Tensor) -> tuple[Tensor, ...]:
     [2, 1]
     """
     rows = max(1, _PIECE // max(1, tensor[:1].nbytes))
-    return tuple(tensor[at : at + rows] for at in range(0, len(tensor), rows))
+    return (tensor[at : at + rows] for at in range(0, len(tensor), rows))
 
 
 def like(form: AnyValue, parts: Iterable[Tensor]) -> AnyValue:
@@ -189,5 +189,6 @@ def tensor_hash(tensors: Mapping[str, Tensor]) -> str:
         if tensor.layout is not torch.strided:
             nz = tensor.to_sparse_coo().coalesce()
             tensor = torch.cat([p.flatten().view(torch.uint8) for p in (nz.indices(), nz.values())])
-        digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
+        for piece in pieces(tensor) if tensor.ndim else [tensor]:
+            digest.update(piece.contiguous().flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()

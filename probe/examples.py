@@ -13,6 +13,7 @@ from typing_extensions import TypeVar
 
 from probe.batch import Rows, Value, check_value, gather, kinds, like, mapped, pieces, tensors
 from probe.errors import InputError
+from probe.memory import FileRows
 from probe.reading.items import check_labels
 from probe.reading.read import ReadSettings, read
 
@@ -113,19 +114,27 @@ class Examples(Labeled, Generic[X]):
 
     def take(self, indices: Tensor) -> Examples[X]:
         """Return the n examples at `indices` (n,), int64 from 0, in that order."""
+        return self._at(gather(self.x, indices), indices)
+
+    def part(self, indices: Tensor) -> Examples[X]:
+        """Return the examples as `take` does; inputs in a mapped file stay there."""
+        x = mapped(self.x, lambda x: x.at(indices) if isinstance(x, FileRows) else x[indices])
+        return self._at(x, indices)
+
+    def _at(self, x: Value, indices: Tensor) -> Examples[X]:
         task = None if self.task is None else self.task.index_select(0, indices)
-        return Examples(cast(X, gather(self.x, indices)), self.y.index_select(0, indices), task)
+        return Examples(cast(X, x), self.y.index_select(0, indices), task)
 
     def of_classes(self, classes: Iterable[int]) -> Examples[X]:
         """Return the examples whose label is one of `classes`, in their present order."""
         wanted = torch.tensor(sorted(classes), dtype=torch.int64, device=self.y.device)
-        return self.take(torch.isin(self.y, wanted).nonzero().squeeze(1))
+        return self.part(torch.isin(self.y, wanted).nonzero().squeeze(1))
 
     def of_task(self, number: int) -> Examples[X]:
         """Return the examples of a task, in their present order, without its number."""
         if self.task is None:
             raise InputError("the examples have no task: give Examples(x, y, task)")
-        return replace(self.take((self.task == number).nonzero().squeeze(1)), task=None)
+        return replace(self.part((self.task == number).nonzero().squeeze(1)), task=None)
 
     def to(self, device: torch.device) -> Examples[X]:
         """Return the same examples on `device`, as data that ask for no gradients."""
@@ -161,11 +170,15 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
     if not len(examples):
         raise InputError(f"{name} holds no examples")
     for tensor in filter(Tensor.is_floating_point, tensors(examples.x)):
+        if isinstance(tensor, FileRows) and tensor.finite:
+            continue
         # Piece by piece: the data may be a file larger than the memory.
-        finite = torch.cat([torch.isfinite(p).view(len(p), -1).all(1) for p in pieces(tensor)])
-        if not finite.all():
-            where = int((~finite).nonzero()[0])
-            raise InputError(f"{name} has NaN or Inf in example {where}: clean the data first")
+        at = 0
+        for piece in pieces(tensor):
+            if len(odd := (~piece.isfinite()).view(len(piece), -1).any(1).nonzero()):
+                where = at + int(odd[0])
+                raise InputError(f"{name} has NaN or Inf in example {where}: clean the data first")
+            at += len(piece)
     known = set(classes)
     if strange := sorted(set(examples.y.unique().tolist()) - known):
         raise InputError(
@@ -181,7 +194,7 @@ def alike(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[Any], Exa
     mappings = isinstance(train.x, Mapping) and isinstance(test.x, Mapping)
     if mappings and train.x.keys() == test.x.keys():
         train = replace(train, x={name: train.x[name] for name in test.x})
-    one = [kinds(mapped(each.x, lambda tensor: tensor[0])) for each in (train, test)]
+    one = [kinds(mapped(each.x, lambda tensor: tensor[:1][0])) for each in (train, test)]
     if one[0] != one[1]:
         raise InputError(
             f"an example of train is {one[0]}, of test {one[1]}: give both one shape and type, by "

@@ -3,13 +3,16 @@
 import mmap
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from probe.errors import NotWritten
 
@@ -132,3 +135,114 @@ def _nameless(folder: Path) -> IO[bytes]:
         with suppress(FileNotFoundError):
             return tempfile.TemporaryFile(dir=folder, prefix="values.")
     return tempfile.TemporaryFile(dir=folder, prefix="values.")
+
+
+_ASKED = 2**17  # bytes of a file asked for together; of more, systems may read the first alone
+
+Array = np.ndarray[Any, Any]
+"""An array of any type and shape."""
+
+
+class FileRows(Tensor):
+    """Rows (N, ...) of mapped files, float32 on the CPU, read when they are used.
+
+    sources: arrays (n, ...) of real numbers without gaps; places: each row's source and its number
+    there, (2, N) int64, None = all rows of the first; finite: whether NaN and Inf are ruled out.
+
+    A batch by `index_select` or a slice is read into new memory. `at`, `split` and `cat` read
+    nothing and give such rows again. Anything else first reads all of them.
+    """
+
+    sources: tuple[Array, ...]
+    places: Tensor
+    finite: bool
+
+    # Operations are caught one level below, where torch has fewer.
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    @staticmethod
+    def __new__(cls, sources: Sequence[Array], places: Any = None, finite: bool = False) -> Self:  # noqa: D102
+        if places is None:
+            places = torch.arange(len(sources[0])) * torch.tensor([[0], [1]])
+        shape = places.shape[1], *sources[0].shape[1:]
+        own: Self = Tensor._make_wrapper_subclass(cls, shape, dtype=torch.float32)
+        own.sources, own.places, own.finite = tuple(sources), places, finite
+        return own
+
+    def at(self, indices: Tensor | slice) -> Self:
+        """Return the rows at `indices` (n,), int64 from 0, unread."""
+        return type(self)(self.sources, self.places[:, indices], self.finite)
+
+    def read(self, indices: Tensor | slice) -> Tensor:
+        """Return the rows at `indices` (n,) as a plain tensor (n, ...)."""
+        own, numbers = self.places[:, indices].numpy()
+        rows = np.empty((len(numbers), self.shape[1:].numel()), np.float32)
+        for source in np.unique(own):
+            rows[own == source] = _rows(self.sources[source], numbers[own == source])
+        return torch.from_numpy(rows).view(len(numbers), *self.shape[1:])
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
+        """Carry out an operation of torch, by `_BY_ROWS` where it is among these."""
+        done = _BY_ROWS[func](*args) if func in _BY_ROWS and not kwargs else None
+        if done is not None:
+            return done
+        whole = tree_map_only(FileRows, lambda rows: rows.read(slice(None)), (args, kwargs or {}))
+        return func(*whole[0], **whole[1])
+
+
+def _rows(source: Array, numbers: Array) -> Array:
+    """Return the rows of an array at `numbers` (n,), (n, D) float32."""
+    # By bytes: numpy first copies the whole of an array that is not aligned as its type wants.
+    raw = source.reshape(len(source), -1).view(np.uint8)
+    if isinstance(raw, np.memmap) and hasattr(mmap, "MADV_WILLNEED"):
+        _ask_for(raw, numbers)
+    # Numbers too large for float32 become Inf, which is refused.
+    with np.errstate(over="ignore"):
+        return np.asarray(raw.view(np.ndarray).take(numbers, 0).view(source.dtype), np.float32)
+
+
+def _ask_for(raw: Any, numbers: Array) -> None:
+    """Let the system read rows of a mapped file (N, bytes), all at a time and no others."""
+    # Left to itself it reads some megabytes around each row, and waits for each.
+    raw._mmap.madvise(mmap.MADV_RANDOM)
+    begin = raw.offset % mmap.ALLOCATIONGRANULARITY
+    cuts = np.flatnonzero(np.diff(numbers, prepend=-2, append=-2) != 1)
+    for first, after in pairwise(cuts):
+        start = begin + int(numbers[first]) * raw.shape[1]
+        end = start + int(after - first) * raw.shape[1]
+        for at in range(start - start % mmap.PAGESIZE, end, _ASKED):
+            raw._mmap.madvise(mmap.MADV_WILLNEED, at, min(_ASKED, end - at))
+
+
+def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
+    """Return rows one after the other, None if they cannot be; plain tensors become sources."""
+    kinds = {(part.shape[1:], part.dtype, part.device) for part in parts}
+    if dim or kinds != {(parts[0].shape[1:], torch.float32, torch.device("cpu"))}:
+        return None
+    each = [p if isinstance(p, FileRows) else FileRows([p.contiguous().numpy()]) for p in parts]
+    sources = {id(source): source for part in each for source in part.sources}
+    order, places = [*sources], []
+    for part in each:
+        own = torch.tensor([order.index(id(source)) for source in part.sources])
+        places.append(torch.stack([own[part.places[0]], part.places[1]]))
+    return FileRows([*sources.values()], torch.cat(places, 1), all(p.finite for p in each))
+
+
+_aten = torch.ops.aten
+_BY_ROWS: dict[Any, Callable[..., Any]] = {
+    _aten.detach.default: lambda rows: rows.at(slice(None)),
+    _aten.index_select.default: lambda rows, dim, at: None if dim else rows.read(at),
+    _aten.slice.Tensor: lambda rows, dim=0, start=None, end=None, step=1: (
+        None if dim else rows.read(slice(start, end, step))
+    ),
+    _aten.split.Tensor: lambda rows, size, dim=0: (
+        None if dim else [rows.at(slice(k, k + size)) for k in range(0, len(rows), size)]
+    ),
+    _aten.cat.default: _joined,
+    _aten.as_strided.default: lambda rows, size, stride, at=None: (
+        FileRows([own.reshape(len(own), -1) for own in rows.sources], rows.places, rows.finite)
+        if [*size, *stride, at] == [len(rows), (D := rows.shape[1:].numel()), D, 1, None]
+        else None
+    ),
+}

@@ -221,7 +221,8 @@ def kept_buffers(model: nn.Module) -> Iterator[None]:
     before = [
         (module, name, buffer, buffer.detach().clone())
         for module in model.modules()
-        for name, buffer in module.named_buffers(recurse=False)
+        for name, buffer in module._buffers.items()
+        if buffer is not None
     ]
     try:
         yield

@@ -26,7 +26,7 @@ from probe.tasks import Scenario
 from probe.told import told
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
-from scenarios.data.datasets import load
+from scenarios.data.datasets import Location, load
 from scenarios.data.own import in_order
 from scenarios.options import ModelOptions, names
 from scenarios.own_code import REGISTRY, OwnCode, source_of
@@ -40,7 +40,7 @@ class GivenOrigin:
     """Networks in files, and the code that makes them and loads their data, by name.
 
     - own: the user's code; network, data: names that it registers, or feature files; checkpoints:
-      the files; records: what a recorder has kept of their runs;
+      the files; records: what a recorder has kept of their runs; location: of files, once hashed;
     - name, orders: as in `probe.by_layer.request.Request`; tasks: the classes of each of T tasks,
       in base order, None where the data bring tasks; options: the flags; code: a hash of the user's
       code.
@@ -56,6 +56,7 @@ class GivenOrigin:
     orders: str | Mapping[str, Sequence[int]] | None
     options: ModelOptions
     code: str | None
+    location: Location
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -74,7 +75,7 @@ class GivenOrigin:
     def source(self, plan: Plan, device: torch.device) -> GivenNetworks:
         """Return the networks, with the data on a device; raises InputError for other data."""
         asked = self._request(device)
-        if data_hash(asked.scenario) != plan.data:
+        if not self.location.now(self.data).checked and data_hash(asked.scenario) != plan.data:
             raise InputError(
                 f"the data of {self.data} have changed since the run started: run the same command "
                 f"again"
@@ -102,7 +103,8 @@ class GivenOrigin:
         build = partial(build_model, own.name, own.build)
         called = Model((), output=own.output, call=own.call, head=options.head, fresh=own.build)
         orders = frozenset(run.order for run in self.checkpoints.runs)
-        model, scenario = _loaded(self.data, self.own, self.tasks, str(device), called, orders)
+        at = self.location.now(self.data)
+        model, scenario = _loaded(self.data, at, self.own, self.tasks, str(device), called, orders)
         given = {name: getattr(options, name) for name in _RECIPE}
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in given.items() if value is not None})
@@ -127,6 +129,7 @@ _RECIPE = ("epochs", "batch_size", "learning_rate", "optimizer")
 @lru_cache(maxsize=1)
 def _loaded(
     name: str,
+    location: Location,
     own: OwnCode,
     tasks: tuple[tuple[int, ...], ...] | None,
     device: str,
@@ -134,7 +137,7 @@ def _loaded(
     orders: frozenset[str],
 ) -> tuple[Model, Scenario]:
     """Load the data once per process, however many jobs it does; tell a model the task if asked."""
-    data, at = load(name), torch.device(device)
+    data, at = load(name, location), torch.device(device)
     halves = {"train": data.train.to(at), "test": data.test.to(at)}
     if own.class_order and not own.data:
         halves = {half: in_order(each, own.class_order) for half, each in halves.items()}

@@ -65,17 +65,22 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
     run = _Collecting(trace.names, state_tags(trace.model, trace.state), wanted)
     x = mapped(x, torch.clone)  # a model may write into its input
     run.tag_input(x)
-    with suppress(_Done), in_full_precision(trace, x), eagerly(), run:
+    with suppress(_Done), full_precision(x), one_pass(trace.model), eagerly(), run:
         trace.call(trace.model, x)
     return {**given, **run.found}
 
 
 @contextmanager
-def in_full_precision(trace: Trace, x: Value) -> Iterator[None]:
-    """Run the traced model on x (B, ...) within the block, whatever the caller's own settings."""
-    plain = torch.autocast(tensors(x)[0].device.type, enabled=False)
-    own = global_stream(stream(0, "collect"))
-    with plain, products("fp32"), kept_buffers(trace.model), own:
+def full_precision(x: Value) -> Iterator[None]:
+    """Run models on inputs such as x (B, ...) within the block, whatever the caller's settings."""
+    with torch.autocast(tensors(x)[0].device.type, enabled=False), products("fp32"):
+        yield
+
+
+@contextmanager
+def one_pass(model: nn.Module) -> Iterator[None]:
+    """Run a model within the block on one batch; its buffers and its draws are those of any."""
+    with kept_buffers(model), global_stream(stream(0, "collect")):
         yield
 
 

@@ -1,6 +1,6 @@
 """Cuts of a model into a prefix and a tail, so that tail(prefix(x)) == model(x)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -13,7 +13,7 @@ from probe.cut.eval_mode import PartlyEval
 from probe.cut.feature import Feature
 from probe.cut.model_call import ModelCall
 from probe.cut.plan import CutPlan
-from probe.cut.replay import Prefix, Replay, collect, in_full_precision
+from probe.cut.replay import Prefix, Replay, collect, full_precision, one_pass
 from probe.errors import unknown
 from probe.modules import copied, forget, named_state
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
@@ -171,26 +171,37 @@ def values_of(cuts: Sequence[Cut], batch: Value) -> dict[str, Value]:
     >>> {name: tuple(value.shape) for name, value in values_of(cuts, torch.randn(7, 4)).items()}
     {'0': (7, 3), '1': (7, 3)}
     """
-    return {name: mapped(value, torch.clone) for name, value in passing_values(cuts, batch)}
+    return {name: mapped(value, torch.clone) for _, name, value in passing_values(cuts, [batch])}
 
 
 @torch.no_grad()
-def passing_values(cuts: Sequence[Cut], batch: Value) -> Iterator[tuple[str, Value]]:
-    """Yield each feature with the value of its prefix for a batch; the next step may overwrite it.
+def passing_values(
+    cuts: Sequence[Cut], batches: Iterable[Value]
+) -> Iterator[tuple[int, str, Value]]:
+    """Yield the number of each batch (B, ...), and each feature with the value of its prefix.
 
-    See `values_of`, which copies them.
+    The next step may overwrite the value. See `values_of`, which copies them.
     """
-    if cuts and all(cut.chain is not None for cut in cuts):
-        # Without names: the value of a link is that of its prefix.
-        trace = cuts[0].feature.trace
-        value: Any = mapped(batch, torch.clone)  # a model may write into its input
-        last = max(cut.chain or 0 for cut in cuts)
-        forget(trace.model)
-        with in_full_precision(trace, batch):
-            for at, link in enumerate(links_of(trace.model)[:last], 1):
-                value = link(value)
-                yield from ((cut.name, value) for cut in cuts if cut.chain == at)
+    if not cuts or any(cut.chain is None for cut in cuts):
+        for number, batch in enumerate(batches):
+            yield from ((number, *each) for each in _collected(cuts, batch))
         return
+    # Without names: the value of a link is that of its prefix.
+    trace = cuts[0].feature.trace
+    links = links_of(trace.model)[: max(cut.chain or 0 for cut in cuts)]
+    forget(trace.model)
+    # The settings once, not for each batch: that would take as long as a small network's pass.
+    with full_precision(trace.sample):
+        for number, batch in enumerate(batches):
+            value: Any = mapped(batch, torch.clone)  # a model may write into its input
+            with one_pass(trace.model):
+                for at, link in enumerate(links, 1):
+                    value = link(value)
+                    yield from ((number, cut.name, value) for cut in cuts if cut.chain == at)
+
+
+def _collected(cuts: Sequence[Cut], batch: Value) -> Iterator[tuple[str, Value]]:
+    """Yield each feature with the value of its prefix for a batch, by the names of the values."""
     prefixes = {cut.name: cut.prefix for cut in cuts}
     cached = [prefix for prefix in prefixes.values() if isinstance(prefix, Prefix)]
     wanted = {name for prefix in cached for name in prefix.plan.kept}

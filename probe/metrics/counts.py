@@ -104,6 +104,7 @@ class Tables(Sequence[Counts]):
         self, n: int, classes: int, cells: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> None:
         self._n, self.classes, self.cells, self.numbers = n, classes, cells, numbers
+        cells.flags.writeable = numbers.flags.writeable = False
 
     @classmethod
     def of(cls, true: ArrayLike, predicted: ArrayLike, K: int, sizes: Sequence[int]) -> Tables:

@@ -209,7 +209,7 @@ def _values(
     """Yield each feature with its values for a batch, which the next step may overwrite."""
     if plain:
         by_name = {each.name: each for each in readings}
-        for name, value in passing_values([each.cut for each in readings], batch):
+        for _, name, value in passing_values([each.cut for each in readings], [batch]):
             yield by_name[name], dict(zip(by_name[name].names, tensors(value), strict=True))
         return
     wanted = {name for each in readings for name in each.names}

@@ -19,6 +19,7 @@ from probe.by_layer.measure import Measure
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.request import Request
 from probe.by_layer.store import InMemory, Results
+from probe.cut.model_call import Called
 from probe.errors import InputError
 from probe.examples import alike
 from probe.files import make_folder
@@ -33,6 +34,7 @@ from probe.registered import OwnNetwork, marks_of
 from probe.results.analysis import Analysis
 from probe.results.evaluations import Evaluations, of_one_training
 from probe.results.networks import LEARNER, ORDER, device_of, networks_of
+from probe.results.precision import settled
 from probe.results.result import result_of
 from probe.results.run_directory import describe, made_of, refuse_foreign, store_of, survey
 from probe.results.tables import tables_of, write_tables
@@ -143,7 +145,9 @@ def analyze(
             storage=cache.storage,
             readout_sources={n: hash_of(own) for n, own in measured.user_defined.items()},
         )
-        given = request.given()
+        called, data = Called(networks.blank(), model.class_call), request.scenario.tasks[0].train
+        chosen = settled(how.recipe, called, data, data.y.device, root)
+        given = replace(request, recipe=chosen).given()
         if isinstance(networks, Models):
             _check_alike(given, networks)
         if root is None:

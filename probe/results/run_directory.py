@@ -28,9 +28,12 @@ from probe.files import replacing
 FAILURES = "failures"
 """The folder of a run directory with the reasons of failed jobs, until they are finished."""
 
+PRECISION = "precision.txt"
+"""The file of a run directory with the precision that `auto` stands for."""
+
 _DESCRIPTION = "study.json"
 # Of whoever uses the directory, and networks that are given: there before anything else is.
-_BEFORE = {"lock", "checkpoints"}
+_BEFORE = {"lock", "checkpoints", PRECISION}
 
 
 def refuse_foreign(root: Path) -> None:

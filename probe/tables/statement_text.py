@@ -51,7 +51,7 @@ def sentences(
             continue
         each = [(rows, ranges.get((learner, readout, name))) for name, rows in own.items()]
         said[learner, readout] = [
-            sentence(rows, start, tasks)
+            sentence(rows, start, tasks) + _unmeasured(rows, own)
             for rows, start in each
             # The slope says something of a layer only where there is one.
             if rows[0].statement != "learns_worse" or "yes" in {row.verdict for row in rows}
@@ -102,6 +102,15 @@ def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -
     if start is not None and start.needed is not None:
         parts.append(f"about {start.needed} seeds would narrow this down")
     return "; ".join(parts)
+
+
+def _unmeasured(rows: Sequence[StatementRow], stated: Mapping[str, Sequence[StatementRow]]) -> str:
+    """Return the layers without the statement `forgets`, as rows of theirs were left out."""
+    every = [row.feature for row in stated.get("falls_below", ())]
+    lacking = [feature for feature in every if feature not in {row.feature for row in rows}]
+    if rows[0].statement != "forgets" or not lacking:
+        return ""
+    return f"; not measured after every task at {', '.join(lacking)}"
 
 
 def _values(rows: Sequence[StatementRow], of: str) -> str:

@@ -7,7 +7,7 @@ alone, from which a learner's loss is computed as ever.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain
+from itertools import takewhile
 from typing import cast
 
 import torch
@@ -30,7 +30,7 @@ from probe.training.memory_format import channels_last
 from probe.training.recipe import Precision
 
 _WRITTEN_OUT = frozenset({nn.Linear, nn.Conv2d, nn.ReLU, nn.Flatten})
-# They draw, normalize and round as ever, each with a graph of its own.
+# Each by autograd, with a graph of its own.
 _BY_AUTOGRAD = frozenset(
     {
         *(nn.Identity, nn.Dropout, nn.Dropout2d, nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm),
@@ -40,6 +40,7 @@ _BY_AUTOGRAD = frozenset(
 )
 # Numbers in the windows of a convolution, above which torch's kernels are faster: docs/speed.md.
 _MOST = 2**17
+_SHAPES = 4  # of inputs whose links are kept
 
 
 class Chain:
@@ -47,8 +48,8 @@ class Chain:
 
     `step` gives the parameters the gradients of the cross-entropy. For any other loss the model,
     called once while the chain is `opened`, gives scores without a graph, and `backward` completes
-    the gradients from theirs. A second call, layers with hooks, and inputs that want a gradient
-    go through autograd.
+    the gradients from theirs. A second call, and inputs that require gradients, go through
+    autograd.
 
     model: the `nn.Sequential`.
     """
@@ -59,18 +60,14 @@ class Chain:
         trained = [any(p in self._places for p in each.parameters()) for each in self._layers]
         self._first = trained.index(True)
         self._type = next(model.parameters()).dtype
-        hooks = [
-            (m._forward_hooks, m._forward_pre_hooks, m._backward_hooks) for m in model.modules()
-        ]
-        self._own_hooks, self._hooks = hooks[0], [*chain.from_iterable(hooks[1:])]
         self._known: dict[torch.Size, list[Link]] = {}
         self._open, self._scores = False, torch.empty(0)
-        self._passed, self._last = list[Link](), list[Link]()
+        self._pending, self._last = list[Link](), list[Link]()
 
     @torch.no_grad()
     def step(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor] | None:
         """Return the scores (B, K) and their mean cross-entropy; None for other inputs."""
-        if any(self._own_hooks) or not self._takes(x):
+        if not self._takes(x):
             return None
         links, scores = self._pass(x)
         chances = torch.log_softmax(scores, 1)
@@ -90,29 +87,29 @@ class Chain:
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the scores (B, K) of a batch, in place of the model's `forward`."""
-        usual = self._open and torch.is_grad_enabled() and self.model.training
-        if not usual or self._passed or not self._takes(x):
+        eligible = self._open and torch.is_grad_enabled() and self.model.training
+        if not eligible or self._pending or not self._takes(x):
             return cast(Tensor, nn.Sequential.forward(self.model, x))  # type: ignore[no-untyped-call]
         with torch.no_grad():
-            self._passed, scores = self._pass(x)
+            self._pending, scores = self._pass(x)
         self._scores = scores.detach().requires_grad_()
         return self._scores
 
     @torch.no_grad()
     def backward(self) -> None:
         """Add the gradients through the scores to those that the parameters have."""
-        links, self._passed = self._passed, []
+        links, self._pending = self._pending, []
         if links and self._scores.grad is not None:
             self._backward(links, self._scores.grad)
 
     def saved(self) -> int:
-        """Return the multiply-adds of windows, all zero, that the last pass left out."""
+        """Return the multiply-adds of windows, all zero, that the last step left out."""
         return sum(link.saved for link in self._last if isinstance(link, Windows))
 
     def _backward(self, links: list[Link], dy: Tensor) -> None:
-        self._last = links[self._first :]
-        for link in reversed(self._last):
-            dy = link.backward(dy, link is not self._last[0])
+        trained = links[self._first :]
+        for link in reversed(trained):
+            dy = link.backward(dy, link is not trained[0])
         for p, place in self._places.items():
             if p.grad is not None and p.grad is not place:  # a penalty's, or a second call's
                 place += p.grad
@@ -120,7 +117,9 @@ class Chain:
 
     def _pass(self, x: Tensor) -> tuple[list[Link], Tensor]:
         """Return the links for inputs of the shape of x (B, ...), and the scores (B, K)."""
-        known = self._known.setdefault(x.shape, [])
+        if len(self._known) > _SHAPES:
+            self._known.clear()
+        self._last = known = self._known.setdefault(x.shape, [])
         for at, layer in enumerate(self._layers):
             if at == len(known):
                 with _disable_current_modes():  # no counting of what makes a link
@@ -129,8 +128,7 @@ class Chain:
         return known, x
 
     def _takes(self, x: Tensor) -> bool:
-        plain = type(x) is Tensor and x.dtype == self._type and not x.requires_grad
-        return plain and not any(self._hooks)
+        return type(x) is Tensor and x.dtype == self._type and not x.requires_grad
 
 
 @contextmanager
@@ -153,7 +151,8 @@ def chained(model: nn.Module, precision: Precision) -> Iterator[Chain | None]:
     finally:
         del inner.forward
         for p, data in own.items():
-            p.data, p.grad = data.copy_(p.data), None
+            p.data = data.copy_(p.data)
+            p.grad = None if p.requires_grad else p.grad
 
 
 def _layers(module: nn.Module) -> Iterator[nn.Module]:
@@ -167,14 +166,29 @@ def _layers(module: nn.Module) -> Iterator[nn.Module]:
 
 def _is_chain(model: nn.Sequential) -> bool:
     layers, parameters = list(_layers(model)), list(model.parameters())
-    # A layer or a parameter that is met twice has the sum of two gradients.
-    counts = [len(list(layer.parameters())) for layer in layers]
-    once = len(set(layers)) == len(layers) and sum(counts) == len(parameters) > 0
+    # A layer, a parameter or memory that is met twice has the sum of two gradients.
+    own = [p for layer in layers for p in layer._parameters.values() if p is not None]
+    once = len(set(layers)) == len(layers) and len({p.data_ptr() for p in own}) == len(own)
     kinds = {(type(p), p.dtype, p.device.type) for p in parameters}
     plain = any(kinds == {(nn.Parameter, kind, "cpu")} for kind in (torch.float32, torch.float64))
     known = {*map(type, layers)} <= _WRITTEN_OUT | _BY_AUTOGRAD
     trained = any(p.requires_grad for p in parameters)
-    return once and plain and known and trained and "forward" not in vars(model)
+    # Masks of images are drawn in the order of the memory, which is another here.
+    images = takewhile(lambda layer: not isinstance(layer, nn.Flatten | nn.Linear), layers)
+    drawn = any(isinstance(layer, nn.Dropout) for layer in images)
+    sound = once and plain and known and trained and not drawn
+    return sound and len(own) == len(parameters) and _bare(model)
+
+
+def _bare(model: nn.Module) -> bool:
+    """Return whether a model's modules do what their types say: no hooks, nothing set in them."""
+    names = ("forward", "backward", "forward_pre", "backward_pre")
+    hooks = [vars(m)[f"_{name}_hooks"] for m in model.modules() for name in names]
+    hooks += [vars(torch.nn.modules.module)[f"_global_{name}_hooks"] for name in names]
+    for p in model.parameters():
+        hooks += [p._backward_hooks, p._post_accumulate_grad_hooks]
+    own = {"forward", "weight", "bias"}
+    return not any(hooks) and not any(own & vars(m).keys() for m in model.modules())
 
 
 def _link(layer: nn.Module, x: Tensor, places: Gradients) -> Link:

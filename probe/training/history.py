@@ -80,6 +80,8 @@ class Watched(Objective):
     by epoch and name; `probe.modules.restore` gives them back.
     """
 
+    by_scores = True
+
     def __init__(self, kept: Collection[int] = ()) -> None:
         self._kept = kept
         self._right: list[Tensor] = []

@@ -160,13 +160,14 @@ class Windows(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """Copy the windows, and return their product with the weights (B, O, H', W')."""
+        self.saved = self._dead
         self._image.copy_(x)
         self._weight.read()
         return self._dense.forward(self._windows.read()).view(self._shape).permute(0, 3, 1, 2)
 
     def backward(self, dy: Tensor, wanted: bool) -> Tensor:
         """Add up over windows."""
-        self.saved = self._dead * (1 + (self._dweight is not None) + wanted)
+        self.saved += self._dead * ((self._dweight is not None) + wanted)
         self._dense.backward(dy.permute(0, 2, 3, 1).reshape(-1, self._shape[3]), wanted)
         if self._all is not None and self._dweight is not None:
             if self._dead:
@@ -257,6 +258,7 @@ class Autograd(Link):
 
     def backward(self, dy: Tensor, wanted: bool) -> Tensor:
         """Return the gradient of x, through the graph."""
-        found = torch.autograd.grad(self._y, [self._x, *self._places], dy)
-        _fill(self._places.values(), found[1:])
-        return found[0]
+        inputs = [*self._places, *([self._x] if wanted else [])]
+        found = torch.autograd.grad(self._y, inputs, dy) if inputs else (dy,)
+        _fill(self._places.values(), found[: len(self._places)])
+        return found[-1]

@@ -30,13 +30,14 @@ class Objective:
     """The loss of one step, and hooks around it; plain cross-entropy unless overridden.
 
     For every batch of B examples the first four methods are called once each, in this order.
-    losses: of the epochs so far, see `probe.training.history.History`; needs_graph: whether `loss`
-    itself asks autograd for gradients of parameters, as a gradient penalty does: small networks are
-    then trained by autograd, too.
+    losses: of the epochs so far, see `probe.training.history.History`. by_scores: whether a small
+    network may be trained without autograd (`probe.training.chain`): the loss needs no gradients
+    but those of its scores, scores are neither changed nor kept, and parameters and gradients are
+    changed in place alone. It is not inherited: a class that overrides anything says so itself.
     """
 
     losses: tuple[float, ...] = ()
-    needs_graph: ClassVar[bool] = False
+    by_scores: ClassVar[bool] = True
 
     def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the batch to learn from: the new examples, with any replayed ones appended.
@@ -48,8 +49,8 @@ class Objective:
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         """Return the scalar loss of `model` on the batch x (B, ...), y (B,) int64 labels.
 
-        On a CPU, the scores of a small `nn.Sequential` have no graph to its parameters (see
-        `probe.training.chain`): their gradients are complete in `after_backward`.
+        With `by_scores` the scores may have no graph to the parameters, whose gradients are then
+        complete in `after_backward`.
         """
         scores: Tensor = model(x)
         self.saw(scores.detach(), y)
@@ -97,12 +98,13 @@ def fit(
     device = data.y.device
     one = tensors(gather(data.x, torch.zeros(1, dtype=torch.int64, device=device)))
     together = max(1, _TOGETHER // (recipe.batch_size * sum(each.nbytes for each in one)))
+    by_scores = vars(type(steps)).get("by_scores", False)
     with (
         torch.enable_grad(),
         torch.autocast(device.type, enabled=False),  # whoever calls may be under it
         products(recipe.precision),
         mode(model, training=True),
-        nullcontext() if steps.needs_graph else chained(model, recipe.precision) as chain,
+        chained(model, recipe.precision) if by_scores else nullcontext() as chain,
         nullcontext() if chain else faster_layout(model, data),
         every_global_stream(generator),
     ):
@@ -150,12 +152,12 @@ def _step(
     chain: the model's training passes, None for those of autograd.
     """
     plain = chain and chain.model is model and type(steps).loss is Objective.loss
+    updates.zero_grad()
     done = chain.step(*batch) if chain and plain else None
     if done:
         scores, loss = done
         steps.saw(scores, batch[1])
     else:
-        updates.zero_grad()
         # Only the loss is under autocast: gradients and updates are those of the fp32 weights.
         low = recipe.precision == "bf16"
         with (

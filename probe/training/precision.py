@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from probe.errors import InputError
 from probe.training.recipe import Precision
 
 
@@ -16,12 +17,17 @@ def products(precision: Precision) -> Iterator[None]:
     Left alone, torch may round the factors: on a GPU to the 10 bits of TF32, in convolutions unless
     it is told otherwise. Here it may only on a GPU and where precision is `tf32`; in bf16, what
     autocast leaves in fp32 keeps its bits. The settings are the whole process's; they are as before
-    afterwards, also after a failure.
+    afterwards, also after a failure. Raises InputError for `auto`, which is yet to be chosen.
 
     >>> with products("fp32"):
     ...     torch.ones(1, 2) @ torch.ones(2, 1)
     tensor([[2.]])
     """
+    if precision == "auto":
+        raise InputError(
+            'precision "auto" is for studies and `analyze`, which keep its choice: give "fp32", '
+            '"tf32" or "bf16" here'
+        )
     rounded = precision == "tf32"
     with ExitStack() as restored:
         # Torch 2.9 has a setting for each kind of product, and refuses to mix them with the old.

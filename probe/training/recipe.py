@@ -18,7 +18,7 @@ Optimizer = Literal["adam", "adamw", "nadam", "sgd"]
 Schedule = Literal["constant", "cosine"]
 """The course of the learning rate after the warm-up, see `probe.training.optimizers`."""
 
-Precision = Literal["fp32", "tf32", "bf16"]
+Precision = Literal["fp32", "tf32", "bf16", "auto"]
 """The precision of the loss; weights, their updates and evaluations are always fp32."""
 
 
@@ -29,8 +29,9 @@ class Recipe:
     The batch size is not given there; 64 is ours. `init` names the rule for the fresh weights at
     the start (see `fresh_weights`). precision: `bf16` computes the loss under torch's autocast, and
     so the frozen part of a model that is run whole; `tf32` lets a GPU round the factors of products
-    to 10 bits. Weights, updates and evaluations stay in fp32. On a CPU a training in fp32 repeats
-    bit for bit; on a GPU, kernels that add in no fixed order may change the last bits.
+    to 10 bits; `auto` is, in studies and `analyze`, `bf16` where that is faster, else `fp32`.
+    Weights, updates and evaluations stay in fp32. On a CPU a training in fp32 repeats bit for bit;
+    on a GPU, kernels that add in no fixed order may change the last bits.
 
     - weight_decay: torch's, 0 or more; `adamw` shrinks the weights by it, apart from the gradient,
       and the others add it to the gradient. The default is 0, also for `adamw`, for which torch's

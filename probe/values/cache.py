@@ -191,19 +191,18 @@ class RecomputedRows:
 @torch.no_grad()
 def fill(
     caches: Mapping[str, CachedRows],
-    values: Callable[[Value], Iterable[tuple[str, Value]]],
+    values: Callable[[Iterable[Value]], Iterable[tuple[int, str, Value]]],
     inputs: Inputs,
     batch_size: int,
 ) -> None:
     """Fill all caches in one pass over the inputs, each batch of the same size.
 
-    values: gives for a batch (B, ...) every cache's name with its value.
+    values: gives for each batch (B, ...) its number, and every cache's name with its value.
     """
-    every, end = torch.arange(len(inputs), device=inputs.device), 0
-    for positions, _, batch in inputs.batches(every, batch_size):
-        start, end = end, end + len(positions)
-        for name, value in values(batch):
-            caches[name].put(value, slice(start, end))
+    every = torch.arange(len(inputs), device=inputs.device)
+    batches = (batch for *_, batch in inputs.batches(every, batch_size))
+    for number, name, value in values(batches):
+        caches[name].put(value, slice(number * batch_size, (number + 1) * batch_size))
 
 
 @torch.no_grad()

@@ -20,6 +20,7 @@ from probe.results.run_directory import refuse_foreign
 from probe.validation import problem, problems
 from scenarios.commands.run import Begun, carry_through
 from scenarios.commands.screen.results import show_page
+from scenarios.data.datasets import Location
 from scenarios.data.feature_files import SUFFIX
 from scenarios.given import GivenOrigin
 from scenarios.options import ModelOptions, names, position
@@ -67,14 +68,17 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             orders=_orders(recording, options),
             options=options,
             code=source_of("network", network),
+            location=Location(),
         )
         return carry_through(partial(_begun, origin), options.of_run, root, show_page)
 
 
 def _begun(origin: GivenOrigin, device: torch.device) -> Begun:
+    location = Location(files=origin.location.stamps(origin.data))
     given = origin.given(device)
     sizes = [len(task.train) for task in given.scenario.tasks]
     caches = partial(origin.caches, given.plan)
+    origin = replace(origin, location=location)
     return Begun(plan=given.plan, origin=origin, caches=caches, sizes=sizes)
 
 

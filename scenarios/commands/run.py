@@ -38,7 +38,13 @@ from scenarios.execution.work import Ended, Origin, Work
 from scenarios.options import RunOptions
 from scenarios.own_code import REGISTRY, OwnCode
 from scenarios.study.origin import StudyOrigin
-from scenarios.study.planning import OURS, plan_of, sources_of, with_own_features
+from scenarios.study.planning import (
+    OURS,
+    plan_of,
+    sources_of,
+    with_own_features,
+    with_precision,
+)
 from scenarios.study.preflight import cache_plans, examples_of, few_of, refuse_misfits
 from scenarios.study.source import check_study, overridden, read_study
 from scenarios.study.spec import Study
@@ -71,23 +77,28 @@ def run_study(source: str, options: RunOptions) -> bool:
     with own.opened(OURS):
         # First without the flags: mistakes in the file are reported in the file's terms.
         study = overridden(check_study(read_study(source), source), options)
-        begin = partial(_begun, study, own, Location.of(options.data, options.download))
+        root = options.out or Path("runs") / study.name
+        # A dry run writes nothing: it takes the precision that is there.
+        at = None if options.dry_run and not (root / run_directory.PRECISION).exists() else root
+        begin = partial(_begun, study, own, Location.of(options.data, options.download), at)
         show = partial(show_outcome, omegas=study.scenario.kind != "split")
-        return carry_through(begin, options, options.out or Path("runs") / study.name, show)
+        return carry_through(begin, options, root, show)
 
 
-def _begun(study: Study, own: OwnCode, location: Location, device: torch.device) -> Begun:
+def _begun(
+    study: Study, own: OwnCode, location: Location, root: Path | None, device: torch.device
+) -> Begun:
     """Plan a study with its data; raises InputError for settings that do not fit them."""
+    # Before they are read: a file that changes meanwhile has another one.
+    given = Location(location.folder, files=location.stamps(study.scenario.data))
     scenario = study.scenario.scenario(location)
-    study = with_own_features(study, scenario)
+    study = with_precision(with_own_features(study, scenario), scenario, device, root)
     plan = plan_of(study, scenario, device)
     jobs_of(plan)
     refuse_misfits(study, scenario)
     return Begun(
         plan=plan,
-        origin=StudyOrigin(
-            study=study, location=Location(location.folder), own=own, sources=sources_of(study)
-        ),
+        origin=StudyOrigin(study=study, location=given, own=own, sources=sources_of(study)),
         # Only this is kept of the data: every process that does a job loads them.
         caches=partial(cache_plans, study, few_of(scenario), *examples_of(scenario)),
         sizes=[len(task.train) for task in scenario.tasks],

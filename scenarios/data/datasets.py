@@ -6,7 +6,7 @@ variable PROBE_DATA, has torchvision's layout. Nothing is downloaded unless aske
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import distribution
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from probe.errors import InputError
 from probe.examples import Examples, check_examples
-from scenarios.data.feature_files import SUFFIX, TASK, find, read_features
+from scenarios.data.feature_files import SUFFIX, TASK, files_of, find, read_features
 from scenarios.data.image_sets import IMAGE_SETS, read_image_set
 from scenarios.data.npz import Array
 from scenarios.data.own import read_own
@@ -57,17 +57,33 @@ class Location:
     """The data folder.
 
     folder: in torchvision's layout, None for bundled data alone; download: whether torchvision may
-    fetch missing files.
+    fetch missing files; files: stamps of a study's feature files; checked: whether they are those
+    of files that were looked at and hashed before.
     """
 
     folder: Path | None = None
     download: bool = False
+    files: tuple[tuple[int, int], ...] = ()
+    checked: bool = False
 
     @classmethod
     def of(cls, folder: Path | None, download: bool) -> Self:
         """Return the given location, or else that of the environment variable PROBE_DATA."""
         named = os.environ.get("PROBE_DATA")
         return cls(folder or (Path(named) if named else None), download)
+
+    def stamps(self, data: str | Sequence[str]) -> tuple[tuple[int, int], ...]:
+        """Return size and last change of each feature file of a study, none for other data."""
+        each = [data] if isinstance(data, str) else data
+        if not all(name.endswith(SUFFIX) for name in each):
+            return ()
+        files = (own.stat() for name in each for own in files_of(find(name, self.folder)))
+        return tuple((file.st_size, file.st_mtime_ns) for file in files)
+
+    def now(self, data: str | Sequence[str]) -> Self:
+        """Return the location as it is now, `checked` if no file has changed since its stamp."""
+        files = self.stamps(data)
+        return replace(self, files=files, checked=bool(files) and files == self.files)
 
 
 def load(name: str, location: Location | None = None) -> Dataset:
@@ -81,8 +97,9 @@ def load(name: str, location: Location | None = None) -> Dataset:
     torch.Size([1437, 1, 8, 8])
     """
     if name.endswith(SUFFIX):
-        path = find(name, location.folder if location else None)
-        train, test, classes = read_features(path)
+        location = location or Location()
+        path = find(name, location.folder)
+        train, test, classes = read_features(path, location.checked)
         title = path.stem.replace(TASK, "").strip("-_.") or path.parent.name
         return Dataset(name=title, classes=classes, train=train, test=test)
     if name in REGISTRY.data:
@@ -114,7 +131,7 @@ def held_out(data: Dataset, count: int) -> Dataset:
                 f"than that for validation, not {count}"
             )
         held[own[-count:]] = True
-    train, test = (data.train.take(part.nonzero().squeeze(1)) for part in (~held, held))
+    train, test = (data.train.part(each.nonzero().squeeze(1)) for each in (~held, held))
     return replace(data, train=train, test=test)
 
 
@@ -130,7 +147,7 @@ def _first(half: Examples[Any], limit: int | None) -> Examples[Any]:
     if limit is None:
         return half
     kept = [own[:limit] for own in _groups(half)]
-    return half.take(torch.cat(kept).sort().values)
+    return half.part(torch.cat(kept).sort().values)
 
 
 def _groups(half: Examples[Any]) -> Iterator[Tensor]:

@@ -9,12 +9,16 @@ The arrays of a file, by name (write them with `numpy.savez` or `write_features`
 - `task_train` (N,), `task_test` (M,), optional: the number of each example's task, from 0; a class
   need not be in every task.
 
+Arrays of 64 MB and more of an uncompressed file, as `numpy.savez` writes it, stay on disk: batches
+are read when they are needed, and a machine's processes share one copy. Do not write into it then.
+
 Other arrays are not read, such as `class_names` (K,), which tell a reader what the numbers mean. A
 study names the file in place of a data set: see `find`. A name as `sites/{task}.npz` stands for a
 file of each task, numbered from 0 or 1, in that order.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from glob import escape, glob
 from os.path import expanduser
 from pathlib import Path
@@ -25,9 +29,10 @@ import torch
 from probe.errors import InputError, located
 from probe.examples import Examples, alike, check_examples
 from probe.files import replacing
+from probe.memory import Array, FileRows
 from probe.numbered import joined
 from probe.record.checkpoints import Pattern
-from scenarios.data.npz import Array, read_arrays
+from scenarios.data.npz import read_arrays
 
 SUFFIX = ".npz"
 TASK = "{task}"
@@ -58,17 +63,18 @@ def find(name: str, folder: Path | None) -> Path:
     )
 
 
-def read_features(path: Path) -> tuple[Examples, Examples, int]:
+def read_features(path: Path, checked: bool = False) -> tuple[Examples, Examples, int]:
     """Return training and test data of a feature file, with x (N, ...) float32, and K.
 
-    path: with {task} of a file of each task, whose examples are given their task. Raises InputError
-    with file and array for every defect.
+    path: with {task} of a file of each task, whose examples are given their task; checked: whether
+    its numbers were looked at before. Raises InputError with file and array for every defect.
     """
-    each = [_pair(read_arrays(own, _REQUIRED, _OPTIONAL), own) for own in _files(path)]
+    read = partial(read_arrays, required=_REQUIRED, more=_OPTIONAL, checked=checked)
+    each = [_pair(read(own), own, checked) for own in files_of(path)]
     return _features(each, path)
 
 
-def _files(path: Path) -> list[Path]:
+def files_of(path: Path) -> list[Path]:
     """Return the files of all tasks in order, where a path has {task} in it, else that file."""
     if TASK not in str(path):
         return [path]
@@ -104,14 +110,14 @@ def write_features(
     if class_names is not None:
         arrays["class_names"] = np.asarray(class_names, dtype=np.str_)
     # A file that could not be read again is not written.
-    _features([_pair(arrays, path)], path)
+    _features([_pair(arrays, path, checked=False)], path)
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez(file, **arrays)
 
 
-def _pair(arrays: Mapping[str, Array], path: Path) -> tuple[Examples, Examples]:
+def _pair(arrays: Mapping[str, Array], path: Path, checked: bool) -> tuple[Examples, Examples]:
     with located(str(path)):
-        return alike(_half(arrays, "train"), _half(arrays, "test"))
+        return alike(_half(arrays, "train", checked), _half(arrays, "test", checked))
 
 
 def _features(
@@ -134,10 +140,12 @@ def _features(
                     f"of them examples to train and to test on"
                 )
             check_examples(half, range(count), f"x_{name}")
+            if isinstance(half.x, FileRows):
+                half.x.finite = True
     return *halves, count
 
 
-def _half(arrays: Mapping[str, Array], half: str) -> Examples:
+def _half(arrays: Mapping[str, Array], half: str, checked: bool) -> Examples:
     """Return the examples of a half; raises InputError for other arrays than are expected."""
     x, y, task = arrays[f"x_{half}"], arrays[f"y_{half}"], arrays.get(f"task_{half}")
     if x.dtype.kind not in "biuf" or x.ndim < 2 or not x.size:
@@ -149,8 +157,10 @@ def _half(arrays: Mapping[str, Array], half: str) -> Examples:
         if own is not None and own.dtype.kind not in "iu":
             what = f"{name}_{half} is {own.dtype}, expected {noun} numbers from 0"
             raise InputError(f"{what}: write int64")
+    numbers = [torch.from_numpy(own.astype(np.int64)) for own in (y, task) if own is not None]
+    if isinstance(x, np.memmap):
+        return Examples(FileRows([x], finite=checked), *numbers)
     # Numbers too large for float32 become Inf, which is refused.
     with np.errstate(over="ignore"):
         single = np.ascontiguousarray(x, dtype=np.float32)
-    numbers = [torch.from_numpy(own.astype(np.int64)) for own in (y, task) if own is not None]
     return Examples(torch.from_numpy(single), *numbers)

@@ -1,26 +1,32 @@
 """Arrays by name from an untrusted file of numpy's format .npz.
 
 It may be no archive, cut off, of another format, lack arrays, or hold arrays of Python objects,
-which numpy would unpickle: each is an InputError.
+which numpy would unpickle: each is an InputError. Large uncompressed arrays are memory-mapped.
 """
 
+import math
+import struct
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from zipfile import ZIP_STORED, ZipInfo
 
 import numpy as np
 
 from probe.errors import InputError, described, unreadable
+from probe.memory import Array as Array
 
-Array = np.ndarray[Any, Any]
-"""An array of any type and shape."""
+_LARGE = 2**26  # bytes of an array that is mapped
 
 
-def read_arrays(path: Path, required: Sequence[str], more: Sequence[str] = ()) -> dict[str, Array]:
+def read_arrays(
+    path: Path, required: Sequence[str], more: Sequence[str] = (), checked: bool = False
+) -> dict[str, Array]:
     """Return the arrays of those names that a .npz file holds; more: if it has them.
 
     Arrays of Python objects are refused (`allow_pickle=False`), arrays not named are not read.
-    Raises InputError if the file cannot be read, or lacks an array.
+    checked: whether checksums were compared before. Raises InputError if the file cannot be read,
+    or lacks an array.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -33,7 +39,8 @@ def read_arrays(path: Path, required: Sequence[str], more: Sequence[str] = ()) -
         with path.open("rb") as file:
             found = np.load(file, allow_pickle=False)
             names = [] if isinstance(found, np.ndarray) else list(found)
-            arrays = {name: np.asarray(found[name]) for name in (*required, *more) if name in names}
+            held = [name for name in (*required, *more) if name in names]
+            arrays = {name: _array(found, name, file, checked) for name in held}
     except OSError as error:
         raise unreadable(path, error, "check the path") from None
     except MemoryError:
@@ -50,3 +57,32 @@ def read_arrays(path: Path, required: Sequence[str], more: Sequence[str] = ()) -
             f"it again with {', '.join(required)}"
         )
     return arrays
+
+
+def _array(found: Any, name: str, file: IO[bytes], checked: bool) -> Array:
+    """Return an array of an open archive, mapped if it is large and can be."""
+    member = found.zip.getinfo(f"{name}.npy" if f"{name}.npy" in found.zip.namelist() else name)
+    mapped = _mapped(file, member)
+    if mapped is None:
+        return np.asarray(found[name])
+    with found.zip.open(member) as stored:
+        # To its end, where the archive compares its checksum.
+        while not checked and stored.read(2**24):
+            pass
+    return mapped
+
+
+def _mapped(file: IO[bytes], member: ZipInfo) -> Array | None:
+    """Map a large uncompressed array, None for others: by columns, of objects, in rare formats."""
+    if member.file_size < _LARGE or member.compress_type != ZIP_STORED:
+        return None
+    # The archive's own header before the array's: 30 bytes, a name and more.
+    file.seek(member.header_offset + 26)
+    start = file.seek(sum(struct.unpack("<2H", file.read(4))), 1)
+    if np.lib.format.read_magic(file) != (1, 0):
+        return None
+    shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
+    size = file.tell() - start + math.prod(shape) * dtype.itemsize
+    if by_columns or dtype.hasobject or size != member.file_size:
+        return None
+    return np.memmap(file.name, dtype, "r", file.tell(), shape)

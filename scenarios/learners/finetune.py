@@ -11,4 +11,5 @@ class Finetune(ContinualLearner):
     With exemplars it is their Vanilla-S.
     """
 
+    by_scores = True
     first_task = "cross-entropy"

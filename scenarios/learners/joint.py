@@ -20,6 +20,7 @@ class Offline(base.Learner):
     """Offline training, once on all tasks together, the ceiling (Murata 2020, section 3)."""
 
     offline = True
+    by_scores = True
 
 
 @learner("untrained")
@@ -56,6 +57,8 @@ class Cumulative(FullRehearsalLearner):
     reference of Chaudhry 2018's intransigence, under every head: all outputs compete in its
     training, whatever the learner it is compared with does.
     """
+
+    by_scores = True
 
     def __init__(
         self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int

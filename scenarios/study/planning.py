@@ -2,8 +2,10 @@
 
 import hashlib
 from collections.abc import Iterable
+from pathlib import Path
 
 import torch
+from torch import nn
 
 from probe.batch import first
 from probe.by_layer.features import features_of
@@ -11,6 +13,7 @@ from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, planned
 from probe.errors import InputError, located
 from probe.orders import orders
+from probe.results.precision import settled
 from probe.retrain import SAMPLE
 from probe.source import source_hash
 from probe.tasks import Scenario
@@ -43,6 +46,18 @@ def with_own_features(study: Study, scenario: Scenario) -> Study:
         features = features_of(model, call, x, scenario.classes, chosen)
     network = study.network.model_copy(update={"features": features})
     return study.model_copy(update={"network": network})
+
+
+def with_precision(
+    study: Study, scenario: Scenario, device: torch.device, root: Path | None
+) -> Study:
+    """Return the study with the precision that `auto` stands for, see `settled`."""
+    recipes = {"training": study.training, "retraining": study.retraining}
+    left = {n: own for n, own in recipes.items() if own and own.precision == "auto"}
+    data = scenario.tasks[0].train
+    model = network_for(study.network.name, data.x, scenario.classes) if left else nn.Identity()
+    update = {n: settled(own, model, data, device, root) for n, own in left.items()}
+    return study.model_copy(update=update)
 
 
 def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:

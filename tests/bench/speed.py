@@ -58,7 +58,7 @@ class Subject:
 SUBJECTS = (
     Subject(network="cnn3", shape=(1, 8, 8), n=24 * BATCH),
     Subject(network="cnn3", shape=(1, 28, 28), n=24 * BATCH),
-    Subject(network="reduced_resnet18", shape=(3, 32, 32), n=8 * BATCH),
+    Subject(network="reduced_resnet18", shape=(3, 32, 32), n=4 * BATCH),
 )
 
 

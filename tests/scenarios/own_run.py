@@ -138,7 +138,7 @@ class Own:
     def keep(self, study: Path) -> None:
         """Copy what a study has trained, as a user's program would have written it."""
         self.checkpoints.mkdir(exist_ok=True)
-        for path in study.glob("jobs/*/*/step-[0-9].pt"):
+        for path in study.glob("jobs/*seed-*/*/step-[0-9].pt"):
             job = path.parts[-3]
             run = re.fullmatch(r"(\w+)(?:\.(order)-(\d))?\.seed-(\d)", job)
             assert run

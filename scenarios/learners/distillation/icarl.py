@@ -48,6 +48,7 @@ class IcarlHybrid1(DistillingLearner):
     """
 
     settings_class = HerdingSettings
+    by_scores = True
     first_task = "binary cross-entropy"
 
     def begin(self, task: Task) -> None:
@@ -76,6 +77,7 @@ class Icarl(IcarlHybrid1):
     task. Before the first task the network's outputs classify. Source: algorithm 1.
     """
 
+    by_scores = True
     first_task = "binary cross-entropy"
     _means: Tensor | None = None
 

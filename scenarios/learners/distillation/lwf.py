@@ -58,6 +58,7 @@ class LearningWithoutForgetting(DistillingLearner):
     """
 
     settings_class = LwfSettings
+    by_scores = True
     first_task = "cross-entropy"
     settings: LwfSettings
 

@@ -156,6 +156,8 @@ class PathNet(Learner):
 class _Counting(Objective):
     """Cross-entropy, with a count of correct predictions."""
 
+    by_scores = True
+
     def __init__(self, device: torch.device) -> None:
         self.right = torch.zeros((), dtype=torch.int64, device=device)
 

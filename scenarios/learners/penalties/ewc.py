@@ -50,6 +50,7 @@ class Ewc(PenalizedLearner):
     """
 
     settings_class = EwcSettings
+    by_scores = True
     first_task = "cross-entropy"
     settings: EwcSettings
     share = 1 / 2

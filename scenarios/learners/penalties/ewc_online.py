@@ -71,6 +71,7 @@ class EwcOnline(RunningFisherLearner):
     normalized. Source: section 4.1, equations 5, 6 and 2; in the paper's tables it is called EWC.
     """
 
+    by_scores = True
     settings_class = OnlineSettings
     share = 1 / 2
     # The penalty's gradient 2 (see Ewc); the Fisher: g^2, its weight, and the old one's weight.

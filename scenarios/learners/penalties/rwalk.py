@@ -48,6 +48,7 @@ class RWalk(PathIntegralLearner, RunningFisherLearner):
     the Euclidean distance, one interval and epsilon = xi it is thus SI's score.
     """
 
+    by_scores = True
     settings_class = RWalkSettings
     settings: RWalkSettings
     # 5 of EwcOnline, 1 of SI's path, and 4 at the end of an interval of ten steps.

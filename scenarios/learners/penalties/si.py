@@ -78,6 +78,7 @@ class SynapticIntelligence(PathIntegralLearner):
     for each task.
     """
 
+    by_scores = True
     settings_class = SiSettings
     settings: SiSettings
     # The penalty's gradient 2 (see Ewc), and g times the step.

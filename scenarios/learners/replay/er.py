@@ -15,4 +15,5 @@ class ExperienceReplay(ContinualLearner):
     """
 
     settings_class = ClassMemorySettings
+    by_scores = True
     first_task = "cross-entropy"

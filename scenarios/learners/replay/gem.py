@@ -46,6 +46,7 @@ class GradientEpisodicMemory(ContinualLearner):
     """
 
     settings_class = GemSettings
+    by_scores = True
     first_task = "cross-entropy"
     settings: GemSettings
     replays = False

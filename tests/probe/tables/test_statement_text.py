@@ -184,3 +184,13 @@ def test_the_output_is_not_judged_by_what_it_acquires():
     """It competes with the classes seen so far alone, the ceiling's with all."""
     at_output = replace(layer("out1", last=0.5), chance=0.1)
     assert [row.statement for row in at_output.statements()] == ["falls_below", "forgets"]
+
+
+def test_layers_whose_rows_were_left_out_are_named_beside_the_output():
+    """With more tasks than rows, hidden layers have no statement on what they forgot."""
+    hidden = layer("conv1", last=0.9)
+    thinned = replace(hidden.outcomes, rows={T: hidden.outcomes.rows[T]})
+    at_output = replace(layer("out2", last=0.5, learned=0.9), chance=0.1)
+    _, found = said(replace(hidden, outcomes=thinned), at_output)
+    (forgets,) = (one for one in found if one.startswith("ft forgets"))
+    assert forgets.endswith(" at out2; not measured after every task at conv1")

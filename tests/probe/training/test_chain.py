@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import nullcontext
+from functools import partial
 from unittest import mock
 
 import pytest
@@ -58,6 +59,8 @@ def networks(draw: st.DrawFn) -> nn.Sequential:
 class Kept(Objective):
     """The plain loss, with the gradients and losses that the training shows."""
 
+    by_scores = True
+
     def __init__(self) -> None:
         self.gradients = list[list[torch.Tensor]]()
 
@@ -70,6 +73,8 @@ class Kept(Objective):
 
 class Odd(Kept):
     """A loss with a penalty and a second call of the model."""
+
+    by_scores = True
 
     def loss(self, model, x, y):
         few = functional.cross_entropy(model(x[:3].clone()), y[:3])
@@ -123,17 +128,36 @@ def cnn() -> nn.Sequential:
 
 
 class GradientPenalty(Objective):
-    needs_graph = True
-
     def loss(self, model, x, y):
         loss = functional.cross_entropy(model(x), y)
         grads = torch.autograd.grad(loss, list(model.parameters()), create_graph=True)
         return loss + sum(grad.square().sum() for grad in grads)
 
 
-def test_a_loss_that_needs_the_graph_has_it():
-    both = [trained(cnn(), GradientPenalty(), written=each).state_dict() for each in (True, False)]
+class Masked(Kept):
+    """A learner of a user's that is derived from one that trains without autograd."""
+
+    def loss(self, model, x, y):
+        scores = model(x)
+        scores[:, 2] = -1e4
+        return functional.cross_entropy(scores, y % 2)
+
+    def after_step(self, model):
+        for p in model.parameters():
+            p.data = p.data.clamp(-0.2, 0.2)
+
+
+@pytest.mark.parametrize("kind", [GradientPenalty, Masked])
+def test_an_objective_that_does_not_ask_for_it_trains_by_autograd(kind):
+    both = [trained(cnn(), kind(), written=each).state_dict() for each in (True, False)]
     assert_close(*(each.values() for each in both), 0)
+
+
+def test_gradients_of_before_count_nowhere():
+    both = cnn(), cnn()
+    both[0](data().x).sum().backward()
+    each = [trained(model, Objective()).state_dict().values() for model in both]
+    assert_close(*each, 0)
 
 
 def test_chosen_outputs_alone_have_gradients():
@@ -142,25 +166,48 @@ def test_chosen_outputs_alone_have_gradients():
     assert_close(*both, 1e-8)
 
 
-def test_taps_left_out_are_counted():
-    """A convolution's cost is that of all its windows, by whatever way it is computed."""
+def frozen() -> nn.Sequential:
+    model = cnn()
+    model[:2].requires_grad_(False)
+    return model
+
+
+COUNTED = {
+    "plain": cnn,
+    "frozen taps": frozen,
+    "a first layer by autograd": lambda: nn.Sequential(
+        nn.Conv2d(2, 2, 3, padding="same"), nn.Flatten(), nn.Linear(60, 3)
+    ).double(),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_costs_are_those_of_autograd(name):
+    """A convolution's is that of all its windows, by whatever way it is computed."""
     both = (OpsMeter(), OpsMeter())
     for meter, written in zip(both, (True, False), strict=True):
-        trained(cnn(), Objective(), written=written, meter=meter)
+        trained(COUNTED[name](), Objective(), written=written, meter=meter)
     assert both[0].total == both[1].total > 0
 
 
-def hooked(model: nn.Sequential) -> list[int]:
-    seen = list[int]()
-    model[0][1].register_forward_hook(lambda module, x, y: seen.append(len(y)))
-    return seen
-
-
-def test_hooks_of_layers_are_called():
+def with_hook(name: str, at: str = "0.0") -> nn.Sequential:
+    """Return a chain in which one module or parameter has a hook."""
     model = cnn()
-    seen = hooked(model)
-    fit(model, data(), RECIPE, stream(0))
-    assert len(seen) == 20
+    own = model.get_submodule(at) if not at.endswith("weight") else model.get_parameter(at)
+    getattr(own, f"register_{name}")(lambda *_: None)
+    return model
+
+
+def with_another_forward() -> nn.Sequential:
+    model = cnn()
+    model[2].forward = lambda x: 2 * nn.Linear.forward(model[2], x)
+    return model
+
+
+def of_one_memory() -> nn.Sequential:
+    model = shared()
+    model[2].weight = nn.Parameter(model[1].weight.detach())
+    return model
 
 
 class Own(nn.Sequential):
@@ -183,6 +230,19 @@ OTHERS = {
     "own forward": lambda: Own(nn.Flatten(), nn.Linear(60, 3)),
     "a layer twice": tied,
     "a parameter twice": shared,
+    "dropout on images": lambda: nn.Sequential(
+        nn.Conv2d(2, 2, 3), nn.Dropout(), nn.Flatten(), nn.Linear(24, 3)
+    ),
+    "two parameters in one memory": of_one_memory,
+    "a layer with another forward": with_another_forward,
+    "a hook of a parameter": lambda: with_hook("hook", "0.0.weight"),
+    "a later hook of a parameter": lambda: with_hook("post_accumulate_grad_hook", "0.0.weight"),
+    **{
+        f"a {name.replace('_', ' ')} at {at or 'the root'}": partial(with_hook, name, at)
+        for name in ("forward_hook", "forward_pre_hook", "full_backward_hook")
+        for at in ("", "0.1")
+    },
+    "a backward pre-hook": lambda: with_hook("full_backward_pre_hook"),
     "a parametrization": lambda: nn.Sequential(
         nn.Flatten(), parametrizations.weight_norm(nn.Linear(60, 3))
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe.batch import Rows, tensors
+from probe.batch import Rows, Value, mapped, tensors
 from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.values.allocation import Storage
@@ -44,7 +45,12 @@ def everywhere(
     layout = layout_of(prefix, inputs, storage)
     folders = {"memory": None, "mapped": folder}
     stored = {name: CachedRows(layout, inputs, where) for name, where in folders.items()}
-    fill(stored, lambda x: ((name, prefix(x.clone())) for name in stored), inputs, SIZE)
+
+    def values(batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
+        for number, x in enumerate(batches):
+            yield from ((number, name, prefix(mapped(x, torch.clone))) for name in stored)
+
+    fill(stored, values, inputs, SIZE)
     return {**stored, "recomputed": RecomputedRows(layout, prefix, inputs, SIZE)}
 
 

@@ -1,0 +1,68 @@
+"""The precision that `auto` stands for: measured once for a run directory, and kept in it."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from probe.batch import first
+from probe.examples import Examples
+from probe.files import alone_in, make_folder, replacing
+from probe.modules import copied
+from probe.results.run_directory import PRECISION, refuse_foreign
+from probe.seeding import stream
+from probe.training.loop import fit
+from probe.training.recipe import Recipe
+
+_STEPS, _TURNS = 4, 2
+_GAIN = 1.2  # for less, fp32 stays
+
+
+def settled(
+    recipe: Recipe, model: nn.Module, data: Examples, device: torch.device, root: Path | None
+) -> Recipe:
+    """Return a recipe with `fp32` or `bf16` in place of `auto`.
+
+    The first run on a directory chooses for all that resume, extend or share it. model: maps
+    x (B, ...) of the N examples to logits (B, K); root: the run directory, None = there is none.
+    Raises InputError for a folder that is no run directory.
+    """
+    if recipe.precision != "auto":
+        return recipe
+    if root is None:
+        return replace(recipe, precision=cast(Any, _chosen(recipe, model, data, device)))
+    refuse_foreign(root)
+    make_folder(root)
+    with alone_in(root):
+        kept = root / PRECISION
+        if not kept.exists():
+            with replacing(kept) as partial:
+                partial.write_text(_chosen(recipe, model, data, device), "utf-8")
+        return replace(recipe, precision=cast(Any, kept.read_text("utf-8").strip()))
+
+
+def _chosen(recipe: Recipe, model: nn.Module, data: Examples, device: torch.device) -> str:
+    if device.type == "cuda":
+        here = torch.cuda.is_available()  # of other machines' GPUs nothing is known
+        return "bf16" if here and torch.cuda.is_bf16_supported(False) else "fp32"
+    batch = Examples(first(data.x, recipe.batch_size), data.y[: recipe.batch_size]).to(device)
+    fp32, bf16 = (
+        seconds(model, batch, replace(recipe, epochs=_STEPS, precision=cast(Any, each)))
+        for each in ("fp32", "bf16")
+    )
+    return "bf16" if fp32 >= _GAIN * bf16 else "fp32"
+
+
+def seconds(model: nn.Module, batch: Examples, recipe: Recipe) -> float:
+    """Return the processor time of a few steps of a copy of the model, the least of some turns."""
+    twin, taken = copied(model).to(batch.y.device), []
+    for own in twin.parameters():
+        own.requires_grad_(own.is_floating_point())
+    for _ in range(_TURNS):
+        start = time.process_time()
+        fit(twin, batch, recipe, stream(0, "precision"))
+        taken.append(time.process_time() - start)
+    return min(taken)

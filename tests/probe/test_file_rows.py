@@ -1,0 +1,65 @@
+"""Rows of mapped files are the tensor that they stand for, whatever is done with them."""
+
+import numpy as np
+import pytest
+import torch
+
+from probe.batch import pieces, tensor_hash
+from probe.examples import Examples, check_examples, join
+from probe.memory import FileRows
+from probe.values.layout import Inputs
+
+RNG = np.random.default_rng(0)
+WIDE = RNG.standard_normal((9, 2, 3))
+# One byte off, as in an archive of numpy.
+ODD = np.ndarray((5, 2, 3), "f4", bytes(1) + RNG.standard_normal(30).astype("f4").tobytes(), 1)
+HALF = RNG.standard_normal((4, 2, 3)).astype(">f2")
+PLAIN = torch.arange(12.0).view(2, 2, 3)
+
+EACH, MIXED = (WIDE, ODD, WIDE, HALF), torch.tensor([3, 28, 3, 20, 11, 24, 0, 27, 9, 8])
+ROWS = torch.cat([*(FileRows([each]) for each in EACH), PLAIN, PLAIN]).at(MIXED)
+SAME = torch.cat([*(torch.tensor(each.astype("f4")) for each in EACH), PLAIN, PLAIN])[MIXED]
+SOME = torch.tensor([7, 0, 0, 5])
+
+READ = {
+    "index_select": lambda x: x.index_select(0, SOME),
+    "index_select of columns": lambda x: x.index_select(2, SOME % 3),
+    "slice": lambda x: x[2:9:3],
+    "none": lambda x: x[:0],
+    "slice of columns": lambda x: x[:, 1:],
+    "split columns": lambda x: torch.stack(x.split(1, 2)),
+    "cat columns": lambda x: torch.cat([x, SAME], 1),
+    "cat of types": lambda x: torch.cat([x, SAME.double()]),
+    "strided": lambda x: x.as_strided((4, 3), (6, 2), 1),
+}
+UNREAD = {
+    "moved": lambda x: x.detach().to("cpu"),
+    "split": lambda x: torch.cat(x.split(3)),
+    "joined": lambda x: join([Examples(x, torch.zeros(10).long()), Examples(PLAIN, SOME[:2])]).x,
+    "part": lambda x: Examples(x, torch.arange(10)).part(SOME).x,
+    "of classes": lambda x: Examples(x, torch.arange(10)).of_classes([2, 5]).x,
+    "vectors": lambda x: x.as_strided((10, 6), (6, 1)),
+}
+
+
+@pytest.mark.parametrize("name", [*READ, *UNREAD])
+def test_they_are_the_tensor_that_they_stand_for(name):
+    found, expected = ((READ | UNREAD)[name](x) for x in (ROWS, SAME))
+    assert (type(found) is FileRows) == (name in UNREAD)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    assert torch.equal(found + 0, expected)
+
+
+def test_inputs_and_hashes_are_those_of_the_tensor():
+    assert tensor_hash({"x": ROWS}) == tensor_hash({"x": SAME})
+    assert torch.equal(torch.cat([*pieces(ROWS)]), SAME)
+    assert torch.equal(Inputs(ROWS)[SOME], SAME[SOME])
+    assert type(Inputs(ROWS).rows[0]) is FileRows
+
+
+def test_what_was_looked_at_is_not_read_again(monkeypatch):
+    monkeypatch.setattr(FileRows, "read", None)
+    known = join([Examples(FileRows([ODD], finite=True), torch.arange(5))] * 2)
+    check_examples(known.of_classes([0, 1]), range(2), "x")
+    with pytest.raises(TypeError):
+        check_examples(join([known, Examples(FileRows([ODD]), torch.arange(5))]), range(5), "x")

@@ -133,6 +133,6 @@ def _caveats(
     if seeds < 3:
         yield f"{seeds} seed{'s' * (seeds != 1)}: intervals over seeds need three"
     notes = [row.note for row in tables.get("notes", ()) if row.learner == learner]
-    one = sum("every example" in note or "constant" in note for note in notes)
-    if one:
-        yield f"{one} networks predict one class for every example"
+    if one := sum("for every test example" in note for note in notes):
+        words = "network predicts" if one == 1 else "networks predict"
+        yield f"{one} {words} one class for every example"

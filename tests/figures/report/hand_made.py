@@ -1,0 +1,83 @@
+"""Hand-made tables of a run: what a report is made of, with numbers that are chosen."""
+
+import math
+from typing import Any
+
+from probe.tables.rows import LayerRow, NoteRow, Row, StartRow, StatementRow
+
+T, SEEDS = 3, 5
+LAYERS = ("conv1", "conv2", "output")
+
+
+def stated(
+    feature: str, verdict: str, value: float, statement: str = "forgets", **changes: Any
+) -> StatementRow:
+    given: dict[str, Any] = {
+        **{"learner": "ft", "readout": "linear", "feature": feature, "statement": statement},
+        **{"depth": 1 + LAYERS.index(feature), "verdict": verdict, "margin": 0.01},
+        **{"value": value, "low": value - 0.01, "high": value + 0.01, "seeds": SEEDS},
+        "by_seed": " ".join([str(value)] * SEEDS),
+    }
+    return StatementRow(**given | changes)
+
+
+def layer(feature: str, quantity: str, value: float, place: int | None = None) -> LayerRow:
+    return LayerRow(
+        learner="ft",
+        readout="linear",
+        feature=feature,
+        depth=1 + LAYERS.index(feature),
+        place=place,
+        quantity=quantity,
+        value=value,
+        low=value - 0.01,
+        high=value + 0.01,
+        seeds=SEEDS,
+    )
+
+
+def layers(missing: dict[str, float], room: float = 0.5) -> list[LayerRow]:
+    """Return what layers lack, on each task and on all, with a floor so far below the ceiling."""
+    found = []
+    for feature, lacking in missing.items():
+        each = {"missing": lacking, "floor": 0.9 - room, "ceiling": 0.9, "accuracy": 0.9 - lacking}
+        for name, value in each.items():
+            places = (None, *range(1, T + 1)) if name == "missing" else (None,)
+            found += [layer(feature, name, value, place) for place in places]
+    return found
+
+
+def rows(learner: str = "ft", orders: int = 2, seeds: int = SEEDS) -> list[Row]:
+    """Return the accuracies of a learner's output."""
+    return [
+        Row(
+            scenario="toy",
+            network="net",
+            learner=learner,
+            order=str(order),
+            seed=seed,
+            step=step,
+            head="single",
+            measure="accuracy",
+            place=1 + (task + order) % T,
+            task=str(task),
+            value=math.nan if step == 0 else 0.5,
+        )
+        for order in range(orders)
+        for seed in range(seeds)
+        for step in range(T + 1)
+        for task in range(T)
+    ]
+
+
+def tables(statements: list[StatementRow], missing: dict[str, float], **others: Any) -> Any:
+    """Return the tables of a run; others: in place of these, or `room` and `orders`."""
+    room, orders = others.pop("room", 0.5), others.pop("orders", 2)
+    found = {
+        "rows": rows(orders=orders),
+        "layers": layers(missing, room),
+        "statements": statements,
+        "starts": list[StartRow](),
+        "notes": list[NoteRow](),
+    }
+    return found | others

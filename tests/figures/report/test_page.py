@@ -1,0 +1,113 @@
+"""The page: one file that asks nothing of a network, with every text escaped."""
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figures.report.page import report, write_report
+from probe.errors import InputError
+from probe.tables.folder import KINDS
+from probe.tables.table_file import write_table
+from tests.figures.report.hand_made import stated, tables
+
+EVIL = "</script><img src=x onerror=alert(1)>"
+MISSING = {"conv1": 0.0, "conv2": 0.3, "output": 0.6}
+STATED = [stated("conv2", "yes", 0.3), stated("output", "yes", 0.6)]
+
+
+class Page(HTMLParser):
+    """All elements of a page, and the texts of styles and scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.raw: dict[str, list[str]] = {"style": [], "script": []}
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self.cdata = tag
+
+    def handle_data(self, data: str) -> None:
+        if self.elements and self.elements[-1][0] in self.raw and self.cdata:
+            self.raw[self.elements[-1][0]].append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.cdata = ""
+
+
+def made(**others: Any) -> Any:
+    return tables(STATED, MISSING, **others)
+
+
+def test_nothing_is_fetched_and_only_its_own_style_and_script_may_run() -> None:
+    page = Page(report({"toy": made()}, {}))
+    policy = next(a["content"] for t, a in page.elements if "http-equiv" in a and t == "meta") or ""
+    assert policy.startswith("default-src 'none'; ")
+    data, script = page.raw["script"]
+    for text in (page.raw["style"][0], script):
+        assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
+    assert len(script) < 15_000
+    assert json.loads(data)["toy"]["statements"][0]["value"] == 0.3
+    for tag, attributes in page.elements:
+        assert not {"style", "src", "href", "onclick"} & attributes.keys(), (tag, attributes)
+
+
+def test_names_with_html_in_them_are_text() -> None:
+    found = made()
+    evil = {
+        name: [replace(row, learner=EVIL) if hasattr(row, "learner") else row for row in found[name]]
+        for name in found
+    }
+    text = report({EVIL: evil}, {})
+    assert "<img" not in text
+    elements = {tag for tag, _ in Page(text).elements}
+    assert "img" not in elements
+    assert sum(tag == "script" for tag, _ in Page(text).elements) == 2
+
+
+def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() -> None:
+    page = Page(report({"a": made(), "b": made()}, {}))
+    buttons = {(a["name"], a["value"]) for tag, a in page.elements if tag == "button"}
+    assert buttons == {("run", ""), ("run", "a"), ("run", "b")}
+    cells = [a["aria-label"] or "" for tag, a in page.elements if a.get("class") == "cell"]
+    told = "conv2, task position 1: missing 30.0 [29.0, 31.0]; 5 seeds"
+    assert told in cells
+    titles = re.findall("<h2>(.*?)</h2>", report({"a": made()}, {}))
+    assert titles == ["Which layer lacks what?", "What do the metrics of the output say?"]
+
+
+def test_differences_between_runs_are_paired_by_seed() -> None:
+    """Of seeds that differ there is no interval."""
+    worse = [
+        replace(row, value=row.value + 0.1, by_seed=" ".join(map(str, (0.3, 0.4, 0.5, 0.4, 0.4))))
+        for row in STATED[:1]
+    ]
+    text = report({"a": made(), "b": tables(worse, MISSING)}, {})
+    assert "10.0 [1.2, 18.8]" in text  # Student's t: 2.776 x .0707 / sqrt 5
+    others = [replace(row, seed=row.seed + 1) for row in made()["rows"]]
+    assert "10.0 [" not in report({"a": made(), "b": tables(worse, MISSING, rows=others)}, {})
+
+
+def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    for name, table in made().items():
+        write_table(folder / f"{name}.csv", KINDS[name], table)
+    path = write_report([folder], tmp_path / "page.html")
+    assert "conv2 forgot 30.0 points" in path.read_text()
+    assert path.read_text() == report({"toy": made()}, {})
+    with pytest.raises(InputError, match="same name"):
+        write_report([folder, folder], path)
+    (folder / "study.json").write_text("{")
+    with pytest.raises(InputError, match=r"study.json is damaged: run the study again"):
+        write_report([folder], path)
+    with pytest.raises(InputError, match="holds no result"):
+        write_report([tmp_path], path)

@@ -21,6 +21,10 @@ from probe.tables.folder import Tables, read_tables
 from probe.tables.sheets import Sheet
 
 
+PAGE = "report.html"
+"""The file in a run directory."""
+
+
 def write_report(directories: Sequence[Path], path: Path) -> Path:
     """Write the report of run directories, or of saved results, to a file; return its path.
 

@@ -123,6 +123,43 @@ def figures(directory: Directory, options: flags.FigureOptions) -> None:
 
 
 @app.command()
+def report(
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Run directories, or saved results.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; report.html in the first DIR by default.")
+    ] = None,
+) -> None:
+    """Write one HTML page that says which layer forgot what, with figures and tables.
+
+    Several directories are shown side by side, with the differences of each from the first.
+    """
+    from scenarios.commands.report import show_report
+
+    show_report(directories, out)
+
+
+@app.command()
+def compare(
+    first: Directory,
+    second: Directory,
+    max_forgetting: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Accuracy that a layer of the second run may forget."),
+    ] = None,
+) -> None:
+    """Show what the layers of a second run forget more or less than those of a first.
+
+    The exit code is 1 if a layer of the second run forgets more than --max-forgetting.
+    """
+    from scenarios.commands.report import show_compared
+
+    if not show_compared(first, second, max_forgetting):
+        raise typer.Exit(1)
+
+
+@app.command()
 @with_options
 def metrics(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="R as .csv or .npy, or a log file.")],

@@ -4,15 +4,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from figures.report.page import write_report
+from figures.report.page import PAGE, write_report
 from probe.tables.compared import compared_sheet, differences
 from probe.tables.folder import read_tables
 from probe.tables.statement_text import points
 from scenarios.commands.screen.layers import show_sheet
 from scenarios.commands.screen.terminal import printable, show_line
-
-PAGE = "report.html"
-
 
 def show_report(directories: list[Path], out: Path | None) -> None:
     """Write the page of one or several run directories, and print its path.

@@ -20,7 +20,6 @@ from probe.tables.compared import compared_sheet, differences
 from probe.tables.folder import Tables, read_tables
 from probe.tables.sheets import Sheet
 
-
 PAGE = "report.html"
 """The file in a run directory."""
 

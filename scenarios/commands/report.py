@@ -11,6 +11,7 @@ from probe.tables.statement_text import points
 from scenarios.commands.screen.layers import show_sheet
 from scenarios.commands.screen.terminal import printable, show_line
 
+
 def show_report(directories: list[Path], out: Path | None) -> None:
     """Write the page of one or several run directories, and print its path.
 

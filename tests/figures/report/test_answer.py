@@ -45,7 +45,10 @@ def test_nothing_is_rebuilt_where_the_layer_before_lacks_half_as_much() -> None:
         ("no", "conv1, conv2: forgot less than the margin"),
         ("open", "conv1, conv2: nothing that can be shown"),
         ("not converged", "conv1, conv2: not judged, as a training has not converged"),
-        ("near chance", "conv1, conv2: not judged, as the accuracy on the first task is near chance"),
+        (
+            "near chance",
+            "conv1, conv2: not judged, as the accuracy on the first task is near chance",
+        ),
         ("few seeds", "conv1, conv2: not judged, as fewer than three seeds are finished"),
     ],
 )

@@ -1,0 +1,90 @@
+"""The report in a real browser, without a network: where Chromium and `.[browser]` are installed."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figures.report.page import report
+from tests.figures.report.hand_made import stated, tables
+
+playwright = pytest.importorskip("playwright.sync_api")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        one = started.chromium.launch(executable_path=CHROMIUM, args=[*QUIET])
+        yield one
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    layers = [stated("conv2", "yes", 0.3), stated("output", "yes", 0.6)]
+    found = tables(layers, {"conv1": -0.02, "conv2": 0.3, "output": 0.6})
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(report({"first": found, "second": found}, {}))
+    return path
+
+
+def opened(browser: Any, path: Path, said: list[str], **context: Any) -> Any:
+    page = browser.new_context(offline=True, **context).new_page()
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda asked: said.append(asked.url))
+    page.goto(path.as_uri())
+    return page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_asks_for_nothing_and_everybody_can_read_it(
+    browser: Any, page_file: Path, width: int, scheme: str
+) -> None:
+    said: list[str] = []
+    viewport = {"width": width, "height": 900}
+    page = opened(browser, page_file, said, viewport=viewport, color_scheme=scheme)
+    assert said == [page_file.as_uri()]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert axe.Axe().run(page).response["violations"] == []
+
+
+def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(
+    browser: Any, page_file: Path
+) -> None:
+    page = opened(browser, page_file, [])
+    shown = page.locator("figure:visible")
+    every = shown.count()
+    page.get_by_role("button", name="second").click()
+    assert shown.count() == every / 2
+    page.get_by_role("button", name="all").first.press("Enter")
+    assert shown.count() == every
+    tip, cells = page.locator("#tip"), page.locator(".cell[data-tip]")
+    cells.nth(1).hover()
+    assert tip.inner_text() == "conv1, task position 2: missing -2.0 [-3.0, -1.0]; 5 seeds"
+    cells.first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert tip.inner_text().startswith("conv1, task position 3: ")
+    page.keyboard.press("Escape")
+    assert tip.is_hidden()
+
+
+def test_without_scripts_all_of_it_is_there(browser: Any, page_file: Path) -> None:
+    whole = opened(browser, page_file, [])
+    plain = opened(browser, page_file, [], java_script_enabled=False)
+    texts = [page.locator("main").text_content() for page in (whole, plain)]
+    assert texts[0] == texts[1]
+    assert plain.locator("figure:visible").count() == whole.locator("figure:visible").count()
+    assert plain.locator("nav").is_hidden()

@@ -1,4 +1,4 @@
-"""The report in a real browser, without a network: where Chromium and `.[browser]` are installed."""
+"""The report in Chromium without a network, where that and `.[browser]` are installed."""
 
 import shutil
 from collections.abc import Iterator

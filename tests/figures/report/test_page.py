@@ -62,12 +62,7 @@ def test_nothing_is_fetched_and_only_its_own_style_and_script_may_run() -> None:
 
 def test_names_with_html_in_them_are_text() -> None:
     found = made()
-    evil = {
-        name: [
-            replace(row, learner=EVIL) if hasattr(row, "learner") else row for row in found[name]
-        ]
-        for name in found
-    }
+    evil = {name: [replace(row, learner=EVIL) for row in rows] for name, rows in found.items()}
     text = report({EVIL: evil}, {})
     assert "<img" not in text
     elements = {tag for tag, _ in Page(text).elements}

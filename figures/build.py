@@ -100,7 +100,7 @@ def build_asked(
 class Plot:
     """Figures of a source, a method for each, as `result.plot.depth()`."""
 
-    def __init__(self, source: object) -> None:
+    def __init__(self, source: Any) -> None:
         """source: see `figures.convert.tables_of`."""
         self._source = source
 
@@ -116,6 +116,12 @@ class Plot:
 
         draw.__name__, draw.__doc__ = name, drawing.__doc__
         return draw
+
+    def page(self, file: Path) -> None:
+        """Write the report of a result in memory."""
+        from figures.report.page import report, write_page
+
+        write_page(report({file.stem: self._source.tables()}, {}), file)
 
     def write(self, run_directory: Path) -> None:
         """Draw every figure of a run directory whose tables have changed into its folder."""

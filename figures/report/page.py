@@ -34,10 +34,14 @@ def write_report(directories: Sequence[Path], path: Path) -> Path:
     if len(runs) < len(directories):
         raise InputError("two of the directories have the same name: rename one of them")
     made = {name: _made(each) for name, each in zip(runs, directories, strict=True)}
-    page = report(runs, {name: sheet for name, sheet in made.items() if sheet})
+    write_page(report(runs, {name: sheet for name, sheet in made.items() if sheet}), path)
+    return path
+
+
+def write_page(page: str, path: Path) -> None:
+    """Write a page, whole or not at all; raises NotWritten."""
     with replacing(path) as partial:
         partial.write_text(page, encoding="utf-8")
-    return path
 
 
 def report(runs: Mapping[str, Tables], made: Mapping[str, Sheet]) -> str:

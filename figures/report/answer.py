@@ -15,7 +15,7 @@ from probe.tables.statement_text import points, sentences
 
 _FIRST = "linear"  # of the readouts
 _LITTLE = 0.02  # room between floor and ceiling, below which a layer can show little
-_FEW_ORDERS = 1
+_DIFFER = " differ on where "  # of sentences on readouts
 
 _WITHHELD = {
     "not converged": "not judged, as a training has not converged",
@@ -56,13 +56,17 @@ def _answer(
     readouts = list(dict.fromkeys(row.readout for row in rows))
     readout = _FIRST if _FIRST in readouts else readouts[0]
     own = [row for row in rows if row.readout == readout]
+    every = [one for each in readouts for one in said.get((learner, each), ())]
     layers = [row for row in tables["layers"] if (row.learner, row.readout) == (learner, readout)]
     return Answer(
         learner=learner,
         readout=readout,
         first="; ".join([*_forgot(own, tasks), *_rebuilt(own, layers)]),
-        more=[one for each in readouts for one in said.get((learner, each), ())],
-        caveats=list(_caveats(learner, own, layers, tables)),
+        more=every,
+        caveats=[
+            *_caveats(learner, own, layers, tables),
+            *(one for one in every if _DIFFER in one),
+        ],
     )
 
 
@@ -70,25 +74,26 @@ def _forgot(rows: Sequence[StatementRow], tasks: int) -> list[str]:
     """Return what each layer forgot, those alike together, the output last."""
     of = f"task{'s 1 to' * (tasks > 2)} {tasks - 1}"
     own = sorted((row for row in rows if row.statement == "forgets"), key=lambda row: row.depth)
-    parts = [
-        f"{row.feature} forgot {points(row.value)} points of {of} "
-        f"[{points(row.low)}, {points(row.high)}]"
-        for row in own
-        if row.verdict == "yes"
-    ]
-    groups = {
-        "no": "forgot less than the margin",
-        "open": "nothing that can be shown",
-        **_WITHHELD,
-    }
+    parts = [f"{r.feature} forgot {_points(r)} of {of}" for r in own if r.verdict == "yes"]
+    least = points(max((row.margin for row in own if row.verdict == "no"), default=0))
+    groups = {"no": f"less than {least} points", "open": "nothing that can be shown", **_WITHHELD}
     for verdict, words in groups.items():
         if names := [row.feature for row in own if row.verdict == verdict]:
             parts.append(f"{', '.join(names)}: {words}")
+    never = [r for r in rows if (r.statement, r.verdict) == ("acquires_less", "yes")]
+    parts += [f"{row.feature} never learned {_points(row)}" for row in never]
     return parts or ["what its layers forgot was not measured"]
 
 
+def _points(row: StatementRow) -> str:
+    return f"{points(row.value)} points [{points(row.low)}, {points(row.high)}]"
+
+
 def _rebuilt(rows: Sequence[StatementRow], layers: Sequence[LayerRow]) -> list[str]:
-    """Return where what the output lacks can be rebuilt from, if it lacks more than the margin."""
+    """Return where what the output lacks can be rebuilt from, if it lacks more than the margin.
+
+    With what the same layer of an untrained network gives.
+    """
     lacking = sorted((r for r in rows if r.statement == "falls_below"), key=lambda row: row.depth)
     missing = {r.feature: r for r in layers if r.quantity == "missing" and r.place is None}
     if len(lacking) < 2 or lacking[-1].verdict != "yes" or lacking[-1].feature not in missing:
@@ -96,10 +101,15 @@ def _rebuilt(rows: Sequence[StatementRow], layers: Sequence[LayerRow]) -> list[s
     output, before = (missing.get(row.feature) for row in (lacking[-1], lacking[-2]))
     if output is None or before is None or not before.high < output.low / 2:
         return []
-    rebuilt = output.value - before.value
+    rebuilt = points(output.value - before.value)
+    ends = {r.quantity: r.value for r in layers if (r.feature, r.place) == (before.feature, None)}
+    untrained = ""
+    if {"floor", "ceiling"} <= ends.keys():
+        floor = points(output.value - (ends["ceiling"] - ends["floor"]))
+        untrained = f" (from an untrained one {floor})"
     return [
-        f"of the {points(output.value)} points that the output lacks, {points(rebuilt)} can be "
-        f"rebuilt from {before.feature}"
+        f"of the {points(output.value)} points that the output lacks, {rebuilt} can be rebuilt "
+        f"from {before.feature}{untrained}"
     ]
 
 
@@ -127,7 +137,7 @@ def _caveats(
     if unsure:
         yield f"trainings downstream of {', '.join(sorted(unsure))} have not converged"
     orders = {row.order for row in tables["rows"] if row.learner == learner}
-    if len(orders) == _FEW_ORDERS:
+    if len(orders) == 1:
         yield "one task order: a task and its position cannot be told apart"
     seeds = min((row.seeds for row in rows), default=0)
     if seeds < 3:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from figures.report.answer import answers
-from probe.tables.rows import NoteRow
+from probe.tables.rows import NoteRow, StartRow
 from tests.figures.report.hand_made import stated, tables
 
 ALL = {"conv1": 0.0, "conv2": 0.0, "output": 0.0}
@@ -27,11 +27,36 @@ def answer(statements: list[Any], missing: dict[str, float], **others: Any) -> A
 def test_forgetting_at_one_layer_and_what_the_output_lacks() -> None:
     found = answer(ONE, {"conv1": 0.0, "conv2": 0.05, "output": 0.4})
     assert found.first == (
-        "conv2 forgot 21.0 points of tasks 1 to 2 [20.0, 22.0]; output forgot 60.0 points of tasks "
-        "1 to 2 [59.0, 61.0]; conv1: forgot less than the margin; of the 40.0 points that the "
-        "output lacks, 35.0 can be rebuilt from conv2"
+        "conv2 forgot 21.0 points [20.0, 22.0] of tasks 1 to 2; output forgot 60.0 points "
+        "[59.0, 61.0] of tasks 1 to 2; conv1: less than 1.0 points; of the 40.0 points that the "
+        "output lacks, 35.0 can be rebuilt from conv2 (from an untrained one -10.0)"
     )
     assert found.caveats == []
+
+
+def test_what_was_never_learned_is_no_forgetting() -> None:
+    never = [stated("conv2", "no", 0.0), stated("conv2", "yes", 0.07, "acquires_less")]
+    expected = "conv2: less than 1.0 points; conv2 never learned 7.0 points [6.0, 8.0]"
+    assert answer(never, ALL).first == expected
+
+
+def test_readouts_that_disagree_are_a_caveat() -> None:
+    """By retraining conv1 falls below the ceiling first, by the linear readout conv2."""
+    retrained = [replace(row, readout="retrain") for row in ONE]
+    starts = [
+        StartRow(
+            learner="ft",
+            readout=readout,
+            statement="falls_below",
+            earliest=at,
+            latest=at,
+            seeds=5,
+            needed=None,
+        )
+        for readout, at in (("retrain", "conv1"), ("linear", "conv2"))
+    ]
+    (caveat,) = answer([*retrained, *ONE], ALL, starts=starts).caveats
+    assert caveat.startswith("retrain and linear differ on where ft falls below the ceiling first")
 
 
 def test_nothing_is_rebuilt_where_the_layer_before_lacks_half_as_much() -> None:
@@ -42,7 +67,7 @@ def test_nothing_is_rebuilt_where_the_layer_before_lacks_half_as_much() -> None:
 @pytest.mark.parametrize(
     ("verdict", "words"),
     [
-        ("no", "conv1, conv2: forgot less than the margin"),
+        ("no", "conv1, conv2: less than 1.0 points"),
         ("open", "conv1, conv2: nothing that can be shown"),
         ("not converged", "conv1, conv2: not judged, as a training has not converged"),
         (

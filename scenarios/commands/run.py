@@ -212,7 +212,8 @@ def _write_results(console: Console, work: Work) -> list[run_directory.JobState]
     from probe.results.tables import write_tables
 
     with _alone_in(console, work.root):
-        for folder in (work.root, work.root / "figures"):
+        # No job is at work any more: nobody is writing a first task's training.
+        for folder in (work.root, work.root / "figures", *work.root.glob("jobs/first-task/*")):
             sweep(folder)
         # Before the tables: what is finished meanwhile may be in them, and then they are made anew.
         states = run_directory.survey(work.plan, work.root)

@@ -7,7 +7,7 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # read when torch is loaded
 
 import torch
 
-from tests.bench import cutting, executors, growth, scale, som, speed
+from tests.bench import cutting, executors, frameworks, growth, scale, som, speed
 from tests.bench.timing import machine
 
 SECTIONS = {
@@ -19,6 +19,7 @@ SECTIONS = {
     "som": som.phases,
     "tables": scale.tables,
     "growth": growth.growth,
+    "avalanche": frameworks.avalanche,
     "executors": executors.executors,
 }
 
@@ -33,6 +34,9 @@ def main() -> None:
     print(machine())
     for name in [asked.only] if asked.only else SECTIONS:
         print(f"\n{SECTIONS[name].__doc__}", flush=True)
+        if name == "avalanche" and "PROBE_DATA" not in os.environ:
+            print("skipped: PROBE_DATA names no folder with MNIST")
+            continue
         for title, *cells in SECTIONS[name](asked.repeats):
             print(f"{title:<40}{''.join(f'{cell:<16}' for cell in cells)}", flush=True)
     print(machine())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from typing import get_args
 
 import pytest
 import torch
@@ -64,7 +63,7 @@ def test_a_training_is_its_passes(n: int, batches: int) -> None:
     assert meter.steps == 3 * batches
 
 
-@pytest.mark.parametrize("precision", get_args(Precision))
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
 def test_a_meter_changes_no_bit(precision: Precision) -> None:
     """Dropout and batch norm included."""
     recipe = Recipe(epochs=2, batch_size=8, precision=precision)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-VERSION = 4
-"""Version of the drawing: one more whenever the same tables give another picture."""
+VERSION = 5
+"""Version of the drawing: one more whenever the same tables give another picture or report."""
 
 RECORD = "drawn.json"
 """File beside the figures with the tables that they were drawn from."""
@@ -32,6 +32,8 @@ RECORD = "drawn.json"
 
 def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     """Draw the tables of a run directory into its folder `figures`; return the figures' paths.
+
+    And write the report, `figures.report.page.PAGE`, into the run directory.
 
     Each of `KINDS` as .png and .svg, each file whole or not at all; the same tables give the same
     bytes. A figure with nothing to draw is left out, and an older one of that name is removed: all
@@ -50,6 +52,7 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     if files is None:
         # matplotlib takes half a second to import: only where something is drawn.
         from figures.plotting import asked_for
+        from figures.report.page import PAGE, write_report
         from figures.tables import Tables
 
         figures = asked_for((), Tables.read(run_directory), Options())
@@ -58,6 +61,7 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
         for name in set(KINDS) - set(figures):
             for kind in (*FORMATS, "txt"):
                 discard(folder / f"{name}.{kind}")
+        write_report([run_directory], run_directory / PAGE)
         files = [path.name for path in _write(folder, figures, FORMATS, "")]
         if files:
             _write_text(folder / RECORD, json.dumps({"from": source, "files": files}, indent=1))

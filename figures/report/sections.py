@@ -172,7 +172,8 @@ def course(tables: Tables) -> Section:
     """Ask when it happened."""
     matrices = Matrices(tables["rows"])
     shown = []
-    for readout in matrices.readouts:
+    # Without a task there are no accuracies, but F1 alone, as in tables of earlier versions.
+    for readout in matrices.readouts if matrices.tasks else ():
         for learner in matrices.learners:
             series = list(_courses(matrices, learner, readout, matrices.features))
             if sum(len(one.points) > 2 for one in series) > 1:
@@ -230,21 +231,20 @@ def budget(tables: Tables) -> Section:
 def output(tables: Tables) -> Section:
     """Ask what the metrics of the output say."""
     matrices = Matrices(tables["rows"])
-    shown = [
-        Shown(learner=name, view=_matrix(matrices.R(name).values)) for name in matrices.learners
-    ]
+    learners = matrices.learners if matrices.tasks else ()
+    shown = [Shown(learner=name, view=_matrix(matrices.R(name).values)) for name in learners]
     rows = [row for row in tables.get("metrics", ()) if not row.feature]
-    learners = list(dict.fromkeys(row.learner for row in rows))
+    scored = list(dict.fromkeys(row.learner for row in rows))
     lines = [
-        (f"{metric} ({paper}{', ' + head if head else ''})", *_beside(own, learners))
+        (f"{metric} ({paper}{', ' + head if head else ''})", *_beside(own, scored))
         for (paper, metric, head), own in by(rows, "paper", "metric", "head").items()
         if "[" not in metric
     ]
     if lines:
         seconds = training_seconds(tables.get("times", ()))
-        spent = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in learners)
+        spent = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in scored)
         lines.append(("seconds of training, of all tasks", *spent))
-        table = Sheet(title="", columns=["metric", *map(label, learners)], lines=lines)
+        table = Sheet(title="", columns=["metric", *map(label, scored)], lines=lines)
         shown.append(Shown(view=table))
     return Section(
         name="output",

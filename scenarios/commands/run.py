@@ -208,7 +208,6 @@ def _write_results(console: Console, work: Work) -> list[run_directory.JobState]
     It holds the directory's lock, as other processes may do the same. Figures are drawn only where
     their tables have changed.
     """
-    from figures.report.page import PAGE, write_report
     from probe.results.tables import write_tables
 
     with _alone_in(console, work.root):
@@ -221,7 +220,6 @@ def _write_results(console: Console, work: Work) -> list[run_directory.JobState]
         # Another process may have described its own study there since this one began.
         run_directory.describe(work.root, work.plan, run_directory.made_of(states))
         build(work.root, changed_only=True)
-        write_report([work.root], work.root / PAGE)
         return states
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-VERSION = 5
-"""Version of the drawing: one more whenever the same tables give another picture or report."""
+VERSION = 4
+"""Version of the drawing: one more whenever the same tables give another picture."""
 
 RECORD = "drawn.json"
 """File beside the figures with the tables that they were drawn from."""
@@ -32,8 +32,6 @@ RECORD = "drawn.json"
 
 def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     """Draw the tables of a run directory into its folder `figures`; return the figures' paths.
-
-    And write the report, `figures.report.page.PAGE`, into the run directory.
 
     Each of `KINDS` as .png and .svg, each file whole or not at all; the same tables give the same
     bytes. A figure with nothing to draw is left out, and an older one of that name is removed: all
@@ -52,7 +50,6 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     if files is None:
         # matplotlib takes half a second to import: only where something is drawn.
         from figures.plotting import asked_for
-        from figures.report.page import PAGE, write_report
         from figures.tables import Tables
 
         figures = asked_for((), Tables.read(run_directory), Options())
@@ -61,7 +58,6 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
         for name in set(KINDS) - set(figures):
             for kind in (*FORMATS, "txt"):
                 discard(folder / f"{name}.{kind}")
-        write_report([run_directory], run_directory / PAGE)
         files = [path.name for path in _write(folder, figures, FORMATS, "")]
         if files:
             _write_text(folder / RECORD, json.dumps({"from": source, "files": files}, indent=1))
@@ -104,7 +100,7 @@ def build_asked(
 class Plot:
     """Figures of a source, a method for each, as `result.plot.depth()`."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: object) -> None:
         """source: see `figures.convert.tables_of`."""
         self._source = source
 
@@ -120,12 +116,6 @@ class Plot:
 
         draw.__name__, draw.__doc__ = name, drawing.__doc__
         return draw
-
-    def page(self, file: Path) -> None:
-        """Write the report of a result in memory."""
-        from figures.report.page import report, write_page
-
-        write_page(report({file.stem: self._source.tables()}, {}), file)
 
     def write(self, run_directory: Path) -> None:
         """Draw every figure of a run directory whose tables have changed into its folder."""

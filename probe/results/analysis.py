@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -184,6 +185,16 @@ class Analysis(Held):
     def remarks(self) -> tuple[str, ...]:
         """Return the text printed above: what the intervals are of, and the notes."""
         return (*((ONE_NETWORK,) if self._of_one_network else ()), *self.notes)
+
+    def report(self, file: str | Path) -> None:
+        """Write one HTML page that says which layer forgot what, with figures and tables.
+
+        Raises NotWritten if it cannot be written.
+        """
+        # An arrow up, as that of `plot`: what is drawn is asked for here.
+        from figures.report.page import report, write_page
+
+        write_page(report({Path(file).stem: self.tables()}, {}), Path(file))
 
     def saved(self) -> Saved:
         """Return the contents of a folder to save it in."""

@@ -90,12 +90,5 @@ class Held(ABC):
             raise InputError(f"{where} is not that of forgetting-probe: rename it") from error
         return Plot(self)
 
-    def report(self, file: str | Path) -> None:
-        """Write one HTML page that says which layer forgot what, with figures and tables.
-
-        Raises NotWritten if it cannot be written.
-        """
-        self.plot.page(Path(file))
-
     def _repr_html_(self) -> str:
         return as_html(self.sheets(), self.remarks())

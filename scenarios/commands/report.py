@@ -4,12 +4,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from figures.report.page import PAGE, write_report
-from probe.tables.compared import compared_sheet, differences
 from probe.tables.folder import read_tables
 from probe.tables.statement_text import points
-from scenarios.commands.screen.layers import show_sheet
 from scenarios.commands.screen.terminal import printable, show_line
+
+
+def build(root: Path) -> None:
+    """Draw the figures of a run directory where its tables have changed, and write its page."""
+    # Both import what a plan is shown without.
+    from figures.build import build as draw
+    from figures.report.page import PAGE, write_report
+
+    draw(root, changed_only=True)
+    write_report([root], root / PAGE)
 
 
 def show_report(directories: list[Path], out: Path | None) -> None:
@@ -17,8 +24,9 @@ def show_report(directories: list[Path], out: Path | None) -> None:
 
     Raises InputError for tables that are missing or cannot be read.
     """
-    path = out or directories[0] / PAGE
-    print(printable(str(write_report(directories, path))))
+    from figures.report.page import PAGE, write_report
+
+    print(printable(str(write_report(directories, out or directories[0] / PAGE))))
 
 
 def show_compared(first: Path, second: Path, most: float | None) -> bool:
@@ -26,8 +34,11 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
 
     most: the limit of what a layer may forget in the second run, a fraction, None for none.
     Returns whether no layer forgets more, by its value; prints those that do. Raises InputError
-    for tables that are missing or cannot be read, and for runs without a common layer.
+    for tables that are missing or cannot be read.
     """
+    from probe.tables.compared import compared_sheet, differences
+    from scenarios.commands.screen.layers import show_sheet
+
     console = Console()
     found = list(differences(read_tables(first), read_tables(second)))
     show_sheet(console, compared_sheet(first.name, second.name, found))

@@ -19,13 +19,13 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from figures.build import build
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.plan import Plan
 from probe.files import make_folder, sweep
 from probe.results import run_directory
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.plan import show_dry_run
+from scenarios.commands.report import build
 from scenarios.commands.screen.progress import show_ends, show_plan, show_progress
 from scenarios.commands.screen.results import show_outcome
 from scenarios.commands.screen.terminal import show_line
@@ -219,7 +219,7 @@ def _write_results(console: Console, work: Work) -> list[run_directory.JobState]
         write_tables(work.plan, work.root, REGISTRY.metrics.values())
         # Another process may have described its own study there since this one began.
         run_directory.describe(work.root, work.plan, run_directory.made_of(states))
-        build(work.root, changed_only=True)
+        build(work.root)
         return states
 
 

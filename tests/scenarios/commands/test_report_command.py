@@ -1,0 +1,47 @@
+"""`probe report` and `probe compare`, on hand-made tables."""
+
+from pathlib import Path
+
+import pytest
+
+from probe.results.analysis import Analysis
+from probe.tables.folder import KINDS
+from probe.tables.table_file import write_table
+from scenarios.commands.report import show_compared, show_report
+from tests.figures.report.hand_made import stated, tables
+
+
+def folder_of(root: Path, name: str, forgotten: float) -> Path:
+    folder = root / name
+    folder.mkdir()
+    found = tables([stated("conv2", "yes", forgotten)], {"conv2": forgotten, "output": 0.5})
+    for table, rows in found.items():
+        write_table(folder / f"{table}.csv", KINDS[table], rows)
+    return folder
+
+
+def test_the_page_lies_in_the_first_directory_unless_told_otherwise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = folder_of(tmp_path, "a", 0.03), folder_of(tmp_path, "b", 0.08)
+    show_report([a, b], None)
+    assert capsys.readouterr().out.strip() == str(a / "report.html")
+    assert "b minus a, in points of accuracy" in (a / "report.html").read_text()
+    show_report([b], tmp_path / "own.html")
+    assert "conv2 forgot 8.0 points" in (tmp_path / "own.html").read_text()
+
+
+def test_a_limit_that_is_broken_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = folder_of(tmp_path, "a", 0.03), folder_of(tmp_path, "b", 0.08)
+    assert show_compared(a, b, None)
+    assert "5.0 [5.0, 5.0]" in capsys.readouterr().out
+    assert show_compared(b, a, 0.05)
+    assert not show_compared(a, b, 0.05)
+    said = "ft, linear, conv2: forgets 8.0 points [7.0, 9.0], more than 5.0"
+    assert said in capsys.readouterr().out
+
+
+def test_a_result_in_memory_writes_its_page(tmp_path: Path) -> None:
+    found = tables([stated("conv2", "yes", 0.08)], {"conv2": 0.08, "output": 0.5})
+    Analysis(given=found).report(tmp_path / "page.html")
+    assert "conv2 forgot 8.0 points" in (tmp_path / "page.html").read_text()

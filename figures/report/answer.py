@@ -129,7 +129,7 @@ def _caveats(
     if small:
         yield (
             f"little room at {', '.join(small)}: an untrained network is within 2 points of the "
-            f"offline one, so that little can be missing there"
+            f"offline one, and a layer that lacks more is worse than untrained"
         )
     if not {name for _, name in ends} & {"floor"}:
         yield "no floor was measured: what an untrained network would give is not known"

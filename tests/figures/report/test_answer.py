@@ -85,7 +85,7 @@ CAVEATS: dict[str, tuple[dict[str, Any], str]] = {
     "room": (
         {"room": 0.01},
         "little room at conv1, conv2, output: an untrained network is within 2 points of the "
-        "offline one, so that little can be missing there",
+        "offline one, and a layer that lacks more is worse than untrained",
     ),
     "order": ({"orders": 1}, "one task order: a task and its position cannot be told apart"),
     "constant": (

@@ -1,0 +1,11 @@
+# docker build -t forgetting-probe . && docker run -v "$PWD/runs:/work/runs" forgetting-probe run digits
+FROM python:3.11-slim
+WORKDIR /opt/forgetting-probe
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY probe probe
+COPY scenarios scenarios
+COPY figures figures
+RUN pip install --no-cache-dir --constraint constraints.txt .
+WORKDIR /work
+ENTRYPOINT ["probe"]
+CMD ["--help"]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from probe.record.recorder import Recorder as Recorder
     from probe.registered import (
         data as data,
+        learner as learner,
         metric as metric,
         network as network,
         readout as readout,
@@ -45,6 +46,7 @@ _HOMES = {
     "candidates": "probe.cut.candidates",
     "cut_each": "probe.cut.cuts",
     "data": "probe.registered",
+    "learner": "probe.registered",
     "load": "probe.results.load",
     "metric": "probe.registered",
     "network": "probe.registered",

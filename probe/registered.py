@@ -128,6 +128,21 @@ def data(name: str) -> Callable[[Marked], Marked]:
     return lambda load: mark(load, OwnData(name=name, load=load))
 
 
+def learner(name: str) -> Callable[[type[Class]], type[Class]]:
+    """Mark a subclass of `scenarios.learners.base.Learner`, so that a study can name it.
+
+    Raises InputError for what is no learner.
+    """
+
+    def decorate(cls: type[Class]) -> type[Class]:
+        if not (isinstance(cls, type) and hasattr(cls, "learn") and hasattr(cls, "restore")):
+            got = getattr(cls, "__name__", type(cls).__name__)
+            raise InputError(f"@learner({name!r}) marks {got}: mark a subclass of Learner")
+        return mark(cls, OwnLearner(name=name, learner=cls))
+
+    return decorate
+
+
 def metric(name: str) -> Callable[[Marked], Marked]:
     """Mark a function of an accuracy matrix that returns a number; see `OwnMetric`."""
     return lambda score: mark(score, OwnMetric(name=name, score=score))

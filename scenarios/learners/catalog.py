@@ -1,11 +1,11 @@
-"""All learners by name: subclasses of `Learner` in this folder, marked by `learner`.
+"""All learners by name: subclasses of `Learner` in this folder, marked by `probe.learner`.
 
 The module of a learner is imported when its class is asked for. A user's are marked the same way,
 and known while their file is loaded (`scenarios.own_code`).
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import Annotated
@@ -13,8 +13,7 @@ from typing import Annotated
 from pydantic import PlainValidator, SerializeAsAny
 
 from probe.by_layer.sources import SOURCES
-from probe.errors import InputError
-from probe.registered import OwnLearner, mark, marked_in
+from probe.registered import OwnLearner, marked_in
 from scenarios.learners.base import Learner, Settings
 from scenarios.own_code import REGISTRY, unregistered
 
@@ -60,21 +59,6 @@ class Catalog(Mapping[str, type[Learner]]):
 
 
 LEARNERS = Catalog()
-
-
-def learner(kind: str) -> Callable[[type[Learner]], type[Learner]]:
-    """Mark a class of learners, so that a study can name it by its kind.
-
-    Raises InputError for what is no learner.
-    """
-
-    def decorate(cls: type[Learner]) -> type[Learner]:
-        if not (isinstance(cls, type) and issubclass(cls, Learner)):
-            got = getattr(cls, "__name__", type(cls).__name__)
-            raise InputError(f"@learner({kind!r}) marks {got}: mark a subclass of Learner")
-        return mark(cls, OwnLearner(name=kind, learner=cls))
-
-    return decorate
 
 
 def settings_of(table: object) -> Settings:

@@ -1,6 +1,6 @@
 """Fine-tuning, the lower bound of every comparison."""
 
-from scenarios.learners.catalog import learner
+from probe.registered import learner
 from scenarios.learners.continual import ContinualLearner
 
 

@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from probe.batch import tensors
 from probe.examples import Examples, join
 from probe.modules import named_state
+from probe.registered import learner
 from probe.tasks import Task
 from probe.training.costs import bytes_of
 from probe.training.recipe import Recipe
 from scenarios.learners import base
-from scenarios.learners.catalog import learner
 
 
 @learner("offline")

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.registered import learner
 from probe.tasks import Task
 from probe.training.penultimate import in_batches, penultimate, penultimate_of
-from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.distillation.lwf import DistillingLearner
 from scenarios.learners.exemplars import ExemplarSettings, ReplayMode

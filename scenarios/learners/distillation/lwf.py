@@ -6,8 +6,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.modules import copied
+from probe.registered import learner
 from probe.tasks import Task
-from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 

@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.registered import learner
 from probe.training.recipe import RecipeChanges
-from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from probe.errors import InputError
 from probe.examples import Examples, join
+from probe.registered import learner
 from probe.tasks import Task
 from probe.training.costs import OpsMeter
 from scenarios.learners import base
-from scenarios.learners.catalog import learner
 from scenarios.learners.joint import FullRehearsalLearner
 from scenarios.learners.kemker.som import OnlineMap, SelfOrganizingMap, decayed, longest_block
 

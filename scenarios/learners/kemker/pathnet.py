@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from probe.errors import InputError
 from probe.examples import Examples
+from probe.registered import learner
 from probe.tasks import Scenario, Task
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
@@ -21,7 +22,6 @@ from probe.training.optimizers import optimizer_ops
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners import base
 from scenarios.learners.base import Learner
-from scenarios.learners.catalog import learner
 from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
 
 _MOST_TASKS = 256  # the whole numbers of bf16, in which features may be cached

@@ -11,9 +11,9 @@ from torch.func import functional_call, grad, vmap
 
 from probe.examples import Examples
 from probe.modules import kept_buffers, mode
+from probe.registered import learner
 from probe.seeding import global_stream
 from probe.tasks import Task
-from scenarios.learners.catalog import learner
 from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 
 Loss = Callable[[Tensor, Tensor], Tensor]

@@ -8,9 +8,9 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from probe.registered import learner
 from probe.tasks import Task
 from scenarios.learners.base import by_kind, of_kind
-from scenarios.learners.catalog import learner
 from scenarios.learners.penalties.ewc_online import OnlineSettings, RunningFisherLearner
 from scenarios.learners.penalties.quadratic import Quadratic
 from scenarios.learners.penalties.si import PathIntegralLearner

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.modules import mode
+from probe.registered import learner
 from probe.tasks import Task
 from probe.training.evaluation import batch_size_on
-from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
 from scenarios.learners.exemplars import Exemplars
 

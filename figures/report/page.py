@@ -14,27 +14,34 @@ from markupsafe import Markup
 
 from figures.report.answer import answers
 from figures.report.sections import label, sections
-from probe.errors import InputError
+from probe.errors import InputError, unknown
 from probe.files import replacing
 from probe.tables.compared import compared_sheet, differences
 from probe.tables.folder import Tables, read_tables
+from probe.tables.rows import CONTROLS
 from probe.tables.sheets import Sheet
 
 PAGE = "report.html"
 """The file in a run directory."""
 
+_MOST = 12  # learners that are shown unless others are asked for
 
-def write_report(directories: Sequence[Path], path: Path) -> Path:
+
+def write_report(
+    directories: Sequence[Path], path: Path, learners: Sequence[str] | None = None
+) -> Path:
     """Write the report of run directories, or of saved results, to a file; return its path.
 
-    Several are shown side by side, with the differences of each from the first. Raises InputError
-    for tables that are missing or cannot be read, NotWritten if it cannot be written.
+    Several are shown side by side, with the differences of each from the first. learners: to show,
+    None = the first twelve. Raises InputError for tables that are missing or cannot be read and for
+    unknown learners, NotWritten if it cannot be written.
     """
     runs = {each.resolve().name: read_tables(each) for each in directories}
     if len(runs) < len(directories):
         raise InputError("two of the directories have the same name: rename one of them")
     made = {name: _made(each) for name, each in zip(runs, directories, strict=True)}
-    write_page(report(runs, {name: sheet for name, sheet in made.items() if sheet}), path)
+    page = report(runs, {name: sheet for name, sheet in made.items() if sheet}, learners)
+    write_page(page, path)
     return path
 
 
@@ -44,15 +51,27 @@ def write_page(page: str, path: Path) -> None:
         partial.write_text(page, encoding="utf-8")
 
 
-def report(runs: Mapping[str, Tables], made: Mapping[str, Sheet]) -> str:
+def report(
+    runs: Mapping[str, Tables], made: Mapping[str, Sheet], learners: Sequence[str] | None = None
+) -> str:
     """Return the page of the tables of runs, by name; made: how they were made."""
+    every = [row.learner for tables in runs.values() for row in tables["rows"]]
+    known = [name for name in dict.fromkeys(every) if name not in CONTROLS]
+    for name in learners or ():
+        if name not in known:
+            raise unknown("learner of these tables", name, known)
+    kept = {*(learners or known[:_MOST]), *CONTROLS}
+    runs = {
+        run: {name: [row for row in rows if row.learner in kept] for name, rows in tables.items()}
+        for run, tables in runs.items()
+    }
     style, script = (_file(name) for name in ("page.css", "page.js"))
     asked = sections(runs)
     shown = [one for section in asked for one in section.shown]
     names = ("run", "learner", "readout")
     return _template().render(
         title=", ".join(runs),
-        about=_about(next(iter(runs.values()))),
+        about=_about(next(iter(runs.values())), len(known)),
         answers={name: answers(tables) for name, tables in runs.items()},
         compared=_compared(runs),
         sections=asked,
@@ -111,14 +130,16 @@ def _compared(runs: Mapping[str, Tables]) -> list[Sheet]:
     return [compared_sheet(first, name, differences(before, tables)) for name, tables in others]
 
 
-def _about(tables: Tables) -> list[str]:
-    """Return what the page is about: data, network, numbers of runs."""
+def _about(tables: Tables, learners: int) -> list[str]:
+    """Return what the page is about: data, network, numbers of runs, and of learners if not all."""
     rows = tables["rows"]
     orders, seeds = ({getattr(row, name) for row in rows} - {""} for name in ("order", "seed"))
     counts = ((len(orders), "task order"), (len(seeds), "seed"))
+    shown = len({row.learner for row in rows} - {*CONTROLS})
     return [
         f"{rows[0].network} on {rows[0].scenario}",
         *(f"{n} {noun}{'s' * (n != 1)}" for n, noun in counts),
+        *([f"{shown} of {learners} learners, --learners shows others"] if shown < learners else []),
     ]
 
 

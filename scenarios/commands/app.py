@@ -130,6 +130,9 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="File to write; report.html in the first DIR by default.")
     ] = None,
+    learners: Annotated[
+        str | None, typer.Option(help="Learners to show, such as er,si; the first 12 by default.")
+    ] = None,
 ) -> None:
     """Write one HTML page that says which layer forgot what, with figures and tables.
 
@@ -137,7 +140,7 @@ def report(
     """
     from scenarios.commands.report import show_report
 
-    show_report(directories, out)
+    show_report(directories, out, learners)
 
 
 @app.command()

@@ -7,6 +7,7 @@ from rich.console import Console
 from probe.tables.folder import read_tables
 from probe.tables.statement_text import points
 from scenarios.commands.screen.terminal import printable, show_line
+from scenarios.options import names
 
 
 def build(root: Path) -> None:
@@ -19,14 +20,16 @@ def build(root: Path) -> None:
     write_report([root], root / PAGE)
 
 
-def show_report(directories: list[Path], out: Path | None) -> None:
+def show_report(directories: list[Path], out: Path | None, learners: str | None = None) -> None:
     """Write the page of one or several run directories, and print its path.
 
-    Raises InputError for tables that are missing or cannot be read.
+    learners: to show, with commas between. Raises InputError for tables that are missing or cannot
+    be read, and for unknown learners.
     """
     from figures.report.page import PAGE, write_report
 
-    print(printable(str(write_report(directories, out or directories[0] / PAGE))))
+    path = out or directories[0] / PAGE
+    print(printable(str(write_report(directories, path, names(learners) if learners else None))))
 
 
 def show_compared(first: Path, second: Path, most: float | None) -> bool:

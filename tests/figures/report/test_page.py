@@ -108,3 +108,20 @@ def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:
         write_report([folder], path)
     with pytest.raises(InputError, match="holds no result"):
         write_report([tmp_path], path)
+
+
+def test_of_many_learners_twelve_are_shown_unless_others_are_asked_for() -> None:
+    every = [f"learner{k}" for k in range(200)]
+    found = {
+        name: [replace(row, learner=one) for one in every for row in rows]
+        for name, rows in tables(STATED, MISSING, orders=1).items()
+    }
+    text = report({"sweep": found}, {})
+    assert len(text) < 2_000_000
+    assert "12 of 200 learners, --learners shows others" in text
+    assert "learner11</b>" in text
+    assert "learner12</b>" not in text
+    asked = report({"sweep": found}, {}, ["learner150"])
+    assert "learner150</b>" in asked
+    with pytest.raises(InputError, match="'mine'"):
+        report({"sweep": found}, {}, ["mine"])

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from probe.batch import kinds
 from probe.errors import InputError
 from probe.examples import Examples, check_examples
 from scenarios.data.feature_files import SUFFIX, TASK, files_of, find, read_features
@@ -141,6 +142,26 @@ def limited(data: Dataset, train: int | None = None, test: int | None = None) ->
     Per class of each task, where the examples have their tasks.
     """
     return replace(data, train=_first(data.train, train), test=_first(data.test, test))
+
+
+def standardized(data: Dataset) -> Dataset:
+    """Return the data with inputs of mean 0 and deviation 1 over the training examples.
+
+    Each channel of images (N, C, H, W), or column of vectors (N, D), by itself; a constant one is
+    only centered. Raises InputError for inputs of other kinds.
+
+    >>> x = standardized(load("digits")).train.x
+    >>> round(x.mean().item(), 5), round(x.std(correction=0).item(), 5)
+    (0.0, 1.0)
+    """
+    x = data.train.x
+    if not isinstance(x, Tensor) or not x.is_floating_point() or x.dim() < 2:
+        raise InputError(f"{data.name} has inputs {kinds(x)}: standardize takes one float tensor")
+    axes = [axis for axis in range(x.dim()) if axis != 1]
+    deviation, mean = torch.std_mean(x, axes, correction=0, keepdim=True)
+    scale = torch.where(deviation > 0, deviation, 1.0)
+    train, test = (replace(half, x=(half.x - mean) / scale) for half in (data.train, data.test))
+    return replace(data, train=train, test=test)
 
 
 def _first(half: Examples[Any], limit: int | None) -> Examples[Any]:

@@ -15,7 +15,15 @@ from probe.errors import InputError
 from probe.numbered import check_tasks
 from probe.orders import MOST
 from probe.tasks import Scenario
-from scenarios.data.datasets import LOADERS, Dataset, Location, held_out, limited, load
+from scenarios.data.datasets import (
+    LOADERS,
+    Dataset,
+    Location,
+    held_out,
+    limited,
+    load,
+    standardized,
+)
 from scenarios.own_code import REGISTRY, unregistered
 from scenarios.streams.domain import brought, contexts, rotated
 from scenarios.streams.multimodal import multimodal
@@ -38,7 +46,8 @@ class _Spec(BaseModel):
 
     train_limit, test_limit: examples kept per class, of each task where the data bring tasks (None
     = all); validation: held-out training examples per class that replace the test data, to tune
-    settings (None = none).
+    settings (None = none); standardize: whether inputs get mean 0 and deviation 1, by channel, over
+    the training examples that are left.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,6 +55,7 @@ class _Spec(BaseModel):
     train_limit: StrictInt | None = Field(default=None, ge=1)
     test_limit: StrictInt | None = Field(default=None, ge=1)
     validation: StrictInt | None = Field(default=None, ge=1)
+    standardize: bool = False
 
     data: str | tuple[str, str]
 
@@ -60,7 +70,8 @@ class _Spec(BaseModel):
             raise InputError(f'{name} brings its tasks: use kind = "split", or shift = "own"')
         if self.validation is not None:
             data = held_out(data, self.validation)
-        return limited(data, self.train_limit, self.test_limit)
+        data = limited(data, self.train_limit, self.test_limit)
+        return standardized(data) if self.standardize else data
 
 
 class _ByClass(_Spec):

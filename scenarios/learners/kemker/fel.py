@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -22,14 +22,16 @@ class FelSettings(ContinualSettings):
     connected: the share of hidden units that each expansion unit is joined to; firing: the share of
     expansion units that fire in each example. The papers give neither; ours were chosen among .01
     to .5 and .005 to .4 on held-out training data of MNIST: `connected` matters little; with fewer
-    firing less of the base set is forgotten, but at .005 sessions are learned less well. training:
-    by default the supplement's batch size, optimizer and learning rate.
+    firing less of the base set is forgotten, but at .005 sessions are learned less well.
+    activation: of the hidden units ("custom" in Kemker 2018's supplement). training: by default the
+    supplement's batch size, optimizer and learning rate.
     """
 
     hidden: int = Field(default=400, ge=2, le=10_000)
     units: int = Field(default=2000, ge=2, le=100_000)
     connected: float = Field(default=0.1, gt=0, le=1)
     firing: float = Field(default=0.01, gt=0, le=1)
+    activation: Literal["relu", "tanh", "sigmoid"] = "relu"
     training: RecipeChanges | None = RecipeChanges(
         batch_size=256, optimizer="adam", learning_rate=2e-2
     )
@@ -58,6 +60,9 @@ class FelSettings(ContinualSettings):
         return self
 
 
+_ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid}
+
+
 @learner("fel")
 class FixedExpansion(ContinualLearner):
     """Fixed expansion layer (Coop, Mishtal and Arel 2013).
@@ -65,9 +70,9 @@ class FixedExpansion(ContinualLearner):
     A dense, an expansion and an output layer, fine-tuned on each task. Few expansion units fire in
     an example, so that few of the weights around them learn from it (see `Expansion`).
 
-    Features: `hidden`, the dense layer's units after ReLU; `fel`, the expansion layer's outputs, 0
-    but for the firing units; `output`. Partial retraining downstream of `hidden` draws the fixed
-    weights anew too.
+    Features: `hidden`, the dense layer's units after their activation; `fel`, the expansion layer's
+    outputs, 0 but for the firing units; `output`. Partial retraining downstream of `hidden` draws
+    the fixed weights anew too.
 
     Source: also Kemker 2018 and its supplement. Deviation: trained for the recipe's epochs, where
     Kemker stops early.
@@ -79,7 +84,7 @@ class FixedExpansion(ContinualLearner):
     @classmethod
     def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
         dense = nn.Linear(int(torch.Size(shape).numel()), settings.hidden)
-        hidden = nn.Sequential(nn.Flatten(), dense, nn.ReLU())
+        hidden = nn.Sequential(nn.Flatten(), dense, _ACTIVATIONS[settings.activation]())
         fel = Expansion(
             settings.hidden, settings.units, connected=settings.joined, firing=settings.fired
         )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from typing import Literal
 
 import torch
 from pydantic import Field
@@ -27,11 +28,13 @@ _NUMBERS_ON_CPU, _NUMBERS = 2**24, 2**27
 class EwcSettings(PenalizedSettings):
     """strength: lambda, by default Chaudhry 2018's for EWC++ on MNIST, as no paper here gives one
     for this form of EWC. fisher_examples: the task's random examples that the Fisher is the mean
-    of, None for all.
+    of, None for all. anchors: `each` = a term for every past task; `last` = for the last one alone,
+    one Fisher and one anchor, as Kemker 2018's equation 1 reads.
     """
 
     strength: float = Field(default=75_000.0, ge=0, allow_inf_nan=False)
     fisher_examples: int | None = Field(default=None, ge=1)
+    anchors: Literal["each", "last"] = "each"
 
 
 @learner("ewc")
@@ -66,7 +69,8 @@ class Ewc(PenalizedLearner):
             examples = examples.take(chosen.to(examples.y.device))
         fisher = diagonal_fisher(self.model, self.classification, examples, generator)
         new = Quadratic.around(self.model, fisher)
-        self.penalty = self.penalty.plus(new) if self.penalty else new
+        added = self.penalty and self.settings.anchors == "each"
+        self.penalty = self.penalty.plus(new) if self.penalty and added else new
 
 
 def diagonal_fisher(

@@ -1,10 +1,14 @@
-"""Fewer examples, and a validation split: of every class, and nothing of it is trained on."""
+"""Fewer examples, a validation split (nothing of it is trained on), and standardised inputs."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
+import torch
 from hypothesis import given, strategies as st
 
 from probe.errors import InputError
-from scenarios.data.datasets import held_out, limited
+from scenarios.data.datasets import held_out, limited, load, standardized
 from tests.scenarios.streams.numbered import dataset, numbered, pairs
 
 
@@ -43,3 +47,22 @@ def test_what_is_held_out_is_the_last_of_each_class_and_the_rest_is_trained_on(
 def test_all_there_is_cannot_be_held_out() -> None:
     with pytest.raises(InputError, match=r"2 training examples of class 1: hold .* not 2"):
         held_out(dataset(2, [0] * 9 + [1, 1]), 2)
+
+
+def test_inputs_are_standardized_by_channel_over_the_training_images() -> None:
+    """Against numpy; a constant channel becomes 0, and the test images have no say."""
+    data = load("digits")
+    halves = {}
+    for name in ("train", "test"):
+        half = getattr(data, name)
+        x = torch.cat([half.x, 3 * half.x**2, torch.full_like(half.x, 5)], 1)
+        halves[name] = replace(half, x=x)
+    found = standardized(replace(data, **halves))
+    known, test = (halves[name].x.double().numpy() for name in ("train", "test"))
+    for k in (0, 1):
+        mean, deviation = known[:, k].mean(), known[:, k].std()
+        np.testing.assert_allclose(found.test.x[:, k], (test[:, k] - mean) / deviation, atol=1e-5)
+    assert not found.train.x[:, 2].any()
+    assert not found.test.x[:, 2].any()
+    with pytest.raises(InputError, match="standardize takes one float tensor"):
+        standardized(replace(data, train=replace(data.train, x=(data.train.x,) * 2)))

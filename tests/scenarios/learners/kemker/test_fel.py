@@ -39,6 +39,19 @@ def test_shares_of_less_than_two_units_are_refused(change: dict[str, float], sai
     assert (two.joined, two.fired) == (2, 2)
 
 
+def test_hidden_units_have_the_activation_of_the_settings() -> None:
+    x = torch.randn(50, 1, 8, 8)
+    least = {}
+    for name in ("relu", "tanh", "sigmoid"):
+        model = FixedExpansion.network(FelSettings(activation=name), (1, 8, 8), 10, 2)
+        hidden = model.get_submodule("hidden")(x)
+        assert torch.equal(
+            hidden, getattr(torch, name)(model.get_submodule("hidden.1")(x.flatten(1)))
+        )
+        least[name] = hidden.min()
+    assert least["tanh"] < least["relu"] == 0 < least["sigmoid"]
+
+
 def test_an_example_teaches_only_what_its_firing_units_are_joined_to() -> None:
     """One step of SGD on one example; the negative control has every unit fire."""
     x = TASKS[0].train.x[:1]

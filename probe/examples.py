@@ -142,15 +142,6 @@ class Examples(Labeled, Generic[X]):
         return Examples(x, self.y.to(device), None if self.task is None else self.task.to(device))
 
 
-def check_labeled(examples: object, name: str) -> None:
-    """Raise InputError for anything but Examples; name: of them, for the message."""
-    if not isinstance(examples, Examples):
-        raise InputError(
-            f"{name} must be Examples, got {type(examples).__name__}: use Examples(x, y), a list "
-            f"of them with those of each task, or Examples.of for a Dataset or DataLoader"
-        )
-
-
 def join(parts: Sequence[Examples[X]]) -> Examples[X]:
     """Return the examples of all parts, one after the other, without tasks; all of one kind of x.
 

@@ -1,44 +1,17 @@
 """Examples of a recording, kept beside it once as plain tensors."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from probe.batch import identical, kinds, tensors
-from probe.errors import InputError, located, unreadable
+from probe.errors import InputError, unreadable
 from probe.examples import Examples
 from probe.files import alone_in
-from probe.numbered import Data, joined
-from probe.reading.items import is_whole
 from probe.record.state_files import keep_tensors
 
 _PARTS = ("train", "test")
-
-
-def examples_of(data: object, name: str) -> Examples[Any]:
-    """Return Examples as they are, or made from a list of them, a pair, a Dataset or a DataLoader.
-
-    name: of the data, for messages. Raises InputError for anything else.
-
-    >>> len(examples_of((torch.zeros(3, 8), torch.zeros(3).long()), "test"))
-    3
-    """
-    each = data if isinstance(data, list) and data else [data]
-    if all(isinstance(own, Examples) for own in each):
-        return joined(cast(Data, data), name)
-    if isinstance(data, tuple) and all(isinstance(own, Examples) for own in data):
-        raise InputError(f"{name} is a tuple of Examples: give a list of those of each task")
-    with located(name):
-        match data:
-            case [x, Tensor() | np.ndarray() as y] | [Tensor() | np.ndarray() as x, list() as y]:
-                numbers = isinstance(y, np.ndarray) and y.dtype.kind in "biufc"
-                labels: Any = torch.as_tensor(y) if numbers else y
-                inputs = torch.as_tensor(x) if isinstance(x, np.ndarray) else x
-                return Examples(inputs, labels.long() if is_whole(labels) else labels)
-        return Examples.of(data)
 
 
 def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:

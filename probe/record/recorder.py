@@ -25,10 +25,10 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
 from probe.model import Head, Model
 from probe.modules import check_model, kept_buffers, mode, unwrapped
-from probe.numbered import Tasks, numbered
+from probe.numbered import Data, Tasks, examples_of, numbered
 from probe.record import runs
 from probe.record.checkpoints import FOLDER_NAME, Run
-from probe.record.data import examples_of, keep_data
+from probe.record.data import keep_data
 from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
 from probe.seeding import every_global_stream, stream
 from probe.tables.rows import CONTROLS
@@ -78,13 +78,13 @@ class Recorder:
         self,
         folder: str | Path,
         model: nn.Module,
-        test: Any,
+        test: Data,
         tasks: Tasks = None,
         *,
         seed: int = 0,
         order: str | int = "0",
         learner: str = "model",
-        train: Any = None,
+        train: Data | None = None,
         call: Call | None = None,
         output: Output = None,
         head: Head | None = None,

@@ -38,15 +38,15 @@ class Labeled:
 class Examples(Labeled, Generic[X]):
     """N examples and their labels.
 
+    >>> data = Examples(torch.zeros(3, 8), torch.tensor([0, 1, 0]))
+    >>> len(data), len(data.of_classes([0]))
+    (3, 2)
+
     x: inputs, batch first: a tensor (N, ...), passed to a model as `model(x)`, a tuple of such
     tensors, `model(*x)`, or a mapping of them by the names of arguments, `model(**x)`; y: (N,)
     int64 labels, class numbers from 0; task: (N,) int64, the number of each example's task, from 0;
     None where the class tells the task. Raises InputError if they do not fit together, or y or task
     is not int64.
-
-    >>> data = Examples(torch.zeros(3, 8), torch.tensor([0, 1, 0]))
-    >>> len(data), len(data.of_classes([0]))
-    (3, 2)
     """
 
     x: X

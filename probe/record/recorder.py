@@ -1,5 +1,7 @@
 """A recorder of continual training: after each task, the network's weights and its accuracies."""
 
+from __future__ import annotations
+
 import filecmp
 import re
 from collections.abc import Mapping
@@ -41,6 +43,17 @@ _FEW = 2  # examples on which a model is tried before it is trained
 class Recorder:
     """A recorder of networks and their accuracy matrix, called from within a training loop.
 
+    >>> import probe, torch
+    >>> from tempfile import TemporaryDirectory
+    >>> model = torch.nn.Linear(4, 2)
+    >>> test = torch.randn(8, 4), torch.arange(8) % 2
+    >>> with TemporaryDirectory() as folder:
+    ...     rec = probe.Recorder(folder, model, test, tasks=[[0], [1]])
+    ...     for learned in (1, 2):  # after the training of each task
+    ...         rec.after_task(learned)
+    >>> rec.R.values.shape
+    (3, 2)
+
     - folder: of the recording; several runs, of other learners, orders and seeds, may share it,
       also at the same time, from several processes;
     - model: the network that is trained, or its wrapper; its weights, mode and gradients and
@@ -61,17 +74,6 @@ class Recorder:
     alone, until it is deleted or its process ends; in one process the last one made goes on. Raises
     InputError before any training for data, tasks and names that do not fit each other, the model,
     or the folder, and NotWritten.
-
-    >>> import torch
-    >>> from tempfile import TemporaryDirectory
-    >>> model = nn.Linear(4, 2)
-    >>> test = Examples(torch.randn(8, 4), torch.arange(8) % 2)
-    >>> with TemporaryDirectory() as folder:
-    ...     rec = Recorder(folder, model, test, [[0], [1]])
-    ...     for learned in (1, 2):
-    ...         rec.after_task(learned)
-    >>> rec.R.values.shape
-    (3, 2)
     """
 
     def __init__(

@@ -119,7 +119,7 @@ def examples_of(data: Data, name: str) -> Examples[Any]:
     if isinstance(data, tuple) and all(isinstance(own, Examples) for own in data):
         raise InputError(f"{name} is a tuple of Examples: give a list of those of each task")
     with located(name):
-        return Examples(*pair(data)) if _is_pair(data) else Examples.of(data)
+        return Examples(*pair(*cast(Any, data))) if _is_pair(data) else Examples.of(data)
 
 
 def _is_pair(data: object) -> bool:

@@ -90,15 +90,15 @@ class ItemForm:
         return x[self.columns] if isinstance(self.columns, str) else {n: x[n] for n in names}
 
 
-def pair(data: Any) -> Batch:
-    """Return a pair (x, y) of many examples, arrays among them, as tensors without copying them.
+def pair(x: object, y: Any) -> tuple[Value, Any]:
+    """Return x and y of many examples as `Examples` takes them, without copying arrays.
 
-    Raises InputError for any other.
+    Whole numbers are labels; `Examples` refuses others. Raises InputError for x without numbers.
     """
-    x, y = data
     if isinstance(y, list) and all(isinstance(label, int | np.integer) for label in y):
         y = np.asarray(y)
-    return ItemForm(batched=True, tasks=False, label=None, columns=None).batch((x, y))
+    labels = _tensor(y) if _is_array(y) else y
+    return _value(x), labels.long() if is_whole(labels) else labels
 
 
 def same_form(x: Value, first: Value) -> Value:

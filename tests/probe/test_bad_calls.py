@@ -80,7 +80,7 @@ CASES: dict[str, Case] = {
     "sparse": (lambda: Examples(X.to_sparse(), Y), "got a sparse or nested one"),
     "whole labels in a pair": (
         lambda: retrained(train=(X, Y.float())),
-        "train: labels are float32",
+        "train: labels must be an int64 vector",
     ),
     "test of other keys": (
         lambda: two(Examples(BOTH, Y), Examples({"left": X}, Y)),

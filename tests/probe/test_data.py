@@ -81,12 +81,12 @@ def test_arrays_are_not_copied_unless_they_are_read_only() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ((X, Y.float()), "train: labels are float32 .*give y.flatten"),
-        ((X, ["a"] * N), "train: a label is of type list.*number the classes"),
-        ((X, Y[:3]), "train: a batch has 3 labels"),
+        ((X, Y.float()), r"train: .*got float32 \(24,\): give y.flatten"),
+        ((X, ["a"] * N), "train: .*got list: number the classes"),
+        ((X, Y[:3]), "train: x and y must have the same number"),
         ((X.numpy().astype(object), Y), "train: x is or contains a value of type ndarray"),
         ([(X, Y), (X[:, :2], Y)], r"got x float32 \(0, 2\) in those of task 2"),
-        ([(X, Y), (X, Y[:3])], "train, task 2: a batch has 3 labels"),
+        ([(X, Y), (X, Y[:3])], "train, task 2: x and y must have"),
         ((Examples(X, Y), Examples(X, Y)), "train is a tuple of Examples"),
         (np.zeros((3, 2)), "train: item 0 of the data: a ndarray is neither a pair"),
     ],

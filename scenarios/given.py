@@ -26,7 +26,7 @@ from probe.tasks import Scenario
 from probe.told import told
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
-from scenarios.data.datasets import Location, load
+from scenarios.data.datasets import Location, limited, load
 from scenarios.data.own import in_order
 from scenarios.options import ModelOptions, names
 from scenarios.own_code import REGISTRY, OwnCode, source_of
@@ -104,7 +104,10 @@ class GivenOrigin:
         called = Model((), output=own.output, call=own.call, head=options.head, fresh=own.build)
         orders = frozenset(run.order for run in self.checkpoints.runs)
         at = self.location.now(self.data)
-        model, scenario = _loaded(self.data, at, self.own, self.tasks, str(device), called, orders)
+        limit = options.train_limit
+        model, scenario = _loaded(
+            self.data, at, self.own, self.tasks, str(device), called, orders, limit
+        )
         given = {name: getattr(options, name) for name in _RECIPE}
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in given.items() if value is not None})
@@ -135,9 +138,10 @@ def _loaded(
     device: str,
     model: Model,
     orders: frozenset[str],
+    limit: int | None,
 ) -> tuple[Model, Scenario]:
     """Load the data once per process, however many jobs it does; tell a model the task if asked."""
-    data, at = load(name, location), torch.device(device)
+    data, at = limited(load(name, location), limit), torch.device(device)
     halves = {"train": data.train.to(at), "test": data.test.to(at)}
     if own.class_order and not own.data:
         halves = {half: in_order(each, own.class_order) for half, each in halves.items()}

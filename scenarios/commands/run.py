@@ -25,7 +25,7 @@ from probe.files import make_folder, sweep
 from probe.results import run_directory
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.plan import show_dry_run
-from scenarios.commands.report import build
+from scenarios.commands.report import build, show_report
 from scenarios.commands.screen.progress import show_ends, show_plan, show_progress
 from scenarios.commands.screen.results import show_outcome
 from scenarios.commands.screen.terminal import show_line
@@ -144,6 +144,8 @@ def carry_through(
             (root / "scratch").rmdir()
     if not any(end.how == "locked" for end in ends):
         show(console, root)
+        if options.report:
+            show_report([root], options.report)
     for remark in run_directory.remarks(root, states):
         show_line(console, remark)
     return show_ends(console, root, ends)

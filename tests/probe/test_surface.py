@@ -1,4 +1,4 @@
-"""The public surface: `dir(probe)`, what `help` and an IDE say of it, and what mypy says of its use."""
+"""The public surface: `dir(probe)`, its help and signatures, and its types in a user's program."""
 
 from __future__ import annotations
 

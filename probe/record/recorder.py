@@ -30,7 +30,7 @@ from probe.modules import check_model, kept_buffers, mode, unwrapped
 from probe.numbered import Data, Tasks, examples_of, numbered
 from probe.record import runs
 from probe.record.checkpoints import FOLDER_NAME, Run
-from probe.record.data import keep_data
+from probe.record.data import Reference, keep_data
 from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
 from probe.seeding import every_global_stream, stream
 from probe.tables.rows import CONTROLS
@@ -64,7 +64,9 @@ class Recorder:
       classes of each of T tasks in executed order, each class in exactly one;
     - seed, order, learner: identify the run; order: the name of its task order;
     - train: the examples of all tasks, which are saved in the folder, with `test`, for the
-      retraining; None = neither is;
+      retraining; None = neither is; data: the name of what gives both, as `probe model --data`
+      takes it (`mydata:load`): it is saved with a hash instead of a copy. The data are then given
+      to the analysis once more, which compares them;
     - call, output, head: the way to call the model, to find its logits, and the outputs that
       compete, as in `probe.Model`, but None = all of them; batch_size: of the
       evaluation, None = a size that is fast on the device.
@@ -87,12 +89,15 @@ class Recorder:
         order: str | int = "0",
         learner: str = "model",
         train: Data | None = None,
+        data: str | None = None,
         call: Call | None = None,
         output: Output = None,
         head: Head | None = None,
         batch_size: int | None = None,
     ) -> None:
         run = _run(learner, order, seed)
+        if data is not None and train is None:
+            raise InputError("data= names what gives train= and test=: give train=, too")
         check_model(model)
         self.folder, self.model = Path(folder), unwrapped(model)
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
@@ -130,7 +135,17 @@ class Recorder:
             self._predicted(self._given.halves["test"].take(torch.arange(_FEW)), 0)
         make_folder(runs.run_folder(self.folder, run))
         if train is not None:
-            keep_data(self.folder / runs.DATA, *alike(read["train"], read["test"]))
+            self._keep_data(data, *alike(read["train"], read["test"]))
+
+    def _keep_data(self, name: str | None, train: Examples[Any], test: Examples[Any]) -> None:
+        """Save examples, or their name and hash; raises InputError beside others."""
+        kept, named = self.folder / runs.DATA, self.folder / runs.REFERENCE
+        if known := Reference.read(named):
+            known.check(train, test)
+        elif name and not kept.exists():
+            Reference.to(name, train, test).keep(named)
+        else:
+            keep_data(kept, train, test)
 
     @property
     def run(self) -> Run:

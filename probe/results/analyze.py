@@ -27,7 +27,7 @@ from probe.examples import alike
 from probe.files import make_folder
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks, refuse_moved
-from probe.numbered import Data, Numbered, Tasks, numbered
+from probe.numbered import Data, Numbered, Tasks, examples_of, numbered
 from probe.progress import tracked
 from probe.readouts.readout import Readout, nameable
 from probe.record.checkpoints import Run
@@ -238,11 +238,16 @@ def _completed(
         tasks = recording.tasks if tasks is None else tasks
         if train is None and test is None and recording.data:
             train, test = load_data(recording.data)
+    known = recording and recording.reference
     if train is None or test is None:
+        where = f", those that {known.name} gives" if known else ""
         raise InputError(
-            "train and test are needed: give them, or the folder of a recorder that has kept them "
-            "by train="
+            f"train and test are needed{where}: give them, or the folder of a recorder that has "
+            f"kept them by train="
         )
+    if known:
+        train, test = examples_of(train, "train"), examples_of(test, "test")
+        known.check(train, test)
     return model, recording, numbered({"train": train, "test": test}, tasks, model.classes)
 
 

@@ -143,12 +143,19 @@ def carry_through(
         with suppress(OSError):
             (root / "scratch").rmdir()
     if not any(end.how == "locked" for end in ends):
-        show(console, root)
-        if options.report:
-            show_report([root], options.report)
+        _show(console, root, show, options.report)
     for remark in run_directory.remarks(root, states):
         show_line(console, remark)
     return show_ends(console, root, ends)
+
+
+def _show(
+    console: Console, root: Path, show: Callable[[Console, Path], None], page: Path | None
+) -> None:
+    """Print the results, and write the page to another place as well if one is given."""
+    show(console, root)
+    if page:
+        show_report([root], page)
 
 
 def _work(begun: Begun, root: Path, options: RunOptions, jobs: int) -> Work:

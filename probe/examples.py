@@ -99,7 +99,7 @@ class Examples(Labeled, Generic[X]):
           length take up to twice their bytes while they are read;
         - scratch: a folder for memory-mapped files, for examples that do not fit; they vanish
           with the process;
-        - progress: whether to show a bar, if this is a terminal.
+        - progress: whether to show a bar, on a terminal or in a notebook.
 
         Raises InputError for data that raise, hold no examples, or are not as above, for examples
         of different shapes or types, for labels that are no class numbers, and for more examples

@@ -70,5 +70,5 @@ def _in_notebook(progress: "Progress") -> Callable[[], None]:
             console.print(progress.get_renderable())
         return {"text/plain": drawn.get().rstrip()}
 
-    handle = display(text(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+    handle = display(text(), raw=True, display_id=True)
     return lambda: handle.update(text(), raw=True)

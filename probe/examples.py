@@ -38,15 +38,15 @@ class Labeled:
 class Examples(Labeled, Generic[X]):
     """N examples and their labels.
 
+    >>> data = Examples(torch.zeros(3, 8), torch.tensor([0, 1, 0]))
+    >>> len(data), len(data.of_classes([0]))
+    (3, 2)
+
     x: inputs, batch first: a tensor (N, ...), passed to a model as `model(x)`, a tuple of such
     tensors, `model(*x)`, or a mapping of them by the names of arguments, `model(**x)`; y: (N,)
     int64 labels, class numbers from 0; task: (N,) int64, the number of each example's task, from 0;
     None where the class tells the task. Raises InputError if they do not fit together, or y or task
     is not int64.
-
-    >>> data = Examples(torch.zeros(3, 8), torch.tensor([0, 1, 0]))
-    >>> len(data), len(data.of_classes([0]))
-    (3, 2)
     """
 
     x: X
@@ -99,7 +99,7 @@ class Examples(Labeled, Generic[X]):
           length take up to twice their bytes while they are read;
         - scratch: a folder for memory-mapped files, for examples that do not fit; they vanish
           with the process;
-        - progress: whether to show a bar, if this is a terminal.
+        - progress: whether to show a bar, on a terminal or in a notebook.
 
         Raises InputError for data that raise, hold no examples, or are not as above, for examples
         of different shapes or types, for labels that are no class numbers, and for more examples
@@ -140,15 +140,6 @@ class Examples(Labeled, Generic[X]):
         """Return the same examples on `device`, as data that ask for no gradients."""
         x = mapped(self.x, lambda tensor: tensor.detach().to(device))
         return Examples(x, self.y.to(device), None if self.task is None else self.task.to(device))
-
-
-def check_labeled(examples: object, name: str) -> None:
-    """Raise InputError for anything but Examples; name: of them, for the message."""
-    if not isinstance(examples, Examples):
-        raise InputError(
-            f"{name} must be Examples, got {type(examples).__name__}: use Examples(x, y), a list "
-            f"of them with those of each task, or Examples.of for a Dataset or DataLoader"
-        )
 
 
 def join(parts: Sequence[Examples[X]]) -> Examples[X]:

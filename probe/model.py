@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import wraps
 from operator import index
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from torch import Tensor, nn
 
@@ -20,6 +21,9 @@ from probe.training.fresh_weights import Fresh, Rule
 Head = Literal["single", "multi"]
 """The outputs that compete: of the classes seen so far, or of the classes of the example's task."""
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 Networks = nn.Module | Mapping[int, nn.Module] | Mapping[int, str | Path] | str | Path
@@ -29,6 +33,9 @@ Networks = nn.Module | Mapping[int, nn.Module] | Mapping[int, str | Path] | str 
 @dataclass(frozen=True)
 class Model:
     """A network, or several, with the way to call them and to make a new one.
+
+    >>> net = nn.ModuleDict({"body": nn.Linear(4, 8), "head": nn.Linear(8, 2)})
+    >>> model = Model(net, call=lambda net, x: net["head"](net["body"](x)))
 
     - of: the network for `partial_retrain`; networks by tasks learned, the pattern of their files
       or a recorder's folder for `analyze`;
@@ -152,9 +159,20 @@ _MOVED |= {name: f"analyze(..., readouts=Measure({name}=...))" for name in _OF_M
 _MOVED |= {"build": "Model(..., fresh=...)", "orders": "analyze(Model(..., orders=...))"}
 
 
-def refuse_moved(function: str, keywords: Mapping[str, object]) -> None:
-    """Raise InputError for keywords that a function does not have, naming their new place."""
-    for name in keywords:
-        if name in _MOVED:
-            raise InputError(f"{function} has no {name}=: give {_MOVED[name]}")
-        raise InputError(f"{function} has no parameter {name!r}: see help(probe.{function})")
+def refuse_moved(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function: it raises InputError for keywords that are elsewhere, naming the place.
+
+    Its signature stays as it is.
+    """
+    known, own = inspect.signature(function).parameters, function.__name__
+
+    @wraps(function)
+    def checked(*given: P.args, **named: P.kwargs) -> T:
+        for name in named:
+            if name in _MOVED and name not in known:
+                raise InputError(f"{own} has no {name}=: give {_MOVED[name]}")
+            if name not in known:
+                raise InputError(f"{own} has no parameter {name!r}: see help(probe.{own})")
+        return function(*given, **named)
+
+    return checked

@@ -1,25 +1,40 @@
 """The task of each example: given with it, by a list of examples, or by the tasks' classes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 from textwrap import shorten
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
 
-from probe.batch import kinds, mapped
-from probe.errors import InputError
-from probe.examples import Examples, check_examples, check_labeled, join
+from probe.batch import Value, kinds, mapped
+from probe.errors import InputError, located
+from probe.examples import Examples, check_examples, join
 from probe.metrics.task_counts import TaskCounts, share_classes
+from probe.reading.items import pair
 
 _LENGTH = 80  # characters of what a message quotes
 
 Tasks = Sequence[Sequence[int]] | Sequence[int] | None
 """The classes of each task in order, or the order of numbered tasks, None = by their numbers."""
 
-Data = Examples[Any] | Sequence[Examples[Any]]
+Labels: TypeAlias = Tensor | NDArray[Any] | Sequence[int]
+
+Source: TypeAlias = (
+    Examples[Any]
+    | tuple[Value | NDArray[Any], Labels]
+    | Dataset[Any]
+    | DataLoader[Any]
+    | Iterable[Any]
+)
+"""Examples, a pair (x, y), a Dataset or DataLoader, or another source that `Examples.of` reads."""
+
+Data: TypeAlias = Source | Sequence[Source]
 """The examples of all tasks, as one or as a list with those of each task."""
 
 
@@ -70,7 +85,7 @@ def numbered(
     >>> found.classes, found.halves["train"].task.tolist()
     (((0, 1), (0, 1)), [0, 0, 1, 1])
     """
-    halves: Mapping[str, Examples[Any]] = {n: joined(each, n) for n, each in given.items()}
+    halves: Mapping[str, Examples[Any]] = {n: examples_of(each, n) for n, each in given.items()}
     if outputs is not None:
         halves, tasks = _by_position(halves, tasks, outputs)
     known = [name for name, half in halves.items() if half.task is not None]
@@ -84,14 +99,44 @@ def numbered(
     return _by_number(halves, tasks)
 
 
-def joined(given: Data, name: str) -> Examples[Any]:
-    """Return the examples of a list as one, numbered by their position; name: for messages."""
-    if isinstance(given, Examples):
-        return given
-    # Not a tuple, which could be (train, test).
-    listed = isinstance(given, list) and bool(given)
-    if not (listed and all(isinstance(each, Examples) for each in given)):
-        check_labeled(given, name)
+def examples_of(data: Data, name: str) -> Examples[Any]:
+    """Return any data as Examples, those of a list of tasks with the number of each one's task.
+
+    data: Examples, which are returned as they are, a pair (x, y), a Dataset, a DataLoader, or a
+    list with one of these for each task; name: of the data, for messages. Raises InputError for
+    anything else.
+
+    >>> x, y = np.zeros((3, 8)), [0, 1, 1]
+    >>> len(examples_of((x, y), "test")), examples_of([(x, y), (x, y)], "test").task.tolist()
+    (3, [0, 0, 0, 1, 1, 1])
+    """
+    if isinstance(data, Examples):
+        return data
+    if isinstance(data, list) and data and not _is_pair(data) and all(map(_is_task, data)):
+        each = [examples_of(own, f"{name}, task {number}") for number, own in enumerate(data, 1)]
+        return _joined(each, name)
+    # Not a list: it could be (train, test).
+    if isinstance(data, tuple) and all(isinstance(own, Examples) for own in data):
+        raise InputError(f"{name} is a tuple of Examples: give a list of those of each task")
+    with located(name):
+        return Examples(*pair(*cast(Any, data))) if _is_pair(data) else Examples.of(data)
+
+
+def _is_pair(data: object) -> bool:
+    """Return whether these are x and y of many examples."""
+    match data:
+        case [_, Tensor() | np.ndarray() as y] | [Tensor() | np.ndarray(), list() as y]:
+            return len(getattr(y, "shape", (0,))) > 0
+    return False
+
+
+def _is_task(data: object) -> bool:
+    """Return whether these are the examples of a task, and no example."""
+    return _is_pair(data) or not isinstance(data, tuple | list | Mapping)
+
+
+def _joined(given: Sequence[Examples[Any]], name: str) -> Examples[Any]:
+    """Return the examples of each task as one, numbered by their position; name: for messages."""
     own = [kinds(mapped(each.x, lambda part: part[:0])) for each in given]
     for number, each in enumerate(given, 1):
         if each.task is not None or own[number - 1] != own[0]:

@@ -1,16 +1,74 @@
-"""A progress bar on the terminal."""
+"""A progress bar on the terminal or in a notebook."""
 
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from io import StringIO
+from operator import length_hint
+from time import monotonic
+from typing import TYPE_CHECKING, TypeVar
 
-from rich.console import Console
-from rich.progress import track
+from probe.seeding import python_generators
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Item = TypeVar("Item")
 
+_PAUSE = 0.2  # seconds between two pictures in a notebook
 
-def tracked(items: Iterable[Item], label: str) -> Iterable[Item]:
-    """Return the items, with a progress bar while standard error is a terminal."""
+
+def tracked(items: Iterable[Item], label: str) -> Iterator[Item]:
+    """Yield the items, with a progress bar."""
+    with progress_bar(label, length_hint(items) or None) as advance:
+        for item in items:
+            yield item
+            advance(1)
+
+
+@contextmanager
+def progress_bar(
+    label: str, total: int | None, shown: bool = True
+) -> Iterator[Callable[[int], None]]:
+    """Show a bar within the block, and yield a function that advances it by a number of items.
+
+    On standard error while that is a terminal, or below the cell of a notebook; nowhere else.
+    total: None = unknown.
+    """
+    with python_generators():  # to import it draws a number from `random`
+        from rich.console import Console
+        from rich.progress import Progress
+
     console = Console(stderr=True)
-    hidden = not console.is_terminal
-    return track(items, label, console=console, transient=True, disable=hidden)
+    hidden = not (shown and console.is_terminal)
+    with Progress(console=console, transient=True, disable=hidden) as progress:
+        task = progress.add_task(label, total=total)
+        draw = _in_notebook(progress) if shown and console.is_jupyter else lambda: None
+        seen = monotonic()
+
+        def advance(by: int) -> None:
+            nonlocal seen
+            progress.advance(task, by)
+            if monotonic() - seen > _PAUSE:
+                seen = monotonic()
+                draw()
+
+        yield advance
+        draw()
+
+
+def _in_notebook(progress: "Progress") -> Callable[[], None]:
+    """Return a function that shows progress below a cell, in one place, as plain text.
+
+    rich itself would need ipywidgets.
+    """
+    from IPython.display import display
+    from rich.console import Console
+
+    def text() -> dict[str, str]:
+        console = Console(file=StringIO(), width=80, force_jupyter=False, color_system=None)
+        with console.capture() as drawn:
+            console.print(progress.get_renderable())
+        return {"text/plain": drawn.get().rstrip()}
+
+    handle = display(text(), raw=True, display_id=True)
+    return lambda: handle.update(text(), raw=True)

@@ -124,12 +124,22 @@ def network(
 
 
 def data(name: str) -> Callable[[Marked], Marked]:
-    """Mark a function that returns (train, test), called without arguments; see `OwnData`."""
+    """Mark a function that returns (train, test), called without arguments; see `OwnData`.
+
+    >>> import torch
+    >>> @data("noise")
+    ... def load():
+    ...     return [(torch.randn(n, 4), torch.arange(n) % 2) for n in (80, 20)]
+    """
     return lambda load: mark(load, OwnData(name=name, load=load))
 
 
 def learner(name: str) -> Callable[[type[Class]], type[Class]]:
     """Mark a subclass of `scenarios.learners.base.Learner`, so that a study can name it.
+
+    >>> from scenarios.learners.finetune import Finetune
+    >>> @learner("mine")
+    ... class Mine(Finetune): ...
 
     Raises InputError for what is no learner.
     """
@@ -144,7 +154,12 @@ def learner(name: str) -> Callable[[type[Class]], type[Class]]:
 
 
 def metric(name: str) -> Callable[[Marked], Marked]:
-    """Mark a function of an accuracy matrix that returns a number; see `OwnMetric`."""
+    """Mark a function of an accuracy matrix that returns a number; see `OwnMetric`.
+
+    >>> @metric("last")
+    ... def last(R):
+    ...     return R.cell(R.tasks, R.tasks)
+    """
     return lambda score: mark(score, OwnMetric(name=name, score=score))
 
 
@@ -154,10 +169,6 @@ def readout(
 ) -> Callable[[type[Class]], type[Class]]:
     """Mark a class of readouts and make it a `configuration`: its fields are checked settings.
 
-    The class has `predict(x, y, test, classes)`, see `probe.readouts.readout.Readout`. Raises
-    InputError for a class without it, for a setting called `steps`, and for names that other
-    measurements have. steps, per_task: see `OwnReadout`.
-
     >>> @readout("constant")
     ... class Constant:
     ...     label: int = 0
@@ -166,6 +177,10 @@ def readout(
     ...         return y.new_full((len(test),), self.label)
     >>> Constant(label=2)
     Constant(label=2)
+
+    The class has `predict(x, y, test, classes)`, see `probe.readouts.readout.Readout`. Raises
+    InputError for a class without it, for a setting called `steps`, and for names that other
+    measurements have. steps, per_task: see `OwnReadout`.
     """
     if steps not in get_args(NamedSteps):
         raise unknown("rule for steps", steps, get_args(NamedSteps))

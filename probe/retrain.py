@@ -1,8 +1,10 @@
 """The protocol for one model: retrain downstream of each feature, and count the predictions."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Never
+from typing import Any
 
 import torch
 from torch import nn
@@ -34,6 +36,7 @@ SAMPLE = 8  # examples on which a cut is checked
 _PAIR = 2  # examples that batch norm can be trained on
 
 
+@refuse_moved
 def partial_retrain(
     model: nn.Module | Model,
     features: Sequence[str] | Cuts,
@@ -43,9 +46,16 @@ def partial_retrain(
     recipe: Recipe | None = None,
     seed: int = 0,
     cache: CacheSettings | None = None,
-    **moved: Never,
 ) -> PartialRetraining:
     """Run the partial-retraining protocol of Murata 2020 (section 2, steps 2 and 3) on one model.
+
+    >>> import probe, torch
+    >>> from torch import nn
+    >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))  # as you have trained it
+    >>> x, y = torch.randn(6, 4), torch.arange(6) % 2
+    >>> result = probe.partial_retrain(net, ["1", "2"], (x, y), (x, y), tasks=[[0], [1]])
+    >>> result.features, result.task_f1.shape
+    (('1', '2'), (2, 2))
 
     For each feature: re-initialize every parameter that its value does not depend on, retrain
     those on `train` with the rest fixed (batch-norm statistics too), and count the predictions on
@@ -64,15 +74,7 @@ def partial_retrain(
     Raises InputError, before anything is trained, for an unknown feature, labels, tasks or classes
     that do not fit, NaN or Inf, inputs that the model does not take, a tail without a gradient,
     and, before any cut is made, parameters that no rule re-initializes.
-
-    >>> import torch
-    >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
-    >>> data = Examples(torch.randn(6, 4), torch.arange(6) % 2)
-    >>> result = partial_retrain(net, ["1", "2"], data, data, [[0], [1]], Recipe(epochs=1))
-    >>> result.features, result.task_f1.shape
-    (('1', '2'), (2, 2))
     """
-    refuse_moved("partial_retrain", moved)
     called = Model.around(model)
     check_model(called.of)
     check_values(called.of)
@@ -159,14 +161,14 @@ def cache_plan(
 ) -> tuple[Allocation, ...]:
     """Return where `partial_retrain` will keep each feature's values, before anything is trained.
 
-    sample: inputs, one or more tensors (B, ...); sizes: the numbers of training and test
-    examples. Raises InputError for a feature that is unknown, or at which no cut is possible.
-
     >>> import torch
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
     >>> plan = cache_plan(net, ["1"], torch.rand(9, 4), (60_000, 10_000))
     >>> print(*plan)
     1: 2.2 MB, in memory
+
+    sample: inputs, one or more tensors (B, ...); sizes: the numbers of training and test
+    examples. Raises InputError for a feature that is unknown, or at which no cut is possible.
     """
     device = tensors(sample)[0].device
     values = ValueCache(cache, (recipe or Recipe()).batch_size, device)

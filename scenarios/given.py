@@ -20,13 +20,14 @@ from probe.model import Model
 from probe.numbered import check_tasks, numbered
 from probe.progress import tracked
 from probe.record.checkpoints import Checkpoints, Run
+from probe.record.data import Reference
 from probe.record.runs import RunRecord
 from probe.retrain import SAMPLE, cache_plan
 from probe.tasks import Scenario
 from probe.told import told
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
-from scenarios.data.datasets import Location, load
+from scenarios.data.datasets import Location, limited, load
 from scenarios.data.own import in_order
 from scenarios.options import ModelOptions, names
 from scenarios.own_code import REGISTRY, OwnCode, source_of
@@ -40,7 +41,8 @@ class GivenOrigin:
     """Networks in files, and the code that makes them and loads their data, by name.
 
     - own: the user's code; network, data: names that it registers, or feature files; checkpoints:
-      the files; records: what a recorder has kept of their runs; location: of files, once hashed;
+      the files; records: what a recorder has kept of their runs, reference: to its data, if it has
+      not kept them; location: of files, once hashed;
     - name, orders: as in `probe.by_layer.request.Request`; tasks: the classes of each of T tasks,
       in base order, None where the data bring tasks; options: the flags; code: a hash of the user's
       code.
@@ -52,6 +54,7 @@ class GivenOrigin:
     data: str
     checkpoints: Checkpoints
     records: Mapping[Run, RunRecord]
+    reference: Reference | None
     tasks: tuple[tuple[int, ...], ...] | None
     orders: str | Mapping[str, Sequence[int]] | None
     options: ModelOptions
@@ -104,7 +107,10 @@ class GivenOrigin:
         called = Model((), output=own.output, call=own.call, head=options.head, fresh=own.build)
         orders = frozenset(run.order for run in self.checkpoints.runs)
         at = self.location.now(self.data)
-        model, scenario = _loaded(self.data, at, self.own, self.tasks, str(device), called, orders)
+        taken = self.reference, options.train_limit
+        model, scenario = _loaded(
+            self.data, at, self.own, self.tasks, str(device), called, orders, *taken
+        )
         given = {name: getattr(options, name) for name in _RECIPE}
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in given.items() if value is not None})
@@ -135,9 +141,14 @@ def _loaded(
     device: str,
     model: Model,
     orders: frozenset[str],
+    reference: Reference | None,
+    limit: int | None,
 ) -> tuple[Model, Scenario]:
     """Load the data once per process, however many jobs it does; tell a model the task if asked."""
     data, at = load(name, location), torch.device(device)
+    if reference:
+        reference.check(data.train, data.test)
+    data = limited(data, limit)
     halves = {"train": data.train.to(at), "test": data.test.to(at)}
     if own.class_order and not own.data:
         halves = {half: in_order(each, own.class_order) for half, each in halves.items()}

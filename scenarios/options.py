@@ -64,6 +64,9 @@ class JobOptions:
         "FILE.py or module that registers networks, data, learners, readouts, metrics; repeatable."
     )
     out: Path | None = flag("Run directory; runs/NAME by default.")
+    report: Path | None = flag(
+        "FILE to write the page to as well; DIR/report.html is always written.", metavar="FILE"
+    )
     recompute: str | None = flag(
         "changed: rerun the jobs whose results were computed by other code."
     )
@@ -194,10 +197,16 @@ class ModelOptions(JobOptions):
     )
     head: Any = flag("multi: only the classes of an example's own task compete; or single.")
     learner: str = flag("Name of the learner in tables if files do not name it.", "model")
+    train_limit: int | None = flag("Training examples per class, of each task if data have tasks.")
     epochs: int | None = flag("Epochs of retraining and of offline training.")
     batch_size: int | None = flag("Batch size of both.")
     learning_rate: float | None = flag("Learning rate of both.")
     optimizer: str | None = flag("Optimizer of both: adam, adamw, nadam or sgd.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.train_limit is not None and self.train_limit < 1:
+            raise InputError(f"--train-limit must be 1 or more, got {self.train_limit}")
 
     @property
     def of_run(self) -> RunOptions:

@@ -21,6 +21,9 @@ from probe.values.allocation import CacheSettings
 class Measure:
     """The measurements to make of each network.
 
+    >>> Measure(readouts=["retrain", "linear"], steps={"linear": "all"}, seeds=3).seeds
+    3
+
     - readouts: names, or settings such as `Linear(C=0.1)`;
     - steps: by readout, the numbers of tasks learned after which it is measured, such as [0, 2, 5],
       or `ends` (before any task and after all), `all`, `spread` or `last`. By default retraining is

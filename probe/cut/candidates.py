@@ -56,17 +56,17 @@ def candidates(
 ) -> list[Candidate]:
     """Return every run of a module that can be a feature, in execution order.
 
+    >>> import torch
+    >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    >>> [(c.feature, c.shape, c.bytes, c.frozen) for c in candidates(model, torch.randn(5, 4))]
+    [('0', (3,), 12, 15), ('1', (3,), 12, 15), ('2', (2,), 8, 23)]
+
     sample: inputs, one or more tensors (B, ...), B from 3, of any values; output: the key or
     index of the logits, if the model returns more than the logits; call: calls it on a batch, see
     `ModelCall`; progress: wraps the features as `tqdm` does. The checks of `split` on real examples
     are not made here: it may still run the model whole, or refuse. Modules whose output depends on
     no input or is random in eval mode are left out. Raises
     InputError if the model cannot be followed.
-
-    >>> import torch
-    >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
-    >>> [(c.feature, c.shape, c.bytes, c.frozen) for c in candidates(model, torch.randn(5, 4))]
-    [('0', (3,), 12, 15), ('1', (3,), 12, 15), ('2', (2,), 8, 23)]
     """
     seen = followed(model, sample, ModelCall(call=call, output=output))
     features = list(_features(seen))

@@ -84,6 +84,11 @@ def split(
 ) -> Split:
     """Cut a copy of `model` at the layer `feature` so that tail(prefix(x)) equals model(x).
 
+    >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    >>> cut = split(model, "1", torch.randn(5, 4))
+    >>> cut.frozen, cut.cached
+    (('0.bias', '0.weight'), True)
+
     feature: dotted module name, `name#2` for the second time that the module runs; sample: real
     inputs, one or more tensors (B, ...), B from 3, on which the cut is checked, bit for bit;
     output: the key or index of the logits, if the model returns more than the logits; call: a
@@ -93,11 +98,6 @@ def split(
     feature's value depends on, whatever the order of the layers. If a check fails, the model is
     run whole with the frozen parameters held fixed, which is slower but correct. Raises InputError
     for a feature that does not exist, does not run, or does not stay fixed while the tail trains.
-
-    >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
-    >>> cut = split(model, "1", torch.randn(5, 4))
-    >>> cut.frozen, cut.cached
-    (('0.bias', '0.weight'), True)
     """
     return cut_each(model, [feature], sample, output, call).each[0].split()
 
@@ -149,13 +149,13 @@ def cut_each(
 ) -> Cuts:
     """Cut a copy of `model` at each of the features, to use the cuts again for other weights.
 
-    Everything that depends only on the architecture is computed and checked once. See `split`;
-    trainable: the parameters to train downstream of each, see `probe.Model`.
-
     >>> build = lambda: nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> cuts = cut_each(build(), ["0", "1"], torch.randn(5, 4))
     >>> [cut.name for cut in cuts.of(build()).each]
     ['0', '1']
+
+    Everything that depends only on the architecture is computed and checked once. See `split`;
+    trainable: the parameters to train downstream of each, see `probe.Model`.
     """
     check_trainable(trainable)
     found = find_each(model, features, sample, ModelCall(call=call, output=output))

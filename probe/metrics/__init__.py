@@ -1,7 +1,13 @@
 """The metrics of the literature, as pure functions of accuracy matrices and confusion counts.
 
-`from probe import metrics`, then `metrics.forgetting(R)`, where R is an `AccuracyMatrix`. There is
-a module for each paper; where two papers define one name differently, a prefix says whose it is.
+>>> from probe import metrics
+>>> R = [[0.75, 0.0], [0.25, 1.0]]  # accuracy on each task, after task 1 and after task 2
+>>> metrics.average_accuracy(R), metrics.forgetting(R), metrics.gem_bwt(R)
+(0.625, 0.5, -0.5)
+
+R is an array or list of rows, (T, T) or, with a row before any training, (T+1, T), or an
+`AccuracyMatrix`; counts are `Counts` or (K, K) arrays. There is a module for each paper; where two
+papers define one name differently, a prefix says whose it is.
 
 - Lopez-Paz and Ranzato 2017 (`gem`): `acc`, `gem_bwt`, `gem_fwt`;
 - Diaz-Rodriguez 2018 (`diaz_rodriguez`): `diaz_accuracy`, `diaz_bwt`, `rem`, `bwt_plus`,
@@ -16,11 +22,6 @@ a module for each paper; where two papers define one name differently, a prefix 
 `Counts` and `TaskCounts` hold the results of an evaluation, `AccuracyMatrix` the accuracies of a
 whole run, which `read_matrix` reads from a file; `scorecard` computes all metrics of a matrix.
 `dir(metrics)` lists every metric. Names are imported when they are first used.
-
->>> from probe import metrics
->>> R = metrics.AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]])
->>> metrics.average_accuracy(R), metrics.forgetting(R), metrics.gem_bwt(R)
-(0.625, 0.5, -0.5)
 """
 
 from importlib import import_module

@@ -6,7 +6,7 @@ alone) or single-head (outputs of all classes seen so far) is decided where R is
 """
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from probe.errors import InputError, NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
@@ -60,7 +60,9 @@ def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float
 
 
 @metric(after="k", needs=["reference"])
-def intransigence(R: AccuracyMatrix, reference: AccuracyMatrix, k: int | None = None) -> float:
+def intransigence(
+    R: AccuracyMatrix, reference: AccuracyMatrix | ArrayLike, k: int | None = None
+) -> float:
     """Inability to learn task k: I_k = a*_k - a_{k,k}.
 
     R: (T+1, T); k in 1..T, by default T; a*_k is the accuracy on task k of a reference trained on
@@ -74,6 +76,7 @@ def intransigence(R: AccuracyMatrix, reference: AccuracyMatrix, k: int | None = 
     0.5
     """
     k = R.check_task(k)
+    reference = AccuracyMatrix.of(reference)
     if reference.tasks != R.tasks:
         raise InputError(
             f"the reference has {reference.tasks} tasks, expected {R.tasks} tasks as in R"

@@ -16,13 +16,13 @@ from probe.errors import InputError
 class Counts:
     """The confusion matrix of one evaluation, over the whole test set.
 
+    >>> Counts.of([0, 0, 1], [0, 1, 1], classes=2).accuracy()
+    0.6666666666666666
+
     table: (K, K) int64, true class x predicted class; its sum is the number of test examples. Only
     its cells that are not 0 are kept, as of thousands of classes few are: `cells`, (n,) int64, are
     their numbers, counted row by row, and `numbers`, (n,) int64, the counts in them. Raises
     InputError for another shape and for anything but whole numbers from 0.
-
-    >>> Counts.of([0, 0, 1], [0, 1, 1], classes=2).accuracy()
-    0.6666666666666666
     """
 
     classes: int

@@ -9,7 +9,7 @@ Representation Forgetting in Supervised and Unsupervised Continual Learning, CVP
 """
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
@@ -60,7 +60,7 @@ def shallow_forgetting(A: AccuracyMatrix) -> float:
 
 
 @metric(scorecard=False)
-def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix) -> float:
+def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix | ArrayLike) -> float:
     """Excess of forgetting at the output over that in the feature: shallow minus deep forgetting.
 
     A, A_star: (T+1, T), of the same networks. In [-2, 2]; lower is better, 0 where the output
@@ -71,6 +71,7 @@ def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix) -> float:
     >>> replay_gap(A, AccuracyMatrix.square([[1.0, 0.5], [0.75, 1.0]]))
     0.5
     """
+    A_star = AccuracyMatrix.of(A_star)
     if A.tasks != A_star.tasks:
         raise InputError(
             f"the probe's matrix has {A_star.tasks} tasks, the network's {A.tasks}: give both of "

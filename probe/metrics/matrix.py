@@ -18,13 +18,13 @@ from probe.metrics.task_counts import Mean, TaskCounts
 class AccuracyMatrix:
     """R[i, j] = test accuracy on task j after training through task i, as fractions in [0, 1].
 
+    >>> R = AccuracyMatrix([[0.5, 0.5], [0.9, 0.1], [0.5, 0.8]])  # before, after task 1, 2
+    >>> R.tasks, R.cell(2, 1)
+    (2, 0.5)
+
     values: (T+1, T); row i = tasks learned so far (row 0: before any training, the b_j of the
     GEM paper), column j - 1 = task j in executed order; NaN = not measured. It is kept as a copy
     that cannot be written. Raises InputError for another shape and for values outside [0, 1].
-
-    >>> R = AccuracyMatrix.square([[0.9, 0.1], [0.5, 0.8]])
-    >>> R.tasks, R.measured(2, 1)
-    (2, array(0.5))
     """
 
     values: NDArray[np.float64]
@@ -46,6 +46,24 @@ class AccuracyMatrix:
         # A frozen dataclass lets nobody set `values`; this keeps its cells from being set, too.
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
+
+    @classmethod
+    def of(cls, values: AccuracyMatrix | ArrayLike) -> AccuracyMatrix:
+        """Return a matrix as it is, or one of a (T+1, T) or (T, T) array or list of rows.
+
+        Raises InputError for another shape and for values outside [0, 1].
+        """
+        if isinstance(values, AccuracyMatrix):
+            return values
+        try:
+            table = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"R is an AccuracyMatrix or rows of one length, T fractions each, got "
+                f"{values!r:.60}: give NaN for what was not measured"
+            ) from None
+        square = table.ndim == 2 and len(table) == table.shape[1]
+        return cls.square(table) if square else cls(table)
 
     @classmethod
     def square(cls, values: ArrayLike) -> AccuracyMatrix:

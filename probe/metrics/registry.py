@@ -4,17 +4,47 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, wraps
 from importlib import import_module
+from inspect import signature
 from pkgutil import iter_modules
-from typing import Any, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
-from probe.errors import InputError
+from numpy.typing import ArrayLike
+
+from probe.metrics.counts import Counts
+from probe.metrics.matrix import AccuracyMatrix
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _MARK = "__metric__"
 
 # In the order of the tables; papers that came later follow by their names.
 _FIRST = ("gem", "diaz_rodriguez", "chaudhry", "kemker")
+
+
+# What a metric is made to take by its annotation.
+_MADE: dict[str, Callable[[Any], Any]] = {
+    "AccuracyMatrix": AccuracyMatrix.of,
+    "Counts": lambda given: given if isinstance(given, Counts) else Counts(given),
+}
+
+
+class _Decorator(Protocol):
+    """What `metric` returns: a metric of a matrix or of counts takes arrays as well."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[AccuracyMatrix, P], T], /
+    ) -> Callable[Concatenate[AccuracyMatrix | ArrayLike, P], T]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Counts, P], T], /
+    ) -> Callable[Concatenate[Counts | ArrayLike, P], T]: ...
+
+    @overload
+    def __call__(self, function: Function, /) -> Function: ...
 
 
 @dataclass(frozen=True)
@@ -44,8 +74,10 @@ def metric(
     needs: Sequence[str] = (),
     scorecard: bool = True,
     public: str = "",
-) -> Callable[[Function], Function]:
+) -> _Decorator:
     """Register a function as a metric: of an accuracy matrix R, (T+1, T), and of inputs by name.
+
+    Of a matrix, or of counts, it takes arrays and lists as well.
 
     - after: the name of its argument k, tasks learned, if it is defined after each task;
     - needs: those inputs of `probe.metrics.scorecard.scorecard` that it takes, by the same names;
@@ -53,23 +85,28 @@ def metric(
     - public: its name in `probe.metrics` where another metric has the plain one.
     """
 
-    def decorate(function: Function) -> Function:
-        first, kind = next(iter(function.__annotations__.items()))
-        of_matrix = "AccuracyMatrix" in str(kind)
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        signed = signature(function)
+        first = next(iter(signed.parameters.values()))
+        kind = next((own for own in _MADE if own in str(first.annotation)), None)
 
         @wraps(function)
         def checked(*given: Any, **named: Any) -> Any:
-            R = given[0] if given else named.get(first)
-            if of_matrix and not hasattr(R, "check_task"):
-                got = type(R).__name__
-                raise InputError(f"R is an AccuracyMatrix, got {got}: use AccuracyMatrix.square")
-            return function(*given, **named)
+            if kind is None or not (given or first.name in named):
+                return function(*given, **named)
+            own, *rest = given or (named.pop(first.name),)
+            return function(_MADE[kind](own), *rest, **named)
 
-        own = Metric(checked, after, needs, scorecard, public or function.__name__)
-        setattr(checked, _MARK, own)
-        return cast(Function, checked)
+        if kind:
+            taken = first.replace(annotation=f"{kind} | ArrayLike")
+            others = [*signed.parameters.values()][1:]
+            vars(checked)["__signature__"] = signed.replace(parameters=[taken, *others])
+        setattr(
+            checked, _MARK, Metric(checked, after, needs, scorecard, public or function.__name__)
+        )
+        return checked
 
-    return decorate
+    return cast(_Decorator, decorate)
 
 
 @cache

@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from numpy.typing import ArrayLike
+
 from probe.errors import NotMeasured
 from probe.metrics.kemker import task_sizes
 from probe.metrics.matrix import AccuracyMatrix
@@ -54,9 +56,9 @@ class Scorecard:
 
 
 def scorecard(
-    R: AccuracyMatrix,
+    R: AccuracyMatrix | ArrayLike,
     *,
-    reference: AccuracyMatrix | None = None,
+    reference: AccuracyMatrix | ArrayLike | None = None,
     ideal: float | None = None,
     test_sizes: Sequence[int] | None = None,
 ) -> Scorecard:
@@ -67,12 +69,13 @@ def scorecard(
     (T,), for alpha_all and Omega_all. A metric that lacks an input is None with a reason, not an
     error. Raises InputError for a reference, ideal or test_sizes that does not fit R.
 
-    >>> card = scorecard(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]))
+    >>> card = scorecard([[0.75, 0.0], [0.25, 1.0]])
     >>> card.values["gem"]["bwt"], card.values["gem"]["fwt"]
     (-0.5, None)
     >>> card.not_measured["gem.fwt"]
     'R[0,2] (task 2 before any training) was not measured'
     """
+    matrix = R = AccuracyMatrix.of(R)
     # Checked once here: wrong sizes are the caller's mistake, and no reason for a gap.
     task_sizes(R, test_sizes)
     inputs = {"reference": reference, "ideal": ideal, "test_sizes": test_sizes}
@@ -81,7 +84,7 @@ def scorecard(
 
     def tried(metric: Metric, k: int | None = None) -> Number:
         try:
-            return value_of(metric, R, inputs, k)
+            return value_of(metric, matrix, inputs, k)
         except NotMeasured as reason:
             after = "" if k is None else f"[{k}]"
             reasons[f"{metric.paper}.{metric.name}{after}"] = str(reason)

@@ -90,6 +90,17 @@ class ItemForm:
         return x[self.columns] if isinstance(self.columns, str) else {n: x[n] for n in names}
 
 
+def pair(x: object, y: Any) -> tuple[Value, Any]:
+    """Return x and y of many examples as `Examples` takes them, without copying arrays.
+
+    Whole numbers are labels; `Examples` refuses others. Raises InputError for x without numbers.
+    """
+    if isinstance(y, list) and all(isinstance(label, int | np.integer) for label in y):
+        y = np.asarray(y)
+    labels = _tensor(y) if _is_array(y) else y
+    return _value(x), labels.long() if is_whole(labels) else labels
+
+
 def same_form(x: Value, first: Value) -> Value:
     """Return a batch x with its tensors in the order of the first batch's.
 
@@ -147,8 +158,9 @@ def _tensor(part: Any) -> Tensor:
             f"give the data a transform that makes them, as ToTensor of torchvision does"
         )
     if not isinstance(part, Tensor):
-        # A copy: the array may be read-only, or its bytes in an order that torch does not know.
-        return torch.from_numpy(np.array(part, dtype=part.dtype.newbyteorder("=")))
+        # A copy of an array that is read-only, or has bytes in an order that torch does not know.
+        native = part.dtype.newbyteorder("=")
+        return torch.from_numpy(np.require(part, dtype=native, requirements=["C", "W"]))
     if part.layout != torch.strided or part.is_nested:
         raise InputError("x is a sparse or nested tensor: pad it, or give x.to_dense()")
     return part.detach()

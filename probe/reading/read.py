@@ -12,9 +12,9 @@ from torch.utils.data import BatchSampler, DataLoader, IterableDataset, Subset
 from probe.batch import Value, first, like, tensors
 from probe.errors import InputError, described
 from probe.memory import free_memory
+from probe.progress import progress_bar
 from probe.reading.growing import GrowingRows, Room
 from probe.reading.items import Batch, ItemForm, same_form
-from probe.seeding import python_generators
 
 
 @dataclass(frozen=True)
@@ -122,21 +122,14 @@ def read(data: object, how: ReadSettings) -> Batch:
     limit, expected = how.limit, source.expected
     if expected is not None and limit is not None:
         expected = min(expected, limit)
-    with python_generators():  # to import it draws a number from `random`
-        from rich.console import Console
-        from rich.progress import Progress
-
-    console = Console(stderr=True)
-    hidden = not (how.progress and console.is_terminal)
-    with Progress(console=console, transient=True, disable=hidden) as progress:
-        task = progress.add_task("reading", total=expected)
-        begun: Value | None = None
-        rows: GrowingRows | None = None
+    begun: Value | None = None
+    rows: GrowingRows | None = None
+    with progress_bar("reading", expected, how.progress) as advance:
         for x, y in _batches(source, form, limit):
             if begun is None or rows is None:
                 begun, rows = first(x, 0), GrowingRows([*tensors(x), y], expected, how.room)
             rows.add([*tensors(x), y])
-            progress.advance(task, len(y))
+            advance(len(y))
     if begun is None or rows is None:
         raise InputError("the data hold no examples")
     *parts, labels = rows.tensors()

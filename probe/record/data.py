@@ -1,44 +1,61 @@
-"""Examples of a recording, kept beside it once as plain tensors."""
+"""Examples of a recording, kept beside it once as plain tensors, or their name and hash."""
 
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from probe.batch import identical, kinds, tensors
-from probe.errors import InputError, located, unreadable
-from probe.examples import Examples
-from probe.files import alone_in
-from probe.numbered import Data, joined
-from probe.reading.items import is_whole
+from probe.batch import identical, kinds, tensor_hash, tensors
+from probe.errors import InputError, unreadable
+from probe.examples import Examples, alike
+from probe.files import alone_in, hashed, replacing, unhashed
 from probe.record.state_files import keep_tensors
 
 _PARTS = ("train", "test")
 
 
-def examples_of(data: object, name: str) -> Examples[Any]:
-    """Return Examples as they are, or made from a list of them, a pair, a Dataset or a DataLoader.
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """Examples that are not kept: the name of what gives them, and their hash."""
 
-    name: of the data, for messages. Raises InputError for anything else.
+    name: str
+    sha: str
 
-    >>> len(examples_of((torch.zeros(3, 8), torch.zeros(3).long()), "test"))
-    3
-    """
-    each = data if isinstance(data, list) and data else [data]
-    if all(isinstance(own, Examples) for own in each):
-        return joined(cast(Data, data), name)
-    if isinstance(data, tuple) and all(isinstance(own, Examples) for own in data):
-        raise InputError(f"{name} is a tuple of Examples: give a list of those of each task")
-    with located(name):
-        match data:
-            case [x, Tensor() | np.ndarray() as y] | [Tensor() | np.ndarray() as x, list() as y]:
-                numbers = isinstance(y, np.ndarray) and y.dtype.kind in "biufc"
-                labels: Any = torch.as_tensor(y) if numbers else y
-                inputs = torch.as_tensor(x) if isinstance(x, np.ndarray) else x
-                return Examples(inputs, labels.long() if is_whole(labels) else labels)
-        return Examples.of(data)
+    @classmethod
+    def to(cls, name: str, train: Examples[Any], test: Examples[Any]) -> Self:
+        """Return a reference to examples by a name."""
+        each = zip(_PARTS, (train, test), strict=True)
+        named = {f"{half}.{at}": t for half, own in each for at, t in enumerate(_tensors(own))}
+        return cls(name=name, sha=tensor_hash(named))
+
+    @classmethod
+    def read(cls, path: Path) -> Self | None:
+        """Return the reference in a file, None without one; raises InputError if it is damaged."""
+        try:
+            return cls(**json.loads(unhashed(path.read_bytes())))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise unreadable(path, error, "allow reading it") from None
+        except (ValueError, TypeError):
+            raise InputError(f"{path} is damaged: remove it, and record with data= again") from None
+
+    def check(self, train: Examples[Any], test: Examples[Any]) -> None:
+        """Raise InputError unless examples are those that were recorded."""
+        if Reference.to(self.name, *alike(train, test)).sha != self.sha:
+            raise InputError(
+                f"the data are not those of the recording, which {self.name} gave: give the same, "
+                f"or record in another folder"
+            )
+
+    def keep(self, path: Path) -> None:
+        """Write it atomically; raises NotWritten."""
+        with alone_in(path.parent), replacing(path) as partial:
+            partial.write_bytes(hashed(json.dumps(asdict(self)).encode()))
 
 
 def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
@@ -83,5 +100,9 @@ def _same(a: Examples[Any], b: Examples[Any]) -> bool:
     # With the names of a mapping, in their order.
     if kinds(a.x) != kinds(b.x) or (a.task is None) != (b.task is None):
         return False
-    parts = ([*tensors(own.x), own.y, *([] if own.task is None else [own.task])] for own in (a, b))
-    return all(identical(one, other.cpu()) for one, other in zip(*parts, strict=True))
+    parts = zip(_tensors(a), _tensors(b), strict=True)
+    return all(identical(one, other.cpu()) for one, other in parts)
+
+
+def _tensors(own: Examples[Any]) -> Iterator[Tensor]:
+    yield from (*tensors(own.x), own.y, *([] if own.task is None else [own.task]))

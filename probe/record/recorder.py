@@ -1,5 +1,7 @@
 """A recorder of continual training: after each task, the network's weights and its accuracies."""
 
+from __future__ import annotations
+
 import filecmp
 import re
 from collections.abc import Mapping
@@ -25,10 +27,10 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
 from probe.model import Head, Model
 from probe.modules import check_model, kept_buffers, mode, unwrapped
-from probe.numbered import Tasks, numbered
+from probe.numbered import Data, Tasks, examples_of, numbered
 from probe.record import runs
 from probe.record.checkpoints import FOLDER_NAME, Run
-from probe.record.data import examples_of, keep_data
+from probe.record.data import Reference, keep_data
 from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
 from probe.seeding import every_global_stream, stream
 from probe.tables.rows import CONTROLS
@@ -41,6 +43,17 @@ _FEW = 2  # examples on which a model is tried before it is trained
 class Recorder:
     """A recorder of networks and their accuracy matrix, called from within a training loop.
 
+    >>> import probe, torch
+    >>> from tempfile import TemporaryDirectory
+    >>> model = torch.nn.Linear(4, 2)
+    >>> test = torch.randn(8, 4), torch.arange(8) % 2
+    >>> with TemporaryDirectory() as folder:
+    ...     rec = probe.Recorder(folder, model, test, tasks=[[0], [1]])
+    ...     for learned in (1, 2):  # after the training of each task
+    ...         rec.after_task(learned)
+    >>> rec.R.values.shape
+    (3, 2)
+
     - folder: of the recording; several runs, of other learners, orders and seeds, may share it,
       also at the same time, from several processes;
     - model: the network that is trained, or its wrapper; its weights, mode and gradients and
@@ -51,7 +64,9 @@ class Recorder:
       classes of each of T tasks in executed order, each class in exactly one;
     - seed, order, learner: identify the run; order: the name of its task order;
     - train: the examples of all tasks, which are saved in the folder, with `test`, for the
-      retraining; None = neither is;
+      retraining; None = neither is; data: the name of what gives both, as `probe model --data`
+      takes it (`mydata:load`): it is saved with a hash instead of a copy. The data are then given
+      to the analysis once more, which compares them;
     - call, output, head: the way to call the model, to find its logits, and the outputs that
       compete, as in `probe.Model`, but None = all of them; batch_size: of the
       evaluation, None = a size that is fast on the device.
@@ -61,36 +76,28 @@ class Recorder:
     alone, until it is deleted or its process ends; in one process the last one made goes on. Raises
     InputError before any training for data, tasks and names that do not fit each other, the model,
     or the folder, and NotWritten.
-
-    >>> import torch
-    >>> from tempfile import TemporaryDirectory
-    >>> model = nn.Linear(4, 2)
-    >>> test = Examples(torch.randn(8, 4), torch.arange(8) % 2)
-    >>> with TemporaryDirectory() as folder:
-    ...     rec = Recorder(folder, model, test, [[0], [1]])
-    ...     for learned in (1, 2):
-    ...         rec.after_task(learned)
-    >>> rec.R.values.shape
-    (3, 2)
     """
 
     def __init__(
         self,
         folder: str | Path,
         model: nn.Module,
-        test: Any,
+        test: Data,
         tasks: Tasks = None,
         *,
         seed: int = 0,
         order: str | int = "0",
         learner: str = "model",
-        train: Any = None,
+        train: Data | None = None,
+        data: str | None = None,
         call: Call | None = None,
         output: Output = None,
         head: Head | None = None,
         batch_size: int | None = None,
     ) -> None:
         run = _run(learner, order, seed)
+        if data is not None and train is None:
+            raise InputError("data= names what gives train= and test=: give train=, too")
         check_model(model)
         self.folder, self.model = Path(folder), unwrapped(model)
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
@@ -128,7 +135,17 @@ class Recorder:
             self._predicted(self._given.halves["test"].take(torch.arange(_FEW)), 0)
         make_folder(runs.run_folder(self.folder, run))
         if train is not None:
-            keep_data(self.folder / runs.DATA, *alike(read["train"], read["test"]))
+            self._keep_data(data, *alike(read["train"], read["test"]))
+
+    def _keep_data(self, name: str | None, train: Examples[Any], test: Examples[Any]) -> None:
+        """Save examples, or their name and hash; raises InputError beside others."""
+        kept, named = self.folder / runs.DATA, self.folder / runs.REFERENCE
+        if known := Reference.read(named):
+            known.check(train, test)
+        elif name and not kept.exists():
+            Reference.to(name, train, test).keep(named)
+        else:
+            keep_data(kept, train, test)
 
     @property
     def run(self) -> Run:

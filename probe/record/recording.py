@@ -9,9 +9,10 @@ from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.model import Head
 from probe.record.checkpoints import Checkpoints, Run, place
-from probe.record.data import load_data
+from probe.record.data import Reference, load_data
 from probe.record.runs import (
     DATA,
+    REFERENCE,
     RunRecord,
     check_tasks_of,
     network_file,
@@ -30,6 +31,7 @@ class Recording:
       where the examples have the numbers of their tasks;
     - orders: by its name, the tasks of an order, numbers from 0 into `tasks`, or those numbers;
     - checkpoints: the files of all networks; data: of the examples, None if they were not kept;
+      reference: to those that were named instead;
     - records: of each run, with its counts, tasks in its own order;
     - output: where in the model's output the logits are; head: of the evaluation, None = all
       outputs compete; called: whether a function gave the model its batches, which is not kept.
@@ -39,6 +41,7 @@ class Recording:
     orders: Mapping[str, tuple[int, ...]]
     checkpoints: Checkpoints
     data: Path | None
+    reference: Reference | None
     records: Mapping[Run, RunRecord]
     output: Output
     head: Head | None
@@ -82,6 +85,7 @@ def read_recording(folder: str | Path) -> Recording:
             offline={seed: path for seed, path in offline_files(root).items() if seed in seeds},
         ),
         data=root / DATA if (root / DATA).exists() else None,
+        reference=Reference.read(root / REFERENCE),
         records={record.run: record for record in records},
         output=records[0].output,
         head=records[0].head,

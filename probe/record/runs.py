@@ -20,7 +20,7 @@ from probe.model import Head
 from probe.numbered import as_tasks
 from probe.record.checkpoints import Run
 
-DATA = "data.pt"
+DATA, REFERENCE = "data.pt", "data.json"
 _RECORD = "run.json"
 _VERSION = 2
 

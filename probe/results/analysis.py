@@ -33,6 +33,13 @@ ONE_NETWORK = (
 class Analysis(Held):
     """Measurements downstream of the features of networks; `print` shows them as tables.
 
+    >>> import probe, torch
+    >>> net = lambda: torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Linear(8, 2))
+    >>> data = torch.randn(8, 4), torch.arange(8) % 2
+    >>> found = probe.analyze({2: net()}, data, data, [[0], [1]], ["0"], readouts=["linear"])
+    >>> found.matrix("0", "linear").values.shape, found.to_pandas("layers").shape[0] > 0
+    ((3, 2), True)
+
     - given: its tables by name, as in a run directory;
     - measured: the evaluations themselves, for networks of one training in memory, else None.
 

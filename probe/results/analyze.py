@@ -1,12 +1,14 @@
 """The analysis of given networks, in memory or in files: A[l, t, j]."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, Never
+from typing import Literal
 
 from filelock import FileLock
 from torch import nn
@@ -25,7 +27,7 @@ from probe.examples import alike
 from probe.files import make_folder
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks, refuse_moved
-from probe.numbered import Data, Numbered, Tasks, numbered
+from probe.numbered import Data, Numbered, Tasks, examples_of, numbered
 from probe.progress import tracked
 from probe.readouts.readout import Readout, nameable
 from probe.record.checkpoints import Run
@@ -53,6 +55,7 @@ DATA = "data"
 _FEWEST = 2  # test examples of a task, of which one alone has no variance
 
 
+@refuse_moved
 def analyze(
     models: Model | Networks,
     train: Data | None = None,
@@ -64,9 +67,19 @@ def analyze(
     readouts: Measure | Sequence[str | Readout] = (RETRAIN, "linear"),
     recipe: Recipe | None = None,
     out: str | Path | None = None,
-    **moved: Never,
 ) -> Analysis:
     """Measure how much each layer of continually trained networks retains.
+
+    >>> import probe, torch
+    >>> from torch import nn
+    >>> net = lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    >>> x, y = torch.randn(8, 4), torch.arange(8) % 2
+    >>> after_task_1, after_task_2 = net(), net()  # as you have trained them
+    >>> found = probe.analyze(
+    ...     {1: after_task_1, 2: after_task_2}, (x, y), (x, y), tasks=[[0], [1]], untrained=net()
+    ... )
+    >>> found.features, found.matrix("1", "linear").values.shape
+    (('1', '2'), (3, 2))
 
     Downstream of each feature of each network, each readout is trained on `train` and tested on
     `test`: A[l, t, j], an accuracy matrix for every layer. Retraining is measured before any task
@@ -100,17 +113,7 @@ def analyze(
     `partial_retrain` refuses, for networks of different architectures, for rows that T tasks do not
     have, for fewer than 2 test examples of a task, and for files that are missing, damaged or
     misnamed.
-
-    >>> import torch
-    >>> from probe import Examples
-    >>> net = lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
-    >>> data = Examples(torch.randn(8, 4), torch.arange(8) % 2)
-    >>> once = Recipe(epochs=1)
-    >>> found = analyze({2: net()}, data, data, [[0], [1]], ["1", "2"], net(), recipe=once)
-    >>> found.matrix("1", "linear").values.shape, found.features
-    ((3, 2), ('1', '2'))
     """
-    refuse_moved("analyze", moved)
     measured, model = Measure.of(readouts), Model.around(models)
     if not isinstance(out, str | Path | None):
         raise InputError(f"out is a run directory, got {out!r}: give arguments after tasks by name")
@@ -235,11 +238,16 @@ def _completed(
         tasks = recording.tasks if tasks is None else tasks
         if train is None and test is None and recording.data:
             train, test = load_data(recording.data)
+    known = recording and recording.reference
     if train is None or test is None:
+        where = f", those that {known.name} gives" if known else ""
         raise InputError(
-            "train and test are needed: give them, or the folder of a recorder that has kept them "
-            "by train="
+            f"train and test are needed{where}: give them, or the folder of a recorder that has "
+            f"kept them by train="
         )
+    if known:
+        train, test = examples_of(train, "train"), examples_of(test, "test")
+        known.check(train, test)
     return model, recording, numbered({"train": train, "test": test}, tasks, model.classes)
 
 

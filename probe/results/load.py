@@ -17,6 +17,16 @@ _READERS: dict[str, Callable[[Saved], Analysis | PartialRetraining]] = {
 def load(folder: str | Path) -> Analysis | PartialRetraining:
     """Return the result in a folder: one written by `save`, or the tables of a run directory.
 
+    >>> import probe, torch
+    >>> from tempfile import TemporaryDirectory
+    >>> data = torch.randn(6, 4), torch.arange(6) % 2
+    >>> net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Linear(8, 2))
+    >>> result = probe.partial_retrain(net, ["0"], data, data, [[0], [1]])
+    >>> with TemporaryDirectory() as folder:
+    ...     result.save(folder)
+    ...     probe.load(folder).measured == result.measured
+    True
+
     A saved result is restored exactly; a run directory gives an `Analysis` of its learners, orders
     and seeds, with its tables alone. Nothing in the folder is run or unpickled. Raises InputError,
     naming the file, for a folder without a result and for a damaged one.

@@ -31,6 +31,9 @@ Bytes = Annotated[int, Strict(), Field(ge=0)]
 class CacheSettings:
     """Limits on the cache of values; only `storage` can change a result.
 
+    >>> CacheSettings(budget=2**30, storage="bf16").scratch is None
+    True
+
     - budget: bytes of memory on the model's device; None = half of the free ones;
     - scratch: a folder for values that do not fit; None = they are computed again when needed;
     - room: bytes of that folder's disk; None = half of the free ones;

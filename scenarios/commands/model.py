@@ -64,6 +64,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             data=own.typed_data().name if own.data else str(options.data),
             checkpoints=found,
             records=recording.records if recording else {},
+            reference=recording.reference if recording else None,
             tasks=_tasks(recording or reading, options),
             orders=_orders(recording, options),
             options=options,
@@ -128,6 +129,12 @@ def _own_code(factory: str, recording: Recording | None, options: ModelOptions) 
     data = options.data
     if data is None and recording and recording.data:
         data = str(recording.data.absolute())
+    if data is None and recording and recording.reference:
+        # What a file names may be code, and only what the user types is imported.
+        raise InputError(
+            f"the recording names its data, but has not kept them: give --data "
+            f"{recording.reference.name}"
+        )
     if data is None:
         raise InputError(
             "there are no data: give --data MODULE:LOAD, a function that returns (train, test), or "

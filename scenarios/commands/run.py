@@ -25,7 +25,7 @@ from probe.files import make_folder, sweep
 from probe.results import run_directory
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.plan import show_dry_run
-from scenarios.commands.report import build
+from scenarios.commands.report import build, show_report
 from scenarios.commands.screen.progress import show_ends, show_plan, show_progress
 from scenarios.commands.screen.results import show_outcome
 from scenarios.commands.screen.terminal import show_line
@@ -143,10 +143,19 @@ def carry_through(
         with suppress(OSError):
             (root / "scratch").rmdir()
     if not any(end.how == "locked" for end in ends):
-        show(console, root)
+        _show(console, root, show, options.report)
     for remark in run_directory.remarks(root, states):
         show_line(console, remark)
     return show_ends(console, root, ends)
+
+
+def _show(
+    console: Console, root: Path, show: Callable[[Console, Path], None], page: Path | None
+) -> None:
+    """Print the results, and write the page to another place as well if one is given."""
+    show(console, root)
+    if page:
+        show_report([root], page)
 
 
 def _work(begun: Begun, root: Path, options: RunOptions, jobs: int) -> Work:

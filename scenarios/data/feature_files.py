@@ -30,7 +30,7 @@ from probe.errors import InputError, located
 from probe.examples import Examples, alike, check_examples
 from probe.files import replacing
 from probe.memory import Array, FileRows
-from probe.numbered import joined
+from probe.numbered import examples_of
 from probe.record.checkpoints import Pattern
 from scenarios.data.npz import read_arrays
 
@@ -127,7 +127,7 @@ def _features(
     with located(str(path)):
         train, test = each[0]
         if TASK in str(path):
-            train, test = (joined([own[at] for own in each], _HALVES[at]) for at in (0, 1))
+            train, test = (examples_of([own[at] for own in each], _HALVES[at]) for at in (0, 1))
         halves = train, test
         count = 1 + max(int(half.y.max()) for half in halves)
         for half, name in zip(halves, ("train", "test"), strict=True):

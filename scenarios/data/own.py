@@ -9,7 +9,7 @@ import torch
 
 from probe.errors import InputError, described, located
 from probe.examples import Examples, alike
-from probe.record.data import examples_of
+from probe.numbered import examples_of
 from probe.registered import OwnData
 from probe.seeding import every_global_stream, stream
 

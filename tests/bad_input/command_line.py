@@ -41,6 +41,7 @@ MISTAKES = {
     "run digits --executor inline --shard ٢/٣": "--shard expects i/n...got '٢/٣'",
     "run digits --ray-address auto": "--gpus-per-job are for Ray: add --executor ray",
     f"{RAY} --shard 1/2": "--shard is for processes without Ray",
+    "model a:b --train-limit 0": "--train-limit must be 1 or more, got 0",
     "run digits --recompute all": "--recompute expects changed, got 'all'",
     "init study.txt": "study.txt: call it study.txt.toml",
     "init --learners er,er": "--learners expects different names",

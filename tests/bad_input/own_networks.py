@@ -76,7 +76,7 @@ MISTAKES = {
             "ownnets:data_floats": "train: labels...got float32 (24,): one class of each",
             "ownnets:data_onehot": "train: labels...(24, 4): give y.long().argmax(1) if",
             "ownnets:data_text_labels": "train: labels...got list: number the classes from 0",
-            "ownnets:data_texts": "train: x must be a tensor...got list: use",
+            "ownnets:data_texts": "train: x is or contains a value of type str, expected tensors",
             "ownnets:data_shapes": "train is float32 (6,), of test float32 (7,)",
             "ownnets:data_lengths": "train: x and y...got x float32 (23, 6) and y int64 (24",
             "ownnets:data_empty": "ownnets:data_empty: train or test holds no examples",

@@ -78,7 +78,10 @@ CASES: dict[str, Case] = {
         "classes [7, 8] of the tasks are outside 0..1: count from 0",
     ),
     "sparse": (lambda: Examples(X.to_sparse(), Y), "got a sparse or nested one"),
-    "a pair": (lambda: retrained(train=(X, Y)), "train must be Examples, got tuple"),
+    "whole labels in a pair": (
+        lambda: retrained(train=(X, Y.float())),
+        "train: labels must be an int64 vector",
+    ),
     "test of other keys": (
         lambda: two(Examples(BOTH, Y), Examples({"left": X}, Y)),
         "right: float32 (4,)}, of test {left: float32 (4,)}: give both one shape",

@@ -199,7 +199,7 @@ def test_a_recorder_of_numbered_tasks(tmp_path) -> None:
         (TRAIN, TEST, [0, 2], "an order of 0..2"),
         (TRAIN, TEST, [[0], [1], [2]], "an order of 0..2"),
         ([TRAIN[0].of_classes([0, 2])], [TEST[0].of_classes([0])], None, "each of 0..K-1"),
-        ([], TEST, None, "train must be Examples"),
+        ([], TEST, None, "train: the data hold no examples"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(train, test, tasks, message) -> None:

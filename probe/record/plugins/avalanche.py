@@ -10,7 +10,7 @@ from avalanche.training.plugins import SupervisedPlugin
 
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.numbered import joined
+from probe.numbered import examples_of
 from probe.record.plugins.task_counter import TaskCounter
 
 
@@ -70,4 +70,4 @@ def data_of(benchmark: Any) -> Data:
 
 def _examples(stream: Any) -> Any:
     each = [Examples.of(own.dataset.eval(), progress=False) for own in stream]
-    return joined(each, "the benchmark")
+    return examples_of(each, "the benchmark")

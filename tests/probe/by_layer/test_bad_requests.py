@@ -104,7 +104,7 @@ CASES: tuple[Case, ...] = (
         "its output for 8 examples has shape (8, 2), expected one logit for each of 3 classes",
     ),
     (lambda: asked(test=DATA.of_classes([1])), "task 1 of 2 has 0 test examples, expected 2 or"),
-    (lambda: asked(train=X, test=DATA), "train must be Examples, got Ten"),
+    (lambda: asked(train=X, test=DATA), "train: item 0 of the data: a Tensor is neither a pair"),
     (lambda: asked(test=Examples(X[:, :3], Y)), "give both one shape and type"),
     (lambda: called(fresh=unreadable), "fresh() raised OSError: no weights here: give a function"),
     (lambda: called(fresh=net(9)), "it must hold a model of the same architecture"),

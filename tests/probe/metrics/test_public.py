@@ -4,11 +4,14 @@ import inspect
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 from probe import metrics
-from probe.errors import InputError
+from probe.errors import InputError, NotMeasured
 from probe.metrics.registry import registered
+from probe.metrics.scorecard import scorecard
 
 
 def test_each_metric_is_there_by_one_name():
@@ -30,8 +33,50 @@ def test_each_says_formula_range_direction_and_source(metric):
     assert re.search(r"Source|eq\.", said + module), "a source"
 
 
-@pytest.mark.parametrize("R", [[[1.0]], np.eye(3)])
-def test_an_array_in_place_of_a_matrix_is_refused(R):
+ROWS = [[0.25, 0.5], [0.75, 0.25], [0.5, 1.0]]
+INPUTS = {"ideal": 0.9, "test_sizes": [10, 30], "reference": ROWS, "i": 2}
+OF_R = [own for own in registered() if "AccuracyMatrix" in str(inspect.signature(own.function))]
+
+
+@pytest.mark.parametrize("metric", OF_R, ids=lambda metric: metric.public)
+@pytest.mark.parametrize("given", [ROWS, np.array(ROWS), torch.tensor(ROWS), pd.DataFrame(ROWS)])
+def test_an_array_or_rows_give_what_a_matrix_gives(metric, given):
+    named = inspect.signature(metric.function).parameters
+    inputs = {name: value for name, value in INPUTS.items() if name in named}
+    inputs |= {"A_star": given} if metric.public == "replay_gap" else {}
+    (first, *_) = named
+    expected = metric.function(metrics.AccuracyMatrix(np.array(ROWS)), **inputs)
+    np.testing.assert_array_equal(metric.function(given, **inputs), expected)
+    np.testing.assert_array_equal(metric.function(**{first: given}, **inputs), expected)
+
+
+def test_a_square_array_has_no_row_before_training():
+    R = metrics.AccuracyMatrix.square(ROWS[1:])
+    assert metrics.gem_bwt(ROWS[1:]) == metrics.gem_bwt(np.array(ROWS[1:])) == metrics.gem_bwt(R)
+    assert scorecard(ROWS[1:]) == scorecard(R)
+    with pytest.raises(NotMeasured, match="before any training"):
+        metrics.gem_fwt(ROWS[1:])
+
+
+def test_counts_may_be_an_array():
+    table = [[3, 1], [0, 2]]
+    assert metrics.pra(table) == metrics.pra(np.array(table)) == metrics.pra(metrics.Counts(table))
+    with pytest.raises(InputError, match="square"):
+        metrics.pra(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([[0.9], [0.5, 0.8]], "rows of one length.*give NaN"),
+        ([["a", "b"], ["c", "d"]], "rows of one length"),
+        (None, r"got \(\)"),
+        ([[90.0, 10.0], [50.0, 80.0]], "give fractions, not percent"),
+        ([0.5, 0.8], r"got \(2,\)"),
+        (np.zeros((2, 3)), r"shape \(T\+1, T\)"),
+    ],
+)
+def test_what_is_no_matrix_is_refused(given, told):
     for metric in ("gem_bwt", "forgetting", "omega_new", "deep_forgetting"):
-        with pytest.raises(InputError, match=f"got {type(R).__name__}: use AccuracyMatrix.square"):
-            getattr(metrics, metric)(R)
+        with pytest.raises(InputError, match=told):
+            getattr(metrics, metric)(given)

@@ -31,6 +31,12 @@ def one(model, x):
     return model(x)[0]
 
 
+def few_to_train():
+    (x, y), test = load()
+    rows = [row for label in range(4) for row in torch.where(y == label)[0][:3].tolist()]
+    return (x[sorted(rows)], y[sorted(rows)]), test
+
+
 def pretrained():
     model = Two()
     model.load_state_dict(torch.load("pre.pt", weights_only=True))
@@ -85,6 +91,18 @@ def test_a_module_called_output_is_not_taken_for_the_output(two: Own) -> None:
     rows = [line.split(",") for line in (root / "layers.csv").read_text().splitlines()[1:]]
     value = {row[2]: row[6] for row in rows if row[4:6] == ["", "accuracy"] and row[1] == "linear"}
     assert float(value.pop("output")) > 0.6 > max(map(float, value.values()))
+
+
+def test_a_limit_of_the_training_data_and_the_page_where_it_is_wanted(two: Own) -> None:
+    """As if the data were so few; the floor is that of the same network."""
+    few = {"target": f"{two.code}:Two", **FEW, "output": "0"}
+    limited = two.model("limited", **few, train_limit=3, report=Path("page.html"))
+    expected = tables(two.model("few", **few, data=f"{two.code}:few_to_train"))
+    assert tables(two.model("all", **few))["rows.csv"] != expected["rows.csv"]
+    names = (b"few-digits", b"own_nets:few_to_train")
+    found = {name: text.replace(*names) for name, text in tables(limited).items()}
+    assert found == expected
+    assert Path("page.html").read_text("utf-8").lower().startswith("<!doctype html>")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,68 @@
+"""Results written to TensorBoard and Weights & Biases by their own writers.
+
+Scalars by the number of tasks learned, each a mean over orders, then seeds: the accuracy on all
+test examples, `accuracy/LEARNER/FEATURE/READOUT`, without readout at the output, and at the end the
+quantities of each layer over all tasks, `layers/QUANTITY/LEARNER/FEATURE/READOUT`; and the tables.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from probe.errors import InputError
+from probe.tables.folder import Tables
+from probe.tables.frames import to_frame
+from probe.tables.sheets import Sheet, as_text
+
+_LAYER = ["learner", "feature", "readout"]
+
+
+def to_tensorboard(tables: Tables, sheets: Sequence[Sheet], where: Any) -> None:
+    """Write tables, and their text, with a SummaryWriter, or into a folder for one.
+
+    Raises InputError where a folder is given and tensorboard is not installed.
+    """
+    writer = _writer(where) if isinstance(where, str | Path) else where
+    for tag, step, value in scalars(tables):
+        writer.add_scalar(tag, value, step)
+    writer.add_text("tables", f"```\n{as_text(sheets, ())}\n```")
+    writer.close() if writer is not where else writer.flush()
+
+
+def to_wandb(tables: Tables, run: Any) -> None:
+    """Log tables to a run of wandb, over an axis of its own, the number of tasks learned."""
+    import wandb
+
+    axis = "tasks learned"
+    for tag, step, value in scalars(tables):
+        run.define_metric(tag, step_metric=axis)
+        run.log({tag: value, axis: step})
+    for name, rows in tables.items():
+        if rows:
+            frame = to_frame(rows).astype(object)
+            run.log({f"tables/{name}": wandb.Table(dataframe=frame.where(frame.notna(), None))})
+
+
+def scalars(tables: Tables) -> Iterator[tuple[str, int, float]]:
+    """Yield the tag, the step (the number of tasks learned) and the value of each scalar."""
+    frame = to_frame(tables["rows"])
+    frame = frame[(frame["measure"] == "pra") & frame["step"].notna()]
+    seeds = frame.groupby(["step", *_LAYER, "seed"], sort=True)["value"].mean()
+    for (step, *layer), value in seeds.groupby(level=[0, 1, 2, 3]).mean().dropna().items():
+        yield "/".join(filter(None, ("accuracy", *layer))), int(step), value
+    last = int(frame["step"].max())
+    for row in tables.get("layers", ()):
+        if row.place is None and row.value == row.value:  # NaN: not identifiable
+            yield (
+                f"layers/{row.quantity}/{row.learner}/{row.feature}/{row.readout}",
+                last,
+                row.value,
+            )
+
+
+def _writer(folder: str | Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise InputError("tensorboard is not installed: run pip install tensorboard") from None
+    return SummaryWriter(str(folder))

@@ -1,0 +1,81 @@
+"""Results written for TensorBoard and wandb are read back as they are in the tables."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+import probe
+from probe.errors import InputError
+from probe.tables.export import scalars
+
+ONCE = probe.Recipe(epochs=1)
+X, Y = torch.randn(24, 4, generator=torch.Generator().manual_seed(0)), torch.arange(24) % 2
+
+
+def net():
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+
+
+@pytest.fixture(scope="module")
+def found():
+    nets = {1: net(), 2: net()}
+    return probe.analyze(
+        nets, (X, Y), (X, Y), [[0], [1]], ["1"], net(), readouts=["linear"], recipe=ONCE
+    )
+
+
+def test_the_scalars_are_those_of_the_tables(found):
+    """Two tasks of as many examples: the accuracy of all is the mean of a row of A."""
+    written = {(tag, step): value for tag, step, value in scalars(found.tables())}
+    for feature, layer in (("1", "1/linear"), ("output", "output")):
+        floor, *rows = found.matrix(feature, "linear").values
+        assert written[f"accuracy/untrained/{layer}", 0] == pytest.approx(floor.mean())
+        for step, row in enumerate(rows, 1):
+            assert written[f"accuracy/model/{layer}", step] == pytest.approx(row.mean())
+    key = ("forgotten", None, "1")
+    (forgotten,) = (r.value for r in found.layers() if (r.quantity, r.place, r.feature) == key)
+    assert written["layers/forgotten/model/1/linear", 2] == forgotten
+
+
+@pytest.mark.parametrize("by_writer", [True, False])
+def test_tensorboard(found, tmp_path, by_writer):
+    pytest.importorskip("tensorboard", reason="to read what TensorBoard reads")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from torch.utils.tensorboard import SummaryWriter
+
+    writer = SummaryWriter(str(tmp_path))
+    found.to_tensorboard(writer if by_writer else tmp_path)
+    read = EventAccumulator(str(tmp_path)).Reload()
+    tags = read.Tags()
+    own = {(tag, event.step): event.value for tag in tags["scalars"] for event in read.Scalars(tag)}
+    assert own == {
+        (tag, step): pytest.approx(value) for tag, step, value in scalars(found.tables())
+    }
+    (text,) = read.Tensors("tables/text_summary")
+    assert b"forgotten" in text.tensor_proto.string_val[0]
+
+
+def test_wandb(found, tmp_path, monkeypatch):
+    wandb = pytest.importorskip("wandb", reason="to log to one of its runs")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    with wandb.init(mode="offline", dir=tmp_path) as run:
+        found.to_wandb(run)
+        for tag, value in {tag: value for tag, _, value in scalars(found.tables())}.items():
+            assert run.summary[tag] == value  # the last
+        (folder,) = tmp_path.rglob("media/table/tables")
+        table = json.loads(next(folder.glob("layers_*.json")).read_text())
+    assert len(table["data"]) == len(found.layers())
+
+
+def test_a_partial_retraining_too_and_a_package_that_is_missing(tmp_path, monkeypatch):
+    result = probe.partial_retrain(net(), ["1"], (X, Y), (X, Y), [[0], [1]], ONCE)
+    expected = [("accuracy/model/1/retrain", 2, result.pra["1"])]
+    assert list(scalars(result.tables())) == expected
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(InputError, match="pip install tensorboard"):
+        result.to_tensorboard(tmp_path)

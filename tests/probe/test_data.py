@@ -1,0 +1,96 @@
+"""Data in every form give what `Examples` give, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import probe
+from probe import Examples
+from probe.errors import InputError
+from probe.numbered import Data, examples_of
+from probe.record.recording import load_data, read_recording
+
+N, TASKS = 24, [[0, 1], [2]]
+X, Y = torch.randn(N, 4, generator=torch.Generator().manual_seed(0)), torch.arange(N) % 3
+ONCE = probe.Recipe(epochs=1)
+
+FORMS: dict[str, Callable[[Tensor, Tensor], Data]] = {
+    "tensors": lambda x, y: (x, y),
+    "other labels": lambda x, y: (x, y.to(torch.uint8)),
+    "arrays": lambda x, y: (x.numpy(), y.numpy()),
+    "arrays of another machine": lambda x, y: (x.numpy().astype(">f4"), y.numpy().astype(">i2")),
+    "arrays that are views": lambda x, y: (x.flip(0).numpy()[::-1], y.flip(0).numpy()[::-1]),
+    "labels in a list": lambda x, y: (x.numpy(), y.tolist()),
+    "a dataset": TensorDataset,
+    "a loader": lambda x, y: DataLoader(TensorDataset(x, y), batch_size=7),
+    "a list of items": lambda x, y: list(zip(x, y, strict=True)),
+}
+
+
+def net() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_one_data_set_in_any_form(form, tmp_path) -> None:
+    data, plain, model = form(X, Y), Examples(X, Y), net()
+    one, other = (
+        probe.partial_retrain(model, ["1", "2"], own, own, TASKS, ONCE) for own in (data, plain)
+    )
+    assert one.measured == other.measured
+    one, other = (
+        probe.analyze({2: model}, own, own, TASKS, ["1"], readouts=["linear"], recipe=ONCE)
+        for own in (data, plain)
+    )
+    assert one.to_pandas().equals(other.to_pandas())
+    recorder = probe.Recorder(tmp_path, model, data, TASKS, train=data)
+    recorder.after_task(2)
+    for half in load_data(read_recording(tmp_path).data):
+        assert torch.equal(half.x, X)
+        assert torch.equal(half.y, Y)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_list_with_the_data_of_each_task(form) -> None:
+    if form is FORMS["a list of items"]:
+        pytest.skip("a list of lists of pairs could be of examples with two labels")
+    halves = [(X[:10], Y[:10]), (X[10:], Y[10:])]
+    mixed = [form(*halves[0]), Examples(*halves[1])]
+    own = examples_of([Examples(*half) for half in halves], "train")
+    for given in (mixed, [form(*half) for half in halves]):
+        found = examples_of(given, "train")
+        assert torch.equal(found.x, own.x)
+        assert torch.equal(found.y, own.y)
+        assert found.task.tolist() == [0] * 10 + [1] * 14
+
+
+def test_arrays_are_not_copied_unless_they_are_read_only() -> None:
+    x = X.numpy().copy()
+    assert examples_of((x, Y), "train").x.data_ptr() == x.ctypes.data
+    x.flags.writeable = False
+    assert examples_of((x, Y), "train").x.data_ptr() != x.ctypes.data
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ((X, Y.float()), r"train: .*got float32 \(24,\): give y.flatten"),
+        ((X, ["a"] * N), "train: .*got list: number the classes"),
+        ((X, Y[:3]), "train: x and y must have the same number"),
+        ((X.numpy().astype(object), Y), "train: x is or contains a value of type ndarray"),
+        ([(X, Y), (X[:, :2], Y)], r"got x float32 \(0, 2\) in those of task 2"),
+        ([(X, Y), (X, Y[:3])], "train, task 2: x and y must have"),
+        ((Examples(X, Y), Examples(X, Y)), "train is a tuple of Examples"),
+        (np.zeros((3, 2)), "train: item 0 of the data: a ndarray is neither a pair"),
+    ],
+)  # fmt: skip
+def test_data_in_no_form_are_refused(given, told) -> None:
+    with pytest.raises(InputError, match=told):
+        examples_of(given, "train")

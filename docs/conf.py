@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-import sys
+from collections.abc import Iterator
+from importlib import import_module
 from importlib.metadata import version as version_of
+from inspect import cleandoc, getdoc, signature
+from itertools import groupby
 from pathlib import Path
+from textwrap import indent
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from figures.kinds import KINDS
 from probe.metrics.registry import Metric, registered
 
 project = "forgetting-probe"
@@ -59,3 +64,95 @@ autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 80
+
+# Docstrings are plain text with `names` and doctests: outside these nothing is markup.
+_NAMES_AND_TESTS = re.compile(r"(`+[^`]+`+|^ *>>>(?:.*\n?)+?(?=\n|\Z))", re.MULTILINE)
+_MARKUP = re.compile(r"(?<=[\w*])_(?:\{([^}]*)\}|([a-zA-Z0-9]{1,2}\b))|[*|]|(?<=\w)_(?!\w)")
+
+
+def as_rst(text: str, *, formulas: bool = False) -> str:
+    """Return a docstring as reStructuredText; formulas: whether `_` and `_{}` lower what follows."""
+
+    def written(found: re.Match[str]) -> str:
+        if formulas and (lowered := found[1] or found[2]):
+            return rf"\ :sub:`{lowered}`\ "
+        return re.sub(r"[*|]|_(?!\w)", r"\\\g<0>", found[0])
+
+    parts = _NAMES_AND_TESTS.split(text.replace("sum_", "Σ_") if formulas else text)
+    parts[::2] = [_MARKUP.sub(written, part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def indented(text: str, *, by: int = 3) -> str:
+    """Return text as the content of a directive."""
+    return f"\n{indent(text, ' ' * by)}\n"
+
+
+PAPERS = {
+    "gem": "Lopez-Paz and Ranzato 2017",
+    "diaz_rodriguez": "Diaz-Rodriguez et al. 2018",
+    "chaudhry": "Chaudhry et al. 2018",
+    "kemker": "Kemker et al. 2018",
+    "deep_shallow": "Deep and shallow forgetting",
+    "murata": "Murata et al. 2020",
+}
+
+
+class Metrics(SphinxDirective):
+    """Every registered metric: a table of all, then the docstring of each, by paper."""
+
+    def run(self) -> list[nodes.Node]:
+        found = registered()
+        rows = ["Metric", "Definition", "Range", "Better"], *map(self.row, found)
+        cells = "".join("* - " + "\n  - ".join(row) + "\n" for row in rows)
+        table = ".. list-table::\n   :header-rows: 1\n   :widths: 22 58 10 10\n" + indented(cells)
+        return self.parse_text_to_nodes(table + "".join(self.entries(found)))
+
+    @staticmethod
+    def row(metric: Metric) -> list[str]:
+        text = getdoc(metric.function) or ""
+        first, rest = text.split("\n\n")[0].replace("\n", " "), text.partition("\n")[2]
+        bounds = re.search(r"[Ii]n\s+(\[-?\d+, \d+\])", text)
+        better = re.search(r"(higher|lower)\s+is\s+better", rest)
+        return [
+            f":py:func:`{metric.public} <probe.metrics.{metric.public}>`",
+            as_rst(first, formulas=True),
+            bounds[1] if bounds else "at least 0",
+            better[1] if better else "",
+        ]
+
+    @staticmethod
+    def entries(found: tuple[Metric, ...]) -> Iterator[str]:
+        for paper, metrics in groupby(found, lambda metric: metric.paper):
+            about = getdoc(import_module(f"probe.metrics.{paper}")) or ""
+            yield f"\n.. rubric:: {PAPERS.get(paper, paper)}\n   :heading-level: 3\n\n"
+            yield as_rst(about, formulas=True) + "\n"
+            for metric in metrics:
+                head = f"\n.. py:function:: probe.metrics.{metric.public}{signature(metric.function)}\n"
+                yield head + indented(as_rst(getdoc(metric.function) or "", formulas=True))
+
+
+class Figures(SphinxDirective):
+    """Every function of `figures`, with the docstring of its module."""
+
+    def run(self) -> list[nodes.Node]:
+        abouts = {kind: import_module(f"figures.kinds.{kind}").__doc__ or "" for kind in KINDS}
+        return self.parse_text_to_nodes(
+            "".join(
+                f"\n.. py:function:: figures.{kind}(source, ax=None, **asked)\n"
+                + indented(as_rst(cleandoc(about)))
+                for kind, about in abouts.items()
+            )
+        )
+
+
+def docstring_as_rst(_app: Sphinx, _what: str, _name: str, _of: object, _o: object, lines: list[str]) -> None:
+    """Change the lines of a docstring for autodoc."""
+    lines[:] = as_rst("\n".join(lines)).split("\n")
+
+
+def setup(app: Sphinx) -> None:
+    """Register the directives of the pages `metrics` and `api`."""
+    app.add_directive("every-metric", Metrics)
+    app.add_directive("every-figure", Figures)
+    app.connect("autodoc-process-docstring", docstring_as_rst)

@@ -68,6 +68,7 @@ bench: $(VENV)/installed-dev
 # The site, in build/docs: its scripts and notebooks run, a warning is an error, and no page loads
 # anything from elsewhere.
 docs: $(VENV)/installed-docs
+	rm -rf build/docs
 	$(BIN)/python -m sphinx -W --keep-going -d build/doctrees docs build/docs
 	! grep -rEn '<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//' build/docs --include='*.html'
 
@@ -81,7 +82,7 @@ types: $(VENV)/installed-dev
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) $(LOWEST) build dist *.egg-info
+	rm -rf $(VENV) $(LOWEST) build dist *.egg-info docs/auto_gallery
 
 # Made anew unless it was made whole.
 $(VENV)/created:

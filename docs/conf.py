@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import version as version_of
-from inspect import cleandoc, getdoc, signature
+from inspect import getdoc, signature
 from itertools import groupby
 from pathlib import Path
 from textwrap import indent
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -34,8 +35,10 @@ default_role = "py:obj"  # a link where the name is on the API page, else code
 
 html_theme = "furo"
 html_title = f"forgetting-probe {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = False
-html_show_sphinx = False
+html_show_copyright = html_show_sphinx = False
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
@@ -71,7 +74,7 @@ _MARKUP = re.compile(r"(?<=[\w*])_(?:\{([^}]*)\}|([a-zA-Z0-9]{1,2}\b))|[*|]|(?<=
 
 
 def as_rst(text: str, *, formulas: bool = False) -> str:
-    """Return a docstring as reStructuredText; formulas: whether `_` and `_{}` lower what follows."""
+    """Return a docstring as reStructuredText; formulas: whether `_` lowers what follows."""
 
     def written(found: re.Match[str]) -> str:
         if formulas and (lowered := found[1] or found[2]):
@@ -83,9 +86,9 @@ def as_rst(text: str, *, formulas: bool = False) -> str:
     return "".join(parts)
 
 
-def indented(text: str, *, by: int = 3) -> str:
-    """Return text as the content of a directive."""
-    return f"\n{indent(text, ' ' * by)}\n"
+def directive(head: str, text: str) -> str:
+    """Return a directive with its content."""
+    return f"\n.. {head}\n\n{indent(text, '   ')}\n"
 
 
 PAPERS = {
@@ -102,53 +105,60 @@ class Metrics(SphinxDirective):
     """Every registered metric: a table of all, then the docstring of each, by paper."""
 
     def run(self) -> list[nodes.Node]:
+        """Return the table and the entries."""
         found = registered()
-        rows = ["Metric", "Definition", "Range", "Better"], *map(self.row, found)
+        rows = (["Metric", "Definition", "Range", "Better"], *map(self.row, found))
         cells = "".join("* - " + "\n  - ".join(row) + "\n" for row in rows)
-        table = ".. list-table::\n   :header-rows: 1\n   :widths: 22 58 10 10\n" + indented(cells)
-        return self.parse_text_to_nodes(table + "".join(self.entries(found)))
+        head = "list-table::\n   :header-rows: 1\n   :widths: 22 58 10 10"
+        return self.parse_text_to_nodes(directive(head, cells) + "".join(self.entries(found)))
 
     @staticmethod
     def row(metric: Metric) -> list[str]:
+        """Return the cells of a metric, as its docstring has them."""
         text = getdoc(metric.function) or ""
-        first, rest = text.split("\n\n")[0].replace("\n", " "), text.partition("\n")[2]
         bounds = re.search(r"[Ii]n\s+(\[-?\d+, \d+\])", text)
-        better = re.search(r"(higher|lower)\s+is\s+better", rest)
+        better = re.search(r"(higher|lower)\s+is\s+better", text)
         return [
             f":py:func:`{metric.public} <probe.metrics.{metric.public}>`",
-            as_rst(first, formulas=True),
+            as_rst(text.split("\n\n")[0].replace("\n", " "), formulas=True),
             bounds[1] if bounds else "at least 0",
             better[1] if better else "",
         ]
 
     @staticmethod
     def entries(found: tuple[Metric, ...]) -> Iterator[str]:
+        """Yield the docstrings of each paper's module and of its functions."""
         for paper, metrics in groupby(found, lambda metric: metric.paper):
-            about = getdoc(import_module(f"probe.metrics.{paper}")) or ""
             yield f"\n.. rubric:: {PAPERS.get(paper, paper)}\n   :heading-level: 3\n\n"
-            yield as_rst(about, formulas=True) + "\n"
+            about = import_module(f"probe.metrics.{paper}")
+            yield as_rst(getdoc(about) or "", formulas=True) + "\n"
             for metric in metrics:
-                head = f"\n.. py:function:: probe.metrics.{metric.public}{signature(metric.function)}\n"
-                yield head + indented(as_rst(getdoc(metric.function) or "", formulas=True))
+                text = as_rst(getdoc(metric.function) or "", formulas=True)
+                called = f"probe.metrics.{metric.public}{signature(metric.function)}"
+                yield directive(f"py:function:: {called}", text)
 
 
 class Figures(SphinxDirective):
     """Every function of `figures`, with the docstring of its module."""
 
     def run(self) -> list[nodes.Node]:
-        abouts = {kind: import_module(f"figures.kinds.{kind}").__doc__ or "" for kind in KINDS}
-        return self.parse_text_to_nodes(
-            "".join(
-                f"\n.. py:function:: figures.{kind}(source, ax=None, **asked)\n"
-                + indented(as_rst(cleandoc(about)))
-                for kind, about in abouts.items()
-            )
-        )
+        """Return the entries."""
+        texts = {kind: getdoc(import_module(f"figures.kinds.{kind}")) for kind in KINDS}
+        heads = {kind: f"py:function:: figures.{kind}(source, ax=None, **asked)" for kind in KINDS}
+        entries = (directive(heads[kind], as_rst(text or "")) for kind, text in texts.items())
+        return self.parse_text_to_nodes("".join(entries))
 
 
-def docstring_as_rst(_app: Sphinx, _what: str, _name: str, _of: object, _o: object, lines: list[str]) -> None:
+def docstring_as_rst(*given: Any) -> None:
     """Change the lines of a docstring for autodoc."""
+    lines = given[-1]
     lines[:] = as_rst("\n".join(lines)).split("\n")
+
+
+def without_moved(*given: Any) -> tuple[str | None, str | None]:
+    """Return a signature without the keywords that are there to be refused."""
+    arguments, returned = given[-2:]
+    return arguments and arguments.replace(", **moved: Never", ""), returned
 
 
 def setup(app: Sphinx) -> None:
@@ -156,3 +166,4 @@ def setup(app: Sphinx) -> None:
     app.add_directive("every-metric", Metrics)
     app.add_directive("every-figure", Figures)
     app.connect("autodoc-process-docstring", docstring_as_rst)
+    app.connect("autodoc-process-signature", without_moved)

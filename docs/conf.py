@@ -106,6 +106,7 @@ class Metrics(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the table and the entries."""
+        self.env.note_reread()  # docstrings may have changed
         found = registered()
         rows = (["Metric", "Definition", "Range", "Better"], *map(self.row, found))
         cells = "".join("* - " + "\n  - ".join(row) + "\n" for row in rows)
@@ -130,11 +131,12 @@ class Metrics(SphinxDirective):
         """Yield the docstrings of each paper's module and of its functions."""
         for paper, metrics in groupby(found, lambda metric: metric.paper):
             yield f"\n.. rubric:: {PAPERS.get(paper, paper)}\n   :heading-level: 3\n\n"
+            yield ".. py:currentmodule:: probe.metrics\n\n"
             about = import_module(f"probe.metrics.{paper}")
             yield as_rst(getdoc(about) or "", formulas=True) + "\n"
             for metric in metrics:
                 text = as_rst(getdoc(metric.function) or "", formulas=True)
-                called = f"probe.metrics.{metric.public}{signature(metric.function)}"
+                called = f"{metric.public}{signature(metric.function)}"
                 yield directive(f"py:function:: {called}", text)
 
 
@@ -143,10 +145,11 @@ class Figures(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the entries."""
+        self.env.note_reread()
         texts = {kind: getdoc(import_module(f"figures.kinds.{kind}")) for kind in KINDS}
-        heads = {kind: f"py:function:: figures.{kind}(source, ax=None, **asked)" for kind in KINDS}
+        heads = {kind: f"py:function:: {kind}(source, ax=None, **asked)" for kind in KINDS}
         entries = (directive(heads[kind], as_rst(text or "")) for kind, text in texts.items())
-        return self.parse_text_to_nodes("".join(entries))
+        return self.parse_text_to_nodes(".. py:currentmodule:: figures\n" + "".join(entries))
 
 
 def docstring_as_rst(*given: Any) -> None:
@@ -158,7 +161,7 @@ def docstring_as_rst(*given: Any) -> None:
 def without_moved(*given: Any) -> tuple[str | None, str | None]:
     """Return a signature without the keywords that are there to be refused."""
     arguments, returned = given[-2:]
-    return arguments and arguments.replace(", **moved: Never", ""), returned
+    return arguments and re.sub(r", \*\*moved: [\w.~]+", "", arguments), returned
 
 
 def setup(app: Sphinx) -> None:

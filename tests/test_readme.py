@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import probe
 from scenarios.study.source import check_study
 
 README = Path(__file__).parents[1] / "README.md"
@@ -95,3 +96,9 @@ def test_the_toml_example_is_a_study() -> None:
     study = check_study({"name": "example", **tomllib.loads(example)}, "README")
     assert study.learners["er-50"].memory_per_class == 50
     assert study.features_of("er-50") == ("conv2", "conv3", "output")
+
+
+def test_the_page_of_the_api_has_every_public_name() -> None:
+    page = (DOCS / "api.md").read_text("utf-8")
+    shown = re.findall(r"^\.\. auto\w+:: (?:\S+\.)?(\w+)$", page, re.MULTILINE)
+    assert {*probe.__all__} - {*shown} == {"metrics"}  # it has a page of its own

@@ -31,6 +31,13 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["gallery/*", "auto_gallery/*.py", "auto_gallery/*.ipynb"]
+# Pages of scripts that are gone.
+HERE = Path(__file__).parent
+exclude_patterns += [
+    f"auto_gallery/{page.name}"
+    for page in HERE.glob("auto_gallery/plot_*.rst")
+    if not (HERE / "gallery" / f"{page.stem}.py").exists()
+]
 default_role = "py:obj"  # a link where the name is on the API page, else code
 
 html_theme = "furo"
@@ -45,7 +52,7 @@ myst_heading_anchors = 3
 
 # A notebook and a script run again when their text has changed.
 nb_execution_mode = "cache"
-nb_execution_cache_path = str(Path(__file__).parents[1] / "build" / "notebooks")
+nb_execution_cache_path = str(HERE.parent / "build" / "notebooks")
 nb_execution_timeout = 120
 nb_execution_raise_on_error = True
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # they would come from a network

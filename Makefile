@@ -11,7 +11,7 @@ UV := $(shell command -v uv)
 create = rm -rf $(1) && $(if $(UV),uv venv --python $(PYTHON),$(PYTHON) -m venv) $(1)
 install = $(if $(UV),uv pip install --python $(1)/bin/python,$(1)/bin/python -m pip install --no-compile)
 
-.PHONY: demo test test-all lowest soak zoo bench lint types clean
+.PHONY: demo test test-all lowest soak zoo bench docs lint types clean
 
 demo: $(VENV)/installed
 	$(BIN)/probe run digits
@@ -20,7 +20,7 @@ demo: $(VENV)/installed
 unexport PYTHONDONTWRITEBYTECODE
 
 # Two tests run side by side, each of them on one thread.
-test test-all lowest soak zoo bench: export OMP_NUM_THREADS := 1
+test test-all lowest soak zoo bench docs: export OMP_NUM_THREADS := 1
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Every law, oracle, golden number and hostile model.
@@ -65,6 +65,13 @@ zoo: $(VENV)/installed-zoo
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.bench
 
+# The site, in build/docs: its scripts and notebooks run, a warning is an error, and no page loads
+# anything from elsewhere.
+docs: $(VENV)/installed-docs
+	rm -rf build/docs
+	$(BIN)/python -m sphinx -W --keep-going -d build/doctrees docs build/docs
+	! grep -rEn '<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//' build/docs --include='*.html'
+
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/python -m tests.unused_names
@@ -75,7 +82,7 @@ types: $(VENV)/installed-dev
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) $(LOWEST) build dist *.egg-info
+	rm -rf $(VENV) $(LOWEST) build dist *.egg-info docs/auto_gallery
 
 # Made anew unless it was made whole.
 $(VENV)/created:
@@ -89,6 +96,10 @@ $(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/created
 
 $(VENV)/installed-dev: pyproject.toml constraints.txt | $(VENV)/created
 	$(call install,$(VENV)) --constraint constraints.txt --editable '.[dev]'
+	touch $(VENV)/installed $@
+
+$(VENV)/installed-docs: pyproject.toml constraints.txt | $(VENV)/created
+	$(call install,$(VENV)) --constraint constraints.txt --editable '.[docs]'
 	touch $(VENV)/installed $@
 
 $(VENV)/installed-zoo: pyproject.toml constraints.txt | $(VENV)/created

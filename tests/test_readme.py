@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+import probe
 from scenarios.study.source import check_study
 
 README = Path(__file__).parents[1] / "README.md"
-STUDIES = README.parent / "docs" / "studies.md"
-OWN = README.parent / "docs" / "own.md"
+DOCS = README.parent / "docs"
+LANGUAGE_MODELS = DOCS / "language_models.md"
 
 
 def blocks(language: str, page: Path = README) -> list[str]:
@@ -42,12 +43,12 @@ def test_the_python_example_prints_what_stands_below_it(capsys: pytest.CaptureFi
         assert got == pytest.approx(known, abs=0.1)
 
 
-@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize(("page", "at"), [("extend", 0), ("extend", 1), ("scenarios", 0)])
 def test_the_examples_of_other_models_and_data_run(
-    at: int, capsys: pytest.CaptureFixture[str]
+    page: str, at: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In at most 25 lines each, and the scores are fractions."""
-    example = blocks("python", OWN)[at]
+    example = blocks("python", DOCS / f"{page}.md")[at]
     assert example.count("\n") <= 25
     if "transformers" in example:
         pytest.importorskip("transformers", reason="an example uses it: install the extra `zoo`")
@@ -56,15 +57,23 @@ def test_the_examples_of_other_models_and_data_run(
     assert all(0 <= score <= 1 for score in found)
 
 
+def test_the_metrics_of_a_matrix_are_those_below_the_example(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (example,), (shown,) = (blocks(own, DOCS / "metrics.md") for own in ("python", "text"))
+    exec(compile(example, "metrics.md", "exec"), {})
+    assert capsys.readouterr().out == shown
+
+
 @pytest.mark.slow
 def test_the_story_of_a_language_model_prints_the_table_below_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """With the same layers; numbers depend on the machine, but the output always forgets."""
     pytest.importorskip("transformers", reason="an example uses it: install the extra `zoo`")
-    exec(compile(blocks("python", OWN)[3], str(OWN), "exec"), {})
+    exec(compile(blocks("python", LANGUAGE_MODELS)[0], "language_models.md", "exec"), {})
     shown, printed = (
-        text.splitlines() for text in (blocks("text", OWN)[0], capsys.readouterr().out)
+        text.splitlines() for text in (blocks("text", LANGUAGE_MODELS)[0], capsys.readouterr().out)
     )
     assert printed[:2] == shown[:2]
     assert [line.split()[0] for line in printed[2:5]] == [line.split()[0] for line in shown[2:5]]
@@ -83,7 +92,13 @@ def test_the_example_of_analyze_prints_a_table_for_each_readout(
 
 
 def test_the_toml_example_is_a_study() -> None:
-    (example,) = blocks("toml", STUDIES)
+    (example,) = blocks("toml", DOCS / "study_file.md")
     study = check_study({"name": "example", **tomllib.loads(example)}, "README")
     assert study.learners["er-50"].memory_per_class == 50
     assert study.features_of("er-50") == ("conv2", "conv3", "output")
+
+
+def test_the_page_of_the_api_has_every_public_name() -> None:
+    page = (DOCS / "api.md").read_text("utf-8")
+    shown = re.findall(r"^\.\. auto\w+:: (?:\S+\.)?(\w+)$", page, re.MULTILINE)
+    assert {*probe.__all__} - {*shown} == {"metrics"}  # it has a page of its own

@@ -16,7 +16,7 @@ from probe.training.loop import Objective
 
 _LEVEL = 0.05  # of the first loss: a training that lowers it by less had no effect
 _LITTLE = 0.01  # nats: below it a loss is as good as level
-# From the study in docs/studies.md.
+# From the study in docs/believe.md.
 _FALL = 0.003  # nats: an epoch of a converged training lowers the loss by less
 _LOW = 0.15  # nats: or the loss is below this, and has not far to fall
 _RISE = 0.005  # and an epoch raises the training accuracy by less
@@ -53,7 +53,7 @@ class History:
 
     @property
     def converged(self) -> bool:
-        """Whether more epochs would change little; see docs/studies.md for the thresholds.
+        """Whether more epochs would change little; see docs/believe.md for the thresholds.
 
         False for a single epoch that leaves something to learn, as it cannot tell, and for a
         training without effect.

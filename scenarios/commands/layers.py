@@ -61,7 +61,7 @@ def show_layers(target: str, options: LayersOptions) -> None:
 
 
 def _record(found: Sequence[Candidate]) -> dict[str, Any]:
-    """Return the table as values that JSON has; docs/studies.md lists the keys."""
+    """Return the table as values that JSON has; docs/tables.md lists the keys."""
     renamed = {"kind": "type", "shape": "output", "bytes": "cached_bytes"}
     features = []
     for one in found:

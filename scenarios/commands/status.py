@@ -38,7 +38,7 @@ def show_status(root: Path, as_json: bool = False) -> None:
 
 
 def status_of(root: Path) -> dict[str, Any]:
-    """Return the progress of a study as JSON values; docs/studies.md lists the keys.
+    """Return the progress of a study as JSON values; docs/tables.md lists the keys.
 
     It is read from the run directory alone, and nothing is changed there. The time left is that of
     the processes at work, or of a single one if there is none; None if it is not known.

@@ -50,7 +50,7 @@ def test_intervals_of_95_percent_cover_the_truth_in_95_percent(examples, seeds, 
 @pytest.mark.parametrize("seeds", [2, 3, 5, 10])
 @pytest.mark.parametrize("world", OTHERS)
 def test_coverage_of_other_studies_is_above_90_percent_unless_seeds_collapse(world, seeds):
-    """The shares of the table in docs/studies.md."""
+    """The shares of the table in docs/believe.md."""
     shares = coverage(OTHERS[world], 200 if world == "items" else 1000, seeds, 400)
     named = [shares[name] for name in ("missing", "never_learned", "forgotten", "retained")]
     assert (min(named) < 0.9) == (world == "collapsing"), named
@@ -100,4 +100,4 @@ SHORT = {
     (0, 0.5, 3, 30): {3: 0.33, 5: 0.94, 10: 1},
     (2, 4, 8, 16): {3: 0.11, 5: 0.53, 10: 0.98},
 }
-"""The measured shares of ranges of one layer or two neighbors; docs/studies.md has them."""
+"""The measured shares of ranges of one layer or two neighbors; docs/believe.md has them."""

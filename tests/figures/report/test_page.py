@@ -55,7 +55,8 @@ def test_nothing_is_fetched_and_only_its_own_style_and_script_may_run() -> None:
     for text in (page.raw["style"][0], script):
         assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
     assert len(script) < 15_000
-    assert json.loads(data)["toy"]["statements"][0]["value"] == 0.3
+    kept = json.loads(data)["toy"]["statements"]
+    assert dict(zip(kept["columns"], kept["rows"][0], strict=True))["value"] == 0.3
     for tag, attributes in page.elements:
         assert not {"style", "src", "href", "onclick"} & attributes.keys(), (tag, attributes)
 
@@ -78,7 +79,7 @@ def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() ->
     told = "conv2, task position 1: missing 30.0 [29.0, 31.0]; 5 seeds"
     assert told in cells
     titles = re.findall("<h2>(.*?)</h2>", report({"a": made()}, {}))
-    assert titles == ["Which layer lacks what?", "What do the metrics of the output say?"]
+    assert titles == ["What is missing in each layer?", "What do the metrics of the output say?"]
 
 
 def test_differences_between_runs_are_paired_by_seed() -> None:
@@ -118,7 +119,7 @@ def test_of_many_learners_twelve_are_shown_unless_others_are_asked_for() -> None
     }
     text = report({"sweep": found}, {})
     assert len(text) < 2_000_000
-    assert "12 of 200 learners, --learners shows others" in text
+    assert "188 more learners are not on this page" in text
     assert "learner11</b>" in text
     assert "learner12</b>" not in text
     asked = report({"sweep": found}, {}, ["learner150"])

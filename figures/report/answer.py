@@ -156,16 +156,22 @@ def _caveats(
         if r.place is None and r.quantity in ("floor", "ceiling")
     }
     features = dict.fromkeys(row.feature for row in layers)
-    small = [
-        f for f in features if ends.get((f, "ceiling"), 1) - ends.get((f, "floor"), 0) < _LITTLE
-    ]
+    room = {
+        f: ends[f, "ceiling"] - ends[f, "floor"]
+        for f in features
+        if (f, "floor") in ends and (f, "ceiling") in ends
+    }
+    small = [f for f, each in room.items() if each < _LITTLE]
     if small:
         yield (
-            f"little room at {_some(small)}: untrained, they come within 2 points of the ceiling, "
-            f"and a layer that is further below it is worse than untrained"
+            f"little room at {_some(small)}: there an untrained network comes within 2 points of "
+            f"the ceiling, and a layer that is further below it is worse than untrained"
         )
-    if not {name for _, name in ends} & {"floor"}:
+    measured = {name for _, name in ends}
+    if "floor" not in measured:
         yield "no floor was measured: how accurate an untrained network would be is not known"
+    if "ceiling" not in measured:
+        yield "no ceiling was measured: what is missing, or was never learned, is not known"
     unsure = {row.feature for row in rows if row.verdict == "not converged"}
     if unsure:
         yield f"some trainings downstream of {_some(sorted(unsure))} have not converged"

@@ -98,8 +98,8 @@ def missing(tables: Tables, matrices: Matrices) -> Section:
         caption=(
             "Points of accuracy by which a readout of the layer is below the ceiling: the same "
             "readout of a network that was trained on all tasks at once. Columns: tasks in the "
-            "order in which they were learned. Orange: below the ceiling; purple: above it. Pale "
-            "numbers: the 95 % interval holds 0. Striped: not judged."
+            "order in which they were learned. Orange: below the ceiling; purple: above it. "
+            "Italic: the 95 % interval holds 0. Striped: not judged."
         ),
         shown=[replace(one, step=last) for one in shown],
         folded="After fewer tasks",
@@ -208,7 +208,7 @@ def output(tables: Tables, matrices: Matrices) -> Section:
     learners = matrices.learners if matrices.tasks else ()
     shown = [Shown(learner=name, view=_matrix(matrices.R(name).values)) for name in learners]
     rows = [row for row in tables.get("metrics", ()) if not row.feature]
-    scored = list(dict.fromkeys(row.learner for row in rows))
+    scored = list(dict.fromkeys(row.learner for row in rows if math.isfinite(row.mean)))
     lines = [
         (f"{metric} ({paper}{', ' + head if head else ''})", *_beside(own, scored))
         for (paper, metric, head), own in by(rows, "paper", "metric", "head").items()
@@ -225,8 +225,8 @@ def output(tables: Tables, matrices: Matrices) -> Section:
         question="What do the metrics of the output say?",
         caption=(
             "The accuracy matrix R in %: a row for each number of tasks learned, a column for each "
-            "task position (of many, some); darker is more accurate, pale numbers are of tasks not "
-            "learned yet. "
+            "task position (of many, some); darker is more accurate, numbers in italics are of "
+            "tasks not learned yet. "
             "Below, the metrics of the literature, mean ± standard deviation over seeds."
         ),
         shown=shown,

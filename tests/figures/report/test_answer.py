@@ -88,8 +88,8 @@ def test_layers_of_one_verdict_are_told_together(verdict: str, words: str) -> No
 CAVEATS: dict[str, tuple[dict[str, Any], str]] = {
     "room": (
         {"room": 0.01},
-        "little room at conv1, conv2, output: untrained, they come within 2 points of the "
-        "ceiling, and a layer that is further below it is worse than untrained",
+        "little room at conv1, conv2, output: there an untrained network comes within 2 points of "
+        "the ceiling, and a layer that is further below it is worse than untrained",
     ),
     "order": (
         {"orders": 1},
@@ -117,6 +117,13 @@ def test_what_limits_an_answer_stands_beside_it(name: str) -> None:
     others, caveat = CAVEATS[name]
     assert answer(ONE, ALL).caveats == []
     assert answer(ONE, ALL, **others).caveats == [caveat]
+
+
+@pytest.mark.parametrize("control", ["floor", "ceiling"])
+def test_a_control_that_was_not_measured_is_told_and_not_compared_with(control: str) -> None:
+    left = [row for row in layers(ALL, room=0.01) if row.quantity != control]
+    (caveat,) = answer(ONE, ALL, layers=left).caveats
+    assert caveat.startswith(f"no {control} was measured: ")
 
 
 def test_few_seeds_and_no_convergence() -> None:

@@ -129,10 +129,10 @@ def _rebuilt(rows: Sequence[StatementRow], layers: Sequence[LayerRow]) -> list[s
     if len(lacking) < 2 or lacking[-1].verdict != "yes":
         return []
     before, output = (row.feature for row in lacking[-2:])
-    there = [at.get((f, q)) for q in ("missing", "accuracy") for f in (before, output)]
-    missing, missing_there, accuracy, accuracy_there = there
-    if not (missing and missing_there and accuracy and accuracy_there):
+    parts = [(f, q) for q in ("missing", "accuracy") for f in (before, output)]
+    if not set(parts) <= at.keys():
         return []
+    missing, missing_there, accuracy, accuracy_there = map(at.__getitem__, parts)
     if not missing.high < missing_there.low / 2:
         return []
     gained, floor = accuracy.value - accuracy_there.value, at.get((before, "floor"))

@@ -84,29 +84,15 @@ def budget(tables: Tables, _: Matrices) -> Section:
 
 
 def _budgets(tables: Tables) -> Iterator[Shown]:
-    by_learner: dict[str, list[str]] = {}
-    curves = budget_curves(tables.get("layers", ()))
-    for learner, feature in curves:
-        by_learner.setdefault(learner, []).append(feature)
-    for learner, features in by_learner.items():
-        for feature in evenly(features, _MOST):
-            curve = curves[learner, feature]
-            series = [
-                Series(
-                    name=quantity,
-                    points=[
-                        Point.of_layer(multiple, own[quantity])
-                        for multiple, own in curve.items()
-                        if quantity in own and math.isfinite(own[quantity].value)
-                    ],
-                )
-                for quantity in MEASURED
-            ]
-            known = [one for one in series if one.points]
-            view = Chart(
-                series=known, across="multiple of the epochs", up="accuracy, in %", zero=False
-            )
-            yield Shown(learner=learner, title=feature, view=view)
+    for (learner, feature), curve in budget_curves(tables.get("layers", ())).items():
+        points = {
+            name: [Point.of_layer(k, own[name]) for k, own in curve.items() if name in own]
+            for name in MEASURED
+        }
+        series = [Series(name=name, points=each) for name, each in points.items() if each]
+        across, up = "multiple of the epochs", "accuracy, in %"
+        view = Chart(series=series, across=across, up=up, zero=False)
+        yield Shown(learner=learner, title=feature, view=view)
 
 
 def _losses(tables: Tables) -> Iterator[Shown]:

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from figures.report.answer import Answer, answers
 from figures.report.section import Shown, label
 from figures.report.sections import sections
+from figures.report.views import short
 from probe.errors import InputError, unknown
 from probe.files import replacing
 from probe.tables.compared import compared_sheet, differences
@@ -116,6 +117,7 @@ def template(name: str) -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    found.globals["short"] = short
     return found.get_template(name)
 
 

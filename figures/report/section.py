@@ -58,9 +58,9 @@ def label(learner: str) -> str:
     return learner_appearances([learner])[learner].label
 
 
-def interval(row: LayerRow) -> str:
+def interval(row: LayerRow | None) -> str:
     """Return a quantity in points, with its interval where it has one; a dash for none."""
-    if math.isnan(row.value):
+    if row is None or math.isnan(row.value):
         return "-"
     value = points(row.value)
     return value if math.isnan(row.low) else f"{value} [{points(row.low)}, {points(row.high)}]"

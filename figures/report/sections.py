@@ -8,7 +8,7 @@ from typing import Any
 
 from figures.report.over_time import budget, course
 from figures.report.section import ALL, FIRST, Question, Section, Shown, interval, label
-from figures.report.views import Cell, Chart, HeatMap, Point, Series, by, evenly, tone
+from figures.report.views import Cell, Chart, HeatMap, Point, Series, by, evenly
 from probe.tables.folder import Tables
 from probe.tables.matrices import Matrices
 from probe.tables.rows import CONTROLS, LayerRow
@@ -16,6 +16,7 @@ from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 from probe.tables.summary import training_seconds
 
+_At = Mapping[tuple[str, int | None, str], LayerRow]  # by feature, place and quantity
 _WITHHELD = ("not converged", "near chance", "no ceiling")
 _PARTS = ("missing", "never_learned", "forgotten", "accuracy", "floor", "ceiling")
 _TASKS = 14  # of an accuracy matrix that are drawn
@@ -45,24 +46,19 @@ def _together(views: Mapping[str, Sequence[Shown]]) -> list[Shown]:
     """Return the views of all runs: those of a readout together, then those of a learner."""
     runs = views.items()
     named = [replace(one, run=run if len(views) > 1 else "") for run, own in runs for one in own]
-    readouts, learners = ([getattr(one, by) for one in named] for by in ("readout", "learner"))
+    readouts, learners = [FIRST, *(o.readout for o in named)], [o.learner for o in named]
     return sorted(
-        _alike(named),
-        key=lambda one: (
-            one.readout != FIRST,
-            readouts.index(one.readout),
-            learners.index(one.learner),
-        ),
+        _alike(named), key=lambda o: (readouts.index(o.readout), learners.index(o.learner))
     )
 
 
 def _alike(shown: Sequence[Shown]) -> Iterator[Shown]:
     """Yield views, the charts that have 0 on the axis of values with the same axis."""
-    is_chart = [isinstance(one.view, Chart) and one.view.zero for one in shown]
-    charts = [one.view for one, own in zip(shown, is_chart, strict=True) if own]
-    ends = [end for chart in charts for end in (chart.y.low, chart.y.high)]
-    for one, own in zip(shown, is_chart, strict=True):
-        yield replace(one, view=replace(one.view, also=ends)) if own else one
+    with_0 = [isinstance(one.view, Chart) and one.view.zero for one in shown]
+    axes = [one.view.y for one, yes in zip(shown, with_0, strict=True) if yes]
+    ends = [end for each in axes for end in (each.low, each.high)]
+    for one, yes in zip(shown, with_0, strict=True):
+        yield replace(one, view=replace(one.view, also=ends)) if yes else one
 
 
 def missing(tables: Tables, matrices: Matrices) -> Section:
@@ -74,20 +70,12 @@ def missing(tables: Tables, matrices: Matrices) -> Section:
     }
     shown, earlier = [], list[Shown]()
     for (learner, readout), own in _of_layers(tables):
-        features, places = _features(own), sorted({row.place for row in own if row.place})
-        at = {(row.feature, row.place, row.quantity): row for row in own}
-        cells = [
-            [_cell(at, f, place, (learner, readout, f) in barred) for place in (*places, None)]
-            for f in features
-        ]
-        view = HeatMap(
-            rows=features,
-            columns=[*map(str, places), "all"],
-            cells=cells,
-            down="layer",
-            across="task position",
-            numbers=_numbers(at, features, places),
-        )
+        features, at = _features(own), {(r.feature, r.place, r.quantity): r for r in own}
+        places = [*sorted({row.place for row in own if row.place}), None]
+        no = [(learner, readout, f) in barred for f in features]
+        cells = [[_cell(at, f, p, of) for p in places] for f, of in zip(features, no, strict=True)]
+        columns, numbers = [str(p or "all") for p in places], _numbers(at, features, places)
+        view = HeatMap(rows=features, columns=columns, cells=cells, numbers=numbers)
         if any(cell.tone is not None for row in cells for cell in row):
             shown.append(Shown(learner=learner, readout=readout, view=view))
             earlier += _earlier(matrices, learner, readout, features)
@@ -107,33 +95,22 @@ def missing(tables: Tables, matrices: Matrices) -> Section:
     )
 
 
-def _cell(at: dict[tuple[str, int | None, str], LayerRow], f: str, p: int | None, no: bool) -> Cell:
-    row = at.get((f, p, "missing"))
-    if row is None or math.isnan(row.value):
-        return Cell()
+def _cell(at: _At, f: str, p: int | None, no: bool) -> Cell:
     known = {name: at[f, p, name] for name in _PARTS if (f, p, name) in at}
+    if "missing" not in known:
+        return Cell()
+    row = known["missing"]
     told = "; ".join(f"{name.replace('_', ' ')} {interval(q)}" for name, q in known.items())
     where = f"task position {p}" if p else "all tasks"
     tip = f"{f}, {where}: {told}; {row.seeds} seed{'s' * (row.seeds > 1)}"
-    weak = row.low <= 0 <= row.high
-    return Cell(text=points(row.value), tone=tone(row.value), weak=weak, barred=no, tip=tip)
+    return Cell.missing(row.value, tip, weak=row.low <= 0 <= row.high, barred=no)
 
 
-def _numbers(
-    at: Mapping[tuple[str, int | None, str], LayerRow],
-    features: Sequence[str],
-    places: Sequence[int],
-) -> Sheet:
-    lines = [
-        (f, str(p or "all"), *(interval(at[f, p, q]) if (f, p, q) in at else "-" for q in _PARTS))
-        for f in features
-        for p in (*places, None)
-    ]
-    return Sheet(
-        title="",
-        columns=["layer", "task position", *(name.replace("_", " ") for name in _PARTS)],
-        lines=lines,
-    )
+def _numbers(at: _At, features: Sequence[str], places: Sequence[int | None]) -> Sheet:
+    keys = [(f, p) for f in features for p in places]
+    lines = [(f, str(p or "all"), *(interval(at.get((f, p, q))) for q in _PARTS)) for f, p in keys]
+    columns = ["layer", "task position", *(name.replace("_", " ") for name in _PARTS)]
+    return Sheet(title="", columns=columns, lines=lines)
 
 
 def _earlier(m: Matrices, learner: str, readout: str, features: Sequence[str]) -> Iterator[Shown]:
@@ -149,22 +126,15 @@ def _earlier(m: Matrices, learner: str, readout: str, features: Sequence[str]) -
             for f, values in lacking.items()
         ]
         if sum(row[0].tone is not None for row in cells) > 1:
-            view = HeatMap(
-                rows=known,
-                columns=[*map(str, range(1, t + 1))],
-                cells=cells,
-                down="layer",
-                across="task position",
-            )
+            columns = [*map(str, range(1, t + 1))]
+            view = HeatMap(rows=known, columns=columns, cells=cells)
             title = f"after {t} task{'s' * (t > 1)}"
             yield Shown(learner=learner, readout=readout, title=title, step=str(t), view=view)
 
 
 def _early(feature: str, t: int, j: int, value: float) -> Cell:
-    if math.isnan(value):
-        return Cell()
-    tip = f"{feature}, task position {j}, after {t}: missing {points(value)}"
-    return Cell(text=points(value), tone=tone(value), tip=tip)
+    told = f"{feature}, task position {j}, after {t}: missing {points(value)}"
+    return Cell.missing(value, told)
 
 
 def parted(tables: Tables, _: Matrices) -> Section:
@@ -225,8 +195,8 @@ def output(tables: Tables, matrices: Matrices) -> Section:
         question="What do the metrics of the output say?",
         caption=(
             "The accuracy matrix R in %: a row for each number of tasks learned, a column for each "
-            "task position (of many, some); darker is more accurate, numbers in italics are of "
-            "tasks not learned yet. "
+            "task position (of many, some); stronger colors are more accurate, italics are tasks "
+            "not learned yet. "
             "Below, the metrics of the literature, mean ± standard deviation over seeds."
         ),
         shown=shown,
@@ -247,7 +217,6 @@ def _matrix(values: Any) -> HeatMap:
         columns=[*map(str, columns)],
         cells=[[_accuracy(t, j, float(values[t, j - 1])) for j in columns] for t in rows],
         down="tasks learned",
-        across="task position",
         numbers=Sheet(title="", columns=titles, lines=lines),
     )
 

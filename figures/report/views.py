@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
 from figures.labels import shortened
+from figures.report.section import interval
 from probe.tables.rows import LayerRow
 from probe.tables.sheets import Sheet
+from probe.tables.statement_text import points
 
 _STEPS = (0.5, 1, 2, 5, 10, 20, 50)  # points of accuracy: borders between the colors
 _TICKS = 4
 _DRAWN = 8  # lines of a chart
 _WIDTHS = (24, 32, 40)  # of names, in characters
-_WIDE = 14  # columns of a heat map, beyond which they are narrow
 _Item = TypeVar("_Item")
 
 
@@ -34,6 +35,13 @@ class Cell:
     barred: bool = False
     tip: str = ""
 
+    @classmethod
+    def missing(cls, value: float, tip: str, *, weak: bool = False, barred: bool = False) -> Self:
+        """Return the cell of a difference in accuracy, empty for NaN."""
+        if math.isnan(value):
+            return cls()
+        return cls(text=points(value), tone=tone(value), weak=weak, barred=barred, tip=tip)
+
 
 @dataclass(frozen=True, kw_only=True)
 class HeatMap:
@@ -46,19 +54,9 @@ class HeatMap:
     rows: Sequence[str]
     columns: Sequence[str]
     cells: Sequence[Sequence[Cell]]
-    down: str
-    across: str
+    down: str = "layer"
+    across: str = "task position"
     numbers: Sheet | None = None
-
-    @property
-    def short(self) -> Sequence[str]:
-        """The names of the rows, short."""
-        return short(self.rows)
-
-    @property
-    def narrow(self) -> bool:
-        """Whether there are many columns."""
-        return len(self.columns) > _WIDE
 
     @property
     def table(self) -> Sheet:
@@ -82,8 +80,7 @@ class Point:
     def of_layer(cls, x: float, row: LayerRow) -> Self:
         """Return a quantity of a layer in percent, with its interval."""
         value, low, high = (100 * end for end in (row.value, row.low, row.high))
-        between = "" if math.isnan(low) else f" [{low:.1f}, {high:.1f}]"
-        return cls(x=x, value=value, low=low, high=high, tip=f"{value:.1f}{between}")
+        return cls(x=x, value=value, low=low, high=high, tip=interval(row))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,11 +117,6 @@ class Chart:
         return evenly(self.series, _DRAWN)
 
     @property
-    def short(self) -> Sequence[str]:
-        """The names of the series that are drawn, or those of x, short."""
-        return short(self.names or [one.name for one in self.drawn])
-
-    @property
     def x(self) -> "Axis":
         """The axis of x."""
         each = sorted({point.x for point in self._points})
@@ -139,16 +131,13 @@ class Chart:
 
     @property
     def table(self) -> Sheet:
-        """A line for each series, a column for each x; names down the side."""
+        """A line for each x, a column for each series."""
         at = [{round(p.x): p.tip for p in one.points} for one in self.series]
-        titles = [one.name for one in self.series]
         every = sorted({x for own in at for x in own})
-        if self.names:
-            lines = [(self.names[x - 1], *(own.get(x, "-") for own in at)) for x in every]
-            return Sheet(title="", columns=[self.across, *titles], lines=lines)
-        cells = [[own.get(x, "-") for x in every] for own in at]
-        lines = [(name, *own) for name, own in zip(titles, cells, strict=True)]
-        return Sheet(title="", columns=[self.across, *map(str, every)], lines=lines)
+        titles = [self.names[x - 1] if self.names else str(x) for x in every]
+        lines = [(n, *(o.get(x, "-") for o in at)) for n, x in zip(titles, every, strict=True)]
+        columns = [self.across, *(one.name for one in self.series)]
+        return Sheet(title="", columns=columns, lines=lines)
 
     @property
     def _points(self) -> Iterable[Point]:

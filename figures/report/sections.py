@@ -90,7 +90,7 @@ def missing(tables: Tables, matrices: Matrices) -> Section:
             "Italic: the 95 % interval holds 0. Striped: not judged."
         ),
         shown=[replace(one, step=last) for one in shown],
-        folded="After fewer tasks",
+        folded="After fewer tasks (means over orders and seeds, without intervals)",
         more=earlier,
     )
 

@@ -120,8 +120,9 @@ class Chart:
     def x(self) -> "Axis":
         """The axis of x."""
         each = sorted({point.x for point in self._points})
-        apart = math.ceil(len(each) / (_TICKS + 2))
-        return Axis(low=each[0], high=each[-1], ticks=each[::apart])
+        apart = _step(len(each) / (_TICKS + 2))
+        ticks = [x for x in each if x == each[0] or x % apart == 0]
+        return Axis(low=each[0], high=each[-1], ticks=ticks)
 
     @property
     def y(self) -> "Axis":
@@ -165,13 +166,17 @@ def axis(values: Iterable[float]) -> Axis:
     """
     known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
     least, most = min(known), max(known)
-    rough = (most - least or 1) / _TICKS
-    ten = 10 ** math.floor(math.log10(rough))
-    step = next(s * ten for s in (1, 2, 5, 10) if s * ten >= rough)
+    step = _step((most - least or 1) / _TICKS)
     first, last = math.floor(least / step), math.ceil(most / step)
     last = max(last, first + 1)
     ticks = [round(k * step, 10) for k in range(first, last + 1)]
     return Axis(low=ticks[0], high=ticks[-1], ticks=ticks)
+
+
+def _step(least: float) -> float:
+    """Return a round number that is not below a number."""
+    ten = 10.0 ** math.floor(math.log10(least))
+    return next(s * ten for s in (1, 2, 5, 10) if s * ten >= least)
 
 
 def tone(value: float) -> int | None:

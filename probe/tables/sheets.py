@@ -40,7 +40,7 @@ def as_html(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
     said = "".join(f"<li>{escape(note)}</li>" for note in notes)
     parts = [f"<details><summary>Notes</summary><ul>{said}</ul></details>"] if said else []
     parts += [part for sheet in sheets for part in _html(sheet)]
-    return f'<div style="overflow-x:auto">{"".join(parts)}</div>'
+    return f'<div style="overflow-x:auto" tabindex="0">{"".join(parts)}</div>'
 
 
 def as_latex(sheet: Sheet) -> str:

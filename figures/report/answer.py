@@ -1,21 +1,23 @@
 """The answer of a run in words, and what limits it, by stated rules from the tables.
 
 Of each learner that learns task by task, by one readout: `linear` if statements were made of it,
-else the first there is. A layer forgot where its statement `forgets` says yes, and nothing can be
-shown where it is open; what a layer lost can be rebuilt from the one before where a readout of that
-layer lacks less than half as much.
+else the first there is. A layer forgot where its statement `forgets` says yes, it gained where the
+interval lies below minus the margin, and nothing can be shown where it is open; a layer gives back
+what is missing at the output where less than half as much is missing in it.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from figures.report.section import FIRST
+from figures.report.views import short
 from probe.tables.folder import Tables
 from probe.tables.rows import LayerRow, StatementRow
-from probe.tables.statement_text import points, sentences
+from probe.tables.statement_text import margin, points, sentences
 
-_FIRST = "linear"  # of the readouts
 _LITTLE = 0.02  # room between floor and ceiling, below which a layer can show little
 _DIFFER = " differ on where "  # of sentences on readouts
+_MOST = 4  # layers that are named in a row
 
 _WITHHELD = {
     "not converged": "not judged, as a training has not converged",
@@ -54,10 +56,17 @@ def _answer(
     said: dict[tuple[str, str], list[str]],
 ) -> Answer:
     readouts = list(dict.fromkeys(row.readout for row in rows))
-    readout = _FIRST if _FIRST in readouts else readouts[0]
+    readout = FIRST if FIRST in readouts else readouts[0]
     own = [row for row in rows if row.readout == readout]
+    names = list(dict.fromkeys(row.feature for row in sorted(own, key=lambda row: row.depth)))
+    named = dict(zip(names, short(names), strict=True))
+    own = [replace(row, feature=named[row.feature]) for row in own]
     every = [one for each in readouts for one in said.get((learner, each), ())]
-    layers = [row for row in tables["layers"] if (row.learner, row.readout) == (learner, readout)]
+    layers = [
+        replace(row, feature=named.get(row.feature, row.feature))
+        for row in tables["layers"]
+        if (row.learner, row.readout) == (learner, readout)
+    ]
     return Answer(
         learner=learner,
         readout=readout,
@@ -71,45 +80,69 @@ def _answer(
 
 
 def _forgot(rows: Sequence[StatementRow], tasks: int) -> list[str]:
-    """Return what each layer forgot, those alike together, the output last."""
-    of = f"task{'s 1 to' * (tasks > 2)} {tasks - 1}"
+    """Return what each layer forgot, those alike together, by depth."""
+    on = f"on task{'s 1 to' * (tasks > 2)} {tasks - 1}"
     own = sorted((row for row in rows if row.statement == "forgets"), key=lambda row: row.depth)
-    parts = [f"{r.feature} forgot {_points(r)} of {of}" for r in own if r.verdict == "yes"]
-    least = points(max((row.margin for row in own if row.verdict == "no"), default=0))
-    groups = {"no": f"less than {least} points", "open": "nothing that can be shown", **_WITHHELD}
-    for verdict, words in groups.items():
-        if names := [row.feature for row in own if row.verdict == verdict]:
-            parts.append(f"{', '.join(names)}: {words}")
+    gained = [row for row in own if row.high < -row.margin]
     never = [r for r in rows if (r.statement, r.verdict) == ("acquires_less", "yes")]
-    parts += [f"{row.feature} never learned {_points(row)}" for row in never]
-    return parts or ["what its layers forgot was not measured"]
+    parts = [
+        *_each("forgot", [row for row in own if row.verdict == "yes"], on),
+        *_each("gained", gained, on, -1),
+    ]
+    no = [row for row in own if row.verdict == "no" and row not in gained]
+    groups = {"open": "nothing that can be shown", **_WITHHELD}
+    alike = {f"forgot less than {margin(no)}": no} if no else {}
+    alike |= {f": {words}": [r for r in own if r.verdict == v] for v, words in groups.items()}
+    for words, some in alike.items():
+        if some:
+            parts.append(f"{_some([row.feature for row in some])} {words}".replace(" :", ":"))
+    parts += _each("never learned", never, "of what offline training learns")
+    nothing = "it learned one task, and had nothing to forget"
+    return parts or [nothing if tasks < 2 else "what its layers forgot was not measured"]
 
 
-def _points(row: StatementRow) -> str:
-    return f"{points(row.value)} points [{points(row.low)}, {points(row.high)}]"
+def _each(verb: str, rows: Sequence[StatementRow], on: str, sign: int = 1) -> list[str]:
+    """Return layers with the points of each, its interval in brackets, as one part or none."""
+    cells = list[str]()
+    for row in rows:
+        low, high = sorted((sign * row.low, sign * row.high))
+        unit = "" if cells else " points"
+        value = f"{points(sign * row.value)}{unit} [{points(low)}, {points(high)}]"
+        cells.append(f"{row.feature} {'' if cells else verb + ' '}{value}")
+    return [f"{_some(cells)} {on}"] if cells else []
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return names with commas between; of many the first, their number, and the last."""
+    left = len(names) - _MOST
+    shown = [*names[: _MOST - 1], f"{left} more", names[-1]] if left > 1 else names
+    return ", ".join(shown)
 
 
 def _rebuilt(rows: Sequence[StatementRow], layers: Sequence[LayerRow]) -> list[str]:
-    """Return where what the output lacks can be rebuilt from, if it lacks more than the margin.
+    """Return what the layer before the output gives back of what is missing there, if anything.
 
     With what the same layer of an untrained network gives.
     """
     lacking = sorted((r for r in rows if r.statement == "falls_below"), key=lambda row: row.depth)
-    missing = {r.feature: r for r in layers if r.quantity == "missing" and r.place is None}
-    if len(lacking) < 2 or lacking[-1].verdict != "yes" or lacking[-1].feature not in missing:
+    at = {(r.feature, r.quantity): r for r in layers if r.place is None}
+    if len(lacking) < 2 or lacking[-1].verdict != "yes":
         return []
-    output, before = (missing.get(row.feature) for row in (lacking[-1], lacking[-2]))
-    if output is None or before is None or not before.high < output.low / 2:
+    before, output = (row.feature for row in lacking[-2:])
+    parts = [(f, q) for q in ("missing", "accuracy") for f in (before, output)]
+    if not set(parts) <= at.keys():
         return []
-    rebuilt = points(output.value - before.value)
-    ends = {r.quantity: r.value for r in layers if (r.feature, r.place) == (before.feature, None)}
+    missing, missing_there, accuracy, accuracy_there = map(at.__getitem__, parts)
+    if not missing.high < missing_there.low / 2:
+        return []
+    gained, floor = accuracy.value - accuracy_there.value, at.get((before, "floor"))
     untrained = ""
-    if {"floor", "ceiling"} <= ends.keys():
-        floor = points(output.value - (ends["ceiling"] - ends["floor"]))
-        untrained = f" (from an untrained one {floor})"
+    if floor:
+        without = floor.value - accuracy_there.value
+        untrained = f" (of an untrained {before}: {points(without) if without > 0 else 'none'})"
     return [
-        f"of the {points(output.value)} points that the output lacks, {rebuilt} can be rebuilt "
-        f"from {before.feature}{untrained}"
+        f"of the {points(missing_there.value)} points missing at {output}, a readout of {before} "
+        f"gives back {points(gained)}{untrained}"
     ]
 
 
@@ -123,25 +156,31 @@ def _caveats(
         if r.place is None and r.quantity in ("floor", "ceiling")
     }
     features = dict.fromkeys(row.feature for row in layers)
-    small = [
-        f for f in features if ends.get((f, "ceiling"), 1) - ends.get((f, "floor"), 0) < _LITTLE
-    ]
+    room = {
+        f: ends[f, "ceiling"] - ends[f, "floor"]
+        for f in features
+        if (f, "floor") in ends and (f, "ceiling") in ends
+    }
+    small = [f for f, each in room.items() if each < _LITTLE]
     if small:
         yield (
-            f"little room at {', '.join(small)}: an untrained network is within 2 points of the "
-            f"offline one, and a layer that lacks more is worse than untrained"
+            f"little room at {_some(small)}: there an untrained network comes within 2 points of "
+            f"the ceiling, and a layer that is further below it is worse than untrained"
         )
-    if not {name for _, name in ends} & {"floor"}:
-        yield "no floor was measured: what an untrained network would give is not known"
+    measured = {name for _, name in ends}
+    if "floor" not in measured:
+        yield "no floor was measured: how accurate an untrained network would be is not known"
+    if "ceiling" not in measured:
+        yield "no ceiling was measured: what is missing, or was never learned, is not known"
     unsure = {row.feature for row in rows if row.verdict == "not converged"}
     if unsure:
-        yield f"trainings downstream of {', '.join(sorted(unsure))} have not converged"
+        yield f"some trainings downstream of {_some(sorted(unsure))} have not converged"
     orders = {row.order for row in tables["rows"] if row.learner == learner}
     if len(orders) == 1:
-        yield "one task order: a task and its position cannot be told apart"
+        yield "one task order: effects of a task and of its position cannot be told apart"
     seeds = min((row.seeds for row in rows), default=0)
     if seeds < 3:
-        yield f"{seeds} seed{'s' * (seeds != 1)}: intervals over seeds need three"
+        yield f"{seeds} seed{'s' * (seeds != 1)}: statements need at least three"
     notes = [row.note for row in tables.get("notes", ()) if row.learner == learner]
     if one := sum("for every test example" in note for note in notes):
         words = "network predicts" if one == 1 else "networks predict"

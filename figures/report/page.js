@@ -1,6 +1,9 @@
 "use strict";
 (() => {
   const nav = document.querySelector("nav"), tip = document.getElementById("tip"), chosen = {};
+  const steps = [...nav.querySelectorAll("[name=step]")], last = steps.at(-1)?.value;
+  const earlier = document.querySelector("details:has([data-step])");
+  if (last) chosen.step = last;
   const show = () => {
     for (const one of document.querySelectorAll("[data-learner]")) {
       one.hidden = Object.entries(chosen).some(
@@ -8,6 +11,10 @@
     }
     for (const button of nav.querySelectorAll("button")) {
       button.setAttribute("aria-pressed", String((chosen[button.name] || "") === button.value));
+    }
+    if (earlier) {
+      earlier.hidden = chosen.step === last;
+      earlier.open = !earlier.hidden;
     }
   };
   nav.addEventListener("click", (event) => {
@@ -17,19 +24,23 @@
     show();
   });
   const tell = (event) => {
-    const cell = event.target.closest ? event.target.closest("[data-tip]") : null;
-    tip.textContent = cell ? cell.dataset.tip : "";
+    const cell = event.target.closest ? event.target.closest(".cell[aria-label]") : null;
+    tip.textContent = cell ? cell.getAttribute("aria-label") : "";
     tip.hidden = !cell;
   };
   for (const kind of ["mouseover", "focusin"]) document.addEventListener(kind, tell);
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") tip.hidden = true;
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    const cell = step && event.target.closest("[data-tip]");
-    if (!cell) return;
-    const each = [...cell.closest("svg").querySelectorAll("[data-tip]")];
-    const next = each[each.indexOf(cell) + step];
-    if (next) { cell.tabIndex = -1; next.tabIndex = 0; next.focus(); event.preventDefault(); }
+    const cell = event.target.closest(".cell[aria-label]");
+    if (!cell || !event.key.startsWith("Arrow")) return;
+    const each = [...cell.closest("svg").querySelectorAll(".cell")];
+    const across = each.findIndex((one) => one.getBoundingClientRect().top > each[0].getBoundingClientRect().top);
+    const width = across < 0 ? each.length : across;
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: width, ArrowUp: -width }[event.key];
+    let at = each.indexOf(cell) + step;
+    while (each[at] && !each[at].hasAttribute("aria-label")) at += step;
+    if (each[at]) { cell.tabIndex = -1; each[at].tabIndex = 0; each[at].focus(); }
+    event.preventDefault();
   });
   nav.hidden = false;
   show();

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -12,8 +12,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from figures.report.answer import answers
-from figures.report.sections import label, sections
+from figures.report.answer import Answer, answers
+from figures.report.section import Shown, label
+from figures.report.sections import sections
+from figures.report.views import short
 from probe.errors import InputError, unknown
 from probe.files import replacing
 from probe.tables.compared import compared_sheet, differences
@@ -25,6 +27,7 @@ PAGE = "report.html"
 """The file in a run directory."""
 
 _MOST = 12  # learners that are shown unless others are asked for
+_CHOICES = {"run": "run", "learner": "learner", "readout": "readout", "step": "tasks learned"}
 
 
 def write_report(
@@ -52,9 +55,12 @@ def write_page(page: str, path: Path) -> None:
 
 
 def report(
-    runs: Mapping[str, Tables], made: Mapping[str, Sheet], learners: Sequence[str] | None = None
+    runs: Mapping[str, Tables],
+    made: Mapping[str, Sheet],
+    learners: Sequence[str] | None = None,
+    caveats: Sequence[str] = (),
 ) -> str:
-    """Return the page of the tables of runs, by name; made: how they were made."""
+    """Return the page of the tables of runs, by name; made: how; caveats: of all answers."""
     every = [row.learner for tables in runs.values() for row in tables["rows"]]
     known = [name for name in dict.fromkeys(every) if name not in CONTROLS]
     for name in learners or ():
@@ -65,17 +71,20 @@ def report(
         run: {name: [row for row in rows if row.learner in kept] for name, rows in tables.items()}
         for run, tables in runs.items()
     }
-    style, script = (_file(name) for name in ("page.css", "page.js"))
+    style, script = (file(name) for name in ("page.css", "page.js"))
     asked = sections(runs)
-    shown = [one for section in asked for one in section.shown]
-    names = ("run", "learner", "readout")
-    return _template().render(
+    shown = [one for section in asked for one in (*section.more, *section.shown)]
+    answered = {name: answers(tables) for name, tables in runs.items()}
+    return template("page.html").render(
         title=", ".join(runs),
-        about=_about(next(iter(runs.values())), len(known)),
-        answers={name: answers(tables) for name, tables in runs.items()},
+        about={name: _about(tables) for name, tables in runs.items()},
+        left_out=len(known) - len(kept - {*CONTROLS}),
+        answers=answered,
+        shared=[*caveats, *_shared([one for each in answered.values() for one in each])],
         compared=_compared(runs),
         sections=asked,
-        choices={n: list(filter(None, dict.fromkeys(getattr(o, n) for o in shown))) for n in names},
+        kinds=_CHOICES,
+        choices={kind: _named(kind, shown) for kind in _CHOICES},
         label=label,
         made=made,
         version=version("forgetting-probe"),
@@ -86,7 +95,21 @@ def report(
     )
 
 
-def _template() -> jinja2.Template:
+def _shared(every: Sequence[Answer]) -> list[str]:
+    """Return the caveats of all of several answers, to be told once."""
+    first = every[0].caveats if len(every) > 1 else ()
+    return [one for one in first if all(one in other.caveats for other in every)]
+
+
+def _named(kind: str, shown: Sequence[Shown]) -> list[str]:
+    """Return the names that views have, between which a reader can choose."""
+    names = list(filter(None, dict.fromkeys(getattr(one, kind) for one in shown)))
+    # Numbers of tasks, and `all` as the last of them.
+    return sorted(names, key=lambda name: name.rjust(9)) if kind == "step" else names
+
+
+def template(name: str) -> jinja2.Template:
+    """Return a template of this folder, in which every text is escaped."""
     found = jinja2.Environment(
         loader=jinja2.PackageLoader("figures.report", "."),
         autoescape=True,
@@ -94,10 +117,12 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return found.get_template("page.html")
+    found.globals["short"] = short
+    return found.get_template(name)
 
 
-def _file(name: str) -> str:
+def file(name: str) -> str:
+    """Return a text file of this folder."""
     return files("figures.report").joinpath(name).read_text("utf-8")
 
 
@@ -110,18 +135,20 @@ def _policy(style: str, script: str) -> str:
 
 
 def _json(runs: Mapping[str, Tables]) -> Markup:
-    """Return layers and statements by run, as JSON that ends no element of HTML."""
+    """Return layers and statements by run, as JSON that ends no element of HTML.
+
+    Of each table the columns once, and the values of each row.
+    """
     names = ("layers", "statements", "starts")
-    kept = {
-        run: {name: [*map(_known, t.get(name, ()))] for name in names} for run, t in runs.items()
-    }
+    kept = {run: {name: _values(t.get(name, ())) for name in names} for run, t in runs.items()}
     text = json.dumps(kept, separators=(",", ":"))
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
-def _known(row: Any) -> dict[str, Any]:
+def _values(rows: Sequence[Any]) -> dict[str, list[Any]]:
     # JSON has no NaN, which alone differs from itself.
-    return {name: value if value == value else None for name, value in vars(row).items()}
+    values = [[each if each == each else None for each in vars(row).values()] for row in rows]
+    return {"columns": [*vars(rows[0])] if rows else [], "rows": values}
 
 
 def _compared(runs: Mapping[str, Tables]) -> list[Sheet]:
@@ -130,16 +157,14 @@ def _compared(runs: Mapping[str, Tables]) -> list[Sheet]:
     return [compared_sheet(first, name, differences(before, tables)) for name, tables in others]
 
 
-def _about(tables: Tables, learners: int) -> list[str]:
-    """Return what the page is about: data, network, numbers of runs, and of learners if not all."""
+def _about(tables: Tables) -> list[str]:
+    """Return what a run is about: data, network, and the numbers of orders and seeds."""
     rows = tables["rows"]
     orders, seeds = ({getattr(row, name) for row in rows} - {""} for name in ("order", "seed"))
     counts = ((len(orders), "task order"), (len(seeds), "seed"))
-    shown = len({row.learner for row in rows} - {*CONTROLS})
     return [
         f"{rows[0].network} on {rows[0].scenario}",
         *(f"{n} {noun}{'s' * (n != 1)}" for n, noun in counts),
-        *([f"{shown} of {learners} learners, --learners shows others"] if shown < learners else []),
     ]
 
 
@@ -151,8 +176,13 @@ def _made(directory: Path) -> Sheet | None:
         return None
     except (ValueError, KeyError):
         raise InputError(f"{directory / 'study.json'} is damaged: run the study again") from None
-    lines = [
-        (name, value if isinstance(value, str) else json.dumps(value))
-        for name, value in plan.items()
-    ]
-    return Sheet(title="", columns=["setting", "value"], lines=lines)
+    return Sheet(title="", columns=["setting", "value"], lines=[*_settings("", plan)])
+
+
+def _settings(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield each setting within a value by its dotted name, without those that are not set."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _settings(f"{name}.{key}".lstrip("."), each)
+    elif value not in (None, []):
+        yield name, value if isinstance(value, str) else json.dumps(value)

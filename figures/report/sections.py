@@ -1,13 +1,14 @@
 """The questions that a report asks of the tables of a run, each with its views."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from figures.appearance import learner_appearances
-from figures.report.views import Cell, Chart, HeatMap, Point, Series, by, tone
+from figures.report.over_time import budget, course
+from figures.report.section import ALL, FIRST, Question, Section, Shown, interval, label
+from figures.report.views import Cell, Chart, HeatMap, Point, Series, by, evenly
 from probe.tables.folder import Tables
 from probe.tables.matrices import Matrices
 from probe.tables.rows import CONTROLS, LayerRow
@@ -15,30 +16,11 @@ from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 from probe.tables.summary import training_seconds
 
+_At = Mapping[tuple[str, int | None, str], LayerRow]  # by feature, place and quantity
 _WITHHELD = ("not converged", "near chance", "no ceiling")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """A view of one learner and readout, empty where it is of all of them.
-
-    run: the name of the run, empty where the report is of one.
-    """
-
-    run: str = ""
-    learner: str = ""
-    readout: str = ""
-    view: Any
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A question, with a caption that says what is drawn, and its views."""
-
-    name: str
-    question: str
-    caption: str
-    shown: Sequence[Shown]
+_PARTS = ("missing", "never_learned", "forgotten", "accuracy", "floor", "ceiling")
+_TASKS = 14  # of an accuracy matrix that are drawn
+_MOST = 6  # numbers of tasks learned between which a reader can choose
 
 
 def sections(runs: Mapping[str, Tables]) -> list[Section]:
@@ -46,86 +28,116 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
 
     runs: by name, which is shown where there are several.
     """
+    matrices = {name: Matrices(tables["rows"]) for name, tables in runs.items()}
     asked = []
     for ask in _QUESTIONS:
-        each = {name: ask(tables) for name, tables in runs.items()}
-        shown = [
-            replace(one, run=name if len(runs) > 1 else "")
-            for name, section in each.items()
-            for one in section.shown
-        ]
-        if shown:
-            asked.append(replace(next(iter(each.values())), shown=shown))
+        each = {name: ask(tables, matrices[name]) for name, tables in runs.items()}
+        section = next((one for one in each.values() if one.shown), None)
+        if section:
+            shown, more = (
+                _together({run: getattr(one, views) for run, one in each.items()})
+                for views in ("shown", "more")
+            )
+            asked.append(replace(section, shown=shown, more=more))
     return asked
 
 
-def label(learner: str) -> str:
-    """Return a learner's name in print."""
-    return learner_appearances([learner])[learner].label
+def _together(views: Mapping[str, Sequence[Shown]]) -> list[Shown]:
+    """Return the views of all runs: those of a readout together, then those of a learner."""
+    runs = views.items()
+    named = [replace(one, run=run if len(views) > 1 else "") for run, own in runs for one in own]
+    readouts, learners = [FIRST, *(o.readout for o in named)], [o.learner for o in named]
+    return sorted(
+        _alike(named), key=lambda o: (readouts.index(o.readout), learners.index(o.learner))
+    )
 
 
-def interval(row: LayerRow) -> str:
-    """Return a quantity in points, with its interval where it has one."""
-    value = points(row.value)
-    if math.isnan(row.low):
-        return value
-    return f"{value} [{points(row.low)}, {points(row.high)}]"
+def _alike(shown: Sequence[Shown]) -> Iterator[Shown]:
+    """Yield views, the charts that have 0 on the axis of values with the same axis."""
+    with_0 = [isinstance(one.view, Chart) and one.view.zero for one in shown]
+    axes = [one.view.y for one, yes in zip(shown, with_0, strict=True) if yes]
+    ends = [end for each in axes for end in (each.low, each.high)]
+    for one, yes in zip(shown, with_0, strict=True):
+        yield replace(one, view=replace(one.view, also=ends)) if yes else one
 
 
-def missing(tables: Tables) -> Section:
-    """Ask which layer lacks what."""
+def missing(tables: Tables, matrices: Matrices) -> Section:
+    """Ask what is missing in each layer: after all tasks and, folded, after fewer."""
     barred = {
         (row.learner, row.readout, row.feature)
         for row in tables.get("statements", ())
         if row.verdict in _WITHHELD
     }
-    shown = []
+    shown, earlier = [], list[Shown]()
     for (learner, readout), own in _of_layers(tables):
-        features, places = _features(own), sorted({row.place for row in own if row.place})
-        at = {(row.feature, row.place, row.quantity): row for row in own}
-        cells = [
-            [_cell(at, f, place, (learner, readout, f) in barred) for place in (*places, None)]
-            for f in features
-        ]
-        view = HeatMap(
-            rows=features,
-            columns=[*map(str, places), "all"],
-            cells=cells,
-            down="layer",
-            across="task position",
-        )
+        features, at = _features(own), {(r.feature, r.place, r.quantity): r for r in own}
+        places = [*sorted({row.place for row in own if row.place}), None]
+        no = [(learner, readout, f) in barred for f in features]
+        cells = [[_cell(at, f, p, of) for p in places] for f, of in zip(features, no, strict=True)]
+        columns, numbers = [str(p or "all") for p in places], _numbers(at, features, places)
+        view = HeatMap(rows=features, columns=columns, cells=cells, numbers=numbers)
         if any(cell.tone is not None for row in cells for cell in row):
             shown.append(Shown(learner=learner, readout=readout, view=view))
+            earlier += _earlier(matrices, learner, readout, features)
+    last = ALL if earlier else ""
     return Section(
         name="missing",
-        question="Which layer lacks what?",
+        question="What is missing in each layer?",
         caption=(
-            "Points of accuracy that a readout downstream of the layer lacks, against the same "
-            "layer of the network trained on all tasks at once (the ceiling), by position of the "
-            "task in the order in which it was learned. Grey: the 95 % interval holds 0. "
-            "Striped: not judged. Purple: above the ceiling."
+            "Points of accuracy by which a readout of the layer is below the ceiling: the same "
+            "readout of a network that was trained on all tasks at once. Columns: tasks in the "
+            "order in which they were learned. Orange: below the ceiling; purple: above it. "
+            "Italic: the 95 % interval holds 0. Striped: not judged."
         ),
-        shown=shown,
+        shown=[replace(one, step=last) for one in shown],
+        folded="After fewer tasks (means over orders and seeds, without intervals)",
+        more=earlier,
     )
 
 
-def _cell(at: dict[tuple[str, int | None, str], LayerRow], f: str, p: int | None, no: bool) -> Cell:
-    row = at.get((f, p, "missing"))
-    if row is None or math.isnan(row.value):
+def _cell(at: _At, f: str, p: int | None, no: bool) -> Cell:
+    known = {name: at[f, p, name] for name in _PARTS if (f, p, name) in at}
+    if "missing" not in known:
         return Cell()
-    names = ("missing", "never_learned", "forgotten", "accuracy", "floor", "ceiling")
-    known = [
-        f"{name.replace('_', ' ')} {interval(at[f, p, name])}"
-        for name in names
-        if (f, p, name) in at
-    ]
+    row = known["missing"]
+    told = "; ".join(f"{name.replace('_', ' ')} {interval(q)}" for name, q in known.items())
     where = f"task position {p}" if p else "all tasks"
-    tip = f"{f}, {where}: {'; '.join(known)}; {row.seeds} seed{'s' * (row.seeds > 1)}"
-    weak = row.low <= 0 <= row.high
-    return Cell(text=points(row.value), tone=tone(row.value), weak=weak, barred=no, tip=tip)
+    tip = f"{f}, {where}: {told}; {row.seeds} seed{'s' * (row.seeds > 1)}"
+    return Cell.missing(row.value, tip, weak=row.low <= 0 <= row.high, barred=no)
 
 
-def parted(tables: Tables) -> Section:
+def _numbers(at: _At, features: Sequence[str], places: Sequence[int | None]) -> Sheet:
+    keys = [(f, p) for f in features for p in places]
+    lines = [(f, str(p or "all"), *(interval(at.get((f, p, q))) for q in _PARTS)) for f, p in keys]
+    columns = ["layer", "task position", *(name.replace("_", " ") for name in _PARTS)]
+    return Sheet(title="", columns=columns, lines=lines)
+
+
+def _earlier(m: Matrices, learner: str, readout: str, features: Sequence[str]) -> Iterator[Shown]:
+    """Yield the same after fewer tasks, of those learned by then, where layers were measured."""
+    # Tables of layers may name features and readouts of which there are no rows.
+    known = [f for f in features if f in m.features and readout in m.readouts]
+    lacking = {
+        f: m.ceiling(learner, f, readout) - m.matrix(learner, f, readout).values for f in known
+    }
+    for t in evenly(range(1, m.tasks), _MOST):
+        cells = [
+            [_early(f, t, j, float(values[t, j - 1])) for j in range(1, t + 1)]
+            for f, values in lacking.items()
+        ]
+        if sum(row[0].tone is not None for row in cells) > 1:
+            columns = [*map(str, range(1, t + 1))]
+            view = HeatMap(rows=known, columns=columns, cells=cells)
+            title = f"after {t} task{'s' * (t > 1)}"
+            yield Shown(learner=learner, readout=readout, title=title, step=str(t), view=view)
+
+
+def _early(feature: str, t: int, j: int, value: float) -> Cell:
+    told = f"{feature}, task position {j}, after {t}: missing {points(value)}"
+    return Cell.missing(value, told)
+
+
+def parted(tables: Tables, _: Matrices) -> Section:
     """Ask what was forgotten, and what never learned."""
     shown = []
     for (learner, readout), own in _of_layers(tables):
@@ -135,106 +147,38 @@ def parted(tables: Tables) -> Section:
             Series(
                 name=name.replace("_", " "),
                 points=[
-                    Point(
-                        x=1 + features.index(row.feature) + shift,
-                        value=100 * row.value,
-                        low=100 * row.low,
-                        high=100 * row.high,
-                        tip=interval(row),
-                    )
+                    Point.of_layer(1 + features.index(row.feature) + shift, row)
                     for row in own
                     if (row.quantity, row.place) == (name, None)
                     and row.feature in features
                     and math.isfinite(row.value)
                 ],
             )
-            for name, shift in (("never_learned", -0.1), ("forgotten", 0.1))
+            for name, shift in (("never_learned", -0.15), ("forgotten", 0.15))
         ]
-        view = Chart(
-            series=series, across="layer", up="points of accuracy", names=features, joined=False
-        )
-        if all(one.points for one in series):
+        known = [one for one in series if one.points]
+        view = Chart(series=known, across="layer", up="points of accuracy", names=features)
+        if known:
             shown.append(Shown(learner=learner, readout=readout, view=view))
     return Section(
         name="parted",
         question="Forgotten, or never learned?",
         caption=(
-            "Never learned: what a layer lacked of a task when the task had just been learned, "
-            "against the ceiling, the mean of all tasks. Forgotten: what it has lost since then, "
-            "the mean of the tasks before the last. Lines are 95 % intervals. The output, which "
-            "loses far more, is in the tables."
+            "Never learned: what was missing in the layer, below the ceiling, when a task had just "
+            "been learned; the mean of all tasks. Forgotten: what was lost since then; the mean of "
+            "all tasks but the last. Lines are 95 % intervals. The output, which loses far more, "
+            "is in the tables above."
         ),
         shown=shown,
     )
 
 
-def course(tables: Tables) -> Section:
-    """Ask when it happened."""
-    matrices = Matrices(tables["rows"])
-    shown = []
-    # Without a task there are no accuracies, but F1 alone, as in tables of earlier versions.
-    for readout in matrices.readouts if matrices.tasks else ():
-        for learner in matrices.learners:
-            series = list(_courses(matrices, learner, readout, matrices.features))
-            if sum(len(one.points) > 2 for one in series) > 1:
-                view = Chart(series=series, across="tasks learned", up="accuracy on these, in %")
-                shown.append(Shown(learner=learner, readout=readout, view=view))
-    return Section(
-        name="course",
-        question="When did it happen?",
-        caption=(
-            "Accuracy downstream of each layer on the tasks learned so far, by the number of tasks "
-            "learned; the mean over orders and seeds. The output is the network itself."
-        ),
-        shown=shown,
-    )
-
-
-def _courses(m: Matrices, learner: str, readout: str, features: Iterable[str]) -> Iterator[Series]:
-    for feature in features:
-        values = m.matrix(learner, feature, readout).values
-        means = [(t, 100 * float(values[t, :t].mean())) for t in range(1, m.tasks + 1)]
-        known = [Point(x=t, value=v, tip=f"{v:.1f}") for t, v in means if math.isfinite(v)]
-        if known:
-            yield Series(name=feature, points=known)
-
-
-def budget(tables: Tables) -> Section:
-    """Ask whether the retraining had enough."""
-    shown = []
-    found = by(tables.get("retraining", ()), "readout", "learner")
-    for (readout, learner), own in found.items():
-        series = [
-            Series(
-                name=feature,
-                points=[
-                    Point(x=epoch, value=v, tip=f"{v:.3f}")
-                    for (epoch,), some in by(rows, "epoch").items()
-                    if epoch and math.isfinite(v := fmean(row.loss for row in some))
-                ],
-            )
-            for (feature,), rows in by(own, "feature").items()
-        ]
-        view = Chart(series=series, across="epoch", up="training loss, in nats")
-        shown.append(Shown(learner=learner, readout=readout, view=view))
-    return Section(
-        name="budget",
-        question="Did the retraining have enough?",
-        caption=(
-            "Training loss of the retrained layers by epoch, the mean over orders and seeds. A "
-            "curve that still falls at its end has not converged, and its layer is not judged."
-        ),
-        shown=shown,
-    )
-
-
-def output(tables: Tables) -> Section:
+def output(tables: Tables, matrices: Matrices) -> Section:
     """Ask what the metrics of the output say."""
-    matrices = Matrices(tables["rows"])
     learners = matrices.learners if matrices.tasks else ()
     shown = [Shown(learner=name, view=_matrix(matrices.R(name).values)) for name in learners]
     rows = [row for row in tables.get("metrics", ()) if not row.feature]
-    scored = list(dict.fromkeys(row.learner for row in rows))
+    scored = list(dict.fromkeys(row.learner for row in rows if math.isfinite(row.mean)))
     lines = [
         (f"{metric} ({paper}{', ' + head if head else ''})", *_beside(own, scored))
         for (paper, metric, head), own in by(rows, "paper", "metric", "head").items()
@@ -251,32 +195,37 @@ def output(tables: Tables) -> Section:
         question="What do the metrics of the output say?",
         caption=(
             "The accuracy matrix R in %: a row for each number of tasks learned, a column for each "
-            "task position; cells before a task was learned are pale. Below, the metrics of the "
-            "literature, mean ± standard deviation over seeds."
+            "task position (of many, some); stronger colors are more accurate, italics are tasks "
+            "not learned yet. "
+            "Below, the metrics of the literature, mean ± standard deviation over seeds."
         ),
         shown=shown,
     )
 
 
 def _matrix(values: Any) -> HeatMap:
-    """Return R as a heat map: its tones are accuracies, those of tasks not yet learned pale."""
-    T = values.shape[1]
-    cells = [
-        [
-            Cell()
-            if math.isnan(v)
-            else Cell(text=f"{100 * v:.0f}", tone=round(7 * v), weak=j >= t, tip=f"{100 * v:.1f}")
-            for j, v in enumerate(row)
-        ]
-        for t, row in enumerate(values)
-    ]
+    """Return R as a heat map: its tones are accuracies, those of tasks not yet learned pale.
+
+    Of many tasks some are drawn; all of them are in its table.
+    """
+    steps, places = range(len(values)), range(1, len(values))
+    titles = ["tasks learned / task position", *map(str, places)]
+    lines = [(str(t), *("-" if v != v else f"{100 * v:.1f}" for v in values[t])) for t in steps]
+    rows, columns = evenly(steps, _TASKS), evenly(places, _TASKS)
     return HeatMap(
-        rows=[str(t) for t in range(T + 1)],
-        columns=[str(j + 1) for j in range(T)],
-        cells=cells,
+        rows=[*map(str, rows)],
+        columns=[*map(str, columns)],
+        cells=[[_accuracy(t, j, float(values[t, j - 1])) for j in columns] for t in rows],
         down="tasks learned",
-        across="task position",
+        numbers=Sheet(title="", columns=titles, lines=lines),
     )
+
+
+def _accuracy(t: int, j: int, value: float) -> Cell:
+    if math.isnan(value):
+        return Cell()
+    tip = f"task position {j}, after {t}: {100 * value:.1f} %"
+    return Cell(text=f"{100 * value:.0f}", tone=round(7 * value), weak=j > t, tip=tip)
 
 
 def _beside(rows: Iterable[Any], learners: Iterable[str]) -> Iterator[str]:
@@ -290,7 +239,7 @@ def _beside(rows: Iterable[Any], learners: Iterable[str]) -> Iterator[str]:
             yield f"{row.mean:.3g}" + ("" if math.isnan(row.std) else f" ± {row.std:.2g}")
 
 
-def diagnostics(tables: Tables) -> Section:
+def diagnostics(tables: Tables, _: Matrices) -> Section:
     """Ask how the features changed."""
     shown = []
     for (learner,), rows in by(tables.get("diagnostics", ()), "learner").items():
@@ -307,9 +256,10 @@ def diagnostics(tables: Tables) -> Section:
         name="diagnostics",
         question="How did the features themselves change?",
         caption=(
-            "After the last task, the mean over orders and seeds: the numbers of a feature, the "
-            "share of dead ones, its effective rank, and its similarity (debiased linear CKA) to "
-            "the same feature of other networks."
+            "After the last task, the mean over orders and seeds: the units of a layer (how many "
+            "numbers it computes), the share of them that are dead (never change), its effective "
+            "rank, and its similarity (debiased linear CKA, 1 = the same) to the same layer right "
+            "after a task (step-1, ...), untrained and trained offline."
         ),
         shown=shown,
     )
@@ -336,7 +286,7 @@ def _features(rows: Iterable[LayerRow]) -> list[str]:
     return list(dict.fromkeys(row.feature for row in rows))
 
 
-_QUESTIONS: tuple[Callable[[Tables], Section], ...] = (
+_QUESTIONS: tuple[Question, ...] = (
     missing,
     parted,
     course,

@@ -19,7 +19,7 @@ from probe.tables.held import Held
 from probe.tables.layer_text import control_sheets, layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
 from probe.tables.rows import CONTROLS, LayerRow, NoteRow, Row, StartRow, StatementRow
-from probe.tables.sheets import Sheet, as_latex, as_text
+from probe.tables.sheets import Sheet, as_html, as_latex, as_text
 
 KIND = "analysis"
 """The kind of a saved analysis."""
@@ -201,7 +201,8 @@ class Analysis(Held):
         # An arrow up, as that of `plot`: what is drawn is asked for here.
         from figures.report.page import report, write_page
 
-        write_page(report({Path(file).stem: self.tables()}, {}), Path(file))
+        limits = (ONE_NETWORK,) if self._of_one_network else ()
+        write_page(report({Path(file).stem: self.tables()}, {}, caveats=limits), Path(file))
 
     def saved(self) -> Saved:
         """Return the contents of a folder to save it in."""
@@ -235,6 +236,12 @@ class Analysis(Held):
             f"{', '.join(self.readouts)}; "
             f"{' and '.join(levels[name] for name in m.levels) or 'neither floor nor ceiling'}"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the first screen of the report, for notebooks."""
+        from figures.report.notebook import first_screen
+
+        return first_screen(self.tables(), as_html(self.sheets(), ()), self.remarks())
 
     def _sheets(self, layers: Sequence[LayerRow], learners: Sequence[str]) -> list[Sheet]:
         if layers:

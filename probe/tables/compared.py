@@ -8,6 +8,7 @@ from statistics import stdev
 from scipy.special import stdtrit
 
 from probe.analysis.intervals import LEVEL
+from probe.analysis.statements import STATEMENTS
 from probe.tables.folder import Tables
 from probe.tables.rows import StatementRow
 from probe.tables.sheets import Sheet
@@ -50,7 +51,7 @@ def differences(first: Tables, second: Tables) -> Iterator[Difference]:
 
 def compared_sheet(first: str, second: str, found: Iterable[Difference]) -> Sheet:
     """Return the differences of two runs of these names as a sheet, in points."""
-    columns = ("learner", "readout", "layer", "statement", first, second, "difference")
+    columns = ("learner", "readout", "layer", "quantity", first, second, "difference")
     return Sheet(
         title=f"{second} minus {first}, in points of accuracy",
         columns=columns,
@@ -62,7 +63,8 @@ def _line(each: Difference) -> tuple[str, ...]:
     row, known = each.row, each.low == each.low
     apart = f" [{points(each.low)}, {points(each.high)}]" if known else ""
     values = points(each.before), points(row.value), f"{points(each.value)}{apart}"
-    return row.learner, row.readout, row.feature, row.statement, *values
+    quantity = STATEMENTS[row.statement].replace("_", " ")
+    return row.learner, row.readout, row.feature, quantity, *values
 
 
 def _key(row: StatementRow) -> tuple[str, str, str, str]:

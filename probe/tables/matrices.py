@@ -4,6 +4,7 @@ R itself is the matrix of the feature that is the output: rows of R name no feat
 is the feature whose PRA has no readout.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain
 
@@ -60,6 +61,7 @@ class Matrices:
         outputs = self.table[(table["measure"] == "pra") & (table["readout"] == "")]
         self._outputs = outputs.drop_duplicates(["learner", "feature"])
         self._group(self.table[(table["measure"] == "accuracy")])
+        self._made: dict[tuple[str, ...], AccuracyMatrix] = {}
 
     def _group(self, cells: pd.DataFrame) -> None:
         """Keep the accuracies under the main head, by learner, feature and readout."""
@@ -115,10 +117,12 @@ class Matrices:
         return (feature, readout) if named or feature not in self.outputs(learner) else ("", "")
 
     def _matrix(self, learner: str, key: tuple[str, str]) -> AccuracyMatrix:
-        cells = self._cells.get((learner, *key), self._none)
-        if not (cells["step"] == 0).any():
-            cells = pd.concat([cells, self._control(UNTRAINED, learner, key)])
-        return AccuracyMatrix(self._means(cells))
+        if (learner, *key) not in self._made:
+            cells = self._cells.get((learner, *key), self._none)
+            if not (cells["step"] == 0).any():
+                cells = pd.concat([cells, self._control(UNTRAINED, learner, key)])
+            self._made[learner, *key] = AccuracyMatrix(self._means(cells))
+        return self._made[learner, *key]
 
     def _control(self, name: str, learner: str, key: tuple[str, str]) -> pd.DataFrame:
         """Return the cells of a control's last network in each order of a learner, at step 0.
@@ -137,9 +141,12 @@ class Matrices:
         """Return the mean accuracy at each step and position, (T+1, T)."""
         values = np.full((self.tasks + 1, self.tasks), np.nan)
         placed = cells.merge(self._placed, on=["order", "task"])
-        for (step, place), own in placed.groupby(["step", "place"]):
-            pairs = list(zip(own["seed"].tolist(), own["value"].tolist(), strict=True))
+        pairs = defaultdict[tuple[int, int], list[tuple[int, float]]](list)
+        columns = (placed[name].tolist() for name in ("step", "place", "seed", "value"))
+        for step, place, seed, value in zip(*columns, strict=True):
+            pairs[int(step), int(place)].append((seed, value))
+        for (step, place), own in pairs.items():
             # Equal values have themselves for a mean, to the last bit.
-            mean = None if own["value"].nunique(dropna=False) == 1 else mean_over_seeds(pairs)
-            values[step, place - 1] = mean.mean if mean else pairs[0][1]
+            mean = None if len({value for _, value in own}) == 1 else mean_over_seeds(own)
+            values[step, place - 1] = mean.mean if mean else own[0][1]
         return values

@@ -37,9 +37,10 @@ def as_html(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
 
     So it can be read in light and dark; nothing is loaded from anywhere.
     """
-    parts = [f'<p style="margin:0.3em 0">note: {escape(note)}</p>' for note in notes]
+    said = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    parts = [f"<details><summary>Notes</summary><ul>{said}</ul></details>"] if said else []
     parts += [part for sheet in sheets for part in _html(sheet)]
-    return f"<div>{''.join(parts)}</div>"
+    return f'<div style="overflow-x:auto" tabindex="0">{"".join(parts)}</div>'
 
 
 def as_latex(sheet: Sheet) -> str:
@@ -76,14 +77,19 @@ def columns_of(sheet: Sheet) -> list[str]:
 
 
 def _html(sheet: Sheet) -> Iterator[str]:
-    style = 'style="text-align:left;padding:0.15em 0.8em 0.15em 0;border:0"'
+    style, right = (
+        f'style="text-align:{side};padding:0.15em 0.8em 0.15em 0;border:0"'
+        for side in ("left", "right")
+    )
     line = "border-bottom:1px solid currentColor"
-    titles = "".join(f'<th scope="col" {style}>{escape(title)}</th>' for title in sheet.columns)
+    first, *others = sheet.columns
+    titles = f'<th scope="col" {style}>{escape(first)}</th>'
+    titles += "".join(f'<th scope="col" {right}>{escape(title)}</th>' for title in others)
     yield '<table style="border-collapse:collapse;margin:0.3em 0;color:inherit;background:none">'
     yield f'<caption style="text-align:left;color:inherit">{escape(sheet.heading)}</caption>'
     yield f'<thead style="{line}"><tr>{titles}</tr></thead><tbody>'
     for name, *cells in sheet.lines:
-        rest = "".join(f"<td {style}>{escape(cell)}</td>" for cell in cells)
+        rest = "".join(f"<td {right}>{escape(cell)}</td>" for cell in cells)
         yield f'<tr><th scope="row" {style}>{escape(name)}</th>{rest}</tr>'
     yield "</tbody></table>"
     yield from (f'<p style="margin:0.3em 0">{escape(sentence)}</p>' for sentence in sheet.after)

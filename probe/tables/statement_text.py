@@ -93,9 +93,7 @@ def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -
     if own := by.get("open"):
         parts.append(f"inconclusive: {_values(own, of)}")
     if own := by.get("no"):
-        most = points(math.ceil(1000 * max(r.margin for r in own) - 1e-6) / 1000).removesuffix(".0")
-        unit = f"point{'' if most == '1' else 's'}{of}"
-        parts.append(f"less than {most} {unit} at {', '.join(row.feature for row in own)}")
+        parts.append(f"less than {margin(own)}{of} at {', '.join(row.feature for row in own)}")
     for verdict, why in _WITHHELD.items():
         if own := by.get(verdict):
             parts.append(f"not judged, as {why}, at {', '.join(row.feature for row in own)}")
@@ -133,6 +131,12 @@ def _range(start: StartRow | None) -> str:
     if start.earliest == start.latest:
         return f", first at {start.latest}"
     return f", first between {start.earliest} and {start.latest}"
+
+
+def margin(rows: Iterable[StatementRow]) -> str:
+    """Return the largest margin of statements, in points, rounded up."""
+    most = points(math.ceil(1000 * max(row.margin for row in rows) - 1e-6) / 1000)
+    return "1 point" if most == "1.0" else f"{most.removesuffix('.0')} points"
 
 
 def points(value: float) -> str:

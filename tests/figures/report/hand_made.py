@@ -1,6 +1,7 @@
 """Hand-made tables of a run: what a report is made of, with numbers that are chosen."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from probe.tables.rows import LayerRow, NoteRow, Row, StartRow, StatementRow
@@ -67,6 +68,26 @@ def rows(learner: str = "ft", orders: int = 2, seeds: int = SEEDS) -> list[Row]:
         for seed in range(seeds)
         for step in range(T + 1)
         for task in range(T)
+    ]
+
+
+def of_layers(learner: str = "ft", readouts: Sequence[str] = ("linear",)) -> list[Row]:
+    """Return the accuracies of layers after each task, with floor and ceiling.
+
+    conv2 loses 10 points of a task with each task that follows; conv1 loses nothing.
+    """
+    runs = [(learner, "0", step) for step in range(T + 1)]
+    return [
+        Row(
+            **{"scenario": "toy", "network": "net", "learner": name, "order": order, "seed": 0},
+            **{"step": step, "feature": feature, "depth": depth, "measure": "accuracy"},
+            **{"place": place, "task": str(place - 1), "readout": readout},
+            value=0.9 - 0.1 * (depth - 1) * max(0, step - place) * (name == learner),
+        )
+        for name, order, step in [*runs, ("untrained", "", 0), ("offline", "", T)]
+        for readout in readouts
+        for depth, feature in enumerate(LAYERS[:-1], 1)
+        for place in range(1, T + 1)
     ]
 
 

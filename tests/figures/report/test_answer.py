@@ -1,13 +1,15 @@
 """The answer in words, for hand-made tables."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from figures.report.answer import answers
+from figures.report.page import report
 from probe.tables.rows import NoteRow, StartRow
-from tests.figures.report.hand_made import stated, tables
+from tests.figures.report.hand_made import layers, stated, tables
 
 ALL = {"conv1": 0.0, "conv2": 0.0, "output": 0.0}
 OUTPUT = stated("output", "yes", 0.6), stated("output", "yes", 0.4, "falls_below")
@@ -27,17 +29,19 @@ def answer(statements: list[Any], missing: dict[str, float], **others: Any) -> A
 def test_forgetting_at_one_layer_and_what_the_output_lacks() -> None:
     found = answer(ONE, {"conv1": 0.0, "conv2": 0.05, "output": 0.4})
     assert found.first == (
-        "conv2 forgot 21.0 points [20.0, 22.0] of tasks 1 to 2; output forgot 60.0 points "
-        "[59.0, 61.0] of tasks 1 to 2; conv1: less than 1.0 points; of the 40.0 points that the "
-        "output lacks, 35.0 can be rebuilt from conv2 (from an untrained one -10.0)"
+        "conv2 forgot 21.0 points [20.0, 22.0], output 60.0 [59.0, 61.0] on tasks 1 to 2; conv1 "
+        "forgot less than 1 point; of the 40.0 points missing at output, a readout of conv2 gives "
+        "back 35.0 (of an untrained conv2: none)"
     )
     assert found.caveats == []
 
 
 def test_what_was_never_learned_is_no_forgetting() -> None:
     never = [stated("conv2", "no", 0.0), stated("conv2", "yes", 0.07, "acquires_less")]
-    expected = "conv2: less than 1.0 points; conv2 never learned 7.0 points [6.0, 8.0]"
-    assert answer(never, ALL).first == expected
+    assert answer(never, ALL).first == (
+        "conv2 forgot less than 1 point; conv2 never learned 7.0 points [6.0, 8.0] of what offline "
+        "training learns"
+    )
 
 
 def test_readouts_that_disagree_are_a_caveat() -> None:
@@ -59,15 +63,15 @@ def test_readouts_that_disagree_are_a_caveat() -> None:
     assert caveat.startswith("retrain and linear differ on where ft falls below the ceiling first")
 
 
-def test_nothing_is_rebuilt_where_the_layer_before_lacks_half_as_much() -> None:
+def test_nothing_is_given_back_where_the_layer_before_lacks_half_as_much() -> None:
     found = answer(ONE, {"conv1": 0.0, "conv2": 0.2, "output": 0.4})
-    assert "rebuilt" not in found.first
+    assert "gives back" not in found.first
 
 
 @pytest.mark.parametrize(
     ("verdict", "words"),
     [
-        ("no", "conv1, conv2: less than 1.0 points"),
+        ("no", "conv1, conv2 forgot less than 1 point"),
         ("open", "conv1, conv2: nothing that can be shown"),
         ("not converged", "conv1, conv2: not judged, as a training has not converged"),
         (
@@ -84,10 +88,13 @@ def test_layers_of_one_verdict_are_told_together(verdict: str, words: str) -> No
 CAVEATS: dict[str, tuple[dict[str, Any], str]] = {
     "room": (
         {"room": 0.01},
-        "little room at conv1, conv2, output: an untrained network is within 2 points of the "
-        "offline one, and a layer that lacks more is worse than untrained",
+        "little room at conv1, conv2, output: there an untrained network comes within 2 points of "
+        "the ceiling, and a layer that is further below it is worse than untrained",
     ),
-    "order": ({"orders": 1}, "one task order: a task and its position cannot be told apart"),
+    "order": (
+        {"orders": 1},
+        "one task order: effects of a task and of its position cannot be told apart",
+    ),
     "constant": (
         {
             "notes": [
@@ -112,11 +119,52 @@ def test_what_limits_an_answer_stands_beside_it(name: str) -> None:
     assert answer(ONE, ALL, **others).caveats == [caveat]
 
 
+@pytest.mark.parametrize("control", ["floor", "ceiling"])
+def test_a_control_that_was_not_measured_is_told_and_not_compared_with(control: str) -> None:
+    left = [row for row in layers(ALL, room=0.01) if row.quantity != control]
+    (caveat,) = answer(ONE, ALL, layers=left).caveats
+    assert caveat.startswith(f"no {control} was measured: ")
+
+
 def test_few_seeds_and_no_convergence() -> None:
     few = [replace(row, seeds=1, verdict="few seeds") for row in ONE]
-    assert answer(few, ALL).caveats == ["1 seed: intervals over seeds need three"]
+    assert answer(few, ALL).caveats == ["1 seed: statements need at least three"]
     never = [replace(row, verdict="not converged") for row in ONE if row.feature == "conv2"]
-    assert answer(never, ALL).caveats == ["trainings downstream of conv2 have not converged"]
+    assert answer(never, ALL).caveats == ["some trainings downstream of conv2 have not converged"]
+
+
+def test_a_negative_loss_is_a_gain_where_the_interval_shows_it() -> None:
+    gained = [stated("conv1", "no", -0.05), stated("conv2", "no", -0.015)]
+    assert answer(gained, ALL).first == (
+        "conv1 gained 5.0 points [4.0, 6.0] on tasks 1 to 2; conv2 forgot less than 1 point"
+    )
+
+
+def test_values_that_are_not_a_number_say_nothing() -> None:
+    unknown: Any = {"value": math.nan, "low": math.nan, "high": math.nan}
+    nowhere = [replace(row, **unknown, verdict="open") for row in ONE]
+    lacking = [replace(row, **unknown) for row in layers(ALL)]
+    one = answer(nowhere, ALL, layers=lacking)
+    assert one.first == "conv1, conv2, output: nothing that can be shown"
+    figures = report({"toy": tables(nowhere, ALL, layers=lacking)}, {}).split("</nav>")[1]
+    assert "nan" not in figures.split("<footer")[0]
+
+
+def test_of_many_layers_some_are_named_by_the_ends_of_their_names() -> None:
+    names = [f"backbone.encoder.layers.{k}.attention.output" for k in range(12)]
+    many = [
+        replace(stated("conv1", "yes", 0.1), feature=name, depth=depth)
+        for depth, name in enumerate(names, 1)
+    ]
+    found = answer(many, ALL).first
+    assert found.startswith("…0.attention.output forgot 10.0 points [9.0, 11.0], …1.attention")
+    assert found.endswith("8 more, …11.attention.output 10.0 [9.0, 11.0] on tasks 1 to 2")
+
+
+def test_one_task_cannot_be_forgotten() -> None:
+    alone = [replace(row, place=None) for row in layers(ALL)]
+    (found,) = answers(tables([stated("conv1", "no", 0.0, "falls_below")], ALL, layers=alone))
+    assert found.first == "it learned one task, and had nothing to forget"
 
 
 def test_without_a_control_there_is_no_answer() -> None:

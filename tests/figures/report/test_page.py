@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 from figures.report.page import report, write_report
+from figures.report.section import Shown
+from figures.report.sections import sections
+from figures.report.views import Chart, Point, Series, evenly
 from probe.errors import InputError
 from probe.tables.folder import KINDS
 from probe.tables.table_file import write_table
-from tests.figures.report.hand_made import stated, tables
+from tests.figures.report.hand_made import layers, of_layers, rows, stated, tables
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 MISSING = {"conv1": 0.0, "conv2": 0.3, "output": 0.6}
@@ -55,7 +58,8 @@ def test_nothing_is_fetched_and_only_its_own_style_and_script_may_run() -> None:
     for text in (page.raw["style"][0], script):
         assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
     assert len(script) < 15_000
-    assert json.loads(data)["toy"]["statements"][0]["value"] == 0.3
+    kept = json.loads(data)["toy"]["statements"]
+    assert dict(zip(kept["columns"], kept["rows"][0], strict=True))["value"] == 0.3
     for tag, attributes in page.elements:
         assert not {"style", "src", "href", "onclick"} & attributes.keys(), (tag, attributes)
 
@@ -78,7 +82,58 @@ def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() ->
     told = "conv2, task position 1: missing 30.0 [29.0, 31.0]; 5 seeds"
     assert told in cells
     titles = re.findall("<h2>(.*?)</h2>", report({"a": made()}, {}))
-    assert titles == ["Which layer lacks what?", "What do the metrics of the output say?"]
+    assert titles == ["What is missing in each layer?", "What do the metrics of the output say?"]
+
+
+def test_a_reader_chooses_the_number_of_tasks_learned() -> None:
+    found = made(rows=[*rows(orders=1), *of_layers()])
+    page = Page(report({"toy": found}, {}))
+    steps = [a["value"] for tag, a in page.elements if a.get("name") == "step"]
+    assert steps == ["1", "2", "all"]
+    cells = [str(a.get("aria-label")) for tag, a in page.elements if a.get("class") == "cell"]
+    assert "conv2, task position 1, after 2: missing 10.0" in cells
+    assert "conv2, task position 2, after 2: missing 0.0" in cells
+    assert not any("position 2, after 1: missing" in cell for cell in cells)
+
+
+def drawn(section: str, **others: Any) -> list[Shown]:
+    """Return the views of one section, folded ones last."""
+    (one,) = (one for one in sections({"toy": made(**others)}) if one.name == section)
+    return [*one.shown, *one.more]
+
+
+def test_each_task_is_followed_from_when_it_was_learned() -> None:
+    whole, *each = drawn("course", rows=[*rows(orders=1), *of_layers()])
+    lines = {one.name: [p.value for p in one.points] for one in whole.view.series}
+    assert lines["conv2"] == pytest.approx([90, 85, 80])
+    assert [one.title for one in each] == ["conv1", "conv2"]
+    tasks = {one.name: [p.value for p in one.points] for one in each[1].view.series}
+    assert tasks["task 1"] == pytest.approx([90, 80, 70])
+    assert tasks["task 2"] == pytest.approx([90, 80])
+    assert each[1].view.table.lines[1:] == [("2", "80.0", "90.0"), ("3", "70.0", "80.0")]
+
+
+def test_budgets_are_shown_with_floor_and_ceiling_at_the_same_budget() -> None:
+    given = [
+        replace(row, readout=readout)
+        for readout in ("retrain", "retrain@2")
+        for row in layers({"conv1": 0.1, "conv2": 0.2})
+    ]
+    one, other = drawn("budget", layers=given)
+    assert (one.title, other.title) == ("conv1", "conv2")
+    lines = {each.name: [(p.x, p.value) for p in each.points] for each in other.view.series}
+    assert lines == {
+        name: [(multiple, pytest.approx(value)) for multiple in (1, 2)]
+        for name, value in (("accuracy", 70), ("floor", 40), ("ceiling", 90))
+    }
+
+
+def test_fifty_tasks_are_drawn_in_part_and_told_in_full() -> None:
+    assert evenly(range(1, 51), 6) == [1, 11, 21, 30, 40, 50]
+    series = [Series(name=str(k), points=[Point(x=t, value=k) for t in (1, 2)]) for k in range(50)]
+    view = Chart(series=series, across="tasks learned", up="accuracy")
+    assert len(view.drawn) == 8
+    assert len(view.table.columns) == 51
 
 
 def test_differences_between_runs_are_paired_by_seed() -> None:
@@ -118,7 +173,7 @@ def test_of_many_learners_twelve_are_shown_unless_others_are_asked_for() -> None
     }
     text = report({"sweep": found}, {})
     assert len(text) < 2_000_000
-    assert "12 of 200 learners, --learners shows others" in text
+    assert "188 more learners are not on this page" in text
     assert "learner11</b>" in text
     assert "learner12</b>" not in text
     asked = report({"sweep": found}, {}, ["learner150"])

@@ -63,9 +63,7 @@ def test_wandb(found, tmp_path, monkeypatch):
         assert len(json.loads(path.read_text())["data"]) == len(found.layers())
 
 
-def test_a_partial_retraining_too_and_a_package_that_is_missing(tmp_path, monkeypatch):
-    result = probe.partial_retrain(net(), ["1"], DATA, DATA, TASKS)
-    assert list(scalars(result.tables())) == [("accuracy/model/1/retrain", 2, result.pra["1"])]
+def test_a_package_that_is_missing(found, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(InputError, match="pip install tensorboard"):
-        result.to_tensorboard(tmp_path)
+        found.to_tensorboard(tmp_path)

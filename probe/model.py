@@ -169,10 +169,9 @@ def refuse_moved(function: Callable[P, T]) -> Callable[P, T]:
     @wraps(function)
     def checked(*given: P.args, **named: P.kwargs) -> T:
         for name in named:
-            if name in _MOVED and name not in known:
-                raise InputError(f"{own} has no {name}=: give {_MOVED[name]}")
             if name not in known:
-                raise InputError(f"{own} has no parameter {name!r}: see help(probe.{own})")
+                where = f"give {_MOVED[name]}" if name in _MOVED else f"see help(probe.{own})"
+                raise InputError(f"{own} has no {name}=: {where}")
         return function(*given, **named)
 
     return checked

@@ -5,12 +5,9 @@ from contextlib import contextmanager
 from io import StringIO
 from operator import length_hint
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 from probe.seeding import python_generators
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 Item = TypeVar("Item")
 
@@ -56,10 +53,10 @@ def progress_bar(
         draw()
 
 
-def _in_notebook(progress: "Progress") -> Callable[[], None]:
-    """Return a function that shows progress below a cell, in one place, as plain text.
+def _in_notebook(progress: Any) -> Callable[[], None]:
+    """Return a function that shows a Progress of rich below a cell, in one place, as plain text.
 
-    rich itself would need ipywidgets.
+    By its own means rich would need ipywidgets.
     """
     from IPython.display import display
     from rich.console import Console

@@ -65,8 +65,9 @@ class OwnNetwork(Own):
 class OwnData(Own):
     """A user's data set by its name: load() returns (train, test).
 
-    Each is an `Examples`, a pair (x, y), or anything that `Examples.of` reads. class_order: the
-    label that stands for each class 0..K-1, others being left out; empty = the labels themselves.
+    Each is an `Examples`, a pair (x, y), anything that `Examples.of` reads, or a list of these with
+    the data of each task. class_order: the label that stands for each class 0..K-1, others being
+    left out; empty = the labels themselves.
     """
 
     load: Callable[[], object]

@@ -65,11 +65,12 @@ def partial_retrain(
     model: any nn.Module that maps x, one or more tensors (N, ...), to logits (N, K), or a `Model`,
     which says how to call any other and make a new one; features: dotted module names, or the cuts
     that `cut_each` made of a model of this architecture, which have output, call and trainable;
-    train, test: examples of all tasks, class labels 0..K-1, with a number of the task of each, or
-    as lists with the examples of each task; tasks: the order of these numbers, None = as they are;
-    or, for examples without, the classes of each task, each class in exactly one; in executed
-    order. seed: decides fresh weights and batches; cache: where the features' values are stored
-    (see `cache_plan`), None = the defaults.
+    train, test: the data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or
+    a DataLoader; or a list of these, one for each task; class labels 0..K-1; tasks: where a list or
+    `Examples` tell the task of each, their order by number, None = as they are; otherwise the
+    classes of each task, each class in exactly one; in executed order. seed: decides fresh weights
+    and batches; cache: where the features' values are stored (see `cache_plan`), None = the
+    defaults.
 
     Raises InputError, before anything is trained, for an unknown feature, labels, tasks or classes
     that do not fit, NaN or Inf, inputs that the model does not take, a tail without a gradient,

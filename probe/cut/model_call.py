@@ -132,7 +132,7 @@ def explained(sample: Value) -> Iterator[None]:
 
 _REMEDIES = {
     torch.uint8: "if it expects floats, pass call=lambda model, x: model(x.float() / 255)",
-    torch.float64: "if its weights are float32, pass x.float()",
+    torch.float64: "if its weights are float32, pass x.float(), an array as x.astype('float32')",
     torch.float16: "if its weights are float32, pass x.float()",
     torch.bfloat16: "if its weights are float32, pass x.float()",
     torch.int64: "check that every number is one that it knows, or pass x.float()",

@@ -39,9 +39,7 @@ class Reference:
             return cls(**json.loads(unhashed(path.read_bytes())))
         except FileNotFoundError:
             return None
-        except OSError as error:
-            raise unreadable(path, error, "allow reading it") from None
-        except (ValueError, TypeError):
+        except (OSError, ValueError, TypeError):
             raise InputError(f"{path} is damaged: remove it, and record with data= again") from None
 
     def check(self, train: Examples[Any], test: Examples[Any]) -> None:

@@ -58,8 +58,8 @@ class Recorder:
       also at the same time, from several processes;
     - model: the network that is trained, or its wrapper; its weights, mode and gradients and
       all global generators are left unchanged, bit for bit;
-    - test: examples of all tasks, with a number of the task of each, or a list of the examples of
-      each task; or a pair (x, y) or a Dataset, labels 0..K-1;
+    - test: the data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or a
+      DataLoader; or a list of these, one for each task; class labels 0..K-1;
     - tasks: the executed order of these numbers, None = as they are; or, for examples without, the
       classes of each of T tasks in executed order, each class in exactly one;
     - seed, order, learner: identify the run; order: the name of its task order;

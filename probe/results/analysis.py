@@ -204,6 +204,22 @@ class Analysis(Held):
         limits = (ONE_NETWORK,) if self._of_one_network else ()
         write_page(report({Path(file).stem: self.tables()}, {}, caveats=limits), Path(file))
 
+    def to_tensorboard(self, where: Any) -> None:
+        """Write it for TensorBoard, where: a SummaryWriter or a folder; see `probe.tables.export`.
+
+        Raises InputError where a folder is given and tensorboard is not installed.
+        """
+        # With pandas, imported when it is asked for.
+        from probe.tables.export import to_tensorboard
+
+        to_tensorboard(self.tables(), self.sheets(), where)
+
+    def to_wandb(self, run: Any) -> None:
+        """Log it to a run of wandb, as `wandb.init` returns one; see `probe.tables.export`."""
+        from probe.tables.export import to_wandb
+
+        to_wandb(self.tables(), run)
+
     def saved(self) -> Saved:
         """Return the contents of a folder to save it in."""
         if self.measured is None:

@@ -91,9 +91,10 @@ def analyze(
       files: a path for each, or a pattern as `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`
       of several runs, or the folder of a `probe.Recorder`. `Model(models, ...)` says how to
       call them and make a new one, which files need (`Model(pattern, fresh=build)`);
-    - train, test: examples of all tasks, class labels 0..K-1, with a number of the task of each,
-      or as lists with the examples of each task; tasks: for examples without, the classes of each
-      of T tasks in base order, each class in exactly one; a recorder's folder has them;
+    - train, test: the data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset
+      or a DataLoader; or a list of these, one for each task; class labels 0..K-1; tasks: unless a
+      list or `Examples` tell the task of each, the classes of each of T tasks in base order, each
+      class in exactly one; a recorder's folder has them;
     - features: dotted module names; `auto` = those of `@probe.network`, or a good set. The output
       is always among them;
     - untrained: the network before any training, the floor; the same as row 0 of models. Without

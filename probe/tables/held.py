@@ -67,21 +67,6 @@ class Held(ABC):
 
         return to_dataset(self.rows())
 
-    def to_tensorboard(self, where: Any) -> None:
-        """Write it for TensorBoard, where: a SummaryWriter or a folder; see `probe.tables.export`.
-
-        Raises InputError where a folder is given and tensorboard is not installed.
-        """
-        from probe.tables.export import to_tensorboard
-
-        to_tensorboard(self.tables(), self.sheets(), where)
-
-    def to_wandb(self, run: Any) -> None:
-        """Log it to a run of wandb, as `wandb.init` returns one; see `probe.tables.export`."""
-        from probe.tables.export import to_wandb
-
-        to_wandb(self.tables(), run)
-
     def save(self, folder: str | Path) -> None:
         """Write it into a folder, from which `probe.load` reads it back exactly.
 

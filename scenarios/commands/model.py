@@ -129,16 +129,12 @@ def _own_code(factory: str, recording: Recording | None, options: ModelOptions) 
     data = options.data
     if data is None and recording and recording.data:
         data = str(recording.data.absolute())
-    if data is None and recording and recording.reference:
-        # What a file names may be code, and only what the user types is imported.
-        raise InputError(
-            f"the recording names its data, but has not kept them: give --data "
-            f"{recording.reference.name}"
-        )
     if data is None:
+        # What a recording names may be code, and only what the user types is imported.
+        known = recording.reference.name if recording and recording.reference else "MODULE:LOAD"
         raise InputError(
-            "there are no data: give --data MODULE:LOAD, a function that returns (train, test), or "
-            "feature files, or record them, by Recorder(train=...)"
+            f"there are no data: give --data {known}, a function that returns (train, test), or "
+            f"feature files, or record them, by Recorder(train=...)"
         )
     if recording and recording.called and options.call is None:
         raise InputError(

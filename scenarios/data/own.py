@@ -40,8 +40,8 @@ def read_own(known: OwnData) -> tuple[Examples[Any], Examples[Any]]:
     if not listed and (unclear or not isinstance(given, tuple | list) or len(given) != 2):
         raise InputError(
             f"{known.name} must return (train, test), got {type(given).__name__}: give each as "
-            f"Examples, a Dataset, a pair (x, y) or a list of the Examples of each task; or a list "
-            f"of tuples (train, test), one a task"
+            f"Examples, a Dataset, a pair (x, y) or a list of these; or a list of tuples (train, "
+            f"test), one a task"
         )
     with located(known.name):
         if listed:

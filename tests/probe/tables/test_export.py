@@ -1,7 +1,5 @@
 """Results written for TensorBoard and wandb are read back as they are in the tables."""
 
-from __future__ import annotations
-
 import json
 import sys
 
@@ -13,8 +11,8 @@ import probe
 from probe.errors import InputError
 from probe.tables.export import scalars
 
-ONCE = probe.Recipe(epochs=1)
-X, Y = torch.randn(24, 4, generator=torch.Generator().manual_seed(0)), torch.arange(24) % 2
+DATA = torch.randn(24, 4, generator=torch.Generator().manual_seed(0)), torch.arange(24) % 2
+TASKS = [[0], [1]]
 
 
 def net():
@@ -23,10 +21,7 @@ def net():
 
 @pytest.fixture(scope="module")
 def found():
-    nets = {1: net(), 2: net()}
-    return probe.analyze(
-        nets, (X, Y), (X, Y), [[0], [1]], ["1"], net(), readouts=["linear"], recipe=ONCE
-    )
+    return probe.analyze({1: net(), 2: net()}, DATA, DATA, TASKS, ["1"], net(), readouts=["linear"])
 
 
 def test_the_scalars_are_those_of_the_tables(found):
@@ -44,18 +39,15 @@ def test_the_scalars_are_those_of_the_tables(found):
 
 @pytest.mark.parametrize("by_writer", [True, False])
 def test_tensorboard(found, tmp_path, by_writer):
-    pytest.importorskip("tensorboard", reason="to read what TensorBoard reads")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    events = "tensorboard.backend.event_processing.event_accumulator"
+    events = pytest.importorskip(events, reason="to read what TensorBoard reads")
     from torch.utils.tensorboard import SummaryWriter
 
-    writer = SummaryWriter(str(tmp_path))
-    found.to_tensorboard(writer if by_writer else tmp_path)
-    read = EventAccumulator(str(tmp_path)).Reload()
-    tags = read.Tags()
-    own = {(tag, event.step): event.value for tag in tags["scalars"] for event in read.Scalars(tag)}
-    assert own == {
-        (tag, step): pytest.approx(value) for tag, step, value in scalars(found.tables())
-    }
+    found.to_tensorboard(SummaryWriter(str(tmp_path)) if by_writer else tmp_path)
+    read = events.EventAccumulator(str(tmp_path)).Reload()
+    tags = read.Tags()["scalars"]
+    own = {(tag, event.step): event.value for tag in tags for event in read.Scalars(tag)}
+    assert own == {(t, step): pytest.approx(x) for t, step, x in scalars(found.tables())}
     (text,) = read.Tensors("tables/text_summary")
     assert b"forgotten" in text.tensor_proto.string_val[0]
 
@@ -67,15 +59,11 @@ def test_wandb(found, tmp_path, monkeypatch):
         found.to_wandb(run)
         for tag, value in {tag: value for tag, _, value in scalars(found.tables())}.items():
             assert run.summary[tag] == value  # the last
-        (folder,) = tmp_path.rglob("media/table/tables")
-        table = json.loads(next(folder.glob("layers_*.json")).read_text())
-    assert len(table["data"]) == len(found.layers())
+        (path,) = tmp_path.rglob("media/table/tables/layers_*.json")
+        assert len(json.loads(path.read_text())["data"]) == len(found.layers())
 
 
-def test_a_partial_retraining_too_and_a_package_that_is_missing(tmp_path, monkeypatch):
-    result = probe.partial_retrain(net(), ["1"], (X, Y), (X, Y), [[0], [1]], ONCE)
-    expected = [("accuracy/model/1/retrain", 2, result.pra["1"])]
-    assert list(scalars(result.tables())) == expected
+def test_a_package_that_is_missing(found, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(InputError, match="pip install tensorboard"):
-        result.to_tensorboard(tmp_path)
+        found.to_tensorboard(tmp_path)

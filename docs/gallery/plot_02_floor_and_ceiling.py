@@ -77,7 +77,7 @@ for note in result.notes:
     print("note:", note)
 
 # %%
-# By its PRA alone, the first layer looks as if it had kept nearly everything. Weights that were never
-# trained do no worse. A PRA is meaningless without floor and ceiling, and where the two meet: a layer
-# without room cannot show what it kept. It is as meaningless where the retraining has not converged,
-# which a note and the star in the figure tell.
+# By its PRA alone, the first layer looks as if it had kept nearly everything. Weights that were
+# never trained do no worse. A PRA is meaningless without floor and ceiling, and where the two
+# meet: a layer without room cannot show what it kept. It is as meaningless where the retraining
+# has not converged, which a note and the star in the figure tell.

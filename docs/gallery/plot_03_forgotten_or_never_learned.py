@@ -87,9 +87,9 @@ for row in result.statements():
         print(f"{row.feature:8}{row.statement:15}{row.verdict:6}{100 * row.value:6.1f} {ends}")
 
 # %%
-# The output forgets, beyond doubt. The hidden layers lack something, too, but what the intervals show
-# of them is that they learned each task less well than offline training did; whether they forgot more
-# than a little is open.
+# The output forgets, beyond doubt. The hidden layers lack something, too, but what the intervals
+# show of them is that they learned each task less well than offline training did; whether they
+# forgot more than a little is open.
 #
 # The split would be meaningless with the last network alone, as nothing would tell what it once
 # knew; and the ceiling has to be one: a network trained offline for too short a time would hide

@@ -75,7 +75,7 @@ for row in result.statements():
         print(f"{row.readout:10}{row.feature:8}{row.verdict}")
 
 # %%
-# More epochs raise every line, and that of the floor most: with few epochs an untrained layer looks
-# as bad as the fine-tuned one, with more it overtakes it. Even 32 epochs have not converged, so that
-# nothing is stated of the hidden layers. A retrained accuracy is meaningless without its budget; a
-# linear readout, which is trained to convergence, has none to state.
+# More epochs raise every line, and that of the floor most: with few epochs an untrained layer
+# looks as bad as the fine-tuned one, with more it overtakes it. Even 32 epochs have not
+# converged, so that nothing is stated of the hidden layers. A retrained accuracy is meaningless
+# without its budget; a linear readout, which is trained to convergence, has none to state.

@@ -84,9 +84,10 @@ for row in result.statements():
         print(f"{row.feature:8}{row.readout:9}{100 * row.value:6.1f} {ends:15}{row.verdict}")
 
 # %%
-# All four find something missing in the last hidden layer, and they differ on how much: planes still
-# separate most of what is no longer close to its own class. For three of them the fine-tuned layer is
-# worse than an untrained one. The retraining is not judged, as it has not converged.
+# All four find something missing in the last hidden layer, and they differ on how much: planes
+# still separate most of what is no longer close to its own class. For three of them the
+# fine-tuned layer is worse than an untrained one. The retraining is not judged, as it has not
+# converged.
 #
-# A comparison of readouts is meaningless if floor and ceiling are those of another one: ``ncm`` on
-# the trained network has to be compared with ``ncm`` on the untrained one.
+# A comparison of readouts is meaningless if floor and ceiling are those of another one: ``ncm``
+# on the trained network has to be compared with ``ncm`` on the untrained one.

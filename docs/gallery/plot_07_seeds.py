@@ -64,7 +64,8 @@ with TemporaryDirectory() as folder:
             )
 
 # %%
-# Nothing is stated with fewer than three seeds; ``open`` means that the interval holds the margin.
+# Nothing is stated with fewer than three seeds; ``open`` means that the interval holds the
+# margin.
 
 answers = {}
 for seeds, result in found.items():
@@ -88,7 +89,7 @@ ax.set(xlabel="Seeds", ylabel="Points that layer2 lacks, 95 % interval")
 ax.legend()
 
 # %%
-# With two seeds the interval holds 0, although every seed by itself lies above it; three are enough
-# for a statement here, and eight to say how much. The crosses are the single seeds: one of them alone
-# might have been any. An interval is meaningless if the seeds were chosen after a look at the results,
-# or if they are seeds of the retraining alone, of one and the same network.
+# With two seeds the interval holds 0, although every seed by itself lies above it; three are
+# enough for a statement here, and eight to say how much. The crosses are the single seeds: one of
+# them alone might have been any. An interval is meaningless if the seeds were chosen after a look
+# at the results, or if they are seeds of the retraining alone, of one and the same network.

@@ -70,6 +70,6 @@ axes[1].set(title="A: a linear readout of layer2", xlabel="Task", ylabel="Tasks 
 axes[1].set_xticks(range(5), range(1, 6))
 
 # %%
-# R says that all but the last task is lost; the layer below the output tells all digits apart. But
-# look at row 0: an untrained layer does so as well. Without that row, A would be mistaken for a proof
-# that the layer remembers.
+# R says that all but the last task is lost; the layer below the output tells all digits apart.
+# But look at row 0: an untrained layer does so as well. Without that row, A would be mistaken for
+# a proof that the layer remembers.

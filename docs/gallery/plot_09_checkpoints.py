@@ -80,5 +80,5 @@ figures.layers(result, ax=ax)
 
 # %%
 # Without ``--offline`` (or ``--train-offline``) there is no ceiling, and nothing is said to be
-# missing; without checkpoints after the intermediate tasks nothing tells what was forgotten from what
-# was never learned. The command names what it could not measure.
+# missing; without checkpoints after the intermediate tasks nothing tells what was forgotten from
+# what was never learned. The command names what it could not measure.

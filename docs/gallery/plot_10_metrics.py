@@ -54,6 +54,7 @@ with TemporaryDirectory() as folder:
 
 # %%
 # One matrix is one training: over seeds, compute the metric of each and take the interval of the
-# values. And no metric of R tells *where* in the network a task was lost: every number above is of
-# the output. Compare also with the accuracies before any training (``metrics.gem_fwt`` needs them)
-# and with chance; without them, 0.5 on a task of two classes looks like half of the knowledge.
+# values. And no metric of R tells *where* in the network a task was lost: every number above is
+# of the output. Compare also with the accuracies before any training (``metrics.gem_fwt`` needs
+# them) and with chance; without them, 0.5 on a task of two classes looks like half of the
+# knowledge.

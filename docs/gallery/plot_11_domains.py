@@ -72,6 +72,6 @@ print(result)
 # The output forgets a good part of the earlier angles. The layers below have a wide room between
 # floor and ceiling here, and keep most of it: what the output lost can be read from them again.
 #
-# The claim would be meaningless with ten outputs per angle: the copies of a class would compete, and
-# the network would be asked for the angle, too. And where floor and ceiling meet, as in most other
-# scripts of this gallery, "the layer still has it" says nothing.
+# The claim would be meaningless with ten outputs per angle: the copies of a class would compete,
+# and the network would be asked for the angle, too. And where floor and ceiling meet, as in most
+# other scripts of this gallery, "the layer still has it" says nothing.

@@ -89,4 +89,6 @@ metrics = result.to_pandas("metrics").query("feature == ''")
 print(metrics[metrics.metric.isin(["worst_task", "average_accuracy[5]"])].to_string(index=False))
 
 # %%
-# CLOSING
+# Averaging forgets less at the output and learns less: it trades the one for the other, and the
+# note says that it is near chance on tasks that it has just learned. Forgetting compared alone
+# would be meaningless, as a learner that learns nothing forgets nothing.

@@ -54,7 +54,8 @@ ax.invert_yaxis()
 ax.set(xlabel="Bytes kept of each example (orange: more than one tensor)", xscale="log")
 
 # %%
-# The identity, bit for bit, at each of them. The tail comes in training mode, as it is to be trained.
+# The identity, bit for bit, at each of them. The tail comes in training mode, as it is to be
+# trained.
 
 for each in found:
     if each.left:

@@ -84,10 +84,10 @@ for name, matrices in found.items():
     print(f"{name:22}{values.mean():6.1f} +- {half:.1f}")
 
 # %%
-# Among all outputs the earlier tasks are at 0, and it makes no difference that outputs of later tasks
-# are left out. Between the two classes of a task the same network does better than 50 % on some of
-# them: a part of what R calls forgotten is outvoted. The wide interval says that it depends on the seed
-# how much.
+# Among all outputs the earlier tasks are at 0, and it makes no difference that outputs of later
+# tasks are left out. Between the two classes of a task the same network does better than 50 % on
+# some of them: a part of what R calls forgotten is outvoted. The wide interval says that it
+# depends on the seed how much.
 #
 # The third matrix would be meaningless without row 0: 50 % there is chance, and not half of the
 # knowledge.

@@ -63,8 +63,8 @@ with TemporaryDirectory() as folder:
     )
 
 # %%
-# Each point is a seed. The untrained network is the control for dead units; similarity to it shows how
-# much of a similarity to the past the common start explains.
+# Each point is a seed. The untrained network is the control for dead units; similarity to it
+# shows how much of a similarity to the past the common start explains.
 
 table = result.to_pandas("diagnostics")
 titles = {
@@ -93,5 +93,5 @@ for row in result.statements():
 # At the high rate most units are dead, and no readout finds what they do not say: the layers have
 # collapsed. At the usual rate the layers change, and lose little of what a linear readout needs.
 #
-# Neither number says by itself that a task was forgotten: a layer can change altogether and still tell
-# the digits apart. And both depend on the examples: on others, other units are dead.
+# Neither number says by itself that a task was forgotten: a layer can change altogether and still
+# tell the digits apart. And both depend on the examples: on others, other units are dead.

@@ -92,8 +92,8 @@ for ax, feature in zip(axes, ["layer1", "layer2", "output"], strict=True):
 axes[0].set_ylabel("Points forgotten of tasks 1 to 4")
 
 # %%
-# Replay forgets less at the output, and the gate still fails, as it asks for 5 points at most. In the
-# hidden layers the differences are small, and only some intervals exclude 0.
+# Replay forgets less at the output, and the gate still fails, as it asks for 5 points at most. In
+# the hidden layers the differences are small, and only some intervals exclude 0.
 #
 # A comparison of two runs is meaningless with other data, recipes or seeds on one side, and where
 # neither has been given the training that it needs: here both learn for ten epochs a task.

@@ -71,8 +71,8 @@ with plt.rc_context(settings):
     axes[1].set_title("(b) points missing, linear")
 
 # %%
-# ``fig.savefig("figure.pdf")`` writes it with text as text if ``pdf.fonttype`` is 42. Without axes
-# of yours, ``figures.depth(result, width=3.25, font="serif")`` is a figure of one column, and
-# ``probe figures DIR --only depth --format pdf`` the same from the command line.
+# ``fig.savefig("figure.pdf")`` writes it with text as text if ``pdf.fonttype`` is 42. Without
+# axes of yours, ``figures.depth(result, width=3.25, font="serif")`` is a figure of one column,
+# and ``probe figures DIR --only depth --format pdf`` the same from the command line.
 #
 # A figure without floor and ceiling is the one thing not to cut for lack of space.

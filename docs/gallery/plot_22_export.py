@@ -67,7 +67,7 @@ print(wide[["accuracy", "floor", "ceiling", "missing", "forgotten"]].round(3))
 
 data = result.to_xarray()
 print(data.sizes)
-course = data.accuracy.sel(learner="model", feature="layer2", task="0-1").mean("seed")
+course = data.accuracy.sel(learner="model", feature="layer2", order="0").isel(task=0).mean("seed")
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for readout in result.readouts:
     ax.plot(course.step, 100 * course.sel(readout=readout).squeeze(), "o-", label=readout)
@@ -83,5 +83,5 @@ with TemporaryDirectory() as folder:
     print("read back:", probe.load(f"{folder}/mine").rows() == result.rows())
 
 # %%
-# There is one training here, and so there are no intervals: nothing in these tables can be called a
-# difference yet.
+# There is one training here, and so there are no intervals: nothing in these tables can be called
+# a difference yet.

@@ -63,10 +63,11 @@ with TemporaryDirectory() as folder:
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 figures.time(result, ax=axes[0])
 axes[0].set_title("All tasks")
-for color, feature in enumerate(result.features):
+colors = plt.colormaps["viridis"]([0, 0.29, 0.59])
+for color, feature in zip(colors, result.features, strict=True):
     A, C = result.matrix(feature, "linear").values, result.ceiling(feature, "linear")
-    axes[1].plot(range(6), 100 * A[:, 0], "o-", color=f"C{color}", label=feature)
-    axes[1].plot([5.3, 5.7], [100 * C[0]] * 2, "--", color=f"C{color}")
+    axes[1].plot(range(6), 100 * A[:, 0], "o-", color=color, label=feature)
+    axes[1].plot([5.3, 5.7], [100 * C[0]] * 2, "--", color=color)
 axes[1].set(title="Task 1 alone", xlabel="Tasks learned so far (0: untrained)")
 axes[1].legend(loc="center")
 

@@ -72,6 +72,7 @@ for ax, feature in zip(axes, ["layer1", "layer2"], strict=True):
         low, high = 100 * (rows.value - rows.low), 100 * (rows.high - rows.value)
         ax.errorbar(readouts, 100 * rows.value, (low, high), fmt=marker, capsize=3, label=quantity)
     ax.set(title=feature, xlabel="Readout")
+    ax.margins(x=0.15)
 axes[0].set_ylabel("Accuracy (%), 95 % intervals")
 axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
 

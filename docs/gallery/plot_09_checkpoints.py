@@ -37,7 +37,7 @@ def load():  # (train, test)
 
 def learn(model, x, y):
     optimizer = torch.optim.Adam(model.parameters())
-    for rows in [rows for _ in range(20) for rows in torch.randperm(len(y)).split(32)]:
+    for rows in [rows for _ in range(10) for rows in torch.randperm(len(y)).split(32)]:
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
         optimizer.step()

@@ -92,6 +92,7 @@ for ax, feature in zip(axes, ["layer1", "layer2"], strict=True):
         )
     ax.axhline(10, color="black", lw=0.8, ls=":", label="chance")
     ax.set(title=feature, xlabel="Readout", ylim=(0, 100))
+    ax.margins(x=0.2)
 axes[0].set_ylabel("Accuracy (%), 95 % intervals")
 axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
 

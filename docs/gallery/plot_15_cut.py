@@ -40,18 +40,14 @@ x = torch.randn(16, 3, 32, 32)
 
 # %%
 # Every module at which a cut is possible, with the bytes that are kept of each example: a cut
-# within a block has to keep the skip connection, too.
+# within a block has to keep the skip connection, too, and takes twice as many; where only a
+# pooling follows, its values are enough.
 
 found = probe.candidates(model, x)
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-colors = ["C1" if each.tensors > 1 else "C0" for each in found]
-ax.barh(
-    [f"{each.feature} ({each.kind})" for each in found],
-    [each.bytes for each in found],
-    color=colors,
-)
+ax.barh([f"{each.feature} ({each.kind})" for each in found], [each.bytes for each in found])
 ax.invert_yaxis()
-ax.set(xlabel="Bytes kept of each example (orange: more than one tensor)", xscale="log")
+ax.set(xlabel="Bytes kept of each example", xscale="log")
 
 # %%
 # The identity, bit for bit, at each of them. The tail comes in training mode, as it is to be

@@ -1,6 +1,6 @@
 """
-Forgotten, or outvoted? Which outputs compete
-=============================================
+Forgotten, or only outvoted?
+============================
 
 The same network has three accuracy matrices. All ten outputs may compete, those of the classes seen
 so far, or the two of the task. A network that is asked among all can fail on an old task because a

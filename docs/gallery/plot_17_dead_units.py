@@ -1,6 +1,6 @@
 """
-Did the layer die? Dead units and similarity
-============================================
+Did the layer die?
+==================
 
 A layer can lose a task because its units stop answering at all, or because they answer otherwise.
 Every analysis measures both on the test data: the share of units that give the same value for every

@@ -1,6 +1,6 @@
 """
-Does replay forget less? Two runs, paired by seed
-=================================================
+Does replay forget less?
+========================
 
 Two runs of the same seeds start from the same weights, so that their difference is taken seed by
 seed: what both owe to a lucky start cancels. ``probe compare`` prints the differences of every
@@ -51,7 +51,7 @@ def run(folder, name, kept):
             old = [train.of_classes([c]).take(torch.arange(kept)) for c in range(2 * k - 2)]
             x = torch.cat([own.x, *(each.x for each in old)])
             y = torch.cat([own.y, *(each.y for each in old)])
-            learn(model, probe.Examples(x, y), epochs=10)
+            learn(model, probe.Examples(x, y))
             torch.save(model.state_dict(), f"{folder}/{name}-seed{seed}-task{k}.pt")
     networks = probe.Model(f"{folder}/{name}-seed{{seed}}-task{{task}}.pt", fresh=build)
     recipe = probe.Recipe(epochs=16, batch_size=32, learning_rate=5e-3)
@@ -96,4 +96,4 @@ axes[0].set_ylabel("Points forgotten of tasks 1 to 4")
 # the hidden layers the differences are small, and only some intervals exclude 0.
 #
 # A comparison of two runs is meaningless with other data, recipes or seeds on one side, and where
-# neither has been given the training that it needs: here both learn for ten epochs a task.
+# neither has been given the training that it needs.

@@ -63,15 +63,18 @@ wide = layers.pivot(index=["readout", "feature"], columns="quantity", values="va
 print(wide[["accuracy", "floor", "ceiling", "missing", "forgotten"]].round(3))
 
 # %%
-# **xarray**: dimensions by name, here the course of one layer toward task 1, with the floor at 0.
+# **xarray**: dimensions by name, here the course of one layer toward task 1; dotted: the floor of
+# each readout.
 
 data = result.to_xarray()
 print(data.sizes)
 course = data.accuracy.sel(learner="model", feature="layer2", order="0").isel(task=0).mean("seed")
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
-for readout in result.readouts:
-    ax.plot(course.step, 100 * course.sel(readout=readout).squeeze(), "o-", label=readout)
-ax.set(xlabel="Tasks learned", ylabel="Accuracy on task 1 (%), layer2")
+floor = data.accuracy.sel(learner="untrained", order="", feature="layer2", step=0).isel(task=0)
+for color, readout in zip(("C0", "C1"), result.readouts, strict=True):
+    ax.plot(course.step, 100 * course.sel(readout=readout), "o-", color=color, label=readout)
+    ax.axhline(100 * floor.sel(readout=readout).item(), color=color, ls=":")
+ax.set(xlabel="Tasks learned", ylabel="Accuracy on task 1 (%), layer2", xticks=range(1, 6))
 ax.legend()
 
 # %%

@@ -75,7 +75,7 @@ for row in result.statements():
         print(f"{row.readout:10}{row.feature:8}{row.verdict}")
 
 # %%
-# More epochs raise every line, and that of the floor most: with few epochs an untrained layer
-# looks as bad as the fine-tuned one, with more it overtakes it. Even 32 epochs have not
+# More epochs raise every line. In ``layer2`` that of the floor rises most: after four epochs the
+# untrained layer looks as bad as the fine-tuned one, later it is ahead. Even 32 epochs have not
 # converged, so that nothing is stated of the hidden layers. A retrained accuracy is meaningless
 # without its budget; a linear readout, which is trained to convergence, has none to state.

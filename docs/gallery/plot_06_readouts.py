@@ -86,9 +86,8 @@ for row in result.statements():
 
 # %%
 # All four find something missing in the last hidden layer, and they differ on how much: planes
-# still separate most of what is no longer close to its own class. For three of them the
-# fine-tuned layer is worse than an untrained one. The retraining is not judged, as it has not
-# converged.
+# still separate most of what is no longer close to its own class. By three of them the fine-tuned
+# layer lies below an untrained one. The retraining is not judged, as it has not converged.
 #
 # A comparison of readouts is meaningless if floor and ceiling are those of another one: ``ncm``
 # on the trained network has to be compared with ``ncm`` on the untrained one.

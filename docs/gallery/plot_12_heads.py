@@ -77,7 +77,7 @@ print(result)
 
 # %%
 # Told the task, a network has two classes to choose from: chance is 50 %, and so is the floor of
-# the output. Less is forgotten than by one head for all classes, and with three seeds the
-# interval of the output still includes 0, so that this is no finding yet.
+# the output. With three seeds the interval of what the output forgot still includes 0: this is no
+# finding yet.
 #
 # These numbers would be meaningless beside those of a single head: the question is easier.

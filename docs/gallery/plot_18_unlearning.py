@@ -97,7 +97,7 @@ for row in layers.query("quantity == 'above_floor'").itertuples():
     print(f"{row.feature:8}{100 * row.value:5.1f} points above the floor {ends}")
 
 # %%
-# At the output the deletion looks perfect. Downstream of every layer a linear readout finds 8 and
-# 9 as well as in the original, exactly: nothing was deleted there. But it finds most of them in
-# the network that never saw them, too. An audit that reports "the probe recovers 86 %" without
-# that floor is meaningless: what counts is the difference, with its interval.
+# At the output the deletion looks perfect. Downstream of every hidden layer a linear readout
+# finds 8 and 9 as well as in the original, exactly: nothing was deleted there. But it finds most
+# of them in the network that never saw them, too. An audit that reports "the probe recovers 86 %"
+# without that floor is meaningless: what counts is the difference, with its interval.

@@ -30,7 +30,7 @@ def build():
     return nn.Sequential(OrderedDict(wide=wide, narrow=narrow, output=nn.Linear(16, 10)))
 
 
-def learn(model, data, epochs=10):
+def learn(model, data, epochs=20):
     optimizer = torch.optim.Adam(model.parameters())
     for _ in range(epochs):
         for rows in torch.randperm(len(data)).split(32):
@@ -83,7 +83,7 @@ for row in table.itertuples():
     print(f"{row.feature:8}{row.learner:11}selectivity {100 * row.value:5.1f} points {ends}")
 
 # %%
-# The wide layer reads best, and its untrained self does so, too: with 512 numbers a plane can be
-# put through almost any labels, so that a high accuracy is no merit of the layer. The narrow
-# layer memorizes next to nothing: what is found there was in it. The accuracy of a readout is
-# meaningless without what the same readout makes of noise.
+# The wide layer reads best, and its untrained self does so, too: 512 numbers are enough to fit
+# almost any labels, so that a high accuracy is no merit of the layer. The narrow layer memorizes
+# next to nothing: what is found there was in it. The accuracy of a readout is meaningless without
+# what the same readout makes of noise.

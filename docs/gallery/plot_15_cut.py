@@ -1,0 +1,77 @@
+"""
+Where can a model be cut?
+=========================
+
+At any module whose output reaches the logits, also in a network with skip connections.
+:func:`probe.split` gives a prefix and a tail with ``tail(prefix(x)) == model(x)``, and no code of
+the model is changed. The prefix is what is frozen; its outputs are data for whatever is trained
+downstream.
+"""
+
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+
+import probe
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.conv1 = nn.Conv2d(width, width, 3, padding=1)
+        self.norm = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, padding=1)
+
+    def forward(self, x):
+        return torch.relu(x + self.conv2(torch.relu(self.norm(self.conv1(x)))))
+
+
+torch.manual_seed(0)
+model = nn.Sequential(
+    nn.Conv2d(3, 8, 3, stride=2),
+    Block(8),
+    nn.MaxPool2d(2),
+    Block(8),
+    nn.AdaptiveAvgPool2d(1),
+    nn.Flatten(),
+    nn.Linear(8, 10),
+).eval()
+x = torch.randn(16, 3, 32, 32)
+
+# %%
+# Every module at which a cut is possible, with the bytes that are kept of each example: a cut
+# within a block has to keep the skip connection, too, and takes twice as many; where only a
+# pooling follows, its values are enough.
+
+found = probe.candidates(model, x)
+fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+ax.barh([f"{each.feature} ({each.kind})" for each in found], [each.bytes for each in found])
+ax.invert_yaxis()
+ax.set(xlabel="Bytes kept of each example", xscale="log")
+
+# %%
+# The identity, bit for bit, at each of them. The tail comes in training mode, as it is to be
+# trained.
+
+for each in found:
+    if each.left:
+        cut = probe.split(model, each.feature, x)
+        with torch.no_grad():
+            same = torch.equal(cut.tail.eval()(cut.prefix(x)), model(x))
+        print(f"{each.feature:9} {len(cut.frozen):2} tensors frozen, the same logits: {same}")
+
+# %%
+# The control: other weights downstream change the logits, and not the values of the prefix.
+
+cut = probe.split(model, "3.norm", x)
+with torch.no_grad():
+    before = model(x), cut.prefix(x)
+    for parameter in cut.tail.parameters():
+        parameter.mul_(1.5)
+    print("the same logits:", torch.equal(cut.tail.eval()(cut.prefix(x)), before[0]))
+    kept = [torch.equal(*pair) for pair in zip(cut.prefix(x), before[1], strict=True)]
+    print("the same values of the prefix:", all(kept))
+
+# %%
+# ``split`` makes these checks itself, on the examples that it is given. They would mean little on
+# constant inputs or on a single example; give real ones.

@@ -1,0 +1,90 @@
+"""
+How do I get the numbers out?
+=============================
+
+Every result has its measurements as tidy tables: pandas for a table, xarray for a labeled array,
+LaTeX for a paper, and a folder without pickles to keep.
+"""
+
+from collections import OrderedDict
+from copy import deepcopy
+from tempfile import TemporaryDirectory
+
+import matplotlib.pyplot as plt
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+
+import probe
+
+images, labels = load_digits(return_X_y=True)
+x, y = torch.tensor(images / 16).float(), torch.tensor(labels)
+train, test = probe.Examples(x[:1400], y[:1400]), probe.Examples(x[1400:], y[1400:])
+tasks = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+
+
+def build():
+    layer1 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
+    layer2 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
+    return nn.Sequential(OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10)))
+
+
+def learn(model, data, epochs=20):
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(epochs):
+        for rows in torch.randperm(len(data)).split(32):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(data.x[rows]), data.y[rows]).backward()
+            optimizer.step()
+
+
+torch.manual_seed(0)
+model = build()
+models = {0: deepcopy(model)}
+for k, classes in enumerate(tasks, 1):
+    learn(model, train.of_classes(classes))
+    models[k] = deepcopy(model)
+result = probe.analyze(
+    models,
+    train,
+    test,
+    tasks,
+    offline="train",
+    readouts=probe.Measure(readouts=["linear", "ncm"]),
+    recipe=probe.Recipe(epochs=16, batch_size=32, learning_rate=5e-3),
+)
+
+# %%
+# **pandas**: a row for each measurement, or for each quantity of a layer.
+
+print(result.to_pandas("rows").tail(3)[["learner", "step", "feature", "measure", "value"]])
+layers = result.to_pandas("layers").query("place.isna()")
+wide = layers.pivot(index=["readout", "feature"], columns="quantity", values="value")
+print(wide[["accuracy", "floor", "ceiling", "missing", "forgotten"]].round(3))
+
+# %%
+# **xarray**: dimensions by name, here the course of one layer toward task 1; dotted: the floor of
+# each readout.
+
+data = result.to_xarray()
+print(data.sizes)
+course = data.accuracy.sel(learner="model", feature="layer2", order="0").isel(task=0).mean("seed")
+fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
+floor = data.accuracy.sel(learner="untrained", order="", feature="layer2", step=0).isel(task=0)
+for color, readout in zip(("C0", "C1"), result.readouts, strict=True):
+    ax.plot(course.step, 100 * course.sel(readout=readout), "o-", color=color, label=readout)
+    ax.axhline(100 * floor.sel(readout=readout).item(), color=color, ls=":")
+ax.set(xlabel="Tasks learned", ylabel="Accuracy on task 1 (%), layer2", xticks=range(1, 6))
+ax.legend()
+
+# %%
+# **LaTeX**, and a folder from which :func:`probe.load` gives the same numbers back.
+
+print(result.latex("linear"))
+with TemporaryDirectory() as folder:
+    result.save(f"{folder}/mine")
+    print("read back:", probe.load(f"{folder}/mine").rows() == result.rows())
+
+# %%
+# There is one training here, and so there are no intervals: nothing in these tables can be called
+# a difference yet.

@@ -10,9 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator
 from numpy.typing import ArrayLike, NDArray
 
 from figures.appearance import Appearance, Appearances, Marker
+from figures.cells import LINEAR
 from figures.layout import ticks
 from probe.analysis.intervals import SeedMean
 from probe.tables.rows import MetricRow, SummaryRow
@@ -40,13 +42,13 @@ def plot_means(
     intervals: Sequence[tuple[float, float]] = (),
     scale: float = 100,
     joined: bool = True,
-) -> None:
+) -> Line2D:
     """Draw the rows' means at x, with bars of one standard deviation either way, or of intervals.
 
-    A row of a single seed has no bar. x_bars: how far bars along x reach either way, none by
-    default; intervals: the low and the high end of the bar along y, of each row, NaN = no bar;
-    scale: what the means are multiplied by, 100 = fractions in percent; joined: whether a line runs
-    through the markers.
+    Returns the line through them. A row of a single seed has no bar. x_bars: how far bars along x
+    reach either way, none by default; intervals: the low and the high end of the bar along y, of
+    each row, NaN = no bar; scale: what the means are multiplied by, 100 = fractions in percent;
+    joined: whether a line runs through the markers.
     """
     means = [scale * row.mean for row in rows]
     bars: Any = [scale * row.std for row in rows]
@@ -58,7 +60,7 @@ def plot_means(
     xerr, yerr = (None if np.isnan(each).all() else np.asarray(each) for each in (x_bars, bars))
     color, thin = appearance.color, 0.9
     drawn = axes.errorbar(x, means, yerr, xerr, color=color, elinewidth=thin, capthick=thin)
-    dress(drawn.lines[0], appearance, joined=joined)
+    return dress(drawn.lines[0], appearance, joined=joined)
 
 
 def plot_groups(
@@ -76,6 +78,34 @@ def plot_groups(
     axes.set_xlim(-0.5, len(groups) - 0.5)
     for k in range(1, len(groups)):
         axes.axvline(k - 0.5, color="0.8", linewidth=0.6, zorder=0)
+
+
+def widen(grid: Sequence[Axes]) -> None:
+    """Give the shared y axis of accuracies in percent the scale of `WIDENED`."""
+    if max(axes.dataLim.y1 for axes in grid) > 90:
+        grid[0].set_yscale("function", functions=(_widened, _narrowed))
+        grid[0].yaxis.set_major_locator(FixedLocator([0, 50, 80, 90, 95, 98, 100]))
+
+
+WIDENED = (
+    f"Where accuracies reach 90 %, the scale is linear within {LINEAR:g} points of 100 %, and "
+    f"logarithmic below, so that lines can be told apart"
+)
+"""The sentence of captions on the scale of `widen`."""
+
+
+def _widened(percent: NDArray[np.float64]) -> NDArray[np.float64]:
+    return -np.arcsinh((100 - percent) / LINEAR)
+
+
+def _narrowed(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 100 - LINEAR * np.sinh(-places)
+
+
+def hold_fractions(axes: Axes, most: float = 1) -> None:
+    """Give the y axis of fractions, or of those times `most`, all of its range, and all bars."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, -0.04 * most), max(high, 1.04 * most))
 
 
 def plot_course(axes: Axes, appearance: Appearance, steps: range, values: ArrayLike) -> None:

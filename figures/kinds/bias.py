@@ -1,11 +1,12 @@
 """Per-task F1 by task position: the bias of each feature toward tasks learned early or late.
 
-x: task position in the executed order, from 1; y: F1 of the task in %, from summary.csv; a panel
-for each feature, a line for each learner (Murata et al. 2020, figures 2 and 3).
+x: task position in the executed order, from 1, or of a single order the tasks by name; y: F1 of the
+task in %, from summary.csv; a panel for each feature, a line for each learner (Murata et al. 2020,
+figures 2 and 3).
 
 A learner that forgets is good at the tasks learned last: its line rises. If it still rises where
 only the first layers were held fixed and the rest was retrained, these layers, too, favour the last
-tasks.
+tasks. Over a single order a rising line may as well be one of easier tasks.
 """
 
 import math
@@ -22,8 +23,9 @@ from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
 from probe.tables.rows import SummaryRow
 
+QUESTION = "Which tasks does each layer favor?"
 NEEDS = "a learner and the F1 of its tasks"
-TABLES = ("summary", "learners")
+TABLES = ("summary", "learners", "rows")
 
 
 def names(tables: Tables) -> list[str]:
@@ -56,16 +58,21 @@ def draw(tables: Tables, page: Page) -> Figure | None:
             # Learners of another architecture have features of other names at the same depths.
             own = [row for row in f1 if row.learner in each.learners and row.depth == depth]
             _plot_feature(axes, {name: looks[name] for name in each.learners}, own)
+            if named := tables.task_names:
+                axes.set_xticks(axes.get_xticks(), [named[k] for k in map(int, axes.get_xticks())])
         if len(drawn) > 1:
             who = labels.listed(looks[name].label for name in each.learners)
             block[0].set_ylabel(labels.folded(who, width=16))
     # One legend for all: a learner looks the same in each panel.
     page.legend([looks[name] for name in learners], labels.over_seeds(f1))
-    sides = ("Task position in the executed order", "F1 of the task (%)")
+    sides = (tables.positions, "F1 of the task (%)")
     page.describe(
         tables,
         learners,
-        "F1 of each task by its position in the executed order, for each feature",
+        f"F1 of each task by its {'name' if tables.task_names else 'position in the order'}, for "
+        f"each feature",
+        "F1 counts false positives, too, examples of other tasks that are taken for the task's: a "
+        "network that sees the last task everywhere is accurate on it, and its F1 is low",
         "The network that has learned all tasks is held fixed up to the feature, and everything "
         "downstream is retrained on all tasks at once; the last panel is the network as trained",
         labels.points_are(f1),

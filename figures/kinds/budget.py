@@ -19,6 +19,7 @@ from probe.analysis.intervals import SeedMean
 from probe.tables.budget_text import MEASURED, budget_curves
 from probe.tables.rows import LayerRow
 
+QUESTION = "Would more retraining change what a layer shows?"
 NEEDS = "a layer retrained for two multiples of the epochs (--budget 1,4)"
 TABLES = ("layers", "learners")
 
@@ -48,8 +49,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     drawn = [row for _, rows in each for row in rows.values()]
     page.legend(looks.values(), labels.with_interval(drawn))
     multiples = sorted({multiple for _, rows in each for multiple in rows})
-    for axes in grid:
-        page.name_ticks(axes, list(map(math.log2, multiples)), list(map(str, multiples)))
+    at, named = list(map(math.log2, multiples)), list(map(str, multiples))
+    page.name_ticks(grid, [at] * len(grid), [named] * len(grid))
     page.describe(
         tables,
         learners,

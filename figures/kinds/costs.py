@@ -1,7 +1,8 @@
 """Omega_all against model size and training time: the cost of accuracy.
 
-x: megabytes in the first panel, seconds in the second, both on a logarithmic scale; y: Omega_all,
-from metrics.csv. Sizes are those of Kemker et al. 2018, table 2; times are in times.csv.
+x: megabytes in the first panel, seconds in the second, on a logarithmic scale where many learners
+differ much, else from 0; a cost that is the same for all has no panel; y: Omega_all, from
+metrics.csv. Sizes are those of Kemker et al. 2018, table 2; times are in times.csv.
 
 The best learners are at the top left of both panels: accurate, small and fast. Of two that are
 equally accurate, the one on the right costs more.
@@ -19,7 +20,8 @@ from figures.tables import Tables
 from probe.tables.rows import MetricRow
 from probe.tables.summary import training_seconds
 
-NEEDS = "two learners with an accuracy, a size and times"
+QUESTION = "What does accuracy cost?"
+NEEDS = "two learners with an accuracy, a size and times that differ"
 TABLES = ("metrics", "learners", "times")
 
 
@@ -32,16 +34,20 @@ def names(tables: Tables) -> list[str]:
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one marker per continual learner, against its size in one panel, its time in another.
 
-    Omega_all, or in a study without Offline, which has none, A_T (Chaudhry 2018). Both x axes are
-    logarithmic: size of the model with everything stored beside it (Kemker 2018, table 2), and
-    training time of all tasks; both are means. Bars are one standard deviation of the accuracy over
-    seeds either way.
+    Omega_all, or in a study without Offline, which has none, A_T (Chaudhry 2018). x: size of the
+    model with everything stored beside it (Kemker 2018, table 2), and training time of all tasks;
+    both are means. Bars are one standard deviation of the accuracy over seeds either way.
 
     The upper left corner is the best. Returns None unless two learners have all three.
     """
     label, scale, accuracy = _accuracy(tables)  # scale: Omega is a ratio, accuracy in percent
-    spent, learners = _spent(tables), names(tables)
-    if tables.crowded or len(learners) < 2:
+    learners = names(tables)
+    spent = {
+        name: costs
+        for name, costs in _spent(tables).items()
+        if len({round(costs[learner], 9) for learner in learners}) > 1
+    }
+    if tables.crowded or not spent:
         return None
     appearances = page.looks(learners)
     drawn = [accuracy[name] for name in learners]
@@ -50,8 +56,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         for learner in learners:
             point, own = [costs[learner]], appearances[learner]
             lines.plot_means(axes, own, point, [accuracy[learner]], scale=scale, joined=False)
-        _make_logarithmic(axes, [costs[learner] for learner in learners])
+        _scale(axes, [costs[learner] for learner in learners])
         axes.set_xlabel(name)
+    lines.hold_fractions(grid[0], scale)
     # Both panels have the same learners: only those are drawn whose size and time are known.
     entries = [appearances[name] for name in learners]
     page.legend(entries, labels.over_seeds(drawn), joined=False)
@@ -60,8 +67,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.describe(
         tables,
         learners,
-        f"{shown}, against the size of the model with everything stored beside it, and against the "
-        f"training time of all tasks; both axes are logarithmic",
+        f"{shown}, against {labels.together(_SAID[name] for name in spent)}; the best are at the "
+        f"top left",
         labels.points_are(drawn),
     )
     return page.fit(grid, ("", labels.with_head(label, drawn)), height=1.9)
@@ -71,8 +78,8 @@ def _spent(tables: Tables) -> dict[str, dict[str, float]]:
     """Return the costs of each learner, by axis label."""
     sizes = tables.metric("kemker", "model_size_mb")
     return {
-        "Model size (MB)": {name: row.mean for name, row in sizes.items()},
-        "Training time (s)": training_seconds(tables.times),
+        _SIZE: {name: row.mean for name, row in sizes.items()},
+        _TIME: training_seconds(tables.times),
     }
 
 
@@ -84,9 +91,13 @@ def _accuracy(tables: Tables) -> tuple[str, float, dict[str, MetricRow]]:
     return f"Average accuracy $A_{{{T}}}$ (%)", 100, average
 
 
-def _make_logarithmic(axes: Axes, costs: Sequence[float]) -> None:
-    """Make the x axis logarithmic, a little wider than the costs, with plain numbers on it."""
+def _scale(axes: Axes, costs: Sequence[float]) -> None:
+    """Make the x axis begin at 0, or logarithmic, a little wider than many costs that differ."""
     low, high = min(costs), max(costs)
+    if len(costs) < 3 or high < 4 * low:
+        axes.set_xlim(0, 1.1 * high)
+        axes.locator_params(axis="x", nbins=5)
+        return
     axes.set_xscale("log")
     axes.set_xlim(low / 1.4, 1.4 * high)
     # matplotlib marks powers of ten alone, of which a narrow axis may have none.
@@ -97,4 +108,10 @@ def _make_logarithmic(axes: Axes, costs: Sequence[float]) -> None:
 
 
 # Marks in every decade of an axis, by the largest ratio of its ends.
-_MARKS = {4: (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), 30: (1.0, 2.0, 5.0)}
+_MARKS = {30: (1.0, 2.0, 5.0)}
+
+_SIZE, _TIME = "Model size (MB)", "Training time (s)"
+_SAID = {
+    _SIZE: "the size of the model with everything stored beside it",
+    _TIME: "the training time of all tasks",
+}

@@ -31,6 +31,7 @@ MOST_ANNOTATED = 12
 
 _PAGE, _BESIDE, _AROUND = 8.8, 1.2, 0.5  # inches: height of a page, room beside panels, above
 
+QUESTION = "Which layer lacks what?"
 NEEDS = "a learner and the accuracy missing in its layers"
 TABLES = ("layers", "statements", "starts")
 
@@ -65,7 +66,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     whole = (size.columns * size.wide, len(grid) / size.columns * size.high)
     label = "Missing: ceiling minus accuracy (points)"
     page.color_bar(grid, mesh, label, (-100, -10, -3, 0, 3, 10, 100), whole, beside=True)
-    sides = ("Layer, by depth", "Task position")
+    sides = ("Layer, by depth", tables.positions)
     readouts, rows = _measured(tables, panels)
     several = "s" * (len(readouts) > 1)
     page.describe(
@@ -206,20 +207,20 @@ def _name_features(page: Page, grid: Sequence[Axes], shown: Sequence[Panel]) -> 
     at = {
         (p.rowspan.start, p.colspan.start): own for p, own in zip(places, shown, strict=True) if p
     }
-    for place, axes, panel in zip(places, grid, shown, strict=True):
+    x, names = [], []
+    for place, panel in zip(places, shown, strict=True):
         # In a user's axes nothing of ours stands below.
         below = at.get((place.rowspan.start + 1, place.colspan.start)) if place else None
         same = below and (below.features, below.unsure) == (panel.features, panel.unsure)
-        x = [k + 0.5 for k in range(len(panel.features))]
+        x.append([k + 0.5 for k in range(len(panel.features))])
         each = zip(labels.shortened(panel.features), panel.features, strict=True)
-        names = ["" if same else name + "*" * (own in panel.unsure) for name, own in each]
-        # Slanted, long names would push the panels apart.
-        page.name_ticks(axes, x, names, upright=max(map(len, names)) > 10)
+        names.append(["" if same else name + "*" * (own in panel.unsure) for name, own in each])
+    # Slanted, long names would push the panels apart.
+    page.name_ticks(grid, x, names, upright=max(len(name) for own in names for name in own) > 10)
 
 
 def _explain(page: Page, tables: Tables, shown: Sequence[Panel]) -> None:
     """Put a legend above the panels that explains the study and the marks."""
     names, _ = _measured(tables, shown)
     readouts = f"readout{'s' * (len(names) > 1)} {' and '.join(names)}"
-    study = ", ".join(filter(None, (labels.study(tables.rows), readouts)))
-    page.legend([mark for mark, _ in _marks(shown)], study)
+    page.legend([mark for mark, _ in _marks(shown)], f"Trained downstream: {readouts}")

@@ -22,6 +22,7 @@ PANELS = {
 }
 """Titles of the panels from left to right, by the name of the metric."""
 
+QUESTION = "Do learners retain the base set, and learn new sessions?"
 NEEDS = "two learners and two sessions"
 TABLES = ("metrics", "learners")
 

@@ -20,6 +20,7 @@ MOST_PANELS = 20
 With more of them a panel would be too small to read.
 """
 
+QUESTION = "Which learner retains each task?"
 NEEDS = curves.NEEDS
 TABLES = ("rows", "learners")
 
@@ -63,6 +64,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "Accuracy on each task from the moment it was learned, and on average over the tasks "
         "learned so far",
         "Tasks are numbered by their position in the executed order",
-        labels.averaged(tables.rows, "All"),
+        *labels.of_accuracies(tables, "All"),
     )
     return page.fit([*grid, last], sides, height=1.15)

@@ -6,13 +6,16 @@ each layer, dark for the first by depth and light for the last.
 
 A falling line shows a layer that forgets, a rising one a layer that still learns. The dashed
 segments at the right are the ceiling, from the offline network: the distance to them is the
-accuracy missing in a layer.
+accuracy missing in a layer. The scale is wide near 100 %, where lines of layers lie close, and a
+line is thinner the deeper its layer, so that none hides another.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -32,6 +35,7 @@ MOST_NAMED = 10
 Courses = Mapping[Layer, Mapping[int, SeedMean]]
 """Measurements downstream of each layer, by the number of tasks learned."""
 
+QUESTION = "When does each layer lose accuracy?"
 NEEDS = "a layer that was measured after two tasks or more"
 TABLES = ("rows",)
 
@@ -53,13 +57,14 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         return None
     learners = list(dict.fromkeys(layer.learner for layer in drawn))
     looks, named = _looks(list(drawn))
-    bars = len(looks) <= MOST_NAMED
+    bars = max(len(looks), max(map(len, drawn.values()))) <= MOST_NAMED + 1
     many = len(learners) > MANY
     titles = [page.label(name) for name in learners]
     grid = page.panels(titles, most=4 if many else 3)
     for axes, learner in zip(grid, learners, strict=True):
         own = {layer: course for layer, course in drawn.items() if layer.learner == learner}
         _plot_learner(axes, looks, own, ends, bars=bars)
+    lines.widen(grid)
     entries: list[lines.Entry] = list(looks.values()) if named else []
     if any(layer.learner == OFFLINE for layer in ends):
         entries.append(Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)"))
@@ -76,6 +81,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         learners,
         "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",
         f"The readout {readout} is trained downstream of the layer, on all tasks at once",
+        lines.WIDENED,
         labels.points_are(points, bars=bars),
         "Dashed: the same for the layers of a network trained on all tasks at once" * offline,
     )
@@ -127,9 +133,9 @@ def _looks(drawn: Sequence[Layer]) -> tuple[dict[int, Appearance], bool]:
     shades = matplotlib.colormaps["viridis"]([0.88 * k / max(depths) for k in range(max(depths))])
     looks = {
         depth: Appearance(
-            label=text, color=matplotlib.colors.to_hex(shades[depth - 1]), marker="o", line="-"
+            label=text, color=matplotlib.colors.to_hex(shades[depth - 1]), marker=marker, line="-"
         )
-        for depth, text in zip(depths, texts, strict=True)
+        for depth, text, marker in zip(depths, texts, cycle("osD^vPX"), strict=False)
     }
     return looks, one and len(depths) <= MOST_NAMED
 
@@ -142,15 +148,19 @@ def _plot_learner(
     ends: the courses of the offline and the untrained network.
     """
     last = max(max(course) for course in own.values())
-    for (layer, course), offset in zip(own.items(), lines.dodges(len(own), 0.06), strict=True):
+    widths = np.linspace(3, 0.9, len(own)) if len(own) > 1 else [1.2]
+    for (layer, course), offset, width in zip(
+        own.items(), lines.dodges(len(own), 0.1), widths, strict=True
+    ):
         look = looks[layer.depth]
         if bars:
             x = [step + offset for step in course]
-            lines.plot_means(axes, look, x, list(course.values()))
+            line = lines.plot_means(axes, look, x, list(course.values()))
         else:
             # Under bars and markers the lines of many layers could not be told apart.
             means = [100 * point.mean for point in course.values()]
-            axes.plot(list(course), means, color=look.color, lw=0.9)
+            (line,) = axes.plot(list(course), means, color=look.color)
+        line.set_linewidth(width)
         # After all tasks; it may have a row for each step.
         ceiling = ends.get(layer._replace(learner=OFFLINE), {})
         if ceiling:

@@ -24,18 +24,19 @@ READOUTS = ("retrain", "linear", "linear-task")
 """Readouts that have panels, in this order; the later ones only where they fit on the page."""
 
 GAP = 0.3
-"""Of a cell, between the last task and all tasks."""
+"""Of the row of all tasks, between the last task and it."""
 
 WEAK = "0.45"
 """Color of a number whose interval holds 0."""
 
 _HALVES = ("never_learned", "forgotten")
-_MARGIN = 0.03  # of a cell, left white around each
+_MARGIN = 0.03  # of a cell, left white around each with a number
+_ROWS = 13  # more are so thin that the one of all tasks is made higher
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A cell, 1 wide and high, by its left and upper end, in points.
+    """A cell, 1 wide and `high` high, by its left and upper end, in points.
 
     total: the number in the middle; values: those side by side that add up to it, or it alone;
     weak: whether its interval holds 0; below: whether it is surely less accurate than untrained.
@@ -47,6 +48,7 @@ class Cell:
     values: Sequence[float]
     weak: bool
     below: bool
+    high: float = 1
 
     def parts(self) -> list[tuple[float, float, float]]:
         """Return left end, right end and value of each of its parts."""
@@ -74,8 +76,10 @@ def draw_cells(axes: Axes, cells: Sequence[Cell], *, texts: bool) -> PolyCollect
     """
     for below in (True, False):
         parts = [(cell, part) for cell in cells for part in cell.parts() if cell.below == below]
-        boxes = [_box(left, right, cell.y) for cell, (left, right, _) in parts]
-        mesh = PolyCollection(boxes, cmap=shades(below=below), norm=_scale(), ec="white", lw=0.3)
+        margin = _MARGIN * texts
+        boxes = [_box(left, right, cell, margin) for cell, (left, right, _) in parts]
+        edge = {"edgecolor": "white", "linewidth": 0.3} if texts else {"linewidth": 0}
+        mesh = PolyCollection(boxes, cmap=shades(below=below), norm=_scale(), **edge)
         mesh.set_array(np.array([value for _, (_, _, value) in parts]))
         axes.add_collection(mesh)
     for cell in cells if texts else ():
@@ -128,9 +132,9 @@ def ink(background: Sequence[float]) -> str:
     return "black" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "white"
 
 
-def _box(left: float, right: float, top: float) -> list[tuple[float, float]]:
-    """Return the corners of a box that is 1 high, but for the margin."""
-    low, high = top + _MARGIN, top + 1 - _MARGIN
+def _box(left: float, right: float, cell: Cell, margin: float) -> list[tuple[float, float]]:
+    """Return the corners of a part of a cell, but for the margin."""
+    low, high = cell.y + margin, cell.y + cell.high - margin
     return [(left, low), (right, low), (right, high), (left, high)]
 
 
@@ -168,7 +172,7 @@ def _panel(rows: Sequence[LayerRow], forgets: str, tables: Tables) -> Panel:
     features = list(dict(sorted((row.depth, row.feature) for row in rows)).values())
     own = {(r.feature, r.place, r.quantity): r for r in rows if not math.isnan(r.value)}
     places = sorted({p for _, p, name in own if name == "missing"}, key=lambda p: p or math.inf)
-    cells = []
+    cells, high = [], max(1.0, len(places) / _ROWS)
     for x, feature in enumerate(features):
         for y, place in enumerate(places):
             if row := own.get((feature, place, "missing")):
@@ -178,7 +182,8 @@ def _panel(rows: Sequence[LayerRow], forgets: str, tables: Tables) -> Panel:
                 above = own.get((feature, place, "above_floor"))
                 cell = Cell(
                     x=x,
-                    y=y + GAP * (place is None),
+                    y=y + GAP * high * (place is None),
+                    high=1 if place else high,
                     total=100 * row.value,
                     values=[100 * each.value for each in ([row] if whole else halves)],
                     # NaN, as of one seed, holds nothing.

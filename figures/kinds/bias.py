@@ -23,6 +23,9 @@ from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
 from probe.tables.rows import SummaryRow
 
+MOST_BARRED = 20
+"""Most tasks at which bars are drawn."""
+
 QUESTION = "Which tasks does each layer favor?"
 NEEDS = "a learner and the F1 of its tasks"
 TABLES = ("summary", "learners", "rows")
@@ -64,7 +67,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
             who = labels.listed(looks[name].label for name in each.learners)
             block[0].set_ylabel(labels.folded(who, width=16))
     # One legend for all: a learner looks the same in each panel.
-    page.legend([looks[name] for name in learners], labels.over_seeds(f1))
+    bars = _barred(f1)
+    page.legend([looks[name] for name in learners], labels.over_seeds(f1, bars=bars))
     sides = (tables.positions, "F1 of the task (%)")
     page.describe(
         tables,
@@ -75,7 +79,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "network that sees the last task everywhere is accurate on it, and its F1 is low",
         "The network that has learned all tasks is held fixed up to the feature, and everything "
         "downstream is retrained on all tasks at once; the last panel is the network as trained",
-        labels.points_are(f1),
+        labels.points_are(f1, bars=bars),
     )
     return page.fit([axes for block in blocks for axes in block], sides, height=1.3)
 
@@ -102,13 +106,22 @@ def _columns(counts: Sequence[int], most: int) -> int:
     return 1 + rows.index(min(rows))
 
 
+def _barred(f1: Sequence[SummaryRow]) -> bool:
+    """Tell whether bars can be told apart: of few tasks."""
+    return max(row.place or 1 for row in f1) <= MOST_BARRED
+
+
 def _plot_feature(axes: Axes, looks: Appearances, f1: Sequence[SummaryRow]) -> None:
     """Draw one line per learner over the task positions. f1: the rows of one feature."""
-    last = max(row.place or 1 for row in f1)
+    last, bars = max(row.place or 1 for row in f1), _barred(f1)
     for (name, look), offset in zip(looks.items(), lines.dodges(len(looks)), strict=True):
         points = {row.place: row for row in f1 if row.learner == name and row.place}
         places = sorted(points)
         x = [place + offset for place in places]
-        lines.plot_means(axes, look, x, [points[place] for place in places])
+        if bars:
+            lines.plot_means(axes, look, x, [points[place] for place in places])
+        else:
+            means = [points[place].mean for place in places]
+            lines.plot_course(axes, look, range(1, len(places) + 1), means)
     axes.set_xticks(layout.ticks(1, last))
     axes.set_xlim(0.5, last + 0.5)

@@ -46,7 +46,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     Bars are one standard deviation over seeds either way. Returns None without two layers.
     """
     panels = {measure: means for measure in _PANELS if (means := _means(tables, measure))}
-    features = {row.depth: row.feature for row in tables.diagnostics}
+    features: dict[int, set[str]] = defaultdict(set)
+    for row in sorted(tables.diagnostics, key=lambda row: row.depth):
+        features[row.depth].add(row.feature)
     learners = [name for name in names(tables) if name not in CONTROLS]
     if tables.crowded or not panels or not learners or len(features) < 2:
         return None
@@ -61,7 +63,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         lines.hold_fractions(axes, most)
     points = [mean for means in panels.values() for own in means.values() for mean in own.values()]
     page.legend(looks.values(), labels.over_seeds(points))
-    at, named = list(features), labels.shortened(list(features.values()))
+    # At one depth, networks of different architectures have layers of different names.
+    alike = [min(own) if len(own) == 1 else str(k) for k, own in features.items()]
+    at, named = list(features), labels.shortened(alike)
     page.name_ticks(grid, [at] * len(grid), [named] * len(grid))
     page.describe(
         tables,

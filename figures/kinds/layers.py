@@ -61,7 +61,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         _finish(axes, panel)
     # In a user's axes there is one of them.
     seen = [panel for axes, panel in zip(grid, shown, strict=True) if page.axes in (None, axes)]
-    _explain(page, tables, seen)
+    _explain(page, tables, seen, numbers=size.legible)
     _name_features(page, grid, shown)
     whole = (size.columns * size.wide, len(grid) / size.columns * size.high)
     label = "Missing: ceiling minus accuracy (points)"
@@ -79,7 +79,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "Colors: white at 0, orange for accuracy missing, never learned or forgotten, purple for "
         "above the ceiling or risen since the task was learned; the scale is linear up to about "
         f"{cells.LINEAR:g} points, then logarithmic",
-        *(said for _, said in _marks(panels)),
+        *(said for _, said in _marks(panels, numbers=size.legible)),
         f"Trained downstream of the layer, on all tasks at once: the readout{several} "
         f"{labels.together(readouts)}",
         labels.means_are(rows, "Numbers"),
@@ -94,8 +94,11 @@ def _measured(tables: Tables, panels: Sequence[Panel]) -> tuple[list[str], list[
     return list(dict.fromkeys(readout for _, readout in own)), rows
 
 
-def _marks(panels: Sequence[Panel]) -> Iterator[tuple[lines.Key, str]]:
-    """Yield the legend's entry and the caption's sentence for each kind of mark that is there."""
+def _marks(panels: Sequence[Panel], *, numbers: bool) -> Iterator[tuple[lines.Key, str]]:
+    """Yield the legend's entry and the caption's sentence for each kind of mark that is there.
+
+    numbers: whether cells show theirs.
+    """
     drawn = [cell for panel in panels for cell in panel.cells]
     if any(len(cell.values) > 1 for cell in drawn):
         halves = {"color": "0.6", "markerfacecoloralt": "0.9", "fillstyle": "left"}
@@ -110,7 +113,7 @@ def _marks(panels: Sequence[Panel]) -> Iterator[tuple[lines.Key, str]]:
             "Teal in place of orange: less accurate than downstream of an untrained layer, by the "
             "95 % interval of the difference",
         )
-    if any(cell.weak for cell in drawn):
+    if numbers and any(cell.weak for cell in drawn):
         weak = _key("95 % CI includes 0", marker="$0$", color=cells.WEAK, markeredgewidth=0.2)
         yield weak, "Grey number: its 95 % interval includes 0"
     if any(panel.forgets for panel in panels):
@@ -183,9 +186,9 @@ def _finish(axes: Axes, panel: Panel) -> None:
     count = len(panel.places)
     tasks = [place for place in panel.places if place]
     ticks = {panel.places.index(k) + 0.5: str(k) for k in layout.ticks(1, len(tasks)) if k in tasks}
-    bottom = count + cells.GAP * (count > len(tasks))
+    bottom = max(cell.y + cell.high for cell in panel.cells)
     if count > len(tasks):
-        ticks[bottom - 0.5] = "all"
+        ticks[(bottom + max(cell.y for cell in panel.cells)) / 2] = "all"
     axes.set_yticks(list(ticks), list(ticks.values()))
     axes.set_xlim(0, len(panel.features))
     axes.set_ylim(0, bottom)
@@ -219,8 +222,9 @@ def _name_features(page: Page, grid: Sequence[Axes], shown: Sequence[Panel]) -> 
     page.name_ticks(grid, x, names, upright=max(len(name) for own in names for name in own) > 10)
 
 
-def _explain(page: Page, tables: Tables, shown: Sequence[Panel]) -> None:
-    """Put a legend above the panels that explains the study and the marks."""
+def _explain(page: Page, tables: Tables, shown: Sequence[Panel], *, numbers: bool) -> None:
+    """Put a legend above the panels that explains the readouts and the marks."""
     names, _ = _measured(tables, shown)
     readouts = f"readout{'s' * (len(names) > 1)} {' and '.join(names)}"
-    page.legend([mark for mark, _ in _marks(shown)], f"Trained downstream: {readouts}")
+    marks = [mark for mark, _ in _marks(shown, numbers=numbers)]
+    page.legend(marks, f"Trained downstream: {readouts}")

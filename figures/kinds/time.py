@@ -148,6 +148,7 @@ def _plot_learner(
     ends: the courses of the offline and the untrained network.
     """
     last = max(max(course) for course in own.values())
+    part = max(1, last / 8)  # of the axis, so that ceilings are seen beside many tasks, too
     widths = np.linspace(3, 0.9, len(own)) if len(own) > 1 else [1.2]
     for (layer, course), offset, width in zip(
         own.items(), lines.dodges(len(own), 0.1), widths, strict=True
@@ -165,6 +166,8 @@ def _plot_learner(
         ceiling = ends.get(layer._replace(learner=OFFLINE), {})
         if ceiling:
             y = 100 * ceiling[max(ceiling)].mean
-            axes.plot([last + 0.3, last + 0.7], [y, y], color=look.color, lw=1.4, ls=_DASHES)
-    axes.set_xlim(-0.4, last + 0.8)
+            axes.plot(
+                [last + 0.3 * part, last + 0.7 * part], [y, y], color=look.color, lw=1.4, ls=_DASHES
+            )
+    axes.set_xlim(-0.4 * part, last + 0.8 * part)
     axes.set_xticks(layout.ticks(0, last))

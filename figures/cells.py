@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import matplotlib
@@ -11,7 +12,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import AsinhNorm, Colormap, ListedColormap
-from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 
 from figures.tables import CONTROLS, Tables
@@ -56,6 +56,7 @@ class Cell:
         return [(*ends, v) for ends, v in zip(pairwise(edges), self.values, strict=True)]
 
 
+@cache  # matplotlib computes a colormap anew for each
 def shades(*, below: bool) -> Colormap:
     """Return the colors from -100 to 100 points, with white at 0.
 
@@ -87,12 +88,13 @@ def draw_cells(axes: Axes, cells: Sequence[Cell], *, texts: bool) -> PolyCollect
     return mesh
 
 
+@cache
 def _scale() -> AsinhNorm:
     return AsinhNorm(linear_width=LINEAR, vmin=-100, vmax=100)
 
 
 def _write_total(axes: Axes, cell: Cell) -> None:
-    """Write the number of a cell, outlined in white where a half is of another brightness."""
+    """Write the number of a cell, on white where a half is of another brightness."""
     colors = [shades(below=cell.below)(float(_scale()(value))) for value in cell.values]
     inks = {ink(color) for color in colors}
     # Rounded to a whole number: of a float, -0.2 would be -0.
@@ -100,7 +102,8 @@ def _write_total(axes: Axes, cell: Cell) -> None:
     number.set_verticalalignment("center_baseline")
     if cell.weak or len(inks) > 1:
         number.set_color(WEAK if cell.weak else "black")
-        number.set_path_effects([withStroke(linewidth=1.5, foreground="white")])
+        # No outline: it would turn the text of an SVG into paths.
+        number.set_bbox({"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.4})
 
 
 def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -> Text:

@@ -36,6 +36,7 @@ def _of_output(tables: Tables, shared: bool) -> str:
     learners = len(tables.matrices)
     if tables.crowded or learners < 2:
         return "matrix"
-    if shared or max(R.tasks for R in tables.matrices.values()) > _FEW_TASKS:
+    long = max(R.tasks for R in tables.matrices.values()) > _FEW_TASKS
+    if (shared or long) and tables.metric("kemker", "alpha_all[2]"):
         return "sessions"
-    return "tasks" if learners > _FEW_LEARNERS else "matrix"
+    return "tasks" if long or learners > _FEW_LEARNERS else "matrix"

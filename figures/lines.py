@@ -108,16 +108,27 @@ def hold_fractions(axes: Axes, most: float = 1) -> None:
     axes.set_ylim(min(low, -0.04 * most), max(high, 1.04 * most))
 
 
-def plot_course(axes: Axes, appearance: Appearance, steps: range, values: ArrayLike) -> None:
+def widths(count: int) -> list[float]:
+    """Return the widths of so many lines in the order in which they are drawn, so that none hides.
+
+    >>> widths(3), widths(1)
+    ([2.6, 1.75, 0.9], [1.2])
+    """
+    return [2.6 - 1.7 * k / (count - 1) for k in range(count)] if count > 1 else [1.2]
+
+
+def plot_course(
+    axes: Axes, appearance: Appearance, steps: range, values: ArrayLike, width: float = 1
+) -> None:
     """Draw fractions over steps, in percent, with a marker at the first step and at each tick.
 
-    values: one for each step, NaN = a gap in the line.
+    values: one for each step, NaN = a gap in the line; width: see `widths`.
     """
     # A marker at every step would hide a line over many of them.
     marked = ticks(1, steps[-1])
     (line,) = axes.plot(steps, 100 * np.asarray(values))
     dress(line, appearance, size=3.6)
-    line.set(linewidth=1, markevery=[i for i, k in enumerate(steps) if not i or k in marked])
+    line.set(linewidth=width, markevery=[i for i, k in enumerate(steps) if not i or k in marked])
 
 
 def dress(

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 
 import matplotlib
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -149,7 +148,7 @@ def _plot_learner(
     """
     last = max(max(course) for course in own.values())
     part = max(1, last / 8)  # of the axis, so that ceilings are seen beside many tasks, too
-    widths = np.linspace(3, 0.9, len(own)) if len(own) > 1 else [1.2]
+    widths = lines.widths(len(own))
     for (layer, course), offset, width in zip(
         own.items(), lines.dodges(len(own), 0.1), widths, strict=True
     ):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 import figures
+from figures.doubts import doubts
 from figures.kinds import KINDS
 from figures.plotting import Drawing
 from probe.analysis.statements import STUCK, UNFINISHED
@@ -27,36 +28,45 @@ def test_a_figure_answers_a_question_and_names_the_study(name):
     question, study = lines(papers.figure(name))
     assert question.endswith("?")
     assert study == STUDY
-    figure = Drawing(name)(papers.tables(), title=False)
+
+
+def test_a_title_can_be_left_out():
+    figure = figures.tradeoff(papers.tables(), title=False)
     assert not lines(figure)
-    assert figure.get_figheight() < papers.figure(name).get_figheight()
+    assert figure.get_figheight() < papers.figure("tradeoff").get_figheight()
 
 
-NOTES = {
-    "it collapsed: less than half as far above chance": "Collapsed: EWC (2 runs)",
-    constant(3): "Collapsed: EWC (2 runs)",
-    STUCK: "Collapsed: EWC (2 runs)",
-    "its accuracy on all tasks is near chance: train": "Near chance: EWC (2 runs)",
-    f"{UNFINISHED}: loss 2.1": "Not converged: EWC (2 runs)",
-    "measured after 2 of 5 tasks": "",
-}
-
-
-@pytest.mark.parametrize("said", NOTES)
-def test_a_doubtful_training_is_told_in_figure_and_caption(said):
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("it collapsed: less than half as far above chance", ["Collapsed: EWC (2 runs)"]),
+        (constant(3), ["Collapsed: EWC (2 runs)"]),
+        (STUCK, ["Collapsed: EWC (2 runs)"]),
+        ("its accuracy on all tasks is near chance: train", ["Near chance: EWC (2 runs)"]),
+        (f"{UNFINISHED}: loss 2.1", ["Not converged: EWC (2 runs)"]),
+        ("measured after 2 of 5 tasks", []),
+    ],
+)
+def test_notes_on_trainings_are_doubts_about_the_learners_that_are_drawn(said, told):
     notes = [note("ewc", said, seed=seed) for seed in (0, 1)]
-    doubted = replace(papers.tables(), notes=notes)
-    drawn = figures.matrix(doubted)
-    assert lines(drawn)[2:] == [NOTES[said]] * bool(NOTES[said])
-    assert NOTES[said] in papers.caption("matrix", doubted)
-    assert seen.text_faults(drawn) == []
-    # Nothing is doubted where that learner is not drawn.
-    assert len(lines(figures.matrix(doubted, learners=["mine"]))) == 2
+    assert doubts(notes, {"ewc": "EWC"}, retrained=False) == told
+    assert doubts(notes, {"er": "ER"}, retrained=False) == []
 
 
-def test_a_readout_that_has_not_converged_is_told_where_layers_are_drawn():
+def test_a_doubt_about_a_readout_is_one_about_figures_of_layers():
     notes = [note(name, f"{UNFINISHED}: loss 1", feature="conv1") for name in ("ewc", "untrained")]
-    doubted = replace(papers.tables(), notes=notes)
-    told = "Not converged downstream of conv1: EWC and Untrained (2 runs)"
-    assert lines(figures.layers(doubted))[2] == told
-    assert len(lines(figures.matrix(doubted))) == 2
+    told = ["Not converged downstream of conv1: EWC and Untrained (2 runs)"]
+    assert doubts(notes, {"ewc": "EWC"}, retrained=True) == told
+    assert doubts(notes, {"ewc": "EWC"}, retrained=False) == []
+
+
+@pytest.mark.parametrize(("name", "at"), [("tradeoff", ""), ("budget", "conv1")])
+def test_a_collapsed_or_unfinished_training_is_flagged_in_figure_and_caption(name, at):
+    doubted = replace(papers.tables(), notes=[note("ewc", STUCK, feature=at)])
+    told = f"Collapsed{' downstream of conv1' * bool(at)}: EWC (1 run)"
+    figure = Drawing(name)(doubted)
+    assert lines(figure)[2] == told
+    assert seen.text_faults(figure) == []
+    assert told in papers.caption(name, doubted)
+    if at:
+        assert len(lines(figures.tradeoff(doubted))) == 2

@@ -3,6 +3,7 @@
 matplotlib's `errorbar` and `plot` draw; `dress` then turns an `Appearance` into their settings.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,10 +18,13 @@ from figures.appearance import Appearance, Appearances, Marker
 from figures.cells import LINEAR
 from figures.layout import ticks
 from probe.analysis.intervals import SeedMean
-from probe.tables.rows import MetricRow, SummaryRow
+from probe.tables.rows import LayerRow, MetricRow, SummaryRow
 
 Groups = Sequence[Mapping[str, MetricRow]]
 """Groups of rows, in each by the name of a learner or a strategy."""
+
+MOST_BARRED = 20
+"""Most points of a line that have bars, and markers, each: more cannot be told apart."""
 
 Colors = NDArray[np.float64] | Sequence[str]
 """One for each of several things: (N, 4) RGBA in [0, 1], or N names."""
@@ -60,7 +64,18 @@ def plot_means(
     xerr, yerr = (None if np.isnan(each).all() else np.asarray(each) for each in (x_bars, bars))
     color, thin = appearance.color, 0.9
     drawn = axes.errorbar(x, means, yerr, xerr, color=color, elinewidth=thin, capthick=thin)
-    return dress(drawn.lines[0], appearance, joined=joined)
+    line = dress(drawn.lines[0], appearance, joined=joined)
+    # A marker at each of many points would hide the line.
+    line.set_markevery(1 + len(x) // MOST_BARRED)
+    return line
+
+
+def plot_layers(
+    axes: Axes, appearance: Appearance, x: Sequence[float], rows: Sequence[LayerRow]
+) -> None:
+    """Draw rows of layers.csv at x, with their intervals."""
+    points = [SeedMean(mean=row.value, std=math.nan, seeds=row.seeds) for row in rows]
+    plot_means(axes, appearance, x, points, intervals=[(row.low, row.high) for row in rows])
 
 
 def plot_groups(

@@ -176,7 +176,9 @@ class Tables:
         return T, found.get(T, {})
 
 
-def continual(rows: Iterable[SummaryRow | MetricRow | LayerRow | Row]) -> list[str]:
+def continual(
+    rows: Iterable[SummaryRow | MetricRow | LayerRow | DiagnosticRow | Row],
+) -> list[str]:
     """Return the learners of a table that learn task by task, in order of first appearance."""
     names = dict.fromkeys(row.learner for row in rows)
     return [name for name in names if name not in CONTROLS]
@@ -207,6 +209,11 @@ def _plain(rows: Sequence[Any]) -> list[Any]:
         dollars = {k: v for k, v in vars(row).items() if isinstance(v, str) and "$" in v}
         found.append(replace(row, **{k: plain(v) for k, v in dollars.items()}) if dollars else row)
     return found
+
+
+def differ(values: Iterable[float]) -> bool:
+    """Tell whether values are not all the same, but for rounding."""
+    return len({round(value, 9) for value in values}) > 1
 
 
 def plain(name: str) -> str:

@@ -11,6 +11,7 @@ tasks. Over a single order a rising line may as well be one of easier tasks.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -22,9 +23,6 @@ from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
 from probe.tables.rows import SummaryRow
-
-MOST_BARRED = 20
-"""Most tasks at which bars are drawn."""
 
 QUESTION = "Which tasks does each layer favor?"
 NEEDS = "a learner and the F1 of its tasks"
@@ -67,8 +65,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
             who = labels.listed(looks[name].label for name in each.learners)
             block[0].set_ylabel(labels.folded(who, width=16))
     # One legend for all: a learner looks the same in each panel.
-    bars = _barred(f1)
-    page.legend([looks[name] for name in learners], labels.over_seeds(f1, bars=bars))
+    page.legend([looks[name] for name in learners], labels.over_seeds(f1))
     sides = (tables.positions, "F1 of the task (%)")
     page.describe(
         tables,
@@ -79,13 +76,15 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "network that sees the last task everywhere is accurate on it, and its F1 is low",
         "The network that has learned all tasks is held fixed up to the feature, and everything "
         "downstream is retrained on all tasks at once; the last panel is the network as trained",
-        labels.points_are(f1, bars=bars),
+        labels.points_are(f1),
     )
     return page.fit([axes for block in blocks for axes in block], sides, height=1.3)
 
 
 def _f1(tables: Tables) -> list[SummaryRow]:
-    return [row for row in tables.summary if row.measure == "f1" and row.learner not in CONTROLS]
+    f1 = [row for row in tables.summary if row.measure == "f1" and row.learner not in CONTROLS]
+    many = max((row.place or 1 for row in f1), default=1) > lines.MOST_BARRED
+    return [replace(row, std=math.nan) for row in f1] if many else f1
 
 
 def _titles(one: Architecture) -> list[str]:
@@ -106,22 +105,13 @@ def _columns(counts: Sequence[int], most: int) -> int:
     return 1 + rows.index(min(rows))
 
 
-def _barred(f1: Sequence[SummaryRow]) -> bool:
-    """Tell whether bars can be told apart: of few tasks."""
-    return max(row.place or 1 for row in f1) <= MOST_BARRED
-
-
 def _plot_feature(axes: Axes, looks: Appearances, f1: Sequence[SummaryRow]) -> None:
     """Draw one line per learner over the task positions. f1: the rows of one feature."""
-    last, bars = max(row.place or 1 for row in f1), _barred(f1)
+    last = max(row.place or 1 for row in f1)
     for (name, look), offset in zip(looks.items(), lines.dodges(len(looks)), strict=True):
         points = {row.place: row for row in f1 if row.learner == name and row.place}
         places = sorted(points)
         x = [place + offset for place in places]
-        if bars:
-            lines.plot_means(axes, look, x, [points[place] for place in places])
-        else:
-            means = [points[place].mean for place in places]
-            lines.plot_course(axes, look, range(1, len(places) + 1), means)
+        lines.plot_means(axes, look, x, [points[place] for place in places])
     axes.set_xticks(layout.ticks(1, last))
     axes.set_xlim(0.5, last + 0.5)

@@ -16,7 +16,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from figures import labels, lines
 from figures.pages.page import Page
-from figures.tables import Tables
+from figures.tables import Tables, differ
 from probe.tables.rows import MetricRow
 from probe.tables.summary import training_seconds
 
@@ -42,11 +42,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     """
     label, scale, accuracy = _accuracy(tables)  # scale: Omega is a ratio, accuracy in percent
     learners = names(tables)
-    spent = {
-        name: costs
-        for name, costs in _spent(tables).items()
-        if len({round(costs[learner], 9) for learner in learners}) > 1
-    }
+    spent = {k: own for k, own in _spent(tables).items() if differ(own[name] for name in learners)}
     if tables.crowded or not spent:
         return None
     appearances = page.looks(learners)
@@ -67,8 +63,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.describe(
         tables,
         learners,
-        f"{shown}, against {labels.together(_SAID[name] for name in spent)}; the best are at the "
-        f"top left",
+        f"{shown}, against the size of the model with everything stored beside it, and the "
+        f"training time of all tasks, where learners differ; the best are at the top left",
         labels.points_are(drawn),
     )
     return page.fit(grid, ("", labels.with_head(label, drawn)), height=1.9)
@@ -78,8 +74,8 @@ def _spent(tables: Tables) -> dict[str, dict[str, float]]:
     """Return the costs of each learner, by axis label."""
     sizes = tables.metric("kemker", "model_size_mb")
     return {
-        _SIZE: {name: row.mean for name, row in sizes.items()},
-        _TIME: training_seconds(tables.times),
+        "Model size (MB)": {name: row.mean for name, row in sizes.items()},
+        "Training time (s)": training_seconds(tables.times),
     }
 
 
@@ -101,17 +97,6 @@ def _scale(axes: Axes, costs: Sequence[float]) -> None:
     axes.set_xscale("log")
     axes.set_xlim(low / 1.4, 1.4 * high)
     # matplotlib marks powers of ten alone, of which a narrow axis may have none.
-    marks = next((marks for span, marks in _MARKS.items() if high < span * low), (1.0,))
-    axes.xaxis.set_major_locator(LogLocator(subs=marks))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 30 * low else (1.0,)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
-
-
-# Marks in every decade of an axis, by the largest ratio of its ends.
-_MARKS = {30: (1.0, 2.0, 5.0)}
-
-_SIZE, _TIME = "Model size (MB)", "Training time (s)"
-_SAID = {
-    _SIZE: "the size of the model with everything stored beside it",
-    _TIME: "the training time of all tasks",
-}

@@ -10,13 +10,12 @@ offline one is has hardly learned.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
 from figures import labels, lines
 from figures.pages.page import Page
-from figures.tables import CONTROLS, Tables
+from figures.tables import CONTROLS, Tables, continual
 from probe.analysis.intervals import SeedMean, mean_over_seeds
 from probe.tables.rows import DiagnosticRow
 
@@ -32,8 +31,6 @@ _PANELS = {
 }
 """Title and largest value of the panel of each measure."""
 
-_Means = Mapping[str, Mapping[int, SeedMean]]  # by learner and depth
-
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn, with the controls."""
@@ -45,28 +42,25 @@ def draw(tables: Tables, page: Page) -> Figure | None:
 
     Bars are one standard deviation over seeds either way. Returns None without two layers.
     """
-    panels = {measure: means for measure in _PANELS if (means := _means(tables, measure))}
-    features: dict[int, set[str]] = defaultdict(set)
+    panels, learners = _means(tables), continual(tables.diagnostics)
+    features: dict[int, str] = {}
     for row in sorted(tables.diagnostics, key=lambda row: row.depth):
-        features[row.depth].add(row.feature)
-    learners = [name for name in names(tables) if name not in CONTROLS]
-    if tables.crowded or not panels or not learners or len(features) < 2:
+        # At one depth, networks of different architectures have layers of different names.
+        alike = features.get(row.depth, row.feature) == row.feature
+        features[row.depth] = row.feature if alike else str(row.depth)
+    if tables.crowded or not learners or len(features) < 2:
         return None
-    looks = page.looks(names(tables))
-    wide = len(features) > 5
-    grid = page.panels([_PANELS[name][0] for name in panels], 2 if wide else 4, share_y=False)
+    looks, most = page.looks(names(tables)), 2 if len(features) > 5 else 4
+    grid = page.panels([_PANELS[name][0] for name in panels], most, share_y=False)
     for axes, (measure, means) in zip(grid, panels.items(), strict=True):
-        most = _PANELS[measure][1]
+        scale = _PANELS[measure][1]
         for (name, own), offset in zip(means.items(), lines.dodges(len(means)), strict=True):
             x = [depth + offset for depth in own]
-            lines.plot_means(axes, looks[name], x, list(own.values()), scale=most)
-        lines.hold_fractions(axes, most)
+            lines.plot_means(axes, looks[name], x, list(own.values()), scale=scale)
+        lines.hold_fractions(axes, scale)
     points = [mean for means in panels.values() for own in means.values() for mean in own.values()]
     page.legend(looks.values(), labels.over_seeds(points))
-    # At one depth, networks of different architectures have layers of different names.
-    alike = [min(own) if len(own) == 1 else str(k) for k, own in features.items()]
-    at, named = list(features), labels.shortened(alike)
-    page.name_ticks(grid, [at] * len(grid), [named] * len(grid))
+    page.name_layers(grid, [features] * len(grid))
     page.describe(
         tables,
         learners,
@@ -78,21 +72,20 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     return page.fit(grid, ("Layer, by depth", ""), height=1.4)
 
 
-def _means(tables: Tables, measure: str) -> _Means:
-    """Return the means over seeds of a measure after the last task, rank as a share of units."""
+def _means(tables: Tables) -> dict[str, dict[str, dict[int, SeedMean]]]:
+    """Return the means over seeds after the last task by measure, learner and depth."""
     last = max((row.step for row in tables.diagnostics), default=0)
     rows = [row for row in tables.diagnostics if row.step == last or row.learner in CONTROLS]
     units = {_at(row): row.value for row in rows if row.measure == "units"}
-    found: dict[str, dict[int, list[tuple[int, float]]]] = defaultdict(lambda: defaultdict(list))
-    for row in sorted(rows, key=lambda row: row.depth):
-        if row.measure == measure:
-            value = row.value / (units[_at(row)] if measure == "rank" else 1)
-            found[row.learner][row.depth].append((row.seed, value))
-    means = {
-        name: {depth: mean for depth, own in each.items() if (mean := mean_over_seeds(own))}
-        for name, each in found.items()
-    }
-    return {name: means[name] for name in names(tables) if name in means}
+    cells = defaultdict[tuple[str, str, int], list[tuple[int, float]]](list)
+    for row in rows:
+        value = row.value / (units[_at(row)] if row.measure == "rank" else 1)
+        cells[row.measure, row.learner, row.depth].append((row.seed, value))
+    found: dict[str, dict[str, dict[int, SeedMean]]] = {}
+    for (measure, learner, depth), pairs in sorted(cells.items()):
+        if measure in _PANELS and (mean := mean_over_seeds(pairs)):
+            found.setdefault(measure, {}).setdefault(learner, {})[depth] = mean
+    return {measure: found[measure] for measure in _PANELS if measure in found}
 
 
 def _at(row: DiagnosticRow) -> tuple[str, int, str, int]:

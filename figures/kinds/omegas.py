@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from figures import labels
 from figures.pages.page import Page
 from figures.style import MANY
-from figures.tables import Tables
+from figures.tables import Tables, differ
 from probe.tables.rows import MetricRow
 
 SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD"}
@@ -43,12 +43,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     a perfect one. Returns None unless two learners have all three, for which Offline is needed.
     """
     whole = names(tables)
-    omegas = {
-        name: rows
-        for name, rows in _omegas(tables).items()
-        # One that all have in common tells nothing of them.
-        if len({round(rows[learner].mean, 9) for learner in whole}) > 1
-    }
+    # One that all have in common tells nothing of them.
+    every = _omegas(tables).items()
+    omegas = {k: rows for k, rows in every if differ(rows[name].mean for name in whole)}
     if not omegas:
         return None
     appearances = page.looks(whole)

@@ -17,17 +17,12 @@ from matplotlib.lines import Line2D
 from figures import labels, lines
 from figures.appearance import learner_appearances
 from figures.pages.page import Page
-from figures.style import MANY
-from figures.tables import CONTROLS, Tables
-from probe.analysis.intervals import SeedMean
+from figures.tables import Tables, continual
 from probe.tables.rows import LayerRow
 
 QUESTION = "Do the readouts agree?"
 NEEDS = "a learner whose layers were read by two readouts (of one epoch budget)"
 TABLES = ("layers",)
-
-_CONTROLS = {"ceiling": ("--", "Ceiling (offline)"), "floor": (":", "Floor (untrained)")}
-"""Line style and name in print of the controls, by their name in layers.csv."""
 
 _Read = dict[str, dict[str, list[LayerRow]]]  # rows by readout and quantity, by depth
 
@@ -45,36 +40,24 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     drawn = _measured(tables)
     if not drawn:
         return None
-    readouts = dict.fromkeys(readout for own in drawn.values() for readout in own)
-    spare = learner_appearances(readouts)
-    looks = {name: replace(spare[name], line="-") for name in readouts}
-    most = 4 if len(drawn) > MANY else 3
-    grid = page.panels([page.label(name) for name in drawn], most, wide=len(drawn) > 1)
-    shown = [row for own in drawn.values() for each in own.values() for row in each["accuracy"]]
+    # Learners of no name known to the house have spare appearances, and so have readouts.
+    spare = learner_appearances(readout for own in drawn.values() for readout in own)
+    looks = {name: replace(look, line="-") for name, look in spare.items()}
+    grid = page.panels([page.label(name) for name in drawn], most=3)
     for axes, own in zip(grid, drawn.values(), strict=True):
         for (readout, rows), offset in zip(own.items(), lines.dodges(len(own)), strict=True):
-            look = looks[readout]
-            points = [SeedMean(mean=r.value, std=math.nan, seeds=r.seeds) for r in rows["accuracy"]]
-            ends = [(row.low, row.high) for row in rows["accuracy"]]
             x = [row.depth + offset for row in rows["accuracy"]]
-            lines.plot_means(axes, look, x, points, intervals=ends)
-            for quantity, (style, _) in _CONTROLS.items():
-                x, y = ([row.depth for row in rows[quantity]], [r.value for r in rows[quantity]])
-                axes.plot(x, [100 * value for value in y], color=look.color, ls=style, lw=0.8)
+            lines.plot_layers(axes, looks[readout], x, rows["accuracy"])
+            for quantity, key in _KEYS.items():
+                ends = [100 * row.value for row in rows[quantity]]
+                (line,) = axes.plot([row.depth for row in rows[quantity]], ends)
+                line.set(color=looks[readout].color, linestyle=key.get_linestyle(), linewidth=0.8)
     lines.widen(grid)
-    keys = [
-        Line2D([], [], color="0.3", ls=ls, lw=0.8, label=name) for ls, name in _CONTROLS.values()
-    ]
-    page.legend([*looks.values(), *keys], labels.with_interval(shown))
-    features = [
-        list({r.depth: r.feature for each in own.values() for r in each["accuracy"]}.items())
-        for own in drawn.values()
-    ]
-    page.name_ticks(
-        grid,
-        [[depth for depth, _ in own] for own in features],
-        [labels.shortened([feature for _, feature in own]) for own in features],
-    )
+    read = [each["accuracy"] for own in drawn.values() for each in own.values()]
+    points = [row for rows in read for row in rows]
+    page.legend([*looks.values(), *_KEYS.values()], labels.with_interval(points))
+    first = [next(iter(own.values()))["accuracy"] for own in drawn.values()]
+    page.name_layers(grid, [{row.depth: row.feature for row in rows} for rows in first])
     page.describe(
         tables,
         drawn,
@@ -83,20 +66,27 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "Dashed: ceiling, the same for the layers of an offline network; dotted: floor, of an "
         "untrained one; each of the readout of its color",
         "The readout linear-task tells the classes of one task apart, and so from fewer"
-        * ("linear-task" in readouts),
+        * ("linear-task" in looks),
         lines.WIDENED,
-        f"{labels.means_are(shown)}; bars are 95 % intervals",
+        f"{labels.means_are(points)}; bars are 95 % intervals",
     )
     return page.fit(grid, ("Layer, by depth", "Accuracy on all tasks (%)"), height=1.6)
 
 
+_KEYS = {
+    "ceiling": Line2D([], [], color="0.3", ls="--", lw=0.8, label="Ceiling (offline)"),
+    "floor": Line2D([], [], color="0.3", ls=":", lw=0.8, label="Floor (untrained)"),
+}
+"""Entries of the legend for the controls, by their name in layers.csv."""
+
+
 def _measured(tables: Tables) -> dict[str, _Read]:
     """Return the rows to be drawn by learner, of those with two readouts or more."""
-    found: dict[str, _Read] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    found: dict[str, _Read] = {name: {} for name in continual(tables.layers)}
     for row in sorted(tables.layers, key=lambda row: row.depth):
         # Multiples of the epochs have a figure of their own.
-        own = row.learner not in CONTROLS and row.readout and "@" not in row.readout
-        if own and row.place is None and not math.isnan(row.value):
-            found[row.learner][row.readout][row.quantity].append(row)
-    order = dict.fromkeys(row.learner for row in tables.layers)
-    return {name: found[name] for name in order if len(found.get(name, ())) > 1}
+        known = row.learner in found and row.place is None and not math.isnan(row.value)
+        if known and row.readout and "@" not in row.readout:
+            own = found[row.learner].setdefault(row.readout, defaultdict(list))
+            own[row.quantity].append(row)
+    return {name: own for name, own in found.items() if len(own) > 1}

@@ -22,7 +22,7 @@ from figures import labels, lines
 from figures.appearance import Appearance
 from figures.pages.page import Page
 from figures.style import DOUBLE
-from figures.tables import Tables
+from figures.tables import Tables, differ
 from probe.errors import InputError
 from probe.metrics.diaz_rodriguez import NAMES
 from probe.tables.rows import LearnerRow, MetricRow
@@ -55,11 +55,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     criterion are left out; returns None if fewer than two are left, or than three spokes.
     """
     every, learners = _criteria(tables), names(tables)
-    rows = {
-        criterion: row
-        for criterion, row in every.items()
-        if len({round(row[name].mean, 9) for name in learners}) > 1
-    }
+    rows = {k: own for k, own in every.items() if differ(own[name].mean for name in learners)}
     if tables.crowded or len(rows) < _LEAST:
         return None
     alike = [criterion for criterion in every if criterion not in rows]

@@ -6,14 +6,13 @@ user's axes have room for one panel, and are drawn in the user's settings of mat
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from textwrap import fill
 from typing import Any, Literal
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
@@ -299,20 +298,17 @@ class Page:
         whole = Bbox.union([panel.get_position() for panel in grid])
         for label, k in shown:
             layout.center(figure, label, (whole.min[k] + whole.max[k]) / 2, k)
-        if self.options.title:
-            for text, weight, color in zip(self.title[::-1], *_TITLE, strict=True):
-                self._put_above(text, weight=weight, color=color)
+        for text, look in zip(self.title[::-1], _TITLE, strict=True):
+            if text and self.options.title:
+                self._put_above(text, **look)
         return figure
 
     def _put_above(self, text: str, **look: Any) -> None:
         """Put a line above all that is drawn: the figure grows by its height."""
         figure = self.figure
-        if not text:
-            return
         wide, high = figure.get_size_inches()
-        text = layout.filled(figure, text, 0.9 * figure.bbox.width, "axes.titlesize")
-        size = matplotlib.rcParams["axes.titlesize"]
-        shown = figure.text(0.5, 1, text, ha="center", va="top", fontsize=size, **look)
+        text = layout.filled(figure, text, 0.9 * figure.bbox.width, "font.size")
+        shown = figure.text(0.5, 1, text, ha="center", va="top", **look)
         more = shown.get_window_extent().height / figure.dpi + 0.05
         share = high / (high + more)
         figure.set_size_inches(wide, high + more)
@@ -352,6 +348,11 @@ class Page:
                 for label in shown:
                     label.set(rotation=rotation, rotation_mode="anchor", ha="right", va=va)
 
+    def name_layers(self, grid: Sequence[Axes], layers: Sequence[Mapping[int, str]]) -> None:
+        """Write the names of layers, by depth, below the x axis of each panel."""
+        named = [labels.shortened(list(own.values())) for own in layers]
+        self.name_ticks(grid, [list(own) for own in layers], named)
+
     def folded(self, title: str, columns: int) -> str:
         """Break a title in lines that fit above one of so many panels side by side.
 
@@ -367,8 +368,12 @@ class Page:
         return labels.folded(title, width=max(6, min(room, 22) if columns > 1 else room))
 
 
-_TITLE = (("normal", "normal", "bold"), ("#B00020", "0.3", "black"))
-"""Weight and color of the doubts, of the study, and of the question above both."""
+_TITLE: tuple[dict[str, Any], ...] = (
+    {"color": "#B00020"},
+    {"color": "0.3"},
+    {"weight": "bold", "size": style.LABELS},
+)
+"""Appearance of the doubts, of the study above them, and of the question above both."""
 
 # A text between two dollar signs, of which none is escaped.
 _FORMULA = re.compile(r"(?<!\\)\$.*(?<!\\)\$")

@@ -99,7 +99,7 @@ def widen(grid: Sequence[Axes]) -> None:
     """Give the shared y axis of accuracies in percent the scale of `WIDENED`."""
     if max(axes.dataLim.y1 for axes in grid) > 90:
         grid[0].set_yscale("function", functions=(_widened, _narrowed))
-        grid[0].yaxis.set_major_locator(FixedLocator([0, 50, 80, 90, 95, 98, 100]))
+        grid[0].yaxis.set_major_locator(FixedLocator([20, 50, 80, 90, 95, 98, 100]))
 
 
 WIDENED = (

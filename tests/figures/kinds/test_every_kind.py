@@ -34,12 +34,13 @@ SHAPES = {
     "14 learners, long names, T=10": (FOURTEEN, LONG, 10, 2, "multi"),
     "own learners, many features, T=12": (["my_own_learner_with_samples", "er"], DENSE, 12, 2, ""),
     "networks of their own": (["finetune", "ewc", *OWN], LONG, 10, 3, "all"),
+    "60 tasks": (["finetune", "er"], CNN3, 60, 2, "single"),
     "one of them alone": (["finetune", "cumulative", "geppnet"], CNN3, 2, 1, ""),
 }
-QUICK, LEARNERS, MANY, *_ = SHAPES
+QUICK, LEARNERS, MANY, _, LONGEST, *_ = SHAPES
 MARKS = dict.fromkeys(SHAPES, pytest.mark.slow) | {
     QUICK: (),
-    **dict.fromkeys((LEARNERS, MANY), pytest.mark.soak),
+    **dict.fromkeys((LEARNERS, MANY, LONGEST), pytest.mark.soak),
 }
 WEIGHTINGS = ["W1", "W2", "W3", "my_own_weights_of_the_criteria"]
 NEEDS = {name: import_module(f"figures.kinds.{name}").NEEDS for name in KINDS}

@@ -15,7 +15,7 @@ def test_readouts_have_a_line_each_between_their_own_floor_and_ceiling():
     figure = figures.readouts(Tables(layers=LAYERS))
     assert seen.titles(figure) == ["mine", "EWC"]
     # Those of other budgets are in a figure of their own.
-    assert seen.legend(figure)[:2] == ["retrain", "linear"]
+    assert seen.legend(figure)[:2] == ["linear", "retrain"]
     for learner, axes in zip(("mine", "ewc"), figure.axes, strict=True):
         assert seen.tick_names(axes) == papers.FEATURES
         for readout, drawn in zip(("retrain", "linear"), axes.containers, strict=True):

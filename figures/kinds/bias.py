@@ -59,13 +59,15 @@ def draw(tables: Tables, page: Page) -> Figure | None:
             # Learners of another architecture have features of other names at the same depths.
             own = [row for row in f1 if row.learner in each.learners and row.depth == depth]
             _plot_feature(axes, {name: looks[name] for name in each.learners}, own)
-            if named := tables.task_names:
-                axes.set_xticks(axes.get_xticks(), [named[k] for k in map(int, axes.get_xticks())])
         if len(drawn) > 1:
             who = labels.listed(looks[name].label for name in each.learners)
             block[0].set_ylabel(labels.folded(who, width=16))
     # One legend for all: a learner looks the same in each panel.
     page.legend([looks[name] for name in learners], labels.over_seeds(f1))
+    grid = [axes for block in blocks for axes in block]
+    if named := tables.task_names:
+        ticks = [axes.get_xticks().tolist() for axes in grid]
+        page.name_ticks(grid, ticks, [[named[int(k)] for k in own] for own in ticks])
     sides = (tables.positions, "F1 of the task (%)")
     page.describe(
         tables,
@@ -78,7 +80,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "downstream is retrained on all tasks at once; the last panel is the network as trained",
         labels.points_are(f1),
     )
-    return page.fit([axes for block in blocks for axes in block], sides, height=1.3)
+    return page.fit(grid, sides, height=1.3)
 
 
 def _f1(tables: Tables) -> list[SummaryRow]:

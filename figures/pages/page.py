@@ -307,7 +307,8 @@ class Page:
         """Put a line above all that is drawn: the figure grows by its height."""
         figure = self.figure
         wide, high = figure.get_size_inches()
-        text = layout.filled(figure, text, 0.9 * figure.bbox.width, "font.size")
+        # Bold letters are wider than those that are measured.
+        text = layout.filled(figure, text, 0.8 * figure.bbox.width, "font.size")
         shown = figure.text(0.5, 1, text, ha="center", va="top", **look)
         more = shown.get_window_extent().height / figure.dpi + 0.05
         share = high / (high + more)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-VERSION = 4
+VERSION = 5
 """Version of the drawing: one more whenever the same tables give another picture."""
 
 RECORD = "drawn.json"
@@ -33,11 +33,11 @@ RECORD = "drawn.json"
 def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     """Draw the tables of a run directory into its folder `figures`; return the figures' paths.
 
-    Each of `KINDS` as .png and .svg, each file whole or not at all; the same tables give the same
-    bytes. A figure with nothing to draw is left out, and an older one of that name is removed: all
-    of them in a study of Offline alone. With more user-defined learners than spare appearances, as
-    in a sweep, figures in which a legend tells the learners apart are left out, too. Beside each
-    figure NAME.txt is a caption, with the data that were measured.
+    Those of `figures.defaults` as .png and .svg, each file whole or not at all; the same tables
+    give the same bytes. A figure with nothing to draw is left out, and older ones of other names
+    are removed: all of them in a study of Offline alone. With more user-defined learners than spare
+    appearances, as in a sweep, figures in which a legend tells the learners apart are left out,
+    too. Beside each figure NAME.txt is a caption, with the data that were measured.
 
     changed_only: leave the figures as they are if all are there, drawn from the same tables. Raises
     InputError, before anything is written, if a table is missing or cannot be read; `times.csv` may
@@ -73,7 +73,7 @@ def build_asked(
 ) -> list[Path]:
     """Draw figures on request, with options; return the files' paths.
 
-    kinds: none = all that have something to draw; folder: where NAME.FORMAT and the
+    kinds: none = those of `figures.defaults`; folder: where NAME.FORMAT and the
     caption, NAME.txt, are written; None = the folder `asked` beside the figures of `build`. Raises
     InputError before anything is written: for an unknown kind, format, learner or readout, a table
     that cannot be read, a kind with nothing to draw, and a folder that `build` has drawn into.
@@ -118,7 +118,7 @@ class Plot:
         return draw
 
     def write(self, run_directory: Path) -> None:
-        """Draw every figure of a run directory whose tables have changed into its folder."""
+        """Draw the default figures of a run directory whose tables have changed into its folder."""
         build(run_directory, changed_only=True)
 
     def __dir__(self) -> Iterable[str]:

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import matplotlib
@@ -11,7 +12,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import AsinhNorm, Colormap, ListedColormap
-from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 
 from figures.tables import CONTROLS, Tables
@@ -24,18 +24,19 @@ READOUTS = ("retrain", "linear", "linear-task")
 """Readouts that have panels, in this order; the later ones only where they fit on the page."""
 
 GAP = 0.3
-"""Of a cell, between the last task and all tasks."""
+"""Of the row of all tasks, between the last task and it."""
 
 WEAK = "0.45"
 """Color of a number whose interval holds 0."""
 
 _HALVES = ("never_learned", "forgotten")
-_MARGIN = 0.03  # of a cell, left white around each
+_MARGIN = 0.03  # of a cell, left white around each with a number
+_ROWS = 13  # more are so thin that the one of all tasks is made higher
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A cell, 1 wide and high, by its left and upper end, in points.
+    """A cell, 1 wide and `high` high, by its left and upper end, in points.
 
     total: the number in the middle; values: those side by side that add up to it, or it alone;
     weak: whether its interval holds 0; below: whether it is surely less accurate than untrained.
@@ -47,6 +48,7 @@ class Cell:
     values: Sequence[float]
     weak: bool
     below: bool
+    high: float = 1
 
     def parts(self) -> list[tuple[float, float, float]]:
         """Return left end, right end and value of each of its parts."""
@@ -54,6 +56,7 @@ class Cell:
         return [(*ends, v) for ends, v in zip(pairwise(edges), self.values, strict=True)]
 
 
+@cache  # matplotlib computes a colormap anew for each
 def shades(*, below: bool) -> Colormap:
     """Return the colors from -100 to 100 points, with white at 0.
 
@@ -74,8 +77,10 @@ def draw_cells(axes: Axes, cells: Sequence[Cell], *, texts: bool) -> PolyCollect
     """
     for below in (True, False):
         parts = [(cell, part) for cell in cells for part in cell.parts() if cell.below == below]
-        boxes = [_box(left, right, cell.y) for cell, (left, right, _) in parts]
-        mesh = PolyCollection(boxes, cmap=shades(below=below), norm=_scale(), ec="white", lw=0.3)
+        margin = _MARGIN * texts
+        boxes = [_box(left, right, cell, margin) for cell, (left, right, _) in parts]
+        edge = {"edgecolor": "white", "linewidth": 0.3} if texts else {"linewidth": 0}
+        mesh = PolyCollection(boxes, cmap=shades(below=below), norm=_scale(), **edge)
         mesh.set_array(np.array([value for _, (_, _, value) in parts]))
         axes.add_collection(mesh)
     for cell in cells if texts else ():
@@ -83,12 +88,13 @@ def draw_cells(axes: Axes, cells: Sequence[Cell], *, texts: bool) -> PolyCollect
     return mesh
 
 
+@cache
 def _scale() -> AsinhNorm:
     return AsinhNorm(linear_width=LINEAR, vmin=-100, vmax=100)
 
 
 def _write_total(axes: Axes, cell: Cell) -> None:
-    """Write the number of a cell, outlined in white where a half is of another brightness."""
+    """Write the number of a cell, on white where a half is of another brightness."""
     colors = [shades(below=cell.below)(float(_scale()(value))) for value in cell.values]
     inks = {ink(color) for color in colors}
     # Rounded to a whole number: of a float, -0.2 would be -0.
@@ -96,7 +102,8 @@ def _write_total(axes: Axes, cell: Cell) -> None:
     number.set_verticalalignment("center_baseline")
     if cell.weak or len(inks) > 1:
         number.set_color(WEAK if cell.weak else "black")
-        number.set_path_effects([withStroke(linewidth=1.5, foreground="white")])
+        # No outline: it would turn the text of an SVG into paths.
+        number.set_bbox({"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.4})
 
 
 def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -> Text:
@@ -128,9 +135,9 @@ def ink(background: Sequence[float]) -> str:
     return "black" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "white"
 
 
-def _box(left: float, right: float, top: float) -> list[tuple[float, float]]:
-    """Return the corners of a box that is 1 high, but for the margin."""
-    low, high = top + _MARGIN, top + 1 - _MARGIN
+def _box(left: float, right: float, cell: Cell, margin: float) -> list[tuple[float, float]]:
+    """Return the corners of a part of a cell, but for the margin."""
+    low, high = cell.y + margin, cell.y + cell.high - margin
     return [(left, low), (right, low), (right, high), (left, high)]
 
 
@@ -168,7 +175,7 @@ def _panel(rows: Sequence[LayerRow], forgets: str, tables: Tables) -> Panel:
     features = list(dict(sorted((row.depth, row.feature) for row in rows)).values())
     own = {(r.feature, r.place, r.quantity): r for r in rows if not math.isnan(r.value)}
     places = sorted({p for _, p, name in own if name == "missing"}, key=lambda p: p or math.inf)
-    cells = []
+    cells, high = [], max(1.0, len(places) / _ROWS)
     for x, feature in enumerate(features):
         for y, place in enumerate(places):
             if row := own.get((feature, place, "missing")):
@@ -178,7 +185,8 @@ def _panel(rows: Sequence[LayerRow], forgets: str, tables: Tables) -> Panel:
                 above = own.get((feature, place, "above_floor"))
                 cell = Cell(
                     x=x,
-                    y=y + GAP * (place is None),
+                    y=y + GAP * high * (place is None),
+                    high=1 if place else high,
                     total=100 * row.value,
                     values=[100 * each.value for each in ([row] if whole else halves)],
                     # NaN, as of one seed, holds nothing.

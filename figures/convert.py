@@ -1,12 +1,12 @@
 """Tables from the source of a figure: a run directory, rows, a DataFrame, or an analysis."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from figures.options import Options
-from figures.tables import CONTROLS, Tables
+from figures.tables import CONTROLS, OPTIONAL, Tables
 from probe.errors import InputError, unknown
 from probe.tables.folder import read_tables
 from probe.tables.rows import LearnerRow, Row
@@ -17,9 +17,9 @@ def tables_of(source: object) -> Tables:
     """Return the tables of a source.
 
     source: a run directory (str or Path); a sequence of `probe.tables.rows.Row`; a DataFrame with
-    their columns; or anything with `rows()`, and perhaps `layers()` and `starts()`. Rows alone
-    give a summary by `probe.tables.summary`, and leave other tables empty. Raises
-    InputError for anything else, and for tables that are missing or cannot be read.
+    their columns; or anything with `tables()`, as an analysis. Rows alone give a summary by
+    `probe.tables.summary`, and leave other tables empty. Raises InputError for anything else, and
+    for tables that are missing or cannot be read.
     """
     if isinstance(source, Tables):
         return source
@@ -28,11 +28,9 @@ def tables_of(source: object) -> Tables:
         # A folder of a result in memory has rows.csv alone.
         if (directory / "summary.csv").exists() or not (directory / "rows.csv").exists():
             return Tables.read(directory)
-        found = read_tables(directory)
-        return _made(found["rows"], *(found.get(name, ()) for name in _OF_LAYERS))
-    if callable(getattr(source, "rows", None)):
-        methods = [getattr(source, name, None) for name in ("rows", *_OF_LAYERS)]
-        return _made(*(method() if callable(method) else () for method in methods))
+        return _made(**read_tables(directory))
+    if callable(tables := getattr(source, "tables", None)):
+        return _made(**tables())
     if type(source).__module__.partition(".")[0] == "pandas":
         # Only a DataFrame needs the import.
         from probe.tables.frames import rows_of_frame
@@ -41,9 +39,6 @@ def tables_of(source: object) -> Tables:
     if isinstance(source, Iterable):
         return _made(source)
     raise _no_source(source)
-
-
-_OF_LAYERS = ("layers", "statements", "starts")
 
 
 def chosen(tables: Tables, options: Options) -> Tables:
@@ -65,7 +60,8 @@ def chosen(tables: Tables, options: Options) -> Tables:
             ranked = [row for row in rows if row.learner in rank]
             parts[part] = sorted(ranked, key=lambda row: rank[row.learner])
     if options.readouts is not None:
-        of_readouts = {part: parts[part] for part in ("rows", *_OF_LAYERS)}
+        of_layers = ("rows", "layers", "statements", "starts")
+        of_readouts = {part: parts[part] for part in of_layers}
         known = {row.readout for rows in of_readouts.values() for row in rows} - {""}
         for name in options.readouts:
             if name not in known:
@@ -76,8 +72,8 @@ def chosen(tables: Tables, options: Options) -> Tables:
     return Tables(**parts)
 
 
-def _made(rows: Iterable[Any], *of_layers: Sequence[Any]) -> Tables:
-    """Return the tables that follow from rows."""
+def _made(rows: Iterable[Any], **given: Iterable[Any]) -> Tables:
+    """Return the tables that follow from rows, and those given that not every source has."""
     table = list(rows)
     if not table or not all(isinstance(row, Row) for row in table):
         raise _no_source(next((row for row in table if not isinstance(row, Row)), table))
@@ -85,7 +81,7 @@ def _made(rows: Iterable[Any], *of_layers: Sequence[Any]) -> Tables:
         LearnerRow(learner=name, kind=name, per_class=None, total=None, sampling="")
         for name in dict.fromkeys(row.learner for row in table)
     ]
-    others = dict(zip(_OF_LAYERS, of_layers, strict=False))
+    others = {name: given[name] for name in OPTIONAL if name in given}
     return Tables.of(table, summary=summarize(table), learners=learners, **others)
 
 
@@ -93,5 +89,5 @@ def _no_source(source: object) -> InputError:
     got = "nothing" if source in ([], ()) else type(source).__name__
     return InputError(
         "figures are drawn from a run directory, rows, a pandas DataFrame of rows, or an analysis "
-        f"with rows(), got {got}"
+        f"with tables(), got {got}"
     )

@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from figures.tables import Tables
 from probe.analysis.intervals import SeedMean
 from probe.analysis.statements import LEAST, SHARE
 from probe.tables.rows import LayerRow, MetricRow, Row, SummaryRow
@@ -146,7 +147,14 @@ def learners_named(names: Sequence[str]) -> str:
 
 def measured_on(rows: Sequence[Row]) -> str:
     """Describe the study in a sentence, see `study`; "" of no rows."""
-    return f"Data: {study(rows)}; orders are averaged within a seed first" if rows else ""
+    if not rows:
+        return ""
+    one = len({row.order for row in rows} - {""}) < 2
+    return f"Data: {study(rows)}; " + (
+        "of one order, a task and its position cannot be told apart"
+        if one
+        else "orders are averaged within a seed first"
+    )
 
 
 def study(rows: Sequence[Row]) -> str:
@@ -163,15 +171,25 @@ def study(rows: Sequence[Row]) -> str:
     return ", ".join((rows[0].scenario, rows[0].network, *found))
 
 
-def averaged(rows: Sequence[Row], what: str) -> str:
-    """State in a sentence whether these are means over orders, or seeds; "" if over neither.
-
-    >>> averaged([], "Numbers")
-    ''
-    """
+def of_accuracies(tables: Tables, what: str) -> Iterator[str]:
+    """Yield sentences on accuracies of the output: means, their spread, and the head."""
+    rows, spread = tables.rows, tables.spread
     several = (key for key in ("order", "seed") if len({getattr(r, key) for r in rows} - {""}) > 1)
-    over = [f"{key}s" for key in several]
-    return f"{what} are means over {together(over)}" if over else ""
+    if over := [f"{key}s" for key in several]:
+        yield f"{what} are means over {together(over)}"
+    if spread:
+        yield (
+            f"Their standard deviation over seeds is {100 * spread[len(spread) // 2]:.1f} points "
+            f"in the median, and {100 * spread[-1]:.1f} at most"
+        )
+    yield next((_HEADS[row.head] for row in rows if row.head in _HEADS), "")
+
+
+_HEADS = {
+    "single": "Single head: the classes of all tasks so far compete",
+    "multi": "Multi-head: the classes of an example's own task compete",
+    "all": "All outputs of the network compete",
+}
 
 
 def points_are(

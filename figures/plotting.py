@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 
 from figures.convert import chosen, tables_of
-from figures.kinds import KINDS
+from figures.defaults import MOST, defaults
 from figures.options import Options
 from figures.pages.beside import GivenAxes
 from figures.pages.page import Page
@@ -34,6 +34,7 @@ class _Asked(TypedDict, total=False):
     width: float | None
     font_size: float | None
     font: str
+    title: bool
 
 
 class Drawing:
@@ -69,8 +70,8 @@ def asked_for(
 ) -> dict[str, tuple[Figure, str]]:
     """Return figures with options, and their captions, by kind.
 
-    kinds: none = all that have something to draw; source: see `tables_of`; ax: of another figure,
-    into which it is drawn. Raises InputError where there is nothing to draw, and for names that the
+    kinds: none = those of `figures.defaults`; source: see `tables_of`; ax: of another figure, into
+    which it is drawn. Raises InputError where there is nothing to draw, and for names that the
     source does not have.
     """
     # By the names that learners have in tables.
@@ -80,8 +81,10 @@ def asked_for(
     _check_formulas(labels.values())
     tables = tables_of(source)
     drawn = chosen(tables, options)
-    found = {}
-    for kind in kinds or KINDS:
+    found: dict[str, tuple[Figure, str]] = {}
+    for kind in kinds or defaults(drawn):
+        if not kinds and len(found) == MOST:
+            break
         try:
             found[kind] = _drawn(kind, tables, drawn, options, ax)
         except NothingToDraw:
@@ -99,7 +102,8 @@ def _drawn(
     every = () if tables.crowded else module.names(tables)
     if "summary" in module.TABLES and RETRAIN not in (options.readouts or (RETRAIN,)):
         raise NothingToDraw(f"figures.{kind} draws the readout {RETRAIN} alone: ask for it, too")
-    page = Page(options=options, every=every)
+    retrained = not {"layers", "summary"}.isdisjoint(module.TABLES)
+    page = Page(options=options, every=every, question=module.QUESTION, retrained=retrained)
     if ax is not None:
         page = GivenAxes(options=options, every=every, axes=ax, kind=kind)
     with page.style():

@@ -8,13 +8,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, get_args, get_type_hints
 
+import numpy as np
+from numpy.typing import NDArray
+
 from figures.appearance import distinct
+from probe.analysis.intervals import mean_over_seeds
 from probe.metrics.matrix import AccuracyMatrix
 from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.rows import (
+    DiagnosticRow,
     LayerRow,
     LearnerRow,
     MetricRow,
+    NoteRow,
     Row,
     StartRow,
     StatementRow,
@@ -27,7 +33,8 @@ from probe.tables.table_file import Cells, read_table
 CONTROLS = (OFFLINE, UNTRAINED)
 """Ceiling and floor are measured in their features; they learn nothing task by task."""
 
-_OPTIONAL = ("times", "layers", "statements", "starts")
+OPTIONAL = ("times", "layers", "statements", "starts", "diagnostics", "notes")
+"""Tables that not every source has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +44,7 @@ class Tables:
     rows: the cells of R and the PRA; no figure draws others from there. metrics: those of R. rows,
     metrics: of several heads (sets of outputs that compete) only the main one, which comes first in
     the table. layers, statements, starts: empty where layers were compared with no control.
+    diagnostics: of features, without any readout; notes: on doubtful runs.
     """
 
     rows: Sequence[Row] = ()
@@ -47,6 +55,8 @@ class Tables:
     layers: Sequence[LayerRow] = ()
     statements: Sequence[StatementRow] = ()
     starts: Sequence[StartRow] = ()
+    diagnostics: Sequence[DiagnosticRow] = ()
+    notes: Sequence[NoteRow] = ()
 
     @cached_property
     def unsure(self) -> set[tuple[str, str, str]]:
@@ -59,13 +69,13 @@ class Tables:
     def read(cls, run_directory: Path) -> Self:
         """Read the tables of a run directory.
 
-        `times.csv`, `layers.csv` and the statements on them may be missing, as in old ones. Raises
-        InputError if another table is missing, or if one cannot be read.
+        Those in OPTIONAL may be missing. Raises InputError if another one is, or if one cannot be
+        read.
         """
         found = {}
         for name, rows in get_type_hints(cls).items():
             path = run_directory / f"{name}.csv"
-            if path.exists() or name not in _OPTIONAL:
+            if path.exists() or name not in OPTIONAL:
                 found[name] = _plain(read_table(path, get_args(rows)[0], _filter(name)))
         return cls(**found)
 
@@ -85,6 +95,38 @@ class Tables:
         """
         found = mean_accuracies(self.rows)
         return {name: found[name] for name in found if name not in CONTROLS}
+
+    @cached_property
+    def task_names(self) -> dict[int, str]:
+        """Names of the tasks by position, of a single order, which cannot tell the two apart."""
+        orders = {row.order for row in self.rows} - {""}
+        named = {row.place: row.task for row in self.rows if row.place and row.order}
+        return dict(sorted(named.items())) if len(orders) == 1 else {}
+
+    @property
+    def positions(self) -> str:
+        """Label of an axis of task positions."""
+        return "Task, in the one order learned" if self.task_names else "Task position"
+
+    @cached_property
+    def spread(self) -> list[float]:
+        """Standard deviations over seeds of R's cells of learned tasks, ascending, if any."""
+        cells = defaultdict[tuple[str, int, int], list[tuple[int, float]]](list)
+        for row in self.rows:
+            if row.measure == "accuracy" and row.order and 0 < (row.place or 0) <= (row.step or 0):
+                cells[row.learner, row.step or 0, row.place or 0].append((row.seed, row.value))
+        found = filter(None, map(mean_over_seeds, cells.values()))
+        return sorted(mean.std for mean in found if mean.std >= 0)
+
+    def impossible(self, R: AccuracyMatrix) -> NDArray[np.bool_]:
+        """Return the cells of R, (T+1, T), that are 0 by construction.
+
+        With a single head, the classes of tasks that are still to come compete for no example.
+        """
+        single = any(row.head == "single" for row in self.rows)
+        steps, places = np.indices(R.values.shape)
+        void: NDArray[np.bool_] = (R.values == 0) & (steps > 0) & (steps <= places)
+        return void & single
 
     @property
     def crowded(self) -> bool:
@@ -134,7 +176,9 @@ class Tables:
         return T, found.get(T, {})
 
 
-def continual(rows: Iterable[SummaryRow | MetricRow | LayerRow | Row]) -> list[str]:
+def continual(
+    rows: Iterable[SummaryRow | MetricRow | LayerRow | DiagnosticRow | Row],
+) -> list[str]:
     """Return the learners of a table that learn task by task, in order of first appearance."""
     names = dict.fromkeys(row.learner for row in rows)
     return [name for name in names if name not in CONTROLS]
@@ -165,6 +209,11 @@ def _plain(rows: Sequence[Any]) -> list[Any]:
         dollars = {k: v for k, v in vars(row).items() if isinstance(v, str) and "$" in v}
         found.append(replace(row, **{k: plain(v) for k, v in dollars.items()}) if dollars else row)
     return found
+
+
+def differ(values: Iterable[float]) -> bool:
+    """Tell whether values are not all the same, but for rounding."""
+    return len({round(value, 9) for value in values}) > 1
 
 
 def plain(name: str) -> str:

@@ -218,11 +218,12 @@ class ModelOptions(JobOptions):
 class FigureOptions:
     """The flags of `probe figures`, as they were typed; None = not given."""
 
-    only: str | None = flag("Figures to draw, such as depth,layers; all by default.")
+    only: str | None = flag("Figures to draw, such as bias,curves; those of a run by default.")
     format: str | None = flag("Any of pdf,png,svg; pdf by default.")
     width: float | None = flag("Width of a figure in inches, 1 to 30.")
     font_size: float | None = flag("Font size of titles and labels in points, 4 to 30.")
     font: str | None = flag("serif, sans-serif, monospace or an installed font.")
+    no_title: bool = flag("Leave out the question and the study above the panels.", False)
     learners: str | None = flag("Learners in the order to draw them, such as er,si.")
     label: tuple[str, ...] | None = flag(
         "Printed name of a learner, er='Replay (ours)'; repeatable."

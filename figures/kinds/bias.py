@@ -1,15 +1,17 @@
 """Per-task F1 by task position: the bias of each feature toward tasks learned early or late.
 
-x: task position in the executed order, from 1; y: F1 of the task in %, from summary.csv; a panel
-for each feature, a line for each learner (Murata et al. 2020, figures 2 and 3).
+x: task position in the executed order, from 1, or of a single order the tasks by name; y: F1 of the
+task in %, from summary.csv; a panel for each feature, a line for each learner (Murata et al. 2020,
+figures 2 and 3).
 
 A learner that forgets is good at the tasks learned last: its line rises. If it still rises where
 only the first layers were held fixed and the rest was retrained, these layers, too, favour the last
-tasks.
+tasks. Over a single order a rising line may as well be one of easier tasks.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -22,8 +24,9 @@ from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
 from probe.tables.rows import SummaryRow
 
+QUESTION = "Which tasks does each layer favor?"
 NEEDS = "a learner and the F1 of its tasks"
-TABLES = ("summary", "learners")
+TABLES = ("summary", "learners", "rows")
 
 
 def names(tables: Tables) -> list[str]:
@@ -61,20 +64,29 @@ def draw(tables: Tables, page: Page) -> Figure | None:
             block[0].set_ylabel(labels.folded(who, width=16))
     # One legend for all: a learner looks the same in each panel.
     page.legend([looks[name] for name in learners], labels.over_seeds(f1))
-    sides = ("Task position in the executed order", "F1 of the task (%)")
+    grid = [axes for block in blocks for axes in block]
+    if named := tables.task_names:
+        ticks = [axes.get_xticks().tolist() for axes in grid]
+        page.name_ticks(grid, ticks, [[named[int(k)] for k in own] for own in ticks])
+    sides = (tables.positions, "F1 of the task (%)")
     page.describe(
         tables,
         learners,
-        "F1 of each task by its position in the executed order, for each feature",
+        f"F1 of each task by its {'name' if tables.task_names else 'position in the order'}, for "
+        f"each feature",
+        "F1 counts false positives, too, examples of other tasks that are taken for the task's: a "
+        "network that sees the last task everywhere is accurate on it, and its F1 is low",
         "The network that has learned all tasks is held fixed up to the feature, and everything "
         "downstream is retrained on all tasks at once; the last panel is the network as trained",
         labels.points_are(f1),
     )
-    return page.fit([axes for block in blocks for axes in block], sides, height=1.3)
+    return page.fit(grid, sides, height=1.3)
 
 
 def _f1(tables: Tables) -> list[SummaryRow]:
-    return [row for row in tables.summary if row.measure == "f1" and row.learner not in CONTROLS]
+    f1 = [row for row in tables.summary if row.measure == "f1" and row.learner not in CONTROLS]
+    many = max((row.place or 1 for row in f1), default=1) > lines.MOST_BARRED
+    return [replace(row, std=math.nan) for row in f1] if many else f1
 
 
 def _titles(one: Architecture) -> list[str]:

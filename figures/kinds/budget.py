@@ -15,10 +15,10 @@ from figures import labels, lines
 from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import Tables
-from probe.analysis.intervals import SeedMean
 from probe.tables.budget_text import MEASURED, budget_curves
 from probe.tables.rows import LayerRow
 
+QUESTION = "Would more retraining change what a layer shows?"
 NEEDS = "a layer retrained for two multiples of the epochs (--budget 1,4)"
 TABLES = ("layers", "learners")
 
@@ -41,15 +41,13 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     grid = page.panels(labels.shortened(list(panels)), most=4 if len(learners) <= MANY else 2)
     for axes, own in zip(grid, panels.values(), strict=True):
         for (name, rows), offset in zip(own.items(), lines.dodges(len(own)), strict=True):
-            points = [SeedMean(mean=r.value, std=math.nan, seeds=r.seeds) for r in rows.values()]
-            ends = [(row.low, row.high) for row in rows.values()]
             x = [math.log2(multiple) + offset for multiple in rows]
-            lines.plot_means(axes, looks[name], x, points, intervals=ends)
+            lines.plot_layers(axes, looks[name], x, list(rows.values()))
     drawn = [row for _, rows in each for row in rows.values()]
     page.legend(looks.values(), labels.with_interval(drawn))
     multiples = sorted({multiple for _, rows in each for multiple in rows})
-    for axes in grid:
-        page.name_ticks(axes, list(map(math.log2, multiples)), list(map(str, multiples)))
+    at, named = list(map(math.log2, multiples)), list(map(str, multiples))
+    page.name_ticks(grid, [at] * len(grid), [named] * len(grid))
     page.describe(
         tables,
         learners,

@@ -1,7 +1,8 @@
 """Omega_all against model size and training time: the cost of accuracy.
 
-x: megabytes in the first panel, seconds in the second, both on a logarithmic scale; y: Omega_all,
-from metrics.csv. Sizes are those of Kemker et al. 2018, table 2; times are in times.csv.
+x: megabytes in the first panel, seconds in the second, on a logarithmic scale where many learners
+differ much, else from 0; a cost that is the same for all has no panel; y: Omega_all, from
+metrics.csv. Sizes are those of Kemker et al. 2018, table 2; times are in times.csv.
 
 The best learners are at the top left of both panels: accurate, small and fast. Of two that are
 equally accurate, the one on the right costs more.
@@ -15,11 +16,12 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from figures import labels, lines
 from figures.pages.page import Page
-from figures.tables import Tables
+from figures.tables import Tables, differ
 from probe.tables.rows import MetricRow
 from probe.tables.summary import training_seconds
 
-NEEDS = "two learners with an accuracy, a size and times"
+QUESTION = "What does accuracy cost?"
+NEEDS = "two learners with an accuracy, a size and times that differ"
 TABLES = ("metrics", "learners", "times")
 
 
@@ -32,16 +34,16 @@ def names(tables: Tables) -> list[str]:
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one marker per continual learner, against its size in one panel, its time in another.
 
-    Omega_all, or in a study without Offline, which has none, A_T (Chaudhry 2018). Both x axes are
-    logarithmic: size of the model with everything stored beside it (Kemker 2018, table 2), and
-    training time of all tasks; both are means. Bars are one standard deviation of the accuracy over
-    seeds either way.
+    Omega_all, or in a study without Offline, which has none, A_T (Chaudhry 2018). x: size of the
+    model with everything stored beside it (Kemker 2018, table 2), and training time of all tasks;
+    both are means. Bars are one standard deviation of the accuracy over seeds either way.
 
     The upper left corner is the best. Returns None unless two learners have all three.
     """
     label, scale, accuracy = _accuracy(tables)  # scale: Omega is a ratio, accuracy in percent
-    spent, learners = _spent(tables), names(tables)
-    if tables.crowded or len(learners) < 2:
+    learners = names(tables)
+    spent = {k: own for k, own in _spent(tables).items() if differ(own[name] for name in learners)}
+    if tables.crowded or not spent:
         return None
     appearances = page.looks(learners)
     drawn = [accuracy[name] for name in learners]
@@ -50,8 +52,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         for learner in learners:
             point, own = [costs[learner]], appearances[learner]
             lines.plot_means(axes, own, point, [accuracy[learner]], scale=scale, joined=False)
-        _make_logarithmic(axes, [costs[learner] for learner in learners])
+        _scale(axes, [costs[learner] for learner in learners])
         axes.set_xlabel(name)
+    lines.hold_fractions(grid[0], scale)
     # Both panels have the same learners: only those are drawn whose size and time are known.
     entries = [appearances[name] for name in learners]
     page.legend(entries, labels.over_seeds(drawn), joined=False)
@@ -60,8 +63,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.describe(
         tables,
         learners,
-        f"{shown}, against the size of the model with everything stored beside it, and against the "
-        f"training time of all tasks; both axes are logarithmic",
+        f"{shown}, against the size of the model with everything stored beside it, and the "
+        f"training time of all tasks, where learners differ; the best are at the top left",
         labels.points_are(drawn),
     )
     return page.fit(grid, ("", labels.with_head(label, drawn)), height=1.9)
@@ -84,17 +87,16 @@ def _accuracy(tables: Tables) -> tuple[str, float, dict[str, MetricRow]]:
     return f"Average accuracy $A_{{{T}}}$ (%)", 100, average
 
 
-def _make_logarithmic(axes: Axes, costs: Sequence[float]) -> None:
-    """Make the x axis logarithmic, a little wider than the costs, with plain numbers on it."""
+def _scale(axes: Axes, costs: Sequence[float]) -> None:
+    """Make the x axis begin at 0, or logarithmic, a little wider than many costs that differ."""
     low, high = min(costs), max(costs)
+    if len(costs) < 3 or high < 4 * low:
+        axes.set_xlim(0, 1.1 * high)
+        axes.locator_params(axis="x", nbins=5)
+        return
     axes.set_xscale("log")
     axes.set_xlim(low / 1.4, 1.4 * high)
     # matplotlib marks powers of ten alone, of which a narrow axis may have none.
-    marks = next((marks for span, marks in _MARKS.items() if high < span * low), (1.0,))
-    axes.xaxis.set_major_locator(LogLocator(subs=marks))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 30 * low else (1.0,)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
-
-
-# Marks in every decade of an axis, by the largest ratio of its ends.
-_MARKS = {4: (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), 30: (1.0, 2.0, 5.0)}

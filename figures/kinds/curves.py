@@ -16,6 +16,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from figures import labels, layout
+from figures.kinds import matrix
 from figures.pages.page import Page
 from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
@@ -26,13 +27,11 @@ MOST_NAMED = 10
 More entries would take more room than the panels.
 """
 
-NEEDS = "a learner and its accuracies after each task"
-TABLES = ("rows",)
+QUESTION = "How does the accuracy on each task change?"
+NEEDS, TABLES = matrix.NEEDS, matrix.TABLES
 
 
-def names(tables: Tables) -> list[str]:
-    """Return the learners that are drawn."""
-    return list(tables.matrices)
+names = matrix.names
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -50,7 +49,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     palette = matplotlib.colormaps["viridis"](np.linspace(0, 0.88, T))
     grid = page.panels([page.label(name) for name in matrices], most=3)
     for axes, R in zip(grid, matrices.values(), strict=True):
-        _plot_tasks(axes, R, palette)
+        _plot_tasks(axes, R, tables.impossible(R), palette)
     _name_places(page, grid, palette)
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
     page.describe(
@@ -59,15 +58,20 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "Accuracy on each task as tasks are learned, one after another",
         "A line is a task, by its position in the executed order: faint before it is learned, and "
         "from the dot on after; black is the average over the tasks learned so far",
-        labels.averaged(tables.rows, "All"),
+        *labels.of_accuracies(tables, "All"),
     )
     return page.fit(grid, sides, height=1.45)
 
 
-def _plot_tasks(axes: Axes, R: AccuracyMatrix, palette: NDArray[np.float64]) -> None:
-    """Draw the columns of R, (T+1, T), and their average; palette: colors by position, (T, 4)."""
+def _plot_tasks(
+    axes: Axes, R: AccuracyMatrix, void: NDArray[np.bool_], palette: NDArray[np.float64]
+) -> None:
+    """Draw the columns of R, (T+1, T), and their average.
+
+    void: cells of R that are left out; palette: colors by position, (T, 4).
+    """
     # Two lines for each task, as one line has one transparency.
-    steps, percent = np.arange(R.tasks + 1), 100 * R.values
+    steps, percent = np.arange(R.tasks + 1), np.where(void, np.nan, 100 * R.values)
     for place in steps[1:]:
         accuracy, color = percent[:, place - 1], palette[place - 1]
         # Both lines have the point at which the task is learned, so that they meet.

@@ -43,6 +43,7 @@ _CONTROLS = {
 LayerTable = dict[tuple[str, str], dict[str, LayerRow]]
 """Rows of layers.csv by learner and quantity, then by feature."""
 
+QUESTION = "What can retraining still reach from each layer?"
 NEEDS = "a learner with two features or more"
 TABLES = ("summary", "learners", "layers", "statements", "starts")
 
@@ -115,14 +116,13 @@ def draw(tables: Tables, page: Page) -> Figure | None:
                 keys |= _plot_controls(axes, looks, each, study)
             keys |= _plot_learners(axes, looks, each, study, quantity)
     said = labels.with_interval(bars) if bars else labels.over_seeds(pra)
-    title = "\n".join(filter(None, (labels.study(tables.rows), said)))
-    page.legend([*(looks[name] for name in learners), *keys.values()], title)
+    page.legend([*(looks[name] for name in learners), *keys.values()], said)
     # After the legend, whose height has to be known before names can be seen to touch.
-    for block in blocks:
-        for axes, each in zip(block, drawn, strict=True):
-            features = labels.shortened(list(each.features.values()))
-            shown = features if block is blocks[-1] else [""] * len(features)
-            page.name_ticks(axes, list(each.features), shown)
+    features = [labels.shortened(list(each.features.values())) for each in drawn]
+    # None between the accuracies and what is missing of them.
+    shown = [[""] * len(own) for own in features * (len(blocks) - 1)] + features
+    grid = [axes for block in blocks for axes in block]
+    page.name_ticks(grid, [list(each.features) for each in drawn] * len(blocks), shown)
     points = (
         f"{labels.means_are(bars)}; bars are 95 % intervals, which cover seeds and the finite test "
         f"set"
@@ -143,7 +143,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     )
     sides = ("Feature held fixed, by depth", "" if below else "Partial Retrain Accuracy (%)")
     height = 1.5 if below else 2.0 if alone else 1.7
-    return page.fit([axes for block in blocks for axes in block], sides, height=height)
+    return page.fit(grid, sides, height=height)
 
 
 def _panels(page: Page, titles: Sequence[str], *, wide: bool, below: bool) -> list[list[Axes]]:

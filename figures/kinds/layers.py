@@ -31,6 +31,7 @@ MOST_ANNOTATED = 12
 
 _PAGE, _BESIDE, _AROUND = 8.8, 1.2, 0.5  # inches: height of a page, room beside panels, above
 
+QUESTION = "Which layer lacks what?"
 NEEDS = "a learner and the accuracy missing in its layers"
 TABLES = ("layers", "statements", "starts")
 
@@ -60,12 +61,12 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         _finish(axes, panel)
     # In a user's axes there is one of them.
     seen = [panel for axes, panel in zip(grid, shown, strict=True) if page.axes in (None, axes)]
-    _explain(page, tables, seen)
+    _explain(page, tables, seen, numbers=size.legible)
     _name_features(page, grid, shown)
     whole = (size.columns * size.wide, len(grid) / size.columns * size.high)
     label = "Missing: ceiling minus accuracy (points)"
     page.color_bar(grid, mesh, label, (-100, -10, -3, 0, 3, 10, 100), whole, beside=True)
-    sides = ("Layer, by depth", "Task position")
+    sides = ("Layer, by depth", tables.positions)
     readouts, rows = _measured(tables, panels)
     several = "s" * (len(readouts) > 1)
     page.describe(
@@ -78,7 +79,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "Colors: white at 0, orange for accuracy missing, never learned or forgotten, purple for "
         "above the ceiling or risen since the task was learned; the scale is linear up to about "
         f"{cells.LINEAR:g} points, then logarithmic",
-        *(said for _, said in _marks(panels)),
+        *(said for _, said in _marks(panels, numbers=size.legible)),
         f"Trained downstream of the layer, on all tasks at once: the readout{several} "
         f"{labels.together(readouts)}",
         labels.means_are(rows, "Numbers"),
@@ -93,8 +94,11 @@ def _measured(tables: Tables, panels: Sequence[Panel]) -> tuple[list[str], list[
     return list(dict.fromkeys(readout for _, readout in own)), rows
 
 
-def _marks(panels: Sequence[Panel]) -> Iterator[tuple[lines.Key, str]]:
-    """Yield the legend's entry and the caption's sentence for each kind of mark that is there."""
+def _marks(panels: Sequence[Panel], *, numbers: bool) -> Iterator[tuple[lines.Key, str]]:
+    """Yield the legend's entry and the caption's sentence for each kind of mark that is there.
+
+    numbers: whether cells show theirs.
+    """
     drawn = [cell for panel in panels for cell in panel.cells]
     if any(len(cell.values) > 1 for cell in drawn):
         halves = {"color": "0.6", "markerfacecoloralt": "0.9", "fillstyle": "left"}
@@ -109,7 +113,7 @@ def _marks(panels: Sequence[Panel]) -> Iterator[tuple[lines.Key, str]]:
             "Teal in place of orange: less accurate than downstream of an untrained layer, by the "
             "95 % interval of the difference",
         )
-    if any(cell.weak for cell in drawn):
+    if numbers and any(cell.weak for cell in drawn):
         weak = _key("95 % CI includes 0", marker="$0$", color=cells.WEAK, markeredgewidth=0.2)
         yield weak, "Grey number: its 95 % interval includes 0"
     if any(panel.forgets for panel in panels):
@@ -182,9 +186,9 @@ def _finish(axes: Axes, panel: Panel) -> None:
     count = len(panel.places)
     tasks = [place for place in panel.places if place]
     ticks = {panel.places.index(k) + 0.5: str(k) for k in layout.ticks(1, len(tasks)) if k in tasks}
-    bottom = count + cells.GAP * (count > len(tasks))
+    bottom = max(cell.y + cell.high for cell in panel.cells)
     if count > len(tasks):
-        ticks[bottom - 0.5] = "all"
+        ticks[(bottom + max(cell.y for cell in panel.cells)) / 2] = "all"
     axes.set_yticks(list(ticks), list(ticks.values()))
     axes.set_xlim(0, len(panel.features))
     axes.set_ylim(0, bottom)
@@ -206,20 +210,21 @@ def _name_features(page: Page, grid: Sequence[Axes], shown: Sequence[Panel]) -> 
     at = {
         (p.rowspan.start, p.colspan.start): own for p, own in zip(places, shown, strict=True) if p
     }
-    for place, axes, panel in zip(places, grid, shown, strict=True):
+    x, names = [], []
+    for place, panel in zip(places, shown, strict=True):
         # In a user's axes nothing of ours stands below.
         below = at.get((place.rowspan.start + 1, place.colspan.start)) if place else None
         same = below and (below.features, below.unsure) == (panel.features, panel.unsure)
-        x = [k + 0.5 for k in range(len(panel.features))]
+        x.append([k + 0.5 for k in range(len(panel.features))])
         each = zip(labels.shortened(panel.features), panel.features, strict=True)
-        names = ["" if same else name + "*" * (own in panel.unsure) for name, own in each]
-        # Slanted, long names would push the panels apart.
-        page.name_ticks(axes, x, names, upright=max(map(len, names)) > 10)
+        names.append(["" if same else name + "*" * (own in panel.unsure) for name, own in each])
+    # Slanted, long names would push the panels apart.
+    page.name_ticks(grid, x, names, upright=max(len(name) for own in names for name in own) > 10)
 
 
-def _explain(page: Page, tables: Tables, shown: Sequence[Panel]) -> None:
-    """Put a legend above the panels that explains the study and the marks."""
+def _explain(page: Page, tables: Tables, shown: Sequence[Panel], *, numbers: bool) -> None:
+    """Put a legend above the panels that explains the readouts and the marks."""
     names, _ = _measured(tables, shown)
     readouts = f"readout{'s' * (len(names) > 1)} {' and '.join(names)}"
-    study = ", ".join(filter(None, (labels.study(tables.rows), readouts)))
-    page.legend([mark for mark, _ in _marks(shown)], study)
+    marks = [mark for mark, _ in _marks(shown, numbers=numbers)]
+    page.legend(marks, f"Trained downstream: {readouts}")

@@ -1,7 +1,8 @@
 """Accuracy matrix R of each learner as a heat map.
 
 x: the evaluated task; y: the number of tasks learned, from none in the top row; color: accuracy in
-%, from rows.csv, dark for 0 and light for 100.
+%, from rows.csv, dark for 0 and light for 100, grey where it is 0 by construction: with a single
+head no example is taken for a class of a task to come.
 
 Read down a column to follow a task: before it is learned, learned at the white steps, and forgotten
 below them; read along a row to see all tasks at one time.
@@ -12,6 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from figures import labels, layout
 from figures.cells import write
@@ -22,6 +24,7 @@ from probe.metrics.matrix import AccuracyMatrix
 MOST_ANNOTATED = 10
 """Most tasks for which cells show their values; in smaller cells no number could be read."""
 
+QUESTION = "What does the network still know after each task?"
 NEEDS = "a learner and its accuracies after each task"
 TABLES = ("rows",)
 
@@ -43,22 +46,27 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         return None
     columns, wide, high = _sizes(page, len(matrices), max(R.tasks for R in matrices.values()))
     grid = page.panels([page.label(name) for name in matrices], columns, wide=True)
-    for axes, R in zip(grid, matrices.values(), strict=True):
+    void = {name: tables.impossible(R) for name, R in matrices.items()}
+    for axes, (name, R) in zip(grid, matrices.items(), strict=True):
         legible = R.tasks <= MOST_ANNOTATED and page.legible(R.tasks, R.tasks + 1)
-        mesh = _heat_map(axes, R, legible=legible)
+        mesh = _heat_map(axes, R, void[name], legible=legible)
         # As in a matrix, row 0 is on top.
         axes.yaxis.set_inverted(True)
     size = (columns * wide, len(grid) / columns * high)
+    grey = any(each.any() for each in void.values())
     label = labels.with_head("Accuracy (%)", tables.rows)
+    label += "\nGrey: 0 by construction" * grey
     page.color_bar(grid, mesh, label, range(0, 101, 25), size)
-    sides = ("Position of the evaluated task", "Tasks learned so far")
+    sides = (tables.positions, "Tasks learned so far")
     page.describe(
         tables,
         matrices,
         "Accuracy on each task (columns, by position in the executed order) before training and "
         "after each task (rows), in percent",
         "The white steps separate the tasks learned so far, below, from those to come",
-        labels.averaged(tables.rows, "Numbers"),
+        "Grey: 0 by construction, as with a single head no example is taken for a class of a task "
+        "to come" * grey,
+        *labels.of_accuracies(tables, "Numbers"),
     )
     return page.fit(grid, sides, height=high, width=wide)
 
@@ -79,19 +87,19 @@ def _sizes(page: Page, count: int, tasks: int) -> tuple[int, float, float]:
     return columns, max(across * scale * cell, 1.8 / columns), high
 
 
-def _heat_map(axes: Axes, R: AccuracyMatrix, *, legible: bool) -> QuadMesh:
+def _heat_map(axes: Axes, R: AccuracyMatrix, void: NDArray[np.bool_], *, legible: bool) -> QuadMesh:
     """Draw R, (T+1, T), in percent, a cell for each element; return the colored mesh.
 
-    legible: whether each shows its number.
+    void: the cells that are grey; legible: whether the others show their numbers.
     """
-    T = R.tasks
+    T, shade = R.tasks, matplotlib.colormaps["viridis"].with_extremes(under="0.82")
     # The hatched ground shows through cells that the mesh leaves out.
     axes.patch.set(facecolor="0.92", hatch="//////", edgecolor="0.7")
     mesh = axes.pcolormesh(
         np.arange(T + 1) + 0.5,
         np.arange(T + 2) - 0.5,
-        100 * np.ma.masked_invalid(R.values),
-        cmap="viridis",
+        100 * np.ma.masked_invalid(np.where(void, -1, R.values)),
+        cmap=shade,
         vmin=0,
         vmax=100,
         edgecolor="white" if legible else "none",
@@ -105,8 +113,7 @@ def _heat_map(axes: Axes, R: AccuracyMatrix, *, legible: bool) -> QuadMesh:
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    shade = matplotlib.colormaps["viridis"]
     for (row, column), value in np.ndenumerate(R.values) if legible else ():
-        if not np.isnan(value):
+        if not np.isnan(value) and not void[row, column]:
             write(axes, column + 1, row, f"{100 * value:.0f}", shade(float(value)))
     return mesh

@@ -31,6 +31,7 @@ UNITS = {"per_class": "per class", "total": "in total"}
 _Sweep = tuple[str, str]  # a kind of learner and the strategy that chooses its samples
 _Swept = dict[str, dict[_Sweep, dict[int, MetricRow]]]  # sweeps by the unit of budgets
 
+QUESTION = "What does a larger memory gain?"
 NEEDS = "a kind of learner with two budgets"
 TABLES = ("metrics", "learners")
 
@@ -60,11 +61,11 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.legend(appearances.values(), labels.over_seeds(rows))
     x_label = " ".join(["Stored samples", *(UNITS[unit] for unit in swept if len(swept) == 1)])
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows))
-    page.said = labels.caption(
+    page.describe(
+        tables,
+        dict.fromkeys(kind for kind, _ in appearances),
         f"Average accuracy after {labels.counted(T, 'task')}, against the number of stored samples",
-        labels.learners_named([look.label for look in appearances.values()]),
         labels.points_are(rows),
-        labels.measured_on(tables.rows),
     )
     return page.fit(grid, sides, height=2.0)
 
@@ -141,8 +142,10 @@ def _plot_sweeps(
     closest = min(after - before for before, after in pairwise(at.values()))
     for (sweep, points), offset in zip(drawn.items(), lines.dodges(len(drawn)), strict=True):
         x = [at[budget] + closest * offset for budget in points]
-        lines.plot_means(axes, appearances[sweep], x, list(points.values()))
-    page.name_ticks(axes, list(at.values()), named(at))
+        # Two points tell no course.
+        rows, joined = list(points.values()), len(points) > 2
+        lines.plot_means(axes, appearances[sweep], x, rows, joined=joined)
+    page.name_ticks([axes], [list(at.values())], [named(at)])
     if 0 in at:
         # A break in the axis: where it is logarithmic there is no 0.
         middle, below = (at[0] + sorted(at.values())[1]) / 2, axes.get_xaxis_transform()

@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from figures import labels
 from figures.pages.page import Page
 from figures.style import MANY
-from figures.tables import Tables
+from figures.tables import Tables, differ
 from probe.tables.rows import MetricRow
 
 SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD"}
@@ -23,7 +23,8 @@ SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD
 
 _BAR, _INK, _THIN = 0.26, "0.2", 0.6  # width of a bar along x; color and width of its edge
 
-NEEDS = "two learners and the accuracy of Offline"
+QUESTION = "How near to offline training does each learner come?"
+NEEDS = "two learners that differ, and the accuracy of Offline"
 TABLES = ("metrics",)
 
 
@@ -41,15 +42,18 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     standard deviation over seeds either way; the line at 1 is the offline learner, or for Omega_new
     a perfect one. Returns None unless two learners have all three, for which Offline is needed.
     """
-    omegas, whole = _omegas(tables), names(tables)
-    if len(whole) < 2:
+    whole = names(tables)
+    # One that all have in common tells nothing of them.
+    every = _omegas(tables).items()
+    omegas = {k: rows for k, rows in every if differ(rows[name].mean for name in whole)}
+    if not omegas:
         return None
     appearances = page.looks(whole)
     drawn = [rows[learner] for rows in omegas.values() for learner in appearances]
     (axes,) = page.panels([""], wide=len(appearances) > MANY)
     for k, (name, rows) in enumerate(omegas.items()):
-        # The middle one of a group's three bars stands over the learner's name.
-        x = [group + (k - 1) * _BAR for group in range(len(appearances))]
+        # The middle of a group's bars stands over the learner's name.
+        x = [group + (k - (len(omegas) - 1) / 2) * _BAR for group in range(len(appearances))]
         own = [rows[learner] for learner in appearances]
         means, stds = [row.mean for row in own], [row.std for row in own]
         axes.bar(x, means, _BAR, color=SHADES[name], edgecolor=_INK, linewidth=_THIN)
@@ -58,20 +62,21 @@ def draw(tables: Tables, page: Page) -> Figure | None:
             axes.errorbar(x, means, stds, fmt="none", ecolor="black", elinewidth=0.9, capthick=0.9)
     axes.axhline(1, color="0.4", linewidth=0.8, linestyle="--", zorder=0.9)
     axes.set_xlim(-0.6, len(appearances) - 0.4)
-    signs = [rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$" for name in omegas]
+    signs = {name: rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$" for name in omegas}
     entries = [
-        Patch(facecolor=shade, edgecolor=_INK, linewidth=_THIN, label=sign)
-        for sign, shade in zip(signs, SHADES.values(), strict=True)
+        Patch(facecolor=SHADES[name], edgecolor=_INK, linewidth=_THIN, label=sign)
+        for name, sign in signs.items()
     ]
     page.legend(entries, labels.with_head(labels.over_seeds(drawn), drawn))
     groups = [each.label for each in appearances.values()]
-    page.name_ticks(axes, range(len(groups)), groups)
+    page.name_ticks([axes], [range(len(groups))], [groups])
     page.describe(
         tables,
         appearances,
         "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the base set, on "
         "the newest session and on all sessions so far, means over the sessions from the second "
-        "on; the first and the last are shares of the accuracy of offline training",
+        "on; the first and the last are shares of the accuracy of offline training; one that is "
+        "the same for all learners is left out",
         labels.points_are(drawn, "Columns"),
     )
     return page.fit([axes], ("", r"$\Omega$"), height=1.8)

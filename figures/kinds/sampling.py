@@ -19,6 +19,7 @@ from probe.tables.rows import MetricRow
 
 _Group = tuple[str, int, str]  # kind, number of samples, what they are counted by
 
+QUESTION = "Which samples are best stored?"
 NEEDS = "a kind of learner with two strategies at one budget"
 TABLES = ("metrics", "learners")
 
@@ -45,7 +46,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     drawn = [row for group in groups.values() for row in group.values()]
     page.legend(appearances.values(), labels.over_seeds(drawn), joined=False)
     x_label, names = _named(list(groups), page)
-    page.name_ticks(axes, range(len(groups)), names)
+    page.name_ticks([axes], [range(len(groups))], [names])
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", drawn))
     page.describe(
         tables,

@@ -1,20 +1,26 @@
-"""CLscore and CLstability under each weighting of the criteria.
+"""CLscore under each weighting of the criteria; CLstability is a sentence of the caption.
 
 x: the weightings W1, W2, W3 of Diaz-Rodriguez et al. 2018 and those of the study's report; y: the
-score in [0, 1], from metrics.csv; a mark for each learner.
+score, from 0 to 1, from metrics.csv; a mark for each learner.
 
-Both sum up the seven criteria that `spider` shows one by one. If the order of the learners
-changes from one weighting to the next, the best depends on the weights.
+It sums up the seven criteria that `spider` shows one by one. If the order of the learners changes
+from one weighting to the next, the best depends on the weights.
 """
+
+from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
 from figures import labels, lines
 from figures.pages.page import Page
 from figures.tables import Tables, continual
+from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3
 from probe.tables.rows import MetricRow
 
-NEEDS = "a score"
+_WEIGHTINGS = {"W1": W1, "W2": W2, "W3": W3}
+
+QUESTION = "Does the best learner depend on the weights?"
+NEEDS = "two learners and a score"
 TABLES = ("metrics", "learners")
 
 
@@ -32,42 +38,45 @@ def _scored(tables: Tables) -> list[MetricRow]:
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one group per weighting, W1, W2, W3 and user-defined ones, with one mark per learner.
 
-    CLscore in the first panel; CLstability in the second, where there are two seeds or more
-    (Diaz-Rodriguez 2018, table 3). Both in [0, 1], larger is better; a score with a standard
-    deviation over seeds has a bar. The panels have separate y axes, as scores and stabilities
-    may lie far apart. Returns None without a score.
+    CLscore, in [0, 1], larger is better (Diaz-Rodriguez 2018, table 3); one with a standard
+    deviation over seeds has a bar. Returns None without two learners with a score.
     """
     scores = tables.by_bracket("diaz_rodriguez", "cl_score")
-    if tables.crowded or not scores:
-        return None
-    found = tables.by_bracket("diaz_rodriguez", "cl_stability")
-    stability = {
-        # Of one seed there is no stability; every weighting keeps its group, even if it is empty.
-        weighting: {name: row for name, row in found.get(weighting, {}).items() if row.seeds > 1}
-        for weighting in scores
-    }
-    shown = {"CLscore": scores}
-    if any(stability.values()):
-        shown["CLstability"] = stability
     rows, learners = _scored(tables), names(tables)
+    if tables.crowded or len(learners) < 2:
+        return None
     appearances = page.looks(learners)
     drawn_as = {name: appearances[name] for name in learners}
-    # Below each other, a panel has twice the width.
-    crowded = len(learners) * len(scores) > 24
-    wide = crowded or len(shown) > 1
-    most = 1 if crowded else 2
-    grid = page.panels(list(shown), most, wide=wide, share_y=False, fold=False)
-    for axes, groups in zip(grid, shown.values(), strict=True):
-        lines.plot_groups(axes, drawn_as, list(groups.values()), most=0.15, span=0.8, scale=1)
-        page.name_ticks(axes, range(len(groups)), list(groups))
+    (axes,) = page.panels([""], wide=len(learners) * len(scores) > 12)
+    lines.plot_groups(axes, drawn_as, list(scores.values()), most=0.15, span=0.8, scale=1)
+    lines.hold_fractions(axes)
+    page.name_ticks([axes], [range(len(scores))], [list(scores)])
     note = labels.with_head(labels.over_seeds(rows), rows)
     page.legend(drawn_as.values(), note, joined=False)
-    both = "CLscore and CLstability" if any(row.seeds > 1 for row in rows) else "CLscore"
+    found = tables.by_bracket("diaz_rodriguez", "cl_stability")
+    # Of one seed there is none.
+    known = [row.mean for each in found.values() for row in each.values() if row.seeds > 1]
     page.describe(
         tables,
         learners,
-        f"{both} (Diaz-Rodriguez et al. 2018) under each weighting of the seven criteria, from 0 "
-        f"to 1, larger is better",
+        "CLscore (Diaz-Rodriguez et al. 2018), the weighted mean of the seven criteria, under each "
+        "weighting, from 0 to 1, larger is better",
+        *(f"Weights {name}: {_weights(w)}" for name, w in _WEIGHTINGS.items() if name in scores),
+        f"CLstability, 1 minus the weighted mean of their standard deviations over seeds, lies "
+        f"between {min(known):.3f} and {max(known):.3f}"
+        if known
+        else "",
         labels.points_are(rows),
     )
-    return page.fit(grid, ("Weights of the criteria", ""), height=1.8)
+    return page.fit([axes], ("Weights of the criteria", "CLscore"), height=1.8)
+
+
+def _weights(weights: Sequence[float]) -> str:
+    """Return the weight of each criterion, or that of all.
+
+    >>> _weights(W1)
+    'all 0.14'
+    """
+    if len(set(weights)) == 1:
+        return f"all {weights[0]:.2f}"
+    return ", ".join(f"{k} {w:g}" for k, w in zip(CRITERIA, weights, strict=True))

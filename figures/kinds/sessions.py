@@ -22,6 +22,7 @@ PANELS = {
 }
 """Titles of the panels from left to right, by the name of the metric."""
 
+QUESTION = "Do learners retain the base set, and learn new sessions?"
 NEEDS = "two learners and two sessions"
 TABLES = ("metrics", "learners")
 
@@ -50,10 +51,10 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     appearances = page.looks(learners)
     grid = page.panels(list(PANELS.values()), most=3, fold=False)
     for axes, name in zip(grid, PANELS, strict=True):
-        for learner in learners:
+        for learner, width in zip(learners, lines.widths(len(learners)), strict=True):
             # A learner has all sessions, in order, or none: without all of R there are no metrics.
             course = [rows[learner].mean for rows in alphas[name].values() if learner in rows]
-            lines.plot_course(axes, appearances[learner], range(1, len(course) + 1), course)
+            lines.plot_course(axes, appearances[learner], range(1, len(course) + 1), course, width)
         axes.set_xlim(0.5, T + 0.5)
         axes.set_xticks(layout.ticks(1, T))
     drawn = [row for each in alphas.values() for rows in each.values() for row in rows.values()]

@@ -1,8 +1,9 @@
-"""Seven criteria of Diaz-Rodriguez 2018 as a spider chart.
+"""Criteria of Diaz-Rodriguez 2018 as a spider chart.
 
-Seven spokes from 0 in the middle to 1 at the rim, larger is better, from metrics.csv; a closed line
-for each learner. In the small panels a learner lies between plain fine-tuning and training on
-everything so far: its gain over the one, and its saving against the other.
+A spoke for each of the seven in which learners differ, from 0 in the middle to 1 at the rim, larger
+is better, from metrics.csv; a closed line for each learner. In the small panels a learner lies
+between plain fine-tuning and training on everything so far: its gain over the one, and its saving
+against the other.
 
 A: accuracy; MS: model size; SSS: samples storage size; CE: computational efficiency; REM:
 remembering; BWT+ and FWT: positive backward, and forward transfer. The wider a learner's polygon
@@ -21,20 +22,17 @@ from figures import labels, lines
 from figures.appearance import Appearance
 from figures.pages.page import Page
 from figures.style import DOUBLE
-from figures.tables import Tables
+from figures.tables import Tables, differ
 from probe.errors import InputError
-from probe.metrics.diaz_rodriguez import CRITERIA, NAMES
+from probe.metrics.diaz_rodriguez import NAMES
 from probe.tables.rows import LearnerRow, MetricRow
 
-# The spokes, clockwise from the top; to close a polygon the first comes again at its end.
-_STEP = 2 * math.pi / len(CRITERIA)
-_ANGLES = _STEP * np.arange(len(CRITERIA))
-# Indices of the spokes, the first once more: a line that ends where it begins.
-_CLOSED = [*range(len(CRITERIA)), 0]
+_LEAST = 3  # spokes, of which fewer hold no area
 _RINGS = {0.25: "", 0.5: "0.5", 0.75: "", 1.0: "1"}
 _ABOVE = 18  # points between a panel and its title, for the name of the first criterion
 
-NEEDS = "a learner with all seven criteria"
+QUESTION = "Where is each learner strong, and where weak?"
+NEEDS = "two learners with all seven criteria, that differ in three of them"
 TABLES = ("metrics", "learners")
 
 
@@ -49,15 +47,18 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw all learners in one large panel, then each between its bounds in a small one.
 
     A spoke is a criterion, in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a); its values
-    are means over orders and seeds.
+    are means over orders and seeds. One in which all learners agree, as the model size of networks
+    that are the same, tells nothing of them and has none.
 
     The lower bound is the learner of kind `finetune` without stored samples, the upper one that of
     kind `cumulative` (figure 2); without either there are no small panels. Learners that lack a
-    criterion are left out; returns None if none is left.
+    criterion are left out; returns None if fewer than two are left, or than three spokes.
     """
-    rows, learners = _criteria(tables), names(tables)
-    if tables.crowded or not learners:
+    every, learners = _criteria(tables), names(tables)
+    rows = {k: own for k, own in every.items() if differ(own[name].mean for name in learners)}
+    if tables.crowded or len(rows) < _LEAST:
         return None
+    alike = [criterion for criterion in every if criterion not in rows]
     appearances = page.looks(learners)
     values = {name: np.array([row[name].mean for row in rows.values()]) for name in learners}
     bounds = [row.learner for row in tables.learners if row.learner in learners and _bounds(row)]
@@ -65,24 +66,27 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     compared = bounds and page.axes is None
     between = [name for name in learners if name not in bounds] if compared else []
     drawn = [row[name] for row in rows.values() for name in learners]
-    large, small = _grid(page, [appearances[name].label for name in between])
+    large, small = _grid(page, list(rows), [appearances[name].label for name in between])
     for name in learners:
         _polygon(large, appearances[name], values[name])
     # The learner last, so that its line lies over those of its bounds.
     for axes, name in zip(small, between, strict=True):
         for each in (*bounds, name):
             _polygon(axes, appearances[each], values[each])
-        axes.fill(_ANGLES, values[name], color=appearances[name].color, alpha=0.25, linewidth=0)
+        axes.fill(
+            _angles(len(rows)), values[name], color=appearances[name].color, alpha=0.25, linewidth=0
+        )
     note = labels.with_head(labels.over_seeds(drawn, bars=False), drawn)
     page.legend([appearances[name] for name in learners], note)
     side = 1.0 if small else 2.3
     page.describe(
         tables,
         learners,
-        "Seven criteria of continual learning (Diaz-Rodriguez et al. 2018), from 0 in the middle "
+        "Criteria of continual learning (Diaz-Rodriguez et al. 2018), from 0 in the middle "
         "to 1 at the rim, larger is better. A: accuracy; MS: model size; SSS: samples storage "
         "size; CE: computational efficiency; REM: remembering; BWT+: positive backward transfer; "
         "FWT: forward transfer",
+        f"Left out, as the same for all learners: {labels.together(alike)}" if alike else "",
         f"Small panels: one learner each, with {labels.together(map(page.label, bounds))}"
         if between
         else "",
@@ -102,7 +106,12 @@ def _criteria(tables: Tables) -> dict[str, dict[str, MetricRow]]:
     return {name: tables.metric("diaz_rodriguez", metric) for name, metric in NAMES.items()}
 
 
-def _grid(page: Page, titles: Sequence[str]) -> tuple[Axes, list[Axes]]:
+def _angles(spokes: int) -> NDArray[np.float64]:
+    """Return the angles of so many spokes, clockwise from the top."""
+    return np.linspace(0, 2 * math.pi, spokes, endpoint=False)
+
+
+def _grid(page: Page, spokes: Sequence[str], titles: Sequence[str]) -> tuple[Axes, list[Axes]]:
     """Return the large panel and the small ones around it, which have these titles.
 
     The large one takes two by two cells at the top left; without small ones there is one cell.
@@ -114,7 +123,7 @@ def _grid(page: Page, titles: Sequence[str]) -> tuple[Axes, list[Axes]]:
                 "plt.subplots(subplot_kw={'projection': 'polar'})"
             )
         (large,) = page.panels([""])
-        return _web(large, scale=True), []
+        return _web(large, spokes, scale=True), []
     small = len(titles)
     columns = rows = 1
     if small:
@@ -124,34 +133,36 @@ def _grid(page: Page, titles: Sequence[str]) -> tuple[Axes, list[Axes]]:
     figure = page.blank(rows, wide=small > 0)
     spec = figure.add_gridspec(rows, columns)
     cells = [(row, k) for row in range(rows) for k in range(columns) if row > 1 or k > 1]
-    large = _web(figure.add_subplot(spec[:2, :2], projection="polar"), scale=True)
+    large = _web(figure.add_subplot(spec[:2, :2], projection="polar"), spokes, scale=True)
     panels = [figure.add_subplot(spec[cell], projection="polar") for cell in cells[:small]]
     for axes, title in zip(panels, titles, strict=True):
         axes.set_title(page.folded(title, columns), pad=_ABOVE)
     if small:
         large.set_title("All learners", pad=_ABOVE)
-    return large, [_web(axes, scale=False) for axes in panels]
+    return large, [_web(axes, spokes, scale=False) for axes in panels]
 
 
-def _web(axes: Axes, *, scale: bool) -> Axes:
+def _web(axes: Axes, spokes: Sequence[str], *, scale: bool) -> Axes:
     """Draw the spokes and rings of a polar panel, with the criteria clockwise from the top.
 
     scale: whether the rings have numbers.
     """
+    angles, half = _angles(len(spokes)), math.pi / len(spokes)
     axes.set(theta_offset=math.pi / 2, theta_direction=-1, ylim=(0, 1), xticks=[], yticks=[])
     axes.set_anchor("N")
     axes.spines["polar"].set_visible(False)
     axes.grid(visible=False)
     for ring, number in _RINGS.items():
         # Straight from spoke to spoke, as the learners' lines are: no circle.
-        rim = [ring] * len(_ANGLES)
-        axes.fill(_ANGLES, rim, fill=False, edgecolor="0.85", linewidth=0.6, zorder=0)
+        axes.fill(
+            angles, [ring] * len(angles), fill=False, edgecolor="0.85", linewidth=0.6, zorder=0
+        )
         if scale and number:
             ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-            middle = (5.5 * _STEP, ring * math.cos(_STEP / 2))  # of the rim between two spokes
+            middle = (-3 * half, ring * math.cos(half))  # of the rim between two spokes
             axes.text(*middle, number, color="0.4", ha="center", va="center", bbox=ground)
-    axes.vlines(_ANGLES, 0, 1, color="0.85", linewidth=0.6, zorder=0)
-    for angle, name in zip(_ANGLES, CRITERIA, strict=True):
+    axes.vlines(angles, 0, 1, color="0.85", linewidth=0.6, zorder=0)
+    for angle, name in zip(angles, spokes, strict=True):
         right, up = math.sin(angle), math.cos(angle)
         axes.annotate(
             name,
@@ -165,6 +176,7 @@ def _web(axes: Axes, *, scale: bool) -> Axes:
 
 
 def _polygon(axes: Axes, appearance: Appearance, values: NDArray[np.float64]) -> None:
-    """Draw a learner's criteria, (7,) in [0, 1], as a closed line."""
-    (line,) = axes.plot(_ANGLES[_CLOSED], values[_CLOSED], clip_on=False)
+    """Draw a learner's criteria, in [0, 1], as a closed line."""
+    closed = [*range(len(values)), 0]
+    (line,) = axes.plot(_angles(len(values))[closed], values[closed], clip_on=False)
     lines.dress(line, appearance, size=3.6).set_linewidth(1)

@@ -20,6 +20,7 @@ MOST_PANELS = 20
 With more of them a panel would be too small to read.
 """
 
+QUESTION = "Which learner retains each task?"
 NEEDS = curves.NEEDS
 TABLES = ("rows", "learners")
 
@@ -46,12 +47,12 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     titles = [*(f"Task {j}" for j in places), "Average of tasks so far"]
     most = 4 if len(places) < 12 else 5
     (*grid, last) = page.panels(titles, most, fold=False)
-    for name, R in matrices.items():
+    for (name, R), width in zip(matrices.items(), lines.widths(len(matrices)), strict=True):
         for axes, j in zip(grid, places, strict=True):
             # Row j of R is after j tasks, and column j - 1 the j-th task.
-            lines.plot_course(axes, appearances[name], range(j, T + 1), R.values[j:, j - 1])
+            lines.plot_course(axes, appearances[name], range(j, T + 1), R.values[j:, j - 1], width)
         # In the same order as the other panels' lines, so that the legend holds for it too.
-        lines.plot_course(last, appearances[name], range(1, T + 1), curves.seen_average(R))
+        lines.plot_course(last, appearances[name], range(1, T + 1), curves.seen_average(R), width)
     for axes in (*grid, last):
         axes.set_xlim(0.5, T + 0.5)
         axes.set_xticks(layout.ticks(1, T))
@@ -63,6 +64,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "Accuracy on each task from the moment it was learned, and on average over the tasks "
         "learned so far",
         "Tasks are numbered by their position in the executed order",
-        labels.averaged(tables.rows, "All"),
+        *labels.of_accuracies(tables, "All"),
     )
     return page.fit([*grid, last], sides, height=1.15)

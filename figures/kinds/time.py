@@ -6,11 +6,15 @@ each layer, dark for the first by depth and light for the last.
 
 A falling line shows a layer that forgets, a rising one a layer that still learns. The dashed
 segments at the right are the ceiling, from the offline network: the distance to them is the
-accuracy missing in a layer.
+accuracy missing in a layer. The scale is wide near 100 %, where lines of layers lie close, and a
+line is thinner the deeper its layer, so that none hides another.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import cycle
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -32,6 +36,7 @@ MOST_NAMED = 10
 Courses = Mapping[Layer, Mapping[int, SeedMean]]
 """Measurements downstream of each layer, by the number of tasks learned."""
 
+QUESTION = "When does each layer lose accuracy?"
 NEEDS = "a layer that was measured after two tasks or more"
 TABLES = ("rows",)
 
@@ -53,19 +58,24 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         return None
     learners = list(dict.fromkeys(layer.learner for layer in drawn))
     looks, named = _looks(list(drawn))
-    bars = len(looks) <= MOST_NAMED
+    if max(len(looks), *map(len, drawn.values())) > MOST_NAMED + 1:
+        # Under their bars so many lines, or points, could not be told apart.
+        drawn = {
+            layer: {step: replace(mean, std=math.nan) for step, mean in course.items()}
+            for layer, course in drawn.items()
+        }
     many = len(learners) > MANY
     titles = [page.label(name) for name in learners]
     grid = page.panels(titles, most=4 if many else 3)
     for axes, learner in zip(grid, learners, strict=True):
         own = {layer: course for layer, course in drawn.items() if layer.learner == learner}
-        _plot_learner(axes, looks, own, ends, bars=bars)
+        _plot_learner(axes, looks, own, ends)
+    lines.widen(grid)
     entries: list[lines.Entry] = list(looks.values()) if named else []
     if any(layer.learner == OFFLINE for layer in ends):
         entries.append(Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)"))
     points = [point for course in drawn.values() for point in course.values()]
-    said = f"{labels.over_seeds(points, bars=bars)}, readout {readout}"
-    page.legend(entries, said)
+    page.legend(entries, f"{labels.over_seeds(points)}, readout {readout}")
     if not named:
         shades = [look.color for look in looks.values()]
         page.color_steps(grid, shades, "Layer, by depth")
@@ -76,7 +86,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         learners,
         "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",
         f"The readout {readout} is trained downstream of the layer, on all tasks at once",
-        labels.points_are(points, bars=bars),
+        lines.WIDENED,
+        labels.points_are(points),
         "Dashed: the same for the layers of a network trained on all tasks at once" * offline,
     )
     return page.fit(grid, sides, height=1.3 if many else 1.6)
@@ -125,36 +136,34 @@ def _looks(drawn: Sequence[Layer]) -> tuple[dict[int, Appearance], bool]:
     texts = labels.shortened([name for _, name in sorted(names)]) if one else map(str, depths)
     # The lightest shades of it are too faint on paper.
     shades = matplotlib.colormaps["viridis"]([0.88 * k / max(depths) for k in range(max(depths))])
+    markers = cycle("osD^vPX" if len(depths) <= MOST_NAMED else [""])
     looks = {
         depth: Appearance(
-            label=text, color=matplotlib.colors.to_hex(shades[depth - 1]), marker="o", line="-"
+            label=text, color=matplotlib.colors.to_hex(shades[depth - 1]), marker=marker, line="-"
         )
-        for depth, text in zip(depths, texts, strict=True)
+        for depth, text, marker in zip(depths, texts, markers, strict=False)
     }
     return looks, one and len(depths) <= MOST_NAMED
 
 
-def _plot_learner(
-    axes: Axes, looks: Mapping[int, Appearance], own: Courses, ends: Courses, *, bars: bool
-) -> None:
+def _plot_learner(axes: Axes, looks: Mapping[int, Appearance], own: Courses, ends: Courses) -> None:
     """Draw the layers of one learner slightly beside each other, and their ceilings.
 
     ends: the courses of the offline and the untrained network.
     """
     last = max(max(course) for course in own.values())
-    for (layer, course), offset in zip(own.items(), lines.dodges(len(own), 0.06), strict=True):
+    part = max(1, last / 8)  # of the axis, so that ceilings are seen beside many tasks, too
+    widths = lines.widths(len(own))
+    for (layer, course), offset, width in zip(
+        own.items(), lines.dodges(len(own), 0.1), widths, strict=True
+    ):
         look = looks[layer.depth]
-        if bars:
-            x = [step + offset for step in course]
-            lines.plot_means(axes, look, x, list(course.values()))
-        else:
-            # Under bars and markers the lines of many layers could not be told apart.
-            means = [100 * point.mean for point in course.values()]
-            axes.plot(list(course), means, color=look.color, lw=0.9)
+        x = [step + offset for step in course]
+        lines.plot_means(axes, look, x, list(course.values())).set_linewidth(width)
         # After all tasks; it may have a row for each step.
         ceiling = ends.get(layer._replace(learner=OFFLINE), {})
         if ceiling:
-            y = 100 * ceiling[max(ceiling)].mean
-            axes.plot([last + 0.3, last + 0.7], [y, y], color=look.color, lw=1.4, ls=_DASHES)
-    axes.set_xlim(-0.4, last + 0.8)
+            y, x = 100 * ceiling[max(ceiling)].mean, [last + 0.3 * part, last + 0.7 * part]
+            axes.plot(x, [y, y], color=look.color, lw=1.4, ls=_DASHES)
+    axes.set_xlim(-0.4 * part, last + 0.8 * part)
     axes.set_xticks(layout.ticks(0, last))

@@ -30,6 +30,7 @@ QUADRANTS = {
 
 _NAME_WIDE, _NAME_HIGH = 0.25, 0.11  # shares of the panel that a quadrant's name needs, with room
 
+QUESTION = "Does a learner forget, or fail to learn?"
 NEEDS = "a learner with forgetting and intransigence (besides the learner cumulative)"
 TABLES = ("metrics", "learners")
 

@@ -6,12 +6,12 @@ user's axes have room for one panel, and are drawn in the user's settings of mat
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from textwrap import fill
-from typing import Literal
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -22,6 +22,7 @@ from matplotlib.transforms import Bbox
 
 from figures import labels, layout, lines, style
 from figures.appearance import Appearance, learner_appearances
+from figures.doubts import doubts
 from figures.options import Options
 from figures.tables import Tables
 
@@ -31,14 +32,19 @@ class Page:
     """A figure of our own.
 
     options: as asked for; every: the names in the figure of all learners, by which spare
-    appearances are given; axes: those of a user's figure, None on a page of our own; figure: begun
-    by `panels`, `blocks` or `blank`; said: its caption, a paragraph for a paper.
+    appearances are given; question: that the figure answers; retrained: whether it shows what
+    retraining reached; axes: those of a user's figure, None on a page of our own; figure: begun by
+    `panels`, `blocks` or `blank`; title: the lines above the panels, the last of them the doubts;
+    said: its caption, a paragraph for a paper.
     """
 
     options: Options = field(default_factory=Options)
     every: Sequence[str] = ()
+    question: str = ""
+    retrained: bool = False
     axes: Axes | None = None
     figure: Figure = field(init=False, repr=False)
+    title: tuple[str, str, str] = field(init=False, default=("", "", ""))
     said: str = field(init=False)
 
     def style(self) -> AbstractContextManager[None]:
@@ -79,9 +85,12 @@ class Page:
         return self.looks([name])[name].label
 
     def describe(self, tables: Tables, learners: Iterable[str], *sentences: str) -> None:
-        """Make the caption of sentences, the learners that are drawn, and their data."""
-        named = labels.learners_named([self.label(name) for name in learners])
-        self.said = labels.caption(*sentences, named, labels.measured_on(tables.rows))
+        """Make title and caption of sentences, the learners that are drawn, and their data."""
+        names = {name: self.label(name) for name in learners}
+        doubted = doubts(tables.notes, names, retrained=self.retrained)
+        self.title = self.question, labels.study(tables.rows), "\n".join(doubted)
+        named = labels.learners_named(list(names.values()))
+        self.said = labels.caption(*sentences, named, labels.measured_on(tables.rows), *doubted)
 
     def across(self, most: int) -> int:
         """Return the panels side by side, where a page of two columns has room for so many.
@@ -143,6 +152,9 @@ class Page:
             cells = list(islice(left, high * columns))
             found.append(cells[: len(block)])
             for axes, title in zip(found[-1], block, strict=True):
+                # Every layout would look for the ticks on each of them anew.
+                for spine in axes.spines.values():
+                    spine.set_in_layout(False)
                 if title:
                     axes.set_title(self.folded(title, columns if fold else 0))
             for unused in cells[len(block) :]:
@@ -286,24 +298,61 @@ class Page:
         whole = Bbox.union([panel.get_position() for panel in grid])
         for label, k in shown:
             layout.center(figure, label, (whole.min[k] + whole.max[k]) / 2, k)
+        for text, look in zip(self.title[::-1], _TITLE, strict=True):
+            if text and self.options.title:
+                self._put_above(text, **look)
         return figure
 
-    def name_ticks(
-        self, axes: Axes, x: Sequence[float], names: Sequence[str], *, upright: bool = False
-    ) -> None:
-        """Write names below the x axis, at x; turn them if they would touch. "" = a tick alone.
+    def _put_above(self, text: str, **look: Any) -> None:
+        """Put a line above all that is drawn: the figure grows by its height."""
+        figure = self.figure
+        wide, high = figure.get_size_inches()
+        # Bold letters are wider than those that are measured.
+        text = layout.filled(figure, text, 0.8 * figure.bbox.width, "font.size")
+        shown = figure.text(0.5, 1, text, ha="center", va="top", **look)
+        more = shown.get_window_extent().height / figure.dpi + 0.05
+        share = high / (high + more)
+        figure.set_size_inches(wide, high + more)
+        for axes in figure.axes:
+            x, y, w, h = axes.get_position(original=True).bounds
+            axes.set_position((x, share * y, w, share * h))
+        for label in figure.texts:
+            label.set_y(share * label.get_position()[1])
+        for legend in figure.legends:
+            top = share * legend.get_bbox_to_anchor().y1 / figure.bbox.height
+            legend.set_bbox_to_anchor((0, 0, 1, top), figure.transFigure)
+        shown.set_y(1 - 0.04 / (high + more))
 
-        upright: turn them as many names are turned, however few they are.
+    def name_ticks(
+        self,
+        grid: Sequence[Axes],
+        x: Sequence[Sequence[float]],
+        names: Sequence[Sequence[str]],
+        *,
+        upright: bool = False,
+    ) -> None:
+        """Write names below the x axes, at x; turn those that would touch. "" = a tick alone.
+
+        x, names: of each panel; upright: turn them as many names are turned, however few they are.
         """
-        axes.set_xticks(list(x), list(names))
+        for axes, own, texts in zip(grid, x, names, strict=True):
+            axes.set_xticks(list(own), list(texts))
+        # Once for all panels: a layout takes longer than all that is drawn.
         layout.arrange(self.figure)
-        shown = [label for label in axes.get_xticklabels() if label.get_text()]
-        boxes = [label.get_window_extent() for label in shown]
         gap = self.figure.dpi / 18  # 4 points
-        if any(left.x1 + gap > right.x0 for left, right in pairwise(boxes)):
-            rotation, va = (90, "center") if upright or len(names) > 16 else (40, "top")
-            for label in shown:
-                label.set(rotation=rotation, rotation_mode="anchor", ha="right", va=va)
+        for axes in grid:
+            shown = [label for label in axes.get_xticklabels() if label.get_text()]
+            boxes = [label.get_window_extent() for label in shown]
+            if any(left.x1 + gap > right.x0 for left, right in pairwise(boxes)):
+                many = upright or len(axes.get_xticks()) > 16
+                rotation, va = (90, "center") if many else (40, "top")
+                for label in shown:
+                    label.set(rotation=rotation, rotation_mode="anchor", ha="right", va=va)
+
+    def name_layers(self, grid: Sequence[Axes], layers: Sequence[Mapping[int, str]]) -> None:
+        """Write the names of layers, by depth, below the x axis of each panel."""
+        named = [labels.shortened(list(own.values())) for own in layers]
+        self.name_ticks(grid, [list(own) for own in layers], named)
 
     def folded(self, title: str, columns: int) -> str:
         """Break a title in lines that fit above one of so many panels side by side.
@@ -319,6 +368,13 @@ class Page:
             return title if len(title) < 2 * room else title.replace(", ", ",\n")
         return labels.folded(title, width=max(6, min(room, 22) if columns > 1 else room))
 
+
+_TITLE: tuple[dict[str, Any], ...] = (
+    {"color": "#B00020"},
+    {"color": "0.3"},
+    {"weight": "bold", "size": style.LABELS},
+)
+"""Appearance of the doubts, of the study above them, and of the question above both."""
 
 # A text between two dollar signs, of which none is escaped.
 _FORMULA = re.compile(r"(?<!\\)\$.*(?<!\\)\$")

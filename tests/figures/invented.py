@@ -4,7 +4,17 @@ import math
 
 import numpy as np
 
-from probe.tables.rows import LayerRow, LearnerRow, MetricRow, Row, StartRow, SummaryRow, TimeRow
+from probe.tables.rows import (
+    DiagnosticRow,
+    LayerRow,
+    LearnerRow,
+    MetricRow,
+    NoteRow,
+    Row,
+    StartRow,
+    SummaryRow,
+    TimeRow,
+)
 from probe.tables.summary import summarize
 from probe.tables.table_file import write_table
 
@@ -94,8 +104,32 @@ def learner(name, kind="", *, per_class=None, total=None, sampling=""):
     )
 
 
-def write(folder, measured, scores=(), found=(), begun=()):
-    """Write a study's tables; found, begun: layers.csv, starts.csv; er10-uniform stores 10."""
+def diagnostics(learners, features, *, tasks=5, orders=2, seeds=2, own=None):
+    """Return the diagnostics of learners and controls; ranks are shares of 8 units."""
+    rng = np.random.default_rng(3)
+    return [
+        DiagnosticRow(
+            **{"learner": learner, "order": order, "seed": seed, "depth": depth},
+            **{"feature": feature, "measure": measure, "step": tasks * (learner != "untrained")},
+            value=8
+            if measure == "units"
+            else float(rng.random()) * (8 if measure == "rank" else 1),
+        )
+        for learner in (*learners, "offline", "untrained")
+        for order in ([""] if learner in ("offline", "untrained") else map(str, range(orders)))
+        for seed in range(seeds)
+        for depth, feature in enumerate((own or {}).get(learner, features), start=1)
+        for measure in ("units", "dead", "rank", "cka.untrained", "cka.offline")
+    ]
+
+
+def note(learner, said, *, feature="", seed=0):
+    """Return a note on a run."""
+    return NoteRow(learner=learner, order="0", seed=seed, feature=feature, note=said, step=5)
+
+
+def write(folder, measured, scores=(), found=(), begun=(), looked=()):
+    """Write a study's tables; found, begun, looked: of layers; er10-uniform stores 10."""
     folder.mkdir(exist_ok=True)
     names = list(dict.fromkeys(row.learner for row in scores))
     stored = [
@@ -111,9 +145,10 @@ def write(folder, measured, scores=(), found=(), begun=()):
         ("times", TimeRow, times(names, tasks=2)),
         ("layers", LayerRow, found),
         ("starts", StartRow, begun),
+        ("diagnostics", DiagnosticRow, looked),
     ):
         # As a study does, without files for tables without rows.
-        if table or name not in ("layers", "starts"):
+        if table or name not in ("layers", "starts", "diagnostics"):
             write_table(folder / f"{name}.csv", kind, table)
     return folder
 

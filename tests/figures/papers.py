@@ -40,6 +40,7 @@ def tables():
             LEARNERS, FEATURES, tasks=TASKS, seeds=SEEDS, split=("linear",), **BOTH
         ),
         starts=invented.starts(LEARNERS, "conv2", **BOTH),
+        diagnostics=invented.diagnostics(LEARNERS, FEATURES, tasks=TASKS, seeds=SEEDS),
     )
 
 
@@ -62,4 +63,5 @@ def metric(name, learner):
 
 def run_directory(folder):
     """Write the study as a run does, with the scores of the sweep."""
-    return invented.write(folder, rows(), tables().metrics, tables().layers, tables().starts)
+    t = tables()
+    return invented.write(folder, rows(), t.metrics, t.layers, t.starts, t.diagnostics)

@@ -62,10 +62,9 @@ def spread(rows, scale=100):
 def hidden_data(figure):
     """List the panels that cut off a marker, a line or a bar.
 
-    In pixels: lines across a panel and polar panels then need no rule of their own.
+    In pixels: lines across a panel and polar panels then need no rule of their own. The figure has
+    been drawn, as by `text_faults`.
     """
-    with house_style():
-        figure.draw_without_rendering()
     faults = []
     for number, axes in enumerate(figure.axes, start=1):
         lines = [(line, line.get_xydata()) for line in axes.lines]

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from figures.build import build, build_asked
-from figures.kinds import KINDS
 from figures.options import Options
 from probe.errors import InputError
 from tests.figures import papers
@@ -43,7 +42,7 @@ def test_a_pdf_has_letters_that_publishers_take_and_no_date(run, tmp_path):
 
 
 def test_figures_on_request_and_those_of_a_run_leave_each_other_alone(run, monkeypatch):
-    monkeypatch.setattr("figures.plotting.KINDS", ("bias", "matrix"))
+    monkeypatch.setattr("figures.plotting.defaults", lambda tables: ["bias", "matrix"])
     build(run)
     before = contents(run / "figures")
     build_asked(run, Options(learners=["ewc"]), ["matrix"], ["png"])
@@ -54,16 +53,6 @@ def test_figures_on_request_and_those_of_a_run_leave_each_other_alone(run, monke
         build_asked(run, Options(), ["matrix"], ["png"], run / "figures")
     assert contents(run / "figures") == before
     assert contents(run / "figures" / "asked") == own
-
-
-def test_without_a_name_all_are_drawn_that_can_be(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("figures.pages.page.Page.fit", lambda page, *_, **__: page.figure)
-    monkeypatch.setattr("figures.layout.arrange", lambda figure: None)
-    monkeypatch.setattr("figures.style.save", lambda figure, folder, name, *_: [folder / name])
-    paths = build_asked(run, Options(learners=["ewc"]), (), ["png"], tmp_path)
-    # These compare learners, or budgets and strategies.
-    missing = {"sessions", "omegas", "costs", "memory", "sampling"}
-    assert [path.stem for path in paths[::2]] == [name for name in KINDS if name not in missing]
 
 
 def test_flags_draw_what_they_say(probe, run, tmp_path):

@@ -7,7 +7,6 @@ import pytest
 from figures import build as module
 from figures.appearance import learner_appearances
 from figures.build import RECORD, build
-from figures.kinds import KINDS
 from figures.options import Options
 from figures.plotting import asked_for
 from figures.tables import Tables
@@ -15,15 +14,17 @@ from probe.errors import InputError
 from tests.figures import invented
 from tests.figures.invented import write
 
-CAPTIONS = [f"{name}.txt" for name in KINDS]
-NAMES = [f"{name}.{kind}" for name in KINDS for kind in ("png", "svg")]
+DEFAULT = ("layers", "depth", "time", "budget", "matrix", "diagnostics")
+CAPTIONS = [f"{name}.txt" for name in DEFAULT]
+NAMES = [f"{name}.{kind}" for name in DEFAULT for kind in ("png", "svg")]
 ROWS = invented.rows(["finetune", "offline"], ["conv1", "output"], tasks=2)
 COURSES = invented.courses(["finetune"], ["conv1", "output"], steps=2)
 BUDGET = ("retrain", "retrain@4")
 LAYERS = invented.layers(["finetune"], ["conv1", "output"], tasks=2, readouts=BUDGET)
 STARTS = invented.starts(["finetune"], "output")
 METRICS = invented.metrics(["er10-uniform", "er20-uniform", "er10-entropy"], tasks=2)
-ALL = (ROWS + COURSES, METRICS, LAYERS, STARTS)
+LOOKED = invented.diagnostics(["finetune"], ["conv1", "output"], tasks=2)
+ALL = (ROWS + COURSES, METRICS, LAYERS, STARTS, LOOKED)
 OTHER_ROWS = [replace(row, value=1 - row.value) for row in ROWS]
 OTHER_METRICS = [replace(row, mean=1 - row.mean) for row in METRICS]
 
@@ -64,7 +65,9 @@ def test_the_same_tables_give_the_same_bytes_and_others_do_not(whole, tmp_path):
     assert contents(tmp_path) == before
     other = [*OTHER_ROWS, *(replace(row, value=1 - row.value) for row in COURSES)]
     less = [replace(row, value=row.value / 2) for row in LAYERS]
-    build(write(tmp_path, other, OTHER_METRICS, less, STARTS))
+    more = [replace(row, value=row.value / 2) for row in LOOKED if row.measure != "units"]
+    more += [row for row in LOOKED if row.measure == "units"]
+    build(write(tmp_path, other, OTHER_METRICS, less, STARTS, more))
     after = contents(tmp_path)
     # Captions name the measurements, and no number of them.
     assert {name for name in after if after[name] == before[name]} == set(CAPTIONS)
@@ -90,6 +93,7 @@ def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(sk
     run = write(tmp_path, [row for row in ROWS if row.measure == "pra"])
     (run / "figures").mkdir()
     (run / "figures" / "bias.png").write_bytes(b"of an earlier table")
+    (run / "figures" / "budget.png").write_bytes(b"of an earlier version")
     assert [path.name for path in build(run)] == ["depth.png", "depth.svg"]
     assert sorted(contents(run)) == ["depth.png", "depth.svg", "depth.txt", RECORD]
 
@@ -110,19 +114,16 @@ def test_a_missing_table_says_so_and_nothing_is_written(table, tmp_path):
 
 
 def test_an_older_directory_has_every_figure_but_those_of_what_it_lacks(sketched, tmp_path):
-    """Older runs have no times.csv, no layers, one step, and no alphas among their metrics."""
-    run = write(tmp_path, ROWS, [row for row in METRICS if not row.metric.startswith("alpha_")])
+    """Older runs have no times.csv, no layers, and one step."""
+    run = write(tmp_path, ROWS, METRICS)
     (run / "times.csv").unlink()
-    lacked = ("sessions", "costs", "layers", "time", "budget")
-    lacking = [name for name in KINDS if name not in lacked]
-    assert [path.stem for path in build(run)][::2] == lacking
+    assert [path.stem for path in build(run)][::2] == ["depth", "matrix"]
 
 
 def test_of_more_learners_than_appearances_no_legend_tells_them_apart(sketched, tmp_path):
     names = [f"er{10 + k}-uniform" for k in range(15)]
     tables = Tables.read(write(tmp_path, ROWS, invented.metrics(names, tasks=2)))
-    drawn = asked_for((), tables, Options())
-    assert drawn.keys() >= {"matrix", "curves", "omegas", "memory"}
+    drawn = asked_for(["matrix", "curves", "omegas", "memory"], tables, Options())
     legends = (legend for figure, _ in drawn.values() for legend in figure.legends)
     named = {text.get_text() for legend in legends for text in legend.get_texts()}
     assert not named & {"Finetune", *(look.label for look in learner_appearances(names).values())}
@@ -131,7 +132,7 @@ def test_of_more_learners_than_appearances_no_legend_tells_them_apart(sketched, 
 @pytest.fixture
 def run(sketched, monkeypatch, tmp_path):
     """A run directory with two figures and one that has nothing to draw."""
-    monkeypatch.setattr("figures.plotting.KINDS", ("omegas", "curves", "bias"))
+    monkeypatch.setattr("figures.plotting.defaults", lambda tables: ["omegas", "curves", "bias"])
     build(tables(ROWS, METRICS)(tmp_path))
     return tmp_path
 

@@ -49,9 +49,7 @@ def looks(figure):
 
 def test_every_source_gives_the_same_picture(run, tmp_path):
     tables = papers.tables()
-    analysis = SimpleNamespace(
-        rows=papers.rows, layers=lambda: tables.layers, starts=lambda: tables.starts
-    )
+    analysis = SimpleNamespace(tables=lambda: vars(tables))
     whole = pixels(papers.figure("depth"))
     for figure in (figures.depth(str(run)), figures.depth(analysis), Plot(analysis).depth()):
         assert pixels(figure) == whole
@@ -69,7 +67,7 @@ def test_every_source_gives_the_same_picture(run, tmp_path):
         (3, "got int"),
         ([], "got nothing"),
         ("no-such-folder", "cannot be read"),
-        (SimpleNamespace(rows=lambda: [1]), "got int"),
+        (SimpleNamespace(tables=lambda: {"rows": [1]}), "got int"),
     ],
 )
 def test_what_is_no_source_is_told(source, said):

@@ -1,5 +1,6 @@
 """Laws of every figure, in studies of many shapes."""
 
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 
@@ -8,7 +9,7 @@ import pytest
 from figures import style
 from figures.kinds import KINDS
 from figures.options import Options
-from figures.plotting import asked_for
+from figures.plotting import NothingToDraw, asked_for
 from figures.tables import Tables
 from probe.tables.summary import summarize
 from tests.figures import invented, papers, seen
@@ -33,12 +34,13 @@ SHAPES = {
     "14 learners, long names, T=10": (FOURTEEN, LONG, 10, 2, "multi"),
     "own learners, many features, T=12": (["my_own_learner_with_samples", "er"], DENSE, 12, 2, ""),
     "networks of their own": (["finetune", "ewc", *OWN], LONG, 10, 3, "all"),
+    "60 tasks": (["finetune", "er"], CNN3, 60, 2, "single"),
     "one of them alone": (["finetune", "cumulative", "geppnet"], CNN3, 2, 1, ""),
 }
-QUICK, LEARNERS, MANY, *_ = SHAPES
+QUICK, LEARNERS, MANY, _, LONGEST, *_ = SHAPES
 MARKS = dict.fromkeys(SHAPES, pytest.mark.slow) | {
     QUICK: (),
-    **dict.fromkeys((LEARNERS, MANY), pytest.mark.soak),
+    **dict.fromkeys((LEARNERS, MANY, LONGEST), pytest.mark.soak),
 }
 WEIGHTINGS = ["W1", "W2", "W3", "my_own_weights_of_the_criteria"]
 NEEDS = {name: import_module(f"figures.kinds.{name}").NEEDS for name in KINDS}
@@ -47,8 +49,10 @@ EXEMPLARS = {name for name in KINDS if NEEDS[name].startswith("a kind of learner
 COMPARING = {name for name in KINDS if NEEDS[name].startswith("two learners")}
 
 
-def tables(learners, features, tasks, seeds, head):
+@cache
+def tables(shape):
     """Return the tables of a study of that shape."""
+    learners, features, tasks, seeds, head = SHAPES[shape]
     everybody = [*learners, "offline"]
     of, spread = {"own": OWN, "tasks": tasks}, {"seeds": seeds, "orders": 1}
     rows = invented.rows(everybody, features, head=head, **of, **spread)
@@ -58,6 +62,7 @@ def tables(learners, features, tasks, seeds, head):
         rows=[*rows, *courses, *invented.levels(features, steps=tasks, seeds=seeds)],
         layers=invented.layers(learners, features, **of, **layers),
         starts=invented.starts(learners, features[1], seeds=seeds, **papers.BOTH),
+        diagnostics=invented.diagnostics(learners, features, **of, **spread),
         summary=summarize(rows),
         metrics=invented.metrics(
             learners, tasks=tasks, seeds=seeds, head=head, weightings=WEIGHTINGS
@@ -67,13 +72,10 @@ def tables(learners, features, tasks, seeds, head):
     )
 
 
-@cache
-def drawn(shape):
-    """Return the figures of a study of that shape, which nobody may change."""
-    return {
-        kind: figure
-        for kind, (figure, _) in asked_for((), tables(*SHAPES[shape]), Options()).items()
-    }
+def drawn(shape, name):
+    """Return a figure of a study of that shape, None where there is nothing to draw."""
+    with suppress(NothingToDraw):
+        return asked_for([name], tables(shape), Options())[name][0]
 
 
 def fits(figure):
@@ -83,7 +85,7 @@ def fits(figure):
 @pytest.mark.parametrize("shape", [pytest.param(s, marks=MARKS[s]) for s in SHAPES])
 @pytest.mark.parametrize("name", sorted(set(KINDS) - EXEMPLARS))
 def test_no_text_is_lost_and_no_data_are_cut_off(shape, name):
-    figure = drawn(shape).get(name)
+    figure = drawn(shape, name)
     assert (figure is None) == (len(SHAPES[shape][0]) == 1 and name in COMPARING)
     assert figure is None or (fits(figure) and figure.get_figwidth() <= style.DOUBLE + 1e-9)
 

@@ -41,6 +41,9 @@ def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_th
         expected = [fmean(by_seed("offline", feature, 4)) for feature in FEATURES]
         assert ceilings == pytest.approx(expected)
     assert seen.legend(figure) == [*FEATURES, "Ceiling (offline)"]
+    # So that none hides another, however close they lie.
+    widths = [course.lines[0].get_linewidth() for course in figure.axes[0].containers]
+    assert widths == sorted(set(widths), reverse=True)
     colors = [[c.lines[0].get_color() for c in axes.containers] for axes in figure.axes]
     assert colors[0] == colors[1]
     light = [sum(int(color[k : k + 2], 16) for k in (1, 3, 5)) for color in colors[0]]
@@ -66,7 +69,7 @@ def test_many_layers_have_a_color_bar_and_no_bars():
     names = [f"features.block{k}.conv" for k in range(12)]
     figure = drawn(invented.courses(["er"], names, steps=12), invented.levels(names, steps=12))
     assert seen.note(figure) == "Mean over 2 seeds, readout linear"
-    assert not figure.axes[0].containers
+    assert not any(course.has_yerr for course in figure.axes[0].containers)
     assert figure.axes[-1].get_ylabel() == "Layer, by depth"
     assert len(figure.axes[0].lines) == 24
     assert seen.text_faults(figure) + seen.hidden_data(figure) == []

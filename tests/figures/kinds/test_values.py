@@ -140,7 +140,8 @@ def test_costs_are_omega_all_against_megabytes_and_seconds():
     sizes = {name: papers.metric("model_size_mb", name).mean for name in NAMES}
     seconds = training_seconds(papers.tables().times)
     for axes, spent in zip(figure.axes, (sizes, seconds), strict=True):
-        assert axes.get_xscale() == "log"
+        most, least = max(spent[name] for name in NAMES), min(spent[name] for name in NAMES)
+        assert axes.get_xscale() == ("log" if most > 4 * least else "linear")
         for name, drawn in zip(NAMES, axes.containers, strict=True):
             row = papers.metric("omega_all", name)
             assert seen.points(drawn)[0] == pytest.approx([spent[name], row.mean])
@@ -163,14 +164,76 @@ def test_tradeoff_has_forgetting_against_intransigence_and_lines_at_zero():
     assert list(level.get_ydata()) == list(upright.get_xdata()) == [0, 0]
 
 
-def test_scores_have_scores_and_their_stability_group_by_group():
+def test_scores_are_groups_on_the_whole_axis_and_their_stability_is_a_sentence():
     figure, weightings = papers.figure("scores"), ["W1", "mine[1]"]
-    assert seen.titles(figure) == ["CLscore", "CLstability"]
     assert seen.note(figure) == "Mean ± standard deviation over 2 seeds"
-    for axes, metric in zip(figure.axes, ("cl_score", "cl_stability"), strict=True):
-        assert seen.tick_names(axes) == weightings
-        for name, drawn in zip(NAMES, axes.containers, strict=True):
-            rows = [papers.metric(f"{metric}[{each}]", name) for each in weightings]
-            assert np.round(seen.points(drawn)[:, 0]).tolist() == [0, 1]
-            assert seen.heights(drawn) == pytest.approx([row.mean for row in rows])
-            assert seen.bars(drawn) == pytest.approx(seen.spread(rows, scale=1))
+    (axes,) = figure.axes
+    assert seen.tick_names(axes) == weightings
+    assert axes.get_ylim()[0] <= 0 < 1 <= axes.get_ylim()[1]
+    for name, drawn in zip(NAMES, axes.containers, strict=True):
+        rows = [papers.metric(f"cl_score[{each}]", name) for each in weightings]
+        assert np.round(seen.points(drawn)[:, 0]).tolist() == [0, 1]
+        assert seen.heights(drawn) == pytest.approx([row.mean for row in rows])
+        assert seen.bars(drawn) == pytest.approx(seen.spread(rows, scale=1))
+    said = papers.caption("scores", papers.tables())
+    found = [r.mean for r in papers.tables().metrics if r.metric.startswith("cl_stability")]
+    assert f"lies between {min(found):.3f} and {max(found):.3f}" in said
+    assert "Weights W1: all 0.14" in said
+    assert "Weights W2" not in said
+
+
+def test_of_a_single_order_f1_is_by_task_and_not_by_position():
+    """One order cannot tell whether a task is hard, or was learned early."""
+    for orders, named in ((1, ["t1", "t2", "t3"]), (2, ["1", "2", "3"])):
+        rows = invented.rows(["er"], ["conv1", "output"], tasks=3, orders=orders)
+        tables = Tables(rows=rows, summary=summarize(rows), learners=[invented.learner("er")])
+        figure = figures.bias(tables)
+        assert [seen.tick_names(axes) for axes in figure.axes] == [named] * 2
+        assert (figure.get_supxlabel() == "Task position") == (orders == 2)
+        said = papers.caption("bias", tables)
+        assert ("a task and its position cannot be told apart" in said) == (orders == 1)
+        assert "false positives" in said
+
+
+def test_cells_of_a_single_head_that_can_only_be_0_are_grey_and_no_result():
+    """Nor are they lines of `curves`; where heads are told the task, 0 is a result."""
+    for head in ("single", "multi"):
+        rows = invented.rows(["er"], tasks=3, head=head)
+        rows = [replace(r, value=0.0) if r.place and r.place > (r.step or 9) else r for r in rows]
+        (axes,) = seen.titled(figures.matrix(Tables(rows=rows)))
+        found = np.asarray(axes.collections[0].get_array()).reshape(4, 3)
+        single = head == "single"
+        assert (found < 0).sum() == len([1 for k in (1, 2, 3) for j in (1, 2, 3) if j > k]) * single
+        assert len(axes.texts) == 12 - 3 * single
+        said = papers.caption("matrix", Tables(rows=rows))
+        assert ("Grey: 0 by construction" in said) == single
+        assert "standard deviation over seeds is" in said
+        assert ("Single head" in said, "Multi-head" in said) == (single, not single)
+        before = figures.curves(Tables(rows=rows)).axes[0].lines[2].get_ydata()
+        assert np.isnan(before[1:2]).all() == single
+
+
+ALIKE = {name: dict.fromkeys(("er", "ewc"), 0.5) for name in ("ms", "sss", "fwt", "omega_new")}
+
+
+def test_what_is_the_same_for_all_learners_is_no_result():
+    metrics = invented.metrics(
+        ["er", "ewc"], model_size_mb=dict.fromkeys(("er", "ewc"), 2), **ALIKE
+    )
+    learners = [invented.learner(name) for name in ("er", "ewc")]
+    tables = Tables(metrics=metrics, learners=learners, times=invented.times(["er", "ewc"]))
+    web = figures.spider(tables).axes[0]
+    assert [text.get_text() for text in web.texts[-4:]] == ["A", "CE", "REM", "BWT+"]
+    assert "the same for all learners: MS, SSS and FWT" in papers.caption("spider", tables)
+    assert len(seen.legend(figures.omegas(tables))) == 2
+    (axes,) = figures.costs(tables).axes
+    assert axes.get_xlabel() == "Training time (s)"
+    # Two learners are no reason for a logarithmic scale.
+    assert (axes.get_xscale(), axes.get_xlim()[0]) == ("linear", 0)
+    few = invented.metrics(["er", "ewc"], **ALIKE, ce=ALIKE["ms"], rem=ALIKE["ms"])
+    same = invented.metrics(
+        ["er", "ewc"], **{f"omega_{k}": ALIKE["ms"] for k in ("base", "new", "all")}
+    )
+    for name, found in (("spider", few), ("omegas", same)):
+        with pytest.raises(InputError, match="two learners"):
+            getattr(figures, name)(Tables(metrics=found, learners=learners))

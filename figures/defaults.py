@@ -1,0 +1,42 @@
+"""The figures that are drawn of a study unless others are asked for.
+
+This is the one place that says so. Of the list for the study, the first `MOST` that have something
+to draw; the others are drawn by `probe figures --only NAME` and `figures.NAME`.
+
+- layers were read: which of them lack accuracy on which task, what retraining reaches, when it was
+  lost, whether more retraining or another readout changes that, the output, the features alone;
+- outputs alone, beside an offline network: Kemker's sessions, Omegas and costs;
+- outputs alone: the output, forgetting against intransigence, the exemplars, criteria and scores.
+
+The output has one figure: `matrix` of few learners and tasks, `tasks` of many learners, `sessions`
+of many tasks and of Kemker's studies.
+"""
+
+from figures.tables import Tables
+
+MOST = 6
+
+_OF_LAYERS = ("layers", "depth", "time", "budget", "readouts", "", "diagnostics")
+_OF_SESSIONS = ("", "omegas", "costs")
+_OF_OUTPUTS = ("", "tradeoff", "memory", "sampling", "spider", "scores")
+
+_FEW_LEARNERS, _FEW_TASKS = 4, 10  # of which a matrix shows every number
+
+
+def defaults(tables: Tables) -> list[str]:
+    """Return the figures of a study, the most telling first, whether there is something to draw."""
+    deep = len({row.feature for row in tables.summary}) > 1
+    shared = not deep and bool(tables.metric("kemker", "omega_all"))
+    names = _OF_LAYERS if deep else _OF_SESSIONS if shared else _OF_OUTPUTS
+    return [name or _of_output(tables, shared) for name in names]
+
+
+def _of_output(tables: Tables, shared: bool) -> str:
+    """Return the figure of the accuracies of the output; shared: whether as shares of Offline's."""
+    learners = len(tables.matrices)
+    if tables.crowded or learners < 2:
+        return "matrix"
+    long = max(R.tasks for R in tables.matrices.values()) > _FEW_TASKS
+    if (shared or long) and tables.metric("kemker", "alpha_all[2]"):
+        return "sessions"
+    return "tasks" if long or learners > _FEW_LEARNERS else "matrix"

@@ -1,0 +1,92 @@
+"""Dead units, effective rank and similarity of each layer, without any readout.
+
+x: the layer, by depth; y: of the network after all tasks, from diagnostics.csv, the share of units
+that never change, the effective rank as a share of the units, and the similarity (debiased linear
+CKA) to the same layer of the untrained and of the offline network; a line for each learner.
+
+The offline and the untrained network are in the panels, too: a layer with more dead units or a
+lower rank than both has lost room for features; one as similar to the untrained network as the
+offline one is has hardly learned.
+"""
+
+from collections import defaultdict
+
+from matplotlib.figure import Figure
+
+from figures import labels, lines
+from figures.pages.page import Page
+from figures.tables import CONTROLS, Tables, continual
+from probe.analysis.intervals import SeedMean, mean_over_seeds
+from probe.tables.rows import DiagnosticRow
+
+QUESTION = "How did the features themselves change?"
+NEEDS = "a learner with diagnostics of two layers"
+TABLES = ("diagnostics", "learners")
+
+_PANELS = {
+    "dead": ("Dead units (%)", 100),
+    "rank": ("Rank (% of units)", 100),
+    "cka.untrained": ("CKA to untrained", 1),
+    "cka.offline": ("CKA to offline", 1),
+}
+"""Title and largest value of the panel of each measure."""
+
+
+def names(tables: Tables) -> list[str]:
+    """Return the learners that are drawn, with the controls."""
+    return list(dict.fromkeys(row.learner for row in tables.diagnostics))
+
+
+def draw(tables: Tables, page: Page) -> Figure | None:
+    """Draw one panel per measure and in it a line per learner and control over L layers.
+
+    Bars are one standard deviation over seeds either way. Returns None without two layers.
+    """
+    panels, learners = _means(tables), continual(tables.diagnostics)
+    features: dict[int, str] = {}
+    for row in sorted(tables.diagnostics, key=lambda row: row.depth):
+        # At one depth, networks of different architectures have layers of different names.
+        alike = features.get(row.depth, row.feature) == row.feature
+        features[row.depth] = row.feature if alike else str(row.depth)
+    if tables.crowded or not learners or len(features) < 2:
+        return None
+    looks, most = page.looks(names(tables)), 2 if len(features) > 5 else 4
+    grid = page.panels([_PANELS[name][0] for name in panels], most, share_y=False)
+    for axes, (measure, means) in zip(grid, panels.items(), strict=True):
+        scale = _PANELS[measure][1]
+        for (name, own), offset in zip(means.items(), lines.dodges(len(means)), strict=True):
+            x = [depth + offset for depth in own]
+            lines.plot_means(axes, looks[name], x, list(own.values()), scale=scale)
+        lines.hold_fractions(axes, scale)
+    points = [mean for means in panels.values() for own in means.values() for mean in own.values()]
+    page.legend(looks.values(), labels.over_seeds(points))
+    page.name_layers(grid, [features] * len(grid))
+    page.describe(
+        tables,
+        learners,
+        "Diagnostics of each layer of the network that has learned all tasks, on the test data: "
+        "share of dead units, which never change; effective rank as a share of the units; debiased "
+        "linear CKA to the same layer of the untrained and of the offline network",
+        labels.points_are(points),
+    )
+    return page.fit(grid, ("Layer, by depth", ""), height=1.4)
+
+
+def _means(tables: Tables) -> dict[str, dict[str, dict[int, SeedMean]]]:
+    """Return the means over seeds after the last task by measure, learner and depth."""
+    last = max((row.step for row in tables.diagnostics), default=0)
+    rows = [row for row in tables.diagnostics if row.step == last or row.learner in CONTROLS]
+    units = {_at(row): row.value for row in rows if row.measure == "units"}
+    cells = defaultdict[tuple[str, str, int], list[tuple[int, float]]](list)
+    for row in rows:
+        value = row.value / (units[_at(row)] if row.measure == "rank" else 1)
+        cells[row.measure, row.learner, row.depth].append((row.seed, value))
+    found: dict[str, dict[str, dict[int, SeedMean]]] = {}
+    for (measure, learner, depth), pairs in sorted(cells.items()):
+        if measure in _PANELS and (mean := mean_over_seeds(pairs)):
+            found.setdefault(measure, {}).setdefault(learner, {})[depth] = mean
+    return {measure: found[measure] for measure in _PANELS if measure in found}
+
+
+def _at(row: DiagnosticRow) -> tuple[str, int, str, int]:
+    return row.learner, row.depth, row.order, row.seed

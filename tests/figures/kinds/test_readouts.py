@@ -1,0 +1,65 @@
+"""Marks of the figures that compare readouts, and that do without any."""
+
+import numpy as np
+import pytest
+
+import figures
+from figures.tables import Tables
+from probe.errors import InputError
+from tests.figures import invented, papers, seen
+
+LAYERS = [row for row in papers.tables().layers if row.learner in ("ewc", "mine")]
+
+
+def test_readouts_have_a_line_each_between_their_own_floor_and_ceiling():
+    figure = figures.readouts(Tables(layers=LAYERS))
+    assert seen.titles(figure) == ["mine", "EWC"]
+    # Those of other budgets are in a figure of their own.
+    assert seen.legend(figure)[:2] == ["linear", "retrain"]
+    for learner, axes in zip(("mine", "ewc"), figure.axes, strict=True):
+        assert seen.tick_names(axes) == papers.FEATURES
+        for readout, drawn in zip(("retrain", "linear"), axes.containers, strict=True):
+            color = drawn.lines[0].get_color()
+            controls = {x.get_linestyle(): x for x in axes.lines if x.get_color() == color}
+            for quantity, line in (
+                ("accuracy", drawn),
+                *zip(("ceiling", "floor"), map(controls.get, ("--", ":")), strict=True),
+            ):
+                rows = [
+                    r
+                    for r in LAYERS
+                    if (r.learner, r.readout, r.quantity, r.place)
+                    == (learner, readout, quantity, None)
+                ]
+                assert seen.heights(line) == pytest.approx([100 * r.value for r in rows])
+    one = [row for row in LAYERS if row.readout != "linear"]
+    with pytest.raises(InputError, match="read by two readouts"):
+        figures.readouts(Tables(layers=one))
+
+
+def test_diagnostics_are_means_over_seeds_with_both_controls():
+    rows = invented.diagnostics(["ewc"], papers.FEATURES)
+    figure = figures.diagnostics(Tables(diagnostics=rows))
+    expected = {"Dead units (%)": ("dead", 100), "Rank (% of units)": ("rank", 100 / 8)}
+    expected |= {"CKA to untrained": ("cka.untrained", 1), "CKA to offline": ("cka.offline", 1)}
+    assert seen.titles(figure) == list(expected)
+    names = ["ewc", "offline", "untrained"]
+    assert sorted(seen.legend(figure)) == ["EWC", "Offline", "Untrained"]
+    for axes, (measure, scale) in zip(figure.axes, expected.values(), strict=True):
+        assert seen.tick_names(axes) == papers.FEATURES
+        for name, drawn in zip(names, axes.containers, strict=True):
+            means = [
+                scale
+                * np.mean(
+                    [
+                        r.value
+                        for r in rows
+                        if (r.learner, r.feature, r.measure) == (name, f, measure)
+                    ]
+                )
+                for f in papers.FEATURES
+            ]
+            assert seen.heights(drawn) == pytest.approx(means)
+            assert drawn.lines[0].get_color() == seen.color(name)
+    with pytest.raises(InputError, match="diagnostics of two layers"):
+        figures.diagnostics(Tables(diagnostics=invented.diagnostics(["ewc"], ["output"])))

@@ -1,0 +1,72 @@
+"""The lines above a figure: its question, the study, and doubts about trainings."""
+
+from dataclasses import replace
+
+import pytest
+
+import figures
+from figures.doubts import doubts
+from figures.kinds import KINDS
+from figures.plotting import Drawing
+from probe.analysis.statements import STUCK, UNFINISHED
+from probe.notes import constant
+from tests.figures import papers, seen
+from tests.figures.invented import note
+
+STUDY = "digits, cnn3, 2 orders, 2 seeds"
+
+
+def lines(figure):
+    """Return the lines above all panels, from the top."""
+    top = max(axes.get_position().y1 for axes in figure.axes)
+    found = [text for text in figure.texts if text.get_position()[1] > top]
+    return [text.get_text() for text in sorted(found, key=lambda text: -text.get_position()[1])]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_figure_answers_a_question_and_names_the_study(name):
+    question, study = lines(papers.figure(name))
+    assert question.endswith("?")
+    assert study == STUDY
+
+
+def test_a_title_can_be_left_out():
+    figure = figures.tradeoff(papers.tables(), title=False)
+    assert not lines(figure)
+    assert figure.get_figheight() < papers.figure("tradeoff").get_figheight()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("it collapsed: less than half as far above chance", ["Collapsed: EWC (2 runs)"]),
+        (constant(3), ["Collapsed: EWC (2 runs)"]),
+        (STUCK, ["Collapsed: EWC (2 runs)"]),
+        ("its accuracy on all tasks is near chance: train", ["Near chance: EWC (2 runs)"]),
+        (f"{UNFINISHED}: loss 2.1", ["Not converged: EWC (2 runs)"]),
+        ("measured after 2 of 5 tasks", []),
+    ],
+)
+def test_notes_on_trainings_are_doubts_about_the_learners_that_are_drawn(said, told):
+    notes = [note("ewc", said, seed=seed) for seed in (0, 1)]
+    assert doubts(notes, {"ewc": "EWC"}, retrained=False) == told
+    assert doubts(notes, {"er": "ER"}, retrained=False) == []
+
+
+def test_a_doubt_about_a_readout_is_one_about_figures_of_layers():
+    notes = [note(name, f"{UNFINISHED}: loss 1", feature="conv1") for name in ("ewc", "untrained")]
+    told = ["Not converged downstream of conv1: EWC and Untrained (2 runs)"]
+    assert doubts(notes, {"ewc": "EWC"}, retrained=True) == told
+    assert doubts(notes, {"ewc": "EWC"}, retrained=False) == []
+
+
+@pytest.mark.parametrize(("name", "at"), [("tradeoff", ""), ("budget", "conv1")])
+def test_a_collapsed_or_unfinished_training_is_flagged_in_figure_and_caption(name, at):
+    doubted = replace(papers.tables(), notes=[note("ewc", STUCK, feature=at)])
+    told = f"Collapsed{' downstream of conv1' * bool(at)}: EWC (1 run)"
+    figure = Drawing(name)(doubted)
+    assert lines(figure)[2] == told
+    assert seen.text_faults(figure) == []
+    assert told in papers.caption(name, doubted)
+    if at:
+        assert len(lines(figures.tradeoff(doubted))) == 2

@@ -1,0 +1,157 @@
+"""Write the tables of found.md again from the tables of the studies that lie beside it.
+
+    python docs/found_tables.py            # or `make found`
+    python docs/found_tables.py --check    # exit code 1 if the page shows anything else
+
+A table stands between `<!-- KIND STUDY ... -->` and `<!-- end -->`, KIND being a function below.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+HERE = Path(__file__).parent
+PAGE = HERE / "found.md"
+_BLOCK = re.compile(r"(<!-- (\w+) ([^>]*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_NAMES = {"er": "ER", "lwf": "LwF", "finetune": "fine-tuning", "cumulative": "cumulative"}
+
+# Chaudhry 2018, Table 1, MNIST: A5 (%), F5, I5; Diaz-Rodriguez 2018, Tables 1 and 3; Kemker 2018, Table 2.
+_CHAUDHRY = {
+    "multi": {
+        "finetune": (90.3, 0.12, 6.6e-4),
+        "ewc": (99.3, 0.001, 0.01),
+        "si": (99.3, 0.002, 0.01),
+        "rwalk": (99.3, 0.003, 0.01),
+    },
+    "single": {
+        "finetune": (38.0, 0.62, 0.29),
+        "ewc": (55.8, 0.08, 0.77),
+        "si": (57.6, 0.11, 0.8),
+        "icarl_hybrid1": (36.6, 0.68, -0.01),
+        "icarl": (55.8, 0.19, 0.46),
+        "finetune-s": (73.7, 0.30, 0.03),
+        "ewc-s": (79.7, 0.14, 0.22),
+        "si-s": (78.7, 0.24, 0.05),
+        "rwalk-s": (82.5, 0.15, 0.14),
+    },
+}
+_DIAZ = {
+    "finetune": (0.3825, 0.6664, 0, 0.1, 1, 1, 0.4492, 0.5140),
+    "cumulative": (0.7225, 1, 0.0673, 0.1, 1, 0.55, 0.1496, 0.5128),
+    "ewc": (0.5940, 0.9821, 0, 0.1, 0.4, 1, 0.3495, 0.4894),
+    "lwf": (0.5278, 0.9667, 0, 0.1, 1, 1, 0.4429, 0.5768),
+    "si": (0.5795, 0.9620, 0, 0.1, 0.4, 1, 0.3613, 0.4861),
+}
+_CRITERIA = ("accuracy", "rem", "bwt_plus", "fwt", "ms", "sss", "ce", "cl_score[W1]")
+
+
+def layers(study: str, readout: str) -> Iterable[Sequence[str]]:
+    """Yield the quantities of each layer, in % or points, with 95 % intervals."""
+    rows = _of_all(study)
+    rows = rows[rows.readout == readout]
+    yield "learner", "layer", "floor", "accuracy", "ceiling", "missing", "never learned", "forgotten"
+    for learner in dict.fromkeys(rows.learner):
+        own = rows[rows.learner == learner].sort_values("depth")
+        for feature in dict.fromkeys(own.feature):
+            at = own[own.feature == feature].set_index("quantity")
+            plain = (_percent(at, name) for name in ("floor", "accuracy", "ceiling"))
+            ends = (_points(at, name) for name in ("missing", "never_learned", "forgotten"))
+            yield _name(learner), feature, *plain, *ends
+
+
+def forgotten(study: str, readout: str) -> Iterable[Sequence[str]]:
+    """Yield the points of accuracy forgotten in each layer, a line for each learner."""
+    rows = _of_all(study)
+    rows = rows[(rows.readout == readout) & (rows.quantity == "forgotten")].sort_values("depth")
+    features = list(dict.fromkeys(rows.feature))
+    yield "learner", *features
+    for learner in sorted(set(rows.learner), key=lambda name: int((re.findall(r"\d+", name) or [0])[0])):
+        own = rows[rows.learner == learner].set_index("feature")
+        yield _name(learner), *(_points(own, feature) for feature in features)
+
+
+def chaudhry(study: str) -> Iterable[Sequence[str]]:
+    """Yield A, F and I after five tasks beside the paper's; rows with the paper's own strengths."""
+    rows = _metrics(f"chaudhry/{study}.csv")
+    yield "learner", "strength", "A5 (%)", "paper", "F5", "paper", "I5", "paper"
+    for learner in dict.fromkeys(rows.learner):
+        known = _CHAUDHRY[study].get(learner.removesuffix("-paper"))
+        if learner == "cumulative":
+            continue
+        own = rows[rows.learner == learner].set_index("metric")
+        numbers = []
+        for k, (name, scale, digits) in enumerate(
+            (("average_accuracy[5]", 100, 1), ("forgetting[5]", 1, 3), ("intransigence[5]", 1, 3))
+        ):
+            row = own.loc[name]
+            numbers.append(f"{scale * row['mean']:.{digits}f} ± {scale * row['std']:.{digits}f}")
+            numbers.append(f"{known[k]:g}" if known else "")
+        strength = "paper's" if learner.endswith("-paper") else _CALIBRATED.get(learner, "")
+        yield learner.removesuffix("-paper"), strength, *numbers
+
+
+_CALIBRATED = dict.fromkeys(("ewc", "si", "rwalk", "ewc-s", "si-s", "rwalk-s"), "calibrated")
+
+
+def diaz(study: str) -> Iterable[Sequence[str]]:
+    """Yield the criteria of each strategy, above the paper's."""
+    rows = _metrics(f"{study}/metrics.csv")
+    yield "", "A", "REM", "BWT+", "FWT", "MS", "SSS", "CE", "CLscore W1"
+    for learner, paper in _DIAZ.items():
+        mine = rows[(rows.learner == learner) & (rows.paper == "diaz_rodriguez")]
+        own = mine.set_index("metric")["mean"]
+        yield _name(learner), *(f"{own[name]:.4f}" for name in _CRITERIA)
+        yield "paper", *(f"{value:.4f}" for value in paper)
+
+
+def _of_all(study: str) -> pd.DataFrame:
+    rows = pd.read_csv(HERE / study / "layers.csv", keep_default_na=True)
+    return rows[rows.place.isna() & ~rows.learner.isin(["offline", "untrained"])]
+
+
+def _metrics(path: str) -> pd.DataFrame:
+    rows = pd.read_csv(HERE / path)
+    return rows[rows.feature.isna() & ~rows.learner.isin(["offline"])]
+
+
+def _name(learner: str) -> str:
+    return _NAMES.get(learner, learner if "-" in learner else learner.upper())
+
+
+def _percent(at: pd.DataFrame, name: str) -> str:
+    return f"{100 * at.value[name]:.1f}" if name in at.index else ""
+
+
+def _points(at: pd.DataFrame, name: str) -> str:
+    if name not in at.index or pd.isna(at.value[name]):
+        return ""
+    value, low, high = (100 * at.loc[name, key] for key in ("value", "low", "high"))
+    return f"{value:.1f} [{low:.1f}, {high:.1f}]"
+
+
+KINDS: dict[str, Callable[..., Iterable[Sequence[str]]]] = {
+    own.__name__: own for own in (layers, forgotten, chaudhry, diaz)
+}
+
+
+def written(text: str) -> str:
+    """Return a page with its tables made anew."""
+
+    def table(block: re.Match[str]) -> str:
+        head, *lines = (f"| {' | '.join(row)} |" for row in KINDS[block[2]](*block[3].split()))
+        rule = "|" + "---|" * (head.count("|") - 1)
+        return block[1] + "\n".join([head, rule, *lines]) + "\n" + block[5]
+
+    return _BLOCK.sub(table, text)
+
+
+if __name__ == "__main__":
+    text = PAGE.read_text("utf-8")
+    if "--check" in sys.argv:
+        sys.exit(text != written(text))
+    PAGE.write_text(written(text), "utf-8")

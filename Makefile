@@ -11,7 +11,7 @@ UV := $(shell command -v uv)
 create = rm -rf $(1) && $(if $(UV),uv venv --python $(PYTHON),$(PYTHON) -m venv) $(1)
 install = $(if $(UV),uv pip install --python $(1)/bin/python,$(1)/bin/python -m pip install --no-compile)
 
-.PHONY: demo test test-all lowest soak zoo bench docs lint types clean
+.PHONY: demo test test-all lowest soak zoo bench docs found lint types clean
 
 demo: $(VENV)/installed
 	$(BIN)/probe run digits
@@ -71,6 +71,10 @@ docs: $(VENV)/installed-docs
 	rm -rf build/docs
 	$(BIN)/python -m sphinx -W --keep-going -d build/doctrees docs build/docs
 	! grep -rEn '<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//' build/docs --include='*.html'
+
+# The tables of docs/found.md, from the CSV files of the studies beside it.
+found: $(VENV)/installed
+	$(BIN)/python docs/found_tables.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

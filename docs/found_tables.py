@@ -54,7 +54,16 @@ def layers(study: str, readout: str) -> Iterable[Sequence[str]]:
     """Yield the quantities of each layer, in % or points, with 95 % intervals."""
     rows = _of_all(study)
     rows = rows[rows.readout == readout]
-    yield "learner", "layer", "floor", "accuracy", "ceiling", "missing", "never learned", "forgotten"
+    yield (
+        "learner",
+        "layer",
+        "floor",
+        "accuracy",
+        "ceiling",
+        "missing",
+        "never learned",
+        "forgotten",
+    )
     for learner in dict.fromkeys(rows.learner):
         own = rows[rows.learner == learner].sort_values("depth")
         for feature in dict.fromkeys(own.feature):
@@ -70,7 +79,9 @@ def forgotten(study: str, readout: str) -> Iterable[Sequence[str]]:
     rows = rows[(rows.readout == readout) & (rows.quantity == "forgotten")].sort_values("depth")
     features = list(dict.fromkeys(rows.feature))
     yield "learner", *features
-    for learner in sorted(set(rows.learner), key=lambda name: int((re.findall(r"\d+", name) or [0])[0])):
+    for learner in sorted(
+        set(rows.learner), key=lambda name: int((re.findall(r"\d+", name) or [0])[0])
+    ):
         own = rows[rows.learner == learner].set_index("feature")
         yield _name(learner), *(_points(own, feature) for feature in features)
 

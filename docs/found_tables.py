@@ -20,7 +20,7 @@ PAGE = HERE / "found.md"
 _BLOCK = re.compile(r"(<!-- (\w+) ([^>]*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _NAMES = {"er": "ER", "lwf": "LwF", "finetune": "fine-tuning", "cumulative": "cumulative"}
 
-# Chaudhry 2018, Table 1, MNIST: A5 (%), F5, I5; Diaz-Rodriguez 2018, Tables 1 and 3; Kemker 2018, Table 2.
+# A5 (%), F5 and I5 of Chaudhry 2018, Table 1, MNIST.
 _CHAUDHRY = {
     "multi": {
         "finetune": (90.3, 0.12, 6.6e-4),
@@ -40,6 +40,7 @@ _CHAUDHRY = {
         "rwalk-s": (82.5, 0.15, 0.14),
     },
 }
+# Diaz-Rodriguez 2018, Tables 1 and 3.
 _DIAZ = {
     "finetune": (0.3825, 0.6664, 0, 0.1, 1, 1, 0.4492, 0.5140),
     "cumulative": (0.7225, 1, 0.0673, 0.1, 1, 0.55, 0.1496, 0.5128),
@@ -54,22 +55,14 @@ def layers(study: str, readout: str) -> Iterable[Sequence[str]]:
     """Yield the quantities of each layer, in % or points, with 95 % intervals."""
     rows = _of_all(study)
     rows = rows[rows.readout == readout]
-    yield (
-        "learner",
-        "layer",
-        "floor",
-        "accuracy",
-        "ceiling",
-        "missing",
-        "never learned",
-        "forgotten",
-    )
+    quantities = ("floor", "accuracy", "ceiling", "missing", "never_learned", "forgotten")
+    yield "learner", "layer", *(name.replace("_", " ") for name in quantities)
     for learner in dict.fromkeys(rows.learner):
         own = rows[rows.learner == learner].sort_values("depth")
         for feature in dict.fromkeys(own.feature):
             at = own[own.feature == feature].set_index("quantity")
-            plain = (_percent(at, name) for name in ("floor", "accuracy", "ceiling"))
-            ends = (_points(at, name) for name in ("missing", "never_learned", "forgotten"))
+            plain = (_percent(at, name) for name in quantities[:3])
+            ends = (_points(at, name) for name in quantities[3:])
             yield _name(learner), feature, *plain, *ends
 
 

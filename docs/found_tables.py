@@ -13,7 +13,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from scipy import stats
 
 HERE = Path(__file__).parent
 PAGE = HERE / "found.md"
@@ -79,6 +81,75 @@ def forgotten(study: str, readout: str) -> Iterable[Sequence[str]]:
         yield _name(learner), *(_points(own, feature) for feature in features)
 
 
+def murata(study: str) -> Iterable[Sequence[str]]:
+    """Yield the findings of Murata 2020, each as differences in points, paired by seed.
+
+    It holds where all 95 % intervals are above 0, and does not where one is below 0.
+    """
+    rows = pd.read_csv(HERE / study / "rows.csv")
+    rows = rows[(rows.step == rows.step.max()) & (rows.readout.fillna("retrain") == "retrain")]
+    seeds = rows.groupby(["measure", "learner", "feature", "place", "seed"], dropna=False)
+    mean = seeds.value.mean()  # over the orders of a seed
+    layer = list(dict.fromkeys(rows.sort_values("depth").feature.dropna()))
+    pra = {
+        (one, at): mean.loc["pra", one, at].groupby("seed").mean()
+        for one in _MURATA
+        for at in layer
+    }
+
+    def f1(learner: str, at: str, place: int) -> pd.Series[float]:
+        return mean.loc["f1", learner, at, place]
+
+    deepest, third, output = layer[-2], layer[2], layer[-1]
+    others = ("si", "lwf", "gem")
+    inner = {one: sum(f1(one, third, place) for place in (2, 3, 4)) / 3 for one in _MURATA}
+    claims = {
+        f"PRA falls from {layer[0]} to {deepest}": {
+            one: pra[one, layer[0]] - pra[one, deepest] for one in _MURATA
+        },
+        f"at {deepest} ER is above SI, LwF and GEM": {
+            f"er - {one}": pra["er", deepest] - pra[one, deepest] for one in others
+        },
+        f"at {deepest} these are above fine-tuning": {
+            f"{one} - finetune": pra[one, deepest] - pra["finetune", deepest] for one in others
+        },
+        "at the output ER and GEM are above fine-tuning": {
+            f"{one} - finetune": pra[one, output] - pra["finetune", output] for one in ("er", "gem")
+        },
+        "at the output SI and LwF are not above fine-tuning": {
+            f"finetune - {one}": pra["finetune", output] - pra[one, output] for one in ("si", "lwf")
+        },
+        f"at {deepest} F1 is higher for the last task than for the first": {
+            one: f1(one, deepest, 5) - f1(one, deepest, 1) for one in _MURATA
+        },
+        f"at {third} F1 has a valley, but for fine-tuning": {
+            one: np.minimum(f1(one, third, 1), f1(one, third, 5)) - inner[one]
+            for one in ("er", *others)
+        },
+        f"at {third} ER favors the first task over the last": {
+            "er": f1("er", third, 1) - f1("er", third, 5)
+        },
+    }
+    yield "finding", "differences, in points", "does it hold here?"
+    for claim, differences in claims.items():
+        ends = {name: _interval(each) for name, each in differences.items()}
+        said = "; ".join(
+            f"{n} {v:.1f} [{low:.1f}, {high:.1f}]" for n, (v, low, high) in ends.items()
+        )
+        holds = all(low > 0 for _, low, _ in ends.values())
+        fails = any(high < 0 for _, _, high in ends.values())
+        yield claim, said, "yes" if holds else "no" if fails else "cannot tell"
+
+
+_MURATA = ("finetune", "er", "si", "lwf", "gem")
+
+
+def _interval(values: pd.Series[float]) -> tuple[float, float, float]:
+    """Return mean and 95 % interval over seeds, of fractions in points."""
+    half = stats.t.ppf(0.975, len(values) - 1) * values.std() / len(values) ** 0.5
+    return tuple(100 * (values.mean() + side * half) for side in (0, -1, 1))
+
+
 def chaudhry(study: str) -> Iterable[Sequence[str]]:
     """Yield A, F and I after five tasks beside the paper's; rows with the paper's own strengths."""
     rows = _metrics(f"chaudhry/{study}.csv")
@@ -139,7 +210,7 @@ def _points(at: pd.DataFrame, name: str) -> str:
 
 
 KINDS: dict[str, Callable[..., Iterable[Sequence[str]]]] = {
-    own.__name__: own for own in (layers, forgotten, chaudhry, diaz)
+    own.__name__: own for own in (layers, forgotten, murata, chaudhry, diaz)
 }
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from probe.notes import listed, ranged, without_decimals
 from probe.tables.layer_text import mean_cell
 from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow
-from probe.tables.run_directory import LAYERS, NOTES, TABLES, TIMES
+from probe.tables.run_directory import NOTES
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.layers import show_layers, show_sheet
@@ -23,11 +23,10 @@ from scenarios.commands.screen.terminal import printable, show_line
 _Value = tuple[float, float]  # mean and standard deviation
 _Jobs = defaultdict[tuple[str, str], set[tuple[str, str, int]]]  # by learner and feature
 _MOST_NOTES = 8
-_FIGURES = (".png", ".svg")
 
 
 def show_outcome(console: Console, root: Path, omegas: bool) -> None:
-    """Print the results in a run directory, the notes on them, and the paths of all files.
+    """Print the results in a run directory, the notes on them, and where the files are.
 
     omegas: whether to print Kemker's metrics too. Raises InputError for tables that cannot be read.
     """
@@ -39,10 +38,7 @@ def show_outcome(console: Console, root: Path, omegas: bool) -> None:
     show_layers(console, root)
     if omegas:
         show_omegas(console, metrics, read_table(root / "times.csv", TimeRow))
-    there = [name for name in (*LAYERS, NOTES) if (root / name).is_file()]
-    figures = sorted(path for path in (root / "figures").glob("*.*") if path.suffix in _FIGURES)
-    for file in (*(root / name for name in (*TABLES, TIMES, *there)), *figures):
-        show_line(console, str(file))
+    _show_files(console, root)
 
 
 def show_page(console: Console, root: Path) -> None:
@@ -53,8 +49,12 @@ def show_page(console: Console, root: Path) -> None:
     for line in note_lines(root):
         show_line(console, line)
     show_layers(console, root, maps=True)
-    figures = f"tables: {root}/*.csv, figures: {root / 'figures'}: see layers and depth first"
-    show_line(console, figures)
+    _show_files(console, root)
+
+
+def _show_files(console: Console, root: Path) -> None:
+    page = root / "report.html"
+    show_line(console, f"the answer: {page}; figures: {root / 'figures'}; tables: {root}/*.csv")
 
 
 def show_results(

@@ -26,8 +26,8 @@ _WITHHELD = {
 _WIDE = 0.2  # of an interval, beyond which the seeds are shown one by one
 
 _READOUTS = (
-    "retraining tells what this architecture rebuilds in this budget, the linear readout what is "
-    "linearly there"
+    "retraining shows what this architecture rebuilds in this budget, the linear readout what is "
+    "linearly separable"
 )
 
 

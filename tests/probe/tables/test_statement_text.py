@@ -162,8 +162,9 @@ def test_readouts_that_name_other_layers_are_told_apart():
     retrained = [layer(f"conv{k}", last=0.6, readout="retrain") for k in (1, 2, 3)]
     _, found = said(*linear, *retrained)
     assert found[-2] == (
-        "linear and retrain differ on where ft falls below the ceiling first: retraining tells "
-        "what this architecture rebuilds in this budget, the linear readout what is linearly there"
+        "linear and retrain differ on where ft falls below the ceiling first: retraining shows "
+        "what this architecture rebuilds in this budget, the linear readout what is linearly "
+        "separable"
     )
     agreeing = [
         layer(f"conv{k}", last=last, readout="retrain") for k, last in enumerate((0.9, 0.9, 0.6), 1)

@@ -55,7 +55,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     size = (columns * wide, len(grid) / columns * high)
     grey = any(each.any() for each in void.values())
     label = labels.with_head("Accuracy (%)", tables.rows)
-    label += "\nGrey: 0 by construction" * grey
+    label += "\nGray: 0 by construction" * grey
     page.color_bar(grid, mesh, label, range(0, 101, 25), size)
     sides = (tables.positions, "Tasks learned so far")
     page.describe(
@@ -64,8 +64,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "Accuracy on each task (columns, by position in the executed order) before training and "
         "after each task (rows), in percent",
         "The white steps separate the tasks learned so far, below, from those to come",
-        "Grey: 0 by construction, as with a single head no example is taken for a class of a task "
-        "to come" * grey,
+        "Gray: 0 by construction, as a single head never predicts a class of a task to come" * grey,
         *labels.of_accuracies(tables, "Numbers"),
     )
     return page.fit(grid, sides, height=high, width=wide)

@@ -86,7 +86,7 @@ for seeds, row in answers.items():
 each = [100 * float(value) for value in answers[8].by_seed.split()]
 ax.plot(range(1, 9), each, "x", color="gray", label="each seed by itself")
 ax.axhline(0, color="black", lw=0.8)
-ax.set(xlabel="Seeds", ylabel="Points that layer2 lacks, 95 % interval")
+ax.set(xlabel="Seeds", ylabel="Points missing in layer2, 95 % interval")
 ax.legend()
 
 # %%

@@ -5,7 +5,7 @@ task in %, from summary.csv; a panel for each feature, a line for each learner (
 figures 2 and 3).
 
 A learner that forgets is good at the tasks learned last: its line rises. If it still rises where
-only the first layers were held fixed and the rest was retrained, these layers, too, favour the last
+only the first layers were held fixed and the rest was retrained, these layers, too, favor the last
 tasks. Over a single order a rising line may as well be one of easier tasks.
 """
 

@@ -45,7 +45,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one heat map per continual learner and readout: T positions (and all) by L layers.
 
     The colors have 0 in the middle and are the same in all figures; cells below untrained are of
-    another hue. A number is grey where its interval holds 0. A frame is the first layer shown to
+    another hue. A number is gray where its interval includes 0. A frame is the first layer shown to
     forget. Returns None where nothing missing was measured.
     """
     panels = cells.missing_panels(tables)

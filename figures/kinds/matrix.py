@@ -1,8 +1,8 @@
 """Accuracy matrix R of each learner as a heat map.
 
 x: the evaluated task; y: the number of tasks learned, from none in the top row; color: accuracy in
-%, from rows.csv, dark for 0 and light for 100, grey where it is 0 by construction: with a single
-head no example is taken for a class of a task to come.
+%, from rows.csv, dark for 0 and light for 100, gray where it is 0 by construction: a single head
+never predicts a class of a task to come.
 
 Read down a column to follow a task: before it is learned, learned at the white steps, and forgotten
 below them; read along a row to see all tasks at one time.

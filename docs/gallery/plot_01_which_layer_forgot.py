@@ -69,9 +69,9 @@ result = probe.analyze(
 folder.cleanup()
 
 # %%
-# A cell shows how many points of accuracy a layer is below the ceiling on a task. The color of its
-# left half shows what was never learned, that of its right half what was forgotten since. The
-# ceiling is the same readout of a network trained on all tasks at once.
+# A cell shows how many points a layer is below the ceiling, the same readout of a network trained
+# on all tasks at once. Its left half has the color of what was never learned, its right half of
+# what was forgotten since.
 
 fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 figures.layers(result, ax=ax)

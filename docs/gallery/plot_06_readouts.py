@@ -85,10 +85,10 @@ for row in result.statements():
         print(f"{row.feature:8}{row.readout:9}{100 * row.value:6.1f} {ends:15}{row.verdict}")
 
 # %%
-# All four find something missing in the last hidden layer, but they differ on how much: most
-# examples that no longer lie close to their own class can still be separated linearly. By three of
-# the four, the fine-tuned layer lies below an untrained one. The retraining is not judged, as it
-# has not converged.
+# All four find something missing in the last hidden layer, but differ on how much: most examples no
+# longer close to their own class can still be separated linearly. By three of the four, the
+# fine-tuned layer lies below an untrained one. The retraining is not judged, as it has not
+# converged.
 #
 # Readouts cannot be compared if floor and ceiling come from another one: ``ncm`` on the trained
 # network has to be compared with ``ncm`` on the untrained one.

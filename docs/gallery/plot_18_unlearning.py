@@ -90,8 +90,7 @@ for row in layers[layers.quantity.isin(named)].itertuples():
     print(f"{row.feature:8}{named[row.quantity]:20}{row.value:7.1%}  {ends}")
 
 # %%
-# The evidence is the difference between the audited network and the one that never saw 8 and 9,
-# paired by seed.
+# The evidence is the difference between "audited" and "never seen", paired by seed.
 
 for row in layers.query("quantity == 'above_floor'").itertuples():
     ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"

@@ -195,9 +195,7 @@ class ModelOptions(JobOptions):
     )
     head: Any = flag("multi: only the classes of an example's own task compete; or single.")
     learner: str = flag("Name of the learner in tables if the files do not name it.", "model")
-    train_limit: int | None = flag(
-        "Training examples per class, of each task if the data have tasks."
-    )
+    train_limit: int | None = flag("Training examples per class, of each task if data have tasks.")
     epochs: int | None = flag("Epochs of retraining and of offline training.")
     batch_size: int | None = flag("Batch size of both.")
     learning_rate: float | None = flag("Learning rate of both.")

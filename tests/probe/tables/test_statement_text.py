@@ -90,7 +90,7 @@ def test_it_learns_each_task_worse_and_forgets_none():
         KEPT,
         "ft acquires less than offline, first at conv3: 15.0 points [12.8, 17.2] at "
         "conv3; less than 5 points at conv1, conv2",
-        "ft learns each task worse, on average: 10.0 points a task [8.2, 11.8] at conv3; "
+        "ft learns each task worse, on average: 10.0 points per task [8.2, 11.8] at conv3; "
         "less than 1.7 points per task at conv1, conv2",
     ]
 

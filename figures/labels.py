@@ -9,10 +9,10 @@ from probe.analysis.intervals import SeedMean
 from probe.analysis.statements import LEAST, SHARE
 from probe.tables.rows import LayerRow, MetricRow, Row, SummaryRow
 
-MARGIN = f"by over {100 * SHARE:.0f} % of the room floor to ceiling and {100 * LEAST:g} point"
+MARGIN = f"by over {100 * SHARE:.0f} % of the room from floor to ceiling and {100 * LEAST:g} point"
 """The margin of statements, for captions."""
 
-NOT_JUDGED = "*: not judged: a training has not converged, or the notes doubt a network"
+NOT_JUDGED = "*: not judged, as a training has not converged or a note doubts a network"
 
 
 def shortened(names: Sequence[str], width: int = 24) -> list[str]:
@@ -151,7 +151,7 @@ def measured_on(rows: Sequence[Row]) -> str:
         return ""
     one = len({row.order for row in rows} - {""}) < 2
     return f"Data: {study(rows)}; " + (
-        "of one order, a task and its position cannot be told apart"
+        "with one order, a task and its position cannot be told apart"
         if one
         else "orders are averaged within a seed first"
     )

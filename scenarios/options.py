@@ -67,9 +67,7 @@ class JobOptions:
     report: Path | None = flag(
         "FILE to write the page to as well; DIR/report.html is always written.", metavar="FILE"
     )
-    recompute: str | None = flag(
-        "changed: rerun the jobs whose results were computed by other code."
-    )
+    recompute: str | None = flag("changed: rerun the jobs whose results come from different code.")
     workers: int | None = flag("Jobs to run in parallel; by default one for each core or GPU.")
     shard: str | None = flag("Run as process i of n that share a run directory, given as i/n.")
     controls: str | None = flag("Controls: exclusion (`probe run` alone), labels, or both.")
@@ -174,12 +172,12 @@ class ModelOptions(JobOptions):
     """The flags of `probe model` as they were typed, each with its help; None = not given."""
 
     checkpoints: str | None = flag(
-        "Files by pattern, 'ckpt/seed{seed}-task{task}.pt', also with {order}, {learner}, or "
+        "Pattern of the files, 'ckpt/seed{seed}-task{task}.pt', also with {order}, {learner}, or "
         "{index} for tasks counted from 0; or the folder of a probe.Recorder or of --from."
     )
     from_: str | None = flag("Framework that wrote the folder: mammoth, facil, pycil or pilot.")
     data: str | None = flag("MODULE:LOAD, which returns (train, test); or 'sites/{task}.npz'.")
-    tasks: str | None = flag("Classes of each task, 0-1,2-3 or 0+5,1+6, unless data have tasks.")
+    tasks: str | None = flag("Classes by task, 0-1,2-3 or 0+5,1+6, unless the data have tasks.")
     orders: str | None = flag(
         "Task orders that {order} names: a TOML file with NAME = [2, 1, 3], rotate or shuffle:N."
     )
@@ -196,7 +194,7 @@ class ModelOptions(JobOptions):
         "task of each example, function(model, batch, task)."
     )
     head: Any = flag("multi: only the classes of an example's own task compete; or single.")
-    learner: str = flag("Name of the learner in tables if files do not name it.", "model")
+    learner: str = flag("Name of the learner in tables if the files do not name it.", "model")
     train_limit: int | None = flag("Training examples per class, of each task if data have tasks.")
     epochs: int | None = flag("Epochs of retraining and of offline training.")
     batch_size: int | None = flag("Batch size of both.")

@@ -2,8 +2,8 @@
 Which layer forgot?
 ===================
 
-A network learns ten digits in five tasks of two, one after the other. At the end its accuracy is
-that of the last task alone. The accuracy does not say *where* the first four tasks were lost.
+A network learns ten digits in five tasks of two, one after the other. At the end it is right on the
+last task alone. Accuracy does not say *where* the first four tasks were lost.
 
 We save the weights after each task, with five seeds, and let :func:`probe.analyze` read every
 layer: a linear classifier is fitted to the layer's values on all ten digits, and tested on each
@@ -11,8 +11,8 @@ task.
 """
 
 # %%
-# **Train as usual.** Nothing in this part knows of forgetting-probe, except for the class that
-# holds inputs and labels.
+# **Train as usual.** This part uses nothing of forgetting-probe except the class that holds inputs
+# and labels.
 
 from collections import OrderedDict
 from tempfile import TemporaryDirectory
@@ -69,8 +69,9 @@ result = probe.analyze(
 folder.cleanup()
 
 # %%
-# A cell is what a layer lacks of a task, in points of accuracy below the ceiling. Its left half
-# has the color of what was never learned, its right half of what was forgotten since.
+# A cell shows how many points a layer is below the ceiling, the same readout of a network trained
+# on all tasks at once. Its left half has the color of what was never learned, its right half of
+# what was forgotten since.
 
 fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 figures.layers(result, ax=ax)
@@ -79,10 +80,8 @@ figures.layers(result, ax=ax)
 print(result)
 
 # %%
-# The output forgot. The hidden layers lack something, too, and the intervals show why: they
-# learned the tasks less well than a network trained on all of them. None of them is shown to have
-# forgotten.
+# The output forgot. The hidden layers fall short, too, and the intervals show why: they learned the
+# tasks less well than a network trained on all of them. None of them is shown to have forgotten.
 #
-# The answer would be meaningless without the ceiling, and without a look at the floor: an
-# untrained layer does as well or better, so that a high accuracy of a layer is no proof of what
-# it has learned.
+# The answer would be meaningless without the ceiling, and without a look at the floor: an untrained
+# layer does as well or better, so a high accuracy does not prove that the layer learned anything.

@@ -4,7 +4,7 @@ Is 80 % a good accuracy for a layer?
 
 Freeze a network up to a layer, retrain everything downstream on all tasks, and test: the partial
 retrain accuracy (PRA) of Murata et al. (2020). A number such as 80 % sounds like a layer that kept
-most of what it had learned. It says nothing by itself. Two controls give it a meaning:
+most of what it had learned. It says nothing by itself. Two controls give it meaning:
 
 - the **floor**: the same measurement on the untrained network. Random features and a retrained
   output already separate most digits;
@@ -45,7 +45,7 @@ def learn(model, data, epochs=20):
 
 # %%
 # Three seeds of fine-tuning, task after task. The untrained networks come from ``build``, and
-# ``offline="train"`` trains the ceiling by the same recipe as the retraining.
+# ``offline="train"`` trains the network of the ceiling with the recipe of the retraining.
 
 recipe = probe.Recipe(epochs=40, batch_size=32, learning_rate=5e-3)
 with TemporaryDirectory() as folder:
@@ -78,6 +78,6 @@ for note in result.notes:
 
 # %%
 # By its PRA alone, the first layer looks as if it had kept nearly everything. Weights that were
-# never trained do no worse. A PRA is meaningless without floor and ceiling, and where the two
-# meet: a layer without room cannot show what it kept. It is as meaningless where the retraining
-# has not converged, which a note and the star in the figure tell.
+# never trained do no worse. A PRA is meaningless without floor and ceiling, and where the two meet:
+# a layer without room cannot show what it kept. It is just as meaningless where the retraining has
+# not converged, as a note and the star in the figure say.

@@ -2,9 +2,9 @@
 Forgotten, or never learned?
 ============================
 
-At the end a layer is worse than that of a network trained on all tasks at once. Either it knew a
-task and forgot it, or it never learned the task as well. Only the first is forgetting. The row of
-the accuracy matrix right after each task parts the two:
+At the end a layer is worse than the same layer of a network trained on all tasks at once. Either it
+knew a task and forgot it, or it never learned the task as well. Only the first is forgetting. The
+row of the accuracy matrix right after each task separates the two:
 
 - *never learned* = ceiling minus accuracy right after the task was learned,
 - *forgotten* = accuracy right after the task minus accuracy at the end.
@@ -87,9 +87,10 @@ for row in result.statements():
         print(f"{row.feature:8}{row.statement:15}{row.verdict:6}{100 * row.value:6.1f} {ends}")
 
 # %%
-# The output forgets, beyond doubt. The last hidden layer lacks something, too, but never had it:
-# it learned the tasks less well than offline training did, and nothing shows that it forgot.
+# The output forgets, beyond doubt. The last hidden layer falls short, too, but it never had what is
+# missing: it learned the tasks less well than offline training did, and nothing shows that it
+# forgot.
 #
-# The split would be meaningless with the last network alone, as nothing would tell what it once
-# knew; and the ceiling has to be one: a network trained offline for too short a time would hide
-# what was never learned.
+# The split would be meaningless with the last network alone, as nothing would show what it once
+# knew. And the ceiling must be a real one: a network trained offline for too short a time would
+# hide what was never learned.

@@ -57,8 +57,8 @@ with TemporaryDirectory() as folder:
     )
 
 # %%
-# Position 0 is the floor, the dashed ends at the right are the ceiling. On the left the bars are
-# a standard deviation over the seeds; on the right are means.
+# Position 0 is the floor; the dashed ends at the right are the ceiling. In the left panel bars are
+# one standard deviation over the seeds; the right panel shows means.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 figures.time(result, ax=axes[0])
@@ -82,5 +82,5 @@ print("ceiling", result.ceiling("layer2", "linear").round(2))
 # The output loses task 1 with the very next task, and not little by little. The hidden layers do
 # not follow: they stay about where they were before any training.
 #
-# Such a course is meaningless without row 0: a line that falls back to where it began shows a
-# layer that is no better than an untrained one, and not one that has nothing left.
+# Such a curve is meaningless without row 0: a line that falls back to where it began shows a layer
+# no better than an untrained one, not a layer with nothing left.

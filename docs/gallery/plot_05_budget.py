@@ -2,8 +2,8 @@
 Was the retraining long enough?
 ===============================
 
-Retraining the layers downstream of a frozen one takes epochs. Too few, and a layer seems to have
-lost what only was not read out yet. ``Measure(budget=...)`` tests the retrained network after
+Retraining the layers downstream of a frozen one takes epochs. With too few, a layer seems to have
+lost what merely was not read out yet. ``Measure(budget=...)`` tests the retrained network after
 multiples of the recipe's epochs: one training, several answers.
 """
 
@@ -60,14 +60,14 @@ with TemporaryDirectory() as folder:
     )
 
 # %%
-# A line that still rises at the right has not converged; so has the floor.
+# A line that still rises at the right has not converged; this holds for the floor, too.
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True, layout="constrained")
 for panel, ax in enumerate(axes, 1):
     figures.budget(result, ax=ax, panel=panel)
 
 # %%
-# A note names each training that has not converged, and no statement is made of it.
+# A note names each training that has not converged, and no statement is made about it.
 
 print(result.notes[3], "\n")
 for row in result.statements():
@@ -75,7 +75,7 @@ for row in result.statements():
         print(f"{row.readout:10}{row.feature:8}{row.verdict}")
 
 # %%
-# More epochs raise every line. In ``layer2`` that of the floor rises most: after four epochs the
-# untrained layer looks as bad as the fine-tuned one, later it is ahead. Even 32 epochs have not
-# converged, so that nothing is stated of the hidden layers. A retrained accuracy is meaningless
-# without its budget; a linear readout, which is trained to convergence, has none to state.
+# More epochs raise every line. In ``layer2`` the floor rises most: after four epochs the untrained
+# layer looks as bad as the fine-tuned one, later it is ahead. Even after 32 epochs the trainings
+# have not converged, so nothing is stated about the hidden layers. A retrained accuracy is
+# meaningless without its budget; a linear readout is trained to convergence and has none.

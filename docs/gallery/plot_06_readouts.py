@@ -2,10 +2,10 @@
 Do the readouts agree?
 ======================
 
-A *readout* is whatever is trained downstream of a frozen layer. Retraining rebuilds the network's
-own layers; a linear classifier asks what can be separated by planes; nearest class mean (``ncm``)
-and nearest neighbours (``knn``) ask how the examples lie. They answer different questions, and a
-conclusion that holds for one alone should name it.
+A *readout* is a classifier trained downstream of a frozen layer. Retraining rebuilds the network's
+own layers; a linear classifier asks what is linearly separable; nearest class mean (``ncm``) and
+nearest neighbors (``knn``) ask how close examples of a class lie. They answer different questions,
+and a conclusion that holds for only one of them should name it.
 """
 
 from collections import OrderedDict
@@ -77,7 +77,7 @@ axes[0].set_ylabel("Accuracy (%), 95 % intervals")
 axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 # %%
-# Points below the ceiling, and whether the interval shows it.
+# Points below the ceiling, and the verdict of the interval.
 
 for row in result.statements():
     if row.statement == "falls_below" and row.feature != "output":
@@ -85,9 +85,10 @@ for row in result.statements():
         print(f"{row.feature:8}{row.readout:9}{100 * row.value:6.1f} {ends:15}{row.verdict}")
 
 # %%
-# All four find something missing in the last hidden layer, and they differ on how much: planes
-# still separate most of what is no longer close to its own class. By three of them the fine-tuned
-# layer lies below an untrained one. The retraining is not judged, as it has not converged.
+# All four find something missing in the last hidden layer, but differ on how much: most examples no
+# longer close to their own class can still be separated linearly. By three of the four, the
+# fine-tuned layer lies below an untrained one. The retraining is not judged, as it has not
+# converged.
 #
-# A comparison of readouts is meaningless if floor and ceiling are those of another one: ``ncm``
-# on the trained network has to be compared with ``ncm`` on the untrained one.
+# Readouts cannot be compared if floor and ceiling come from another one: ``ncm`` on the trained
+# network has to be compared with ``ncm`` on the untrained one.

@@ -4,7 +4,8 @@ How many seeds do I need?
 
 One seed gives a number and no interval. The interval of few seeds is wide, because the spread
 itself is known badly: with two seeds, Student's factor is 12.7, with three 4.3, with eight 2.4.
-Here the same question is asked with more and more seeds: how much does the last hidden layer lack?
+Here one question is asked with more and more seeds: how far is the last hidden layer below the
+ceiling?
 """
 
 from collections import OrderedDict
@@ -39,7 +40,7 @@ def learn(model, data, epochs=20):
 
 
 # %%
-# Eight trainings; after the first 1, 2, 3, 5 and 8 of them all that there are is analyzed.
+# Eight trainings; the first 1, 2, 3, 5 and 8 of them are analyzed.
 
 recipe = probe.Recipe(epochs=16, batch_size=32, learning_rate=5e-3)
 found = {}
@@ -64,7 +65,7 @@ with TemporaryDirectory() as folder:
             )
 
 # %%
-# Nothing is stated with fewer than three seeds; ``open`` means that the interval holds the
+# Nothing is stated with fewer than three seeds; ``open`` means that the interval includes the
 # margin.
 
 answers = {}
@@ -85,11 +86,11 @@ for seeds, row in answers.items():
 each = [100 * float(value) for value in answers[8].by_seed.split()]
 ax.plot(range(1, 9), each, "x", color="gray", label="each seed by itself")
 ax.axhline(0, color="black", lw=0.8)
-ax.set(xlabel="Seeds", ylabel="Points that layer2 lacks, 95 % interval")
+ax.set(xlabel="Seeds", ylabel="Points missing in layer2, 95 % interval")
 ax.legend()
 
 # %%
-# With two seeds the interval holds 0, although every seed by itself lies above it; three are
-# enough for a statement here, and eight to say how much. The crosses are the single seeds: one of
-# them alone might have been any. An interval is meaningless if the seeds were chosen after a look
-# at the results, or if they are seeds of the retraining alone, of one and the same network.
+# With two seeds the interval includes 0, although each seed lies above it. Three are enough for a
+# statement here, and eight to say how much. The crosses are the single seeds: with one seed, it
+# might have been any of them. An interval is meaningless if the seeds were chosen after a look at
+# the results, or if only the retraining was repeated, on a single network.

@@ -2,7 +2,7 @@
 How do I record my own training loop?
 =====================================
 
-Two lines in the loop: a :class:`probe.Recorder`, and ``after_task`` when a task is learned. It
+With two lines: create a :class:`probe.Recorder`, and call ``after_task`` when a task is learned. It
 fills the accuracy matrix R and keeps the weights, so that every layer can be read later. The model,
 its modes and all random generators are left as they were.
 """
@@ -40,7 +40,7 @@ def learn(model, data, epochs=20):
 
 
 # %%
-# The three seeds share a folder, which keeps the data, too.
+# The three seeds share a folder, which also keeps the data.
 
 with TemporaryDirectory() as folder:
     for seed in range(3):
@@ -57,7 +57,7 @@ with TemporaryDirectory() as folder:
     result = probe.analyze(recorded, offline="train", readouts=["linear"], recipe=recipe)
 
 # %%
-# R of the network as it is, and the same matrix downstream of its last hidden layer.
+# R of the network itself, and the matrix A downstream of its last hidden layer.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 figures.matrix(result, ax=axes[0])
@@ -70,6 +70,6 @@ axes[1].set(title="A: a linear readout of layer2", xlabel="Task", ylabel="Tasks 
 axes[1].set_xticks(range(5), range(1, 6))
 
 # %%
-# R says that all but the last task is lost; the layer below the output tells all digits apart.
-# But look at row 0: an untrained layer does so as well. Without that row, A would be mistaken for
-# a proof that the layer remembers.
+# R says that all but the last task is lost; yet the last hidden layer tells all digits apart. But
+# look at row 0: an untrained layer does so, too. Without that row, A would be mistaken for proof
+# that the layer remembers.

@@ -2,8 +2,8 @@
 How do I probe checkpoints that are on disk?
 ============================================
 
-One command, and no change to the code that wrote them. It needs a function that builds the network,
-one that loads the data, and the pattern of the files' names.
+With one command, and no change to the code that wrote them. It needs a function that builds the
+network, one that loads the data, and the pattern of the file names.
 """
 
 import subprocess
@@ -18,7 +18,7 @@ import probe
 
 # %%
 # ``mynet.py``: the network, the data, and a training that saves the weights after each task and
-# those of an offline training. It does not know of forgetting-probe.
+# those of a network trained offline. It does not use forgetting-probe.
 
 MYNET = """
 import torch
@@ -79,6 +79,6 @@ fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 figures.layers(result, ax=ax)
 
 # %%
-# Without ``--offline`` (or ``--train-offline``) there is no ceiling, and nothing is said to be
-# missing; without checkpoints after the intermediate tasks nothing tells what was forgotten from
+# Without ``--offline`` (or ``--train-offline``) there is no ceiling, and so no measure of what is
+# missing. Without checkpoints after the intermediate tasks, what was forgotten cannot be told from
 # what was never learned. The command names what it could not measure.

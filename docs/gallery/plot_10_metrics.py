@@ -2,9 +2,9 @@
 I have an accuracy matrix. Which metrics does it give?
 ======================================================
 
-All that the literature defines on it, whatever framework it comes from: R[i, j] is the accuracy on
-task j after learning i tasks. Here are two learners with the same average accuracy at the end. One
-has forgotten what it had learned, the other never learned well.
+All that the literature defines, whatever framework the matrix comes from: R[i, j] is the accuracy
+on task j after learning i tasks. Here are two learners with the same average accuracy at the end.
+One has forgotten what it had learned; the other never learned well.
 """
 
 import subprocess
@@ -21,7 +21,7 @@ forgets = AccuracyMatrix.square([[0.98, 0.0, 0.0], [0.6, 0.98, 0.0], [0.34, 0.48
 stiff = AccuracyMatrix.square([[0.98, 0.0, 0.0], [0.96, 0.5, 0.0], [0.95, 0.49, 0.36]])
 
 # %%
-# The matrices: forgetting is a column that fades, rigidity a diagonal that does.
+# The matrices: forgetting is a column that fades, rigidity a diagonal that fades.
 
 fig, axes = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
 for ax, title, R in zip(axes, ["forgets", "stiff"], [forgets, stiff], strict=True):
@@ -43,8 +43,9 @@ for name in ("average_accuracy", "forgetting", "gem_bwt", "diaz_bwt", "rem", "om
     print(f"{name:32}{metric(forgets):9.3f}{metric(stiff):9.3f}")
 
 # %%
-# ``probe metrics R.csv`` prints all of them at once. What the cells do not determine is said so,
-# and never 0: FWT needs the accuracies before any training, Omega an offline accuracy.
+# ``probe metrics R.csv`` prints all of them at once. A metric that the cells do not determine is
+# reported as such, never as 0: FWT needs the accuracies before any training, Omega an offline
+# accuracy.
 
 with TemporaryDirectory() as folder:
     path = Path(folder) / "R.csv"
@@ -53,8 +54,8 @@ with TemporaryDirectory() as folder:
     print(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 # %%
-# One matrix is one training: over seeds, compute the metric of each and take the interval of the
-# values. And no metric of R tells *where* in the network a task was lost: every number above is
-# of the output. Compare also with the accuracies before any training (``metrics.gem_fwt`` needs
-# them) and with chance; without them, 0.5 on a task of two classes looks like half of the
+# One matrix is one training: with several seeds, compute the metric of each and the interval of
+# these values. And no metric of R tells *where* in the network a task was lost: every number above
+# is about the output. Also compare with the accuracies before any training (``metrics.gem_fwt``
+# needs them) and with chance; without them, 0.5 on a task of two classes looks like half of the
 # knowledge.

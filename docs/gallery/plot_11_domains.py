@@ -3,8 +3,8 @@ The classes stay, the inputs drift. Which layer forgets?
 =========================================================
 
 Domain-incremental learning: the same ten digits in every task, first upright, then turned by 90,
-180 and 270 degrees. No class tells the task, so data are given as a list with the examples of each
-task.
+180 and 270 degrees. The classes do not identify the task, so data are given as a list with the
+examples of each task.
 """
 
 from collections import OrderedDict
@@ -69,8 +69,8 @@ figures.layers(result, ax=ax)
 print(result)
 
 # %%
-# The output forgets a good part of the earlier angles. The layers below have a wide room between
-# floor and ceiling here, and keep most of it: what the output lost can be read from them again.
+# The output forgets much of the earlier angles. The hidden layers have ample room between floor and
+# ceiling here, and retain most of it: they still hold what the output lost.
 #
 # The claim would be meaningless with ten outputs per angle: the copies of a class would compete,
 # and the network would be asked for the angle, too. And where floor and ceiling meet, as in most

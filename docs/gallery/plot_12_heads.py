@@ -3,8 +3,8 @@ My network has a head for each task. How do I probe it?
 =======================================================
 
 Task-incremental learning: the network is told the task and answers with that task's head. A
-``call`` of three arguments passes the number of the task, in training of readouts too: the readout
-``linear`` is then fitted for each task by itself.
+``call`` with three arguments passes the number of the task, also when readouts are trained: the
+readout ``linear`` is then fitted for each task separately.
 """
 
 from tempfile import TemporaryDirectory
@@ -80,4 +80,4 @@ print(result)
 # the output. With three seeds the interval of what the output forgot still includes 0: this is no
 # finding yet.
 #
-# These numbers would be meaningless beside those of a single head: the question is easier.
+# These numbers must not be compared with those of a single head: the question is easier.

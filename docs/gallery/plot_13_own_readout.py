@@ -2,9 +2,9 @@
 Can I bring a readout of my own?
 ================================
 
-A class with ``predict`` and a decorator. Its fields are settings, checked by their annotations.
-Here are the nearest prototype by angle, and a control: a readout that ignores the layer must be at
-chance, in every layer, whatever the network learned.
+Yes: a class with ``predict`` and a decorator. Its fields are settings, checked against their
+annotations. Here are the nearest prototype by angle, and a control: a readout that ignores the
+layer must be at chance in every layer, whatever the network learned.
 """
 
 from collections import OrderedDict
@@ -97,7 +97,7 @@ axes[0].set_ylabel("Accuracy (%), 95 % intervals")
 axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 # %%
-# The control is where it has to be. Prototypes lose more than planes, and on the fine-tuned
-# layers they fall below their own floor. A new readout means nothing without its own floor and
-# ceiling, which come with every analysis, and without a case in which its answer is known
+# The control is where it has to be. Prototypes lose more than the linear readout, and on the
+# fine-tuned layers they fall below their own floor. A new readout means nothing without its own
+# floor and ceiling, which come with every analysis, and without a case in which its answer is known
 # beforehand.

@@ -2,8 +2,8 @@
 Can I add my learner, network and metric to a study?
 ====================================================
 
-A study runs learners over seeds and task orders, with floor and ceiling for each seed. A Python
-file marks your parts by decorators, and a TOML file names them as it names the built-in ones.
+Yes. A study runs learners over seeds and task orders, with floor and ceiling for each seed.
+Decorators in a Python file mark your parts, and a TOML file names them like built-in ones.
 """
 
 import subprocess
@@ -83,12 +83,12 @@ for panel, ax in enumerate(axes, 1):
     figures.layers(result, ax=ax, panel=panel, readouts=["linear"])
 
 # %%
-# The metric stands in ``metrics.csv`` beside those of the literature.
+# The metric appears in ``metrics.csv`` beside those of the literature.
 
 metrics = result.to_pandas("metrics").query("feature == ''")
 print(metrics[metrics.metric.isin(["newest_task", "average_accuracy[5]"])].to_string(index=False))
 
 # %%
-# Averaging forgets less at the output and learns less: it trades the one for the other, and a
-# note says that it is near chance on a task that it has just learned. Forgetting compared alone
-# would be meaningless, as a learner that learns nothing forgets nothing.
+# Averaging forgets less at the output, but learns less: a note says that it is near chance on a
+# task that it has just learned. Comparing forgetting alone would be meaningless, as a learner that
+# learns nothing forgets nothing.

@@ -3,9 +3,8 @@ Where can a model be cut?
 =========================
 
 At any module whose output reaches the logits, also in a network with skip connections.
-:func:`probe.split` gives a prefix and a tail with ``tail(prefix(x)) == model(x)``, and no code of
-the model is changed. The prefix is what is frozen; its outputs are data for whatever is trained
-downstream.
+:func:`probe.split` gives a prefix and a tail with ``tail(prefix(x)) == model(x)``, without changing
+the model's code. The prefix is frozen; its outputs are data for the readout trained downstream.
 """
 
 import matplotlib.pyplot as plt
@@ -39,9 +38,9 @@ model = nn.Sequential(
 x = torch.randn(16, 3, 32, 32)
 
 # %%
-# Every module at which a cut is possible, with the bytes that are kept of each example: a cut
-# within a block has to keep the skip connection, too, and takes twice as many; where only a
-# pooling follows, its values are enough.
+# Every module at which a cut is possible, with the bytes kept per example: a cut within a block has
+# to keep the skip connection, too, and takes twice as many; where only a pooling follows, the
+# pooled values are enough.
 
 found = probe.candidates(model, x)
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -50,8 +49,7 @@ ax.invert_yaxis()
 ax.set(xlabel="Bytes kept of each example", xscale="log")
 
 # %%
-# The identity, bit for bit, at each of them. The tail comes in training mode, as it is to be
-# trained.
+# The identity, bit for bit, at each of them. The tail comes in training mode, ready to be trained.
 
 for each in found:
     if each.left:
@@ -61,7 +59,7 @@ for each in found:
         print(f"{each.feature:9} {len(cut.frozen):2} tensors frozen, the same logits: {same}")
 
 # %%
-# The control: other weights downstream change the logits, and not the values of the prefix.
+# The control: other weights downstream change the logits, but not the values of the prefix.
 
 cut = probe.split(model, "3.norm", x)
 with torch.no_grad():
@@ -74,4 +72,4 @@ with torch.no_grad():
 
 # %%
 # ``split`` makes these checks itself, on the examples that it is given. They would mean little on
-# constant inputs or on a single example; give real ones.
+# constant inputs or a single example: give it real ones.

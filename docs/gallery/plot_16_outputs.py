@@ -2,9 +2,9 @@
 Forgotten, or only outvoted?
 ============================
 
-The same network has three accuracy matrices. All ten outputs may compete, those of the classes seen
-so far, or the two of the task. A network that is asked among all can fail on an old task because a
-newer output is louder, and still tell the task's two classes apart.
+The same network has three accuracy matrices: all ten outputs may compete, or those of the classes
+seen so far, or the two of the task. When all compete, a network can fail on an old task because a
+newer output is larger, and still tell the task's two classes apart.
 """
 
 from collections import OrderedDict
@@ -41,7 +41,7 @@ def learn(model, data, epochs=20):
 
 
 # %%
-# Three recorders watch one training, each with other outputs; three seeds.
+# Three recorders watch each training, one for each choice of outputs; three seeds.
 
 heads = {"all outputs": None, "classes seen so far": "single", "classes of the task": "multi"}
 found = {name: [] for name in heads}
@@ -84,10 +84,10 @@ for name, matrices in found.items():
     print(f"{name:22}{values.mean():6.1f} +- {half:.1f}")
 
 # %%
-# Among all outputs the earlier tasks are at 0, and it makes no difference that outputs of later
-# tasks are left out. Between the two classes of a task the same network does better than 50 % on
-# some of them: a part of what R calls forgotten is outvoted. The wide interval says that it
-# depends on the seed how much.
+# Among all outputs the earlier tasks are at 0, and leaving out the outputs of later tasks makes no
+# difference. Between a task's own two classes the same network does better than 50 % on some tasks:
+# part of what R calls forgotten was only outvoted. The wide interval says that how much depends on
+# the seed.
 #
-# The third matrix would be meaningless without row 0: 50 % there is chance, and not half of the
+# The third matrix would be meaningless without row 0: 50 % there is chance, not half of the
 # knowledge.

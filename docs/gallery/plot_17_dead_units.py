@@ -2,10 +2,10 @@
 Did the layer die?
 ==================
 
-A layer can lose a task because its units stop answering at all, or because they answer otherwise.
-Every analysis measures both on the test data: the share of units that give the same value for every
-example, and the similarity (debiased linear CKA) of the layer to its own past. Here one network is
-trained with Adam's usual learning rate and one with a rate twenty times as high.
+A layer can lose a task because its units stop responding at all, or because they respond
+differently. Every analysis measures both on the test data: the share of units that give the same
+value for every example, and the similarity (debiased linear CKA) of the layer to its own past. Here
+one network is trained with Adam's usual learning rate and one with a rate twenty times as high.
 """
 
 from collections import OrderedDict
@@ -40,7 +40,7 @@ def learn(model, data, rate, epochs=20):
 
 
 # %%
-# ``{learner}`` in the files' names tells the two apart; three seeds of each.
+# ``{learner}`` in the file names tells the two apart; three seeds of each.
 
 rates = {"rate-0-001": 1e-3, "rate-0-02": 2e-2}
 with TemporaryDirectory() as folder:
@@ -63,8 +63,8 @@ with TemporaryDirectory() as folder:
     )
 
 # %%
-# Each point is a seed. The untrained network is the control for dead units; similarity to it
-# shows how much of a similarity to the past the common start explains.
+# Each point is a seed. The untrained network is the control for dead units. Similarity to it shows
+# how much of the similarity to the past is due to the common initial weights.
 
 table = result.to_pandas("diagnostics")
 titles = {
@@ -90,8 +90,9 @@ for row in result.statements():
         print(f"{row.learner:12}{row.feature:8}{100 * row.value:6.1f} {ends:15} {row.verdict}")
 
 # %%
-# At the high rate most units are dead, and no readout finds what they do not say: the layers have
-# collapsed. At the usual rate the layers change, and lose little of what a linear readout needs.
+# At the high rate most units are dead, and no readout can recover what they no longer encode: the
+# layers have collapsed. At the usual rate the layers change, but lose little of what a linear
+# readout needs.
 #
-# Neither number says by itself that a task was forgotten: a layer can change altogether and still
-# tell the digits apart. And both depend on the examples: on others, other units are dead.
+# Neither number says by itself that a task was forgotten: a layer can change completely and still
+# tell the digits apart. And both depend on the examples: on other examples, other units are dead.

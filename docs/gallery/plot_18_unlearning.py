@@ -2,9 +2,9 @@
 Has the network really unlearned the classes?
 =============================================
 
-An audit in small. A network knows ten digits, and the owner of 8 and 9 wants them deleted. The
-cheapest deletion silences their two outputs. At the output that is perfect: nobody is told 8 or 9
-again. Two controls say what the layers still hold:
+A small audit. A network knows ten digits, and the owner of 8 and 9 wants them deleted. The cheapest
+deletion silences their two outputs. At the output that is perfect: 8 and 9 are never predicted
+again. Two controls show what the layers still hold:
 
 - the *floor* here is a network trained without 8 and 9, which cannot know them;
 - the *ceiling* is the original.
@@ -90,14 +90,14 @@ for row in layers[layers.quantity.isin(named)].itertuples():
     print(f"{row.feature:8}{named[row.quantity]:20}{row.value:7.1%}  {ends}")
 
 # %%
-# The evidence is the difference between audited and never seen, paired by seed.
+# The evidence is the difference between "audited" and "never seen", paired by seed.
 
 for row in layers.query("quantity == 'above_floor'").itertuples():
     ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
     print(f"{row.feature:8}{100 * row.value:5.1f} points above the floor {ends}")
 
 # %%
-# At the output the deletion looks perfect. Downstream of every hidden layer a linear readout
-# finds 8 and 9 as well as in the original, exactly: nothing was deleted there. But it finds most
-# of them in the network that never saw them, too. An audit that reports "the probe recovers 86 %"
-# without that floor is meaningless: what counts is the difference, with its interval.
+# At the output the deletion looks perfect. Downstream of every hidden layer a linear readout finds
+# 8 and 9 exactly as well as in the original: nothing was deleted there. But it finds most of them
+# in the network that never saw them, too. An audit that reports "the probe recovers 86 %" without
+# that floor is meaningless: only the difference counts, with its interval.

@@ -2,10 +2,10 @@
 Does replay forget less?
 ========================
 
-Two runs of the same seeds start from the same weights, so that their difference is taken seed by
-seed: what both owe to a lucky start cancels. ``probe compare`` prints the differences of every
-layer and, with ``--max-forgetting``, fails where the second run forgets more: a gate for a
-continuous integration.
+Two runs with the same seeds start from the same weights, so their difference is taken seed by seed:
+what both owe to a lucky start cancels. ``probe compare`` prints the differences of every layer and,
+with ``--max-forgetting``, fails if the second run forgets more than that: a gate for continuous
+integration.
 """
 
 import subprocess
@@ -89,11 +89,11 @@ for ax, feature in zip(axes, ["layer1", "layer2", "output"], strict=True):
     ax.axhline(0, color="black", lw=0.8)
     ax.set(title=feature, xlim=(-0.3, 1.3))
     ax.set_xticks([0, 1], results)
-axes[0].set_ylabel("Points forgotten of tasks 1 to 4")
+axes[0].set_ylabel("Points forgotten on tasks 1 to 4")
 
 # %%
-# Replay forgets less at the output, and the gate still fails, as it asks for 5 points at most. In
-# the hidden layers the differences are small, and only some intervals exclude 0.
+# Replay forgets less at the output, but the gate still fails, as it allows at most 5 points. In the
+# hidden layers the differences are small, and only some intervals exclude 0.
 #
-# A comparison of two runs is meaningless with other data, recipes or seeds on one side, and where
-# neither has been given the training that it needs.
+# A comparison of two runs is meaningless if their data, recipes or seeds differ, or if neither was
+# trained long enough.

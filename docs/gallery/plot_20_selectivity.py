@@ -83,7 +83,7 @@ for row in table.itertuples():
     print(f"{row.feature:8}{row.learner:11}selectivity {100 * row.value:5.1f} points {ends}")
 
 # %%
-# The wide layer reads best, and its untrained self does so, too: 512 numbers are enough to fit
-# almost any labels, so that a high accuracy is no merit of the layer. The narrow layer memorizes
-# next to nothing: what is found there was in it. The accuracy of a readout is meaningless without
-# what the same readout makes of noise.
+# The wide layer gives the best accuracy, but so does its untrained self: 512 numbers are enough to
+# fit almost any labels, so a high accuracy is not due to the layer. The narrow layer memorizes next
+# to nothing: what a readout finds there was in the layer. The accuracy of a readout is meaningless
+# without its accuracy on noise.

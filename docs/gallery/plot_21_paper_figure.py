@@ -2,7 +2,7 @@
 How do I make a figure for my paper?
 ====================================
 
-Give the figures your own axes: they are drawn with your settings of matplotlib, in your fonts and
+Give the figures your own axes: they are drawn with your matplotlib settings, in your fonts and
 sizes, beside whatever else your figure shows.
 """
 
@@ -40,7 +40,7 @@ def learn(model, data, epochs=20):
 
 # %%
 # One training, in memory. ``seeds=3`` repeats the retraining: the intervals cover retrainings and
-# test examples, and not another training of the network. Say so in the caption.
+# test examples, but not another training of the network. Say so in the caption.
 
 torch.manual_seed(0)
 model = build()
@@ -53,7 +53,7 @@ measure = probe.Measure(seeds=3)
 result = probe.analyze(models, train, test, tasks, offline="train", readouts=measure, recipe=recipe)
 
 # %%
-# A figure of two columns, 6.75 inches wide, in a serif font of 9 points.
+# A two-column figure, 6.75 inches wide, in a 9-point serif font.
 
 settings = {
     "font.family": "serif",
@@ -71,8 +71,8 @@ with plt.rc_context(settings):
     axes[1].set_title("(b) points missing, linear")
 
 # %%
-# ``fig.savefig("figure.pdf")`` writes it with text as text if ``pdf.fonttype`` is 42. Without
-# axes of yours, ``figures.depth(result, width=3.25, font="serif")`` is a figure of one column,
-# and ``probe figures DIR --only depth --format pdf`` the same from the command line.
+# ``fig.savefig("figure.pdf")`` writes text as text if ``pdf.fonttype`` is 42. Without your own
+# axes, ``figures.depth(result, width=3.25, font="serif")`` makes a one-column figure, and ``probe
+# figures DIR --only depth --format pdf`` draws it from the command line.
 #
-# A figure without floor and ceiling is the one thing not to cut for lack of space.
+# Whatever you cut for lack of space, keep floor and ceiling.

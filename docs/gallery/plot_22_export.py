@@ -2,7 +2,7 @@
 How do I get the numbers out?
 =============================
 
-Every result has its measurements as tidy tables: pandas for a table, xarray for a labeled array,
+Every result gives its measurements as tidy tables: pandas for a table, xarray for a labeled array,
 LaTeX for a paper, and a folder without pickles to keep.
 """
 
@@ -63,8 +63,8 @@ wide = layers.pivot(index=["readout", "feature"], columns="quantity", values="va
 print(wide[["accuracy", "floor", "ceiling", "missing", "forgotten"]].round(3))
 
 # %%
-# **xarray**: dimensions by name, here the course of one layer toward task 1; dotted: the floor of
-# each readout.
+# **xarray**: dimensions by name; here the accuracy of one layer on task 1 over time; dotted: the
+# floor of each readout.
 
 data = result.to_xarray()
 print(data.sizes)
@@ -86,5 +86,5 @@ with TemporaryDirectory() as folder:
     print("read back:", probe.load(f"{folder}/mine").rows() == result.rows())
 
 # %%
-# There is one training here, and so there are no intervals: nothing in these tables can be called
+# There is only one training here, so there are no intervals: nothing in these tables can be called
 # a difference yet.

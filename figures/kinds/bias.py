@@ -5,7 +5,7 @@ task in %, from summary.csv; a panel for each feature, a line for each learner (
 figures 2 and 3).
 
 A learner that forgets is good at the tasks learned last: its line rises. If it still rises where
-only the first layers were held fixed and the rest was retrained, these layers, too, favour the last
+only the first layers were held fixed and the rest was retrained, these layers, too, favor the last
 tasks. Over a single order a rising line may as well be one of easier tasks.
 """
 
@@ -74,8 +74,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         learners,
         f"F1 of each task by its {'name' if tables.task_names else 'position in the order'}, for "
         f"each feature",
-        "F1 counts false positives, too, examples of other tasks that are taken for the task's: a "
-        "network that sees the last task everywhere is accurate on it, and its F1 is low",
+        "F1 also counts false positives, examples of other tasks that are taken for this one: a "
+        "network that predicts the last task everywhere is accurate on it, but its F1 is low",
         "The network that has learned all tasks is held fixed up to the feature, and everything "
         "downstream is retrained on all tasks at once; the last panel is the network as trained",
         labels.points_are(f1),

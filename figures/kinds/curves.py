@@ -56,8 +56,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         tables,
         matrices,
         "Accuracy on each task as tasks are learned, one after another",
-        "A line is a task, by its position in the executed order: faint before it is learned, and "
-        "from the dot on after; black is the average over the tasks learned so far",
+        "Each line is a task, numbered by its position in the executed order: faint until it is "
+        "learned at the dot; black is the average over the tasks learned so far",
         *labels.of_accuracies(tables, "All"),
     )
     return page.fit(grid, sides, height=1.45)

@@ -184,7 +184,7 @@ def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:
         yield "Chance: accuracy of guessing"
     if any(_falls(row) for row in tables.starts):
         yield (
-            "A ring: from this layer to the output all are shown to fall below the ceiling, "
+            "A ring: from this layer to the output every layer is shown to fall below the ceiling, "
             f"{labels.MARGIN}"
         )
     if any(readout == RETRAIN for _, readout, _ in tables.unsure):

@@ -31,7 +31,7 @@ MOST_ANNOTATED = 12
 
 _PAGE, _BESIDE, _AROUND = 8.8, 1.2, 0.5  # inches: height of a page, room beside panels, above
 
-QUESTION = "Which layer lacks what?"
+QUESTION = "What is missing in each layer?"
 NEEDS = "a learner and the accuracy missing in its layers"
 TABLES = ("layers", "statements", "starts")
 
@@ -45,7 +45,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one heat map per continual learner and readout: T positions (and all) by L layers.
 
     The colors have 0 in the middle and are the same in all figures; cells below untrained are of
-    another hue. A number is grey where its interval holds 0. A frame is the first layer shown to
+    another hue. A number is gray where its interval includes 0. A frame is the first layer shown to
     forget. Returns None where nothing missing was measured.
     """
     panels = cells.missing_panels(tables)
@@ -72,12 +72,12 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.describe(
         tables,
         dict.fromkeys(panel.learner for panel in panels),
-        "Accuracy missing in each layer on each task: accuracy downstream of the same layer of a "
-        "network trained on all tasks at once (the ceiling) minus accuracy downstream of the layer "
-        "of the network that has learned them one after another, in percentage points",
+        "Points of accuracy missing in each layer on each task: accuracy downstream of the same "
+        "layer of a network trained on all tasks at once (the ceiling) minus accuracy downstream "
+        "of the layer of the network that learned them one after another",
         "Columns: layers by depth; rows: tasks by position in the executed order, and all tasks",
         "Colors: white at 0, orange for accuracy missing, never learned or forgotten, purple for "
-        "above the ceiling or risen since the task was learned; the scale is linear up to about "
+        "above the ceiling or gained since the task was learned; the scale is linear up to about "
         f"{cells.LINEAR:g} points, then logarithmic",
         *(said for _, said in _marks(panels, numbers=size.legible)),
         f"Trained downstream of the layer, on all tasks at once: the readout{several} "
@@ -115,14 +115,15 @@ def _marks(panels: Sequence[Panel], *, numbers: bool) -> Iterator[tuple[lines.Ke
         )
     if numbers and any(cell.weak for cell in drawn):
         weak = _key("95 % CI includes 0", marker="$0$", color=cells.WEAK, markeredgewidth=0.2)
-        yield weak, "Grey number: its 95 % interval includes 0"
+        yield weak, "Gray number: its 95 % interval includes 0"
     if any(panel.forgets for panel in panels):
         frame = _key(
             "Forgets from here", color="black", markerfacecolor="none", markeredgewidth=1.6
         )
         yield (
             frame,
-            f"A frame: from this layer to the output all are shown to forget, {labels.MARGIN}",
+            "A frame: from this layer to the output every layer is shown to forget, "
+            f"{labels.MARGIN}",
         )
     if any(panel.unsure for panel in panels):
         unsure = _key("Not judged", marker="$*$", color="black", markeredgewidth=0.2)

@@ -1,8 +1,8 @@
 """Accuracy matrix R of each learner as a heat map.
 
 x: the evaluated task; y: the number of tasks learned, from none in the top row; color: accuracy in
-%, from rows.csv, dark for 0 and light for 100, grey where it is 0 by construction: with a single
-head no example is taken for a class of a task to come.
+%, from rows.csv, dark for 0 and light for 100, gray where it is 0 by construction: a single head
+never predicts a class of a task to come.
 
 Read down a column to follow a task: before it is learned, learned at the white steps, and forgotten
 below them; read along a row to see all tasks at one time.
@@ -55,7 +55,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     size = (columns * wide, len(grid) / columns * high)
     grey = any(each.any() for each in void.values())
     label = labels.with_head("Accuracy (%)", tables.rows)
-    label += "\nGrey: 0 by construction" * grey
+    label += "\nGray: 0 by construction" * grey
     page.color_bar(grid, mesh, label, range(0, 101, 25), size)
     sides = (tables.positions, "Tasks learned so far")
     page.describe(
@@ -64,8 +64,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "Accuracy on each task (columns, by position in the executed order) before training and "
         "after each task (rows), in percent",
         "The white steps separate the tasks learned so far, below, from those to come",
-        "Grey: 0 by construction, as with a single head no example is taken for a class of a task "
-        "to come" * grey,
+        "Gray: 0 by construction, as a single head never predicts a class of a task to come" * grey,
         *labels.of_accuracies(tables, "Numbers"),
     )
     return page.fit(grid, sides, height=high, width=wide)

@@ -19,7 +19,7 @@ from figures.tables import Tables, differ
 from probe.tables.rows import MetricRow
 
 SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD"}
-"""The color of each Omega's bars: Brewer's blues, which print as three greys."""
+"""The color of each Omega's bars: Brewer's blues, which print as three grays."""
 
 _BAR, _INK, _THIN = 0.26, "0.2", 0.6  # width of a bar along x; color and width of its edge
 

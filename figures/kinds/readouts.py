@@ -64,8 +64,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "Accuracy on all tasks downstream of each layer of the network that has learned all tasks, "
         "by the readout that was trained there on all tasks at once",
         "Dashed: ceiling, the same for the layers of an offline network; dotted: floor, of an "
-        "untrained one; each of the readout of its color",
-        "The readout linear-task tells the classes of one task apart, and so from fewer"
+        "untrained one; each in the color of its readout",
+        "The readout linear-task chooses only among the classes of one task"
         * ("linear-task" in looks),
         lines.WIDENED,
         f"{labels.means_are(points)}; bars are 95 % intervals",

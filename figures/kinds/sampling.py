@@ -51,8 +51,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.describe(
         tables,
         dict.fromkeys(kind for kind, _, _ in groups),
-        f"Average accuracy after {labels.counted(T, 'task')} by the strategy that chooses which "
-        f"samples are stored",
+        f"Average accuracy after {labels.counted(T, 'task')} by the strategy that selects the "
+        f"stored samples",
         "Within a group the kind of learner and the number of samples are the same",
         labels.points_are(drawn),
     )

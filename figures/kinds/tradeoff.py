@@ -77,8 +77,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         tables,
         both,
         f"Forgetting against intransigence after {labels.counted(T, 'task')} (Chaudhry et al. "
-        f"2018): how much accuracy on earlier tasks is lost, and how much is lacking on the last "
-        f"one against training on all so far; lower is better in both",
+        f"2018): how much accuracy on earlier tasks is lost, and how far the last one is below "
+        f"training on all tasks so far; lower is better in both",
         labels.points_are([*F, *I_T]),
     )
     return page.fit([axes], sides, height=2.5)

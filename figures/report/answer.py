@@ -90,7 +90,7 @@ def _forgot(rows: Sequence[StatementRow], tasks: int) -> list[str]:
         *_each("gained", gained, on, -1),
     ]
     no = [row for row in own if row.verdict == "no" and row not in gained]
-    groups = {"open": "nothing that can be shown", **_WITHHELD}
+    groups = {"open": "no forgetting shown", **_WITHHELD}
     alike = {f"forgot less than {margin(no)}": no} if no else {}
     alike |= {f": {words}": [r for r in own if r.verdict == v] for v, words in groups.items()}
     for words, some in alike.items():
@@ -139,10 +139,10 @@ def _rebuilt(rows: Sequence[StatementRow], layers: Sequence[LayerRow]) -> list[s
     untrained = ""
     if floor:
         without = floor.value - accuracy_there.value
-        untrained = f" (of an untrained {before}: {points(without) if without > 0 else 'none'})"
+        untrained = f" (an untrained {before}: {points(without) if without > 0 else 'none'})"
     return [
         f"of the {points(missing_there.value)} points missing at {output}, a readout of {before} "
-        f"gives back {points(gained)}{untrained}"
+        f"recovers {points(gained)}{untrained}"
     ]
 
 

@@ -72,8 +72,8 @@ def budget(tables: Tables, _: Matrices) -> Section:
         name="budget",
         question="What does the retraining budget change?",
         caption=(
-            "Accuracy on all tasks after multiples of the epochs of retraining, with the same of "
-            "an untrained network (floor) and of one trained on all tasks at once (ceiling): a "
+            "Accuracy on all tasks after multiples of the epochs of retraining, also for "
+            "an untrained network (floor) and one trained on all tasks at once (ceiling): a "
             "line that still rises has not converged. "
             * bool(curves)
             + "Training loss of the retrained layers by epoch, the mean over orders and seeds: a "

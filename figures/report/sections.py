@@ -84,10 +84,10 @@ def missing(tables: Tables, matrices: Matrices) -> Section:
         name="missing",
         question="What is missing in each layer?",
         caption=(
-            "Points of accuracy by which a readout of the layer is below the ceiling: the same "
-            "readout of a network that was trained on all tasks at once. Columns: tasks in the "
-            "order in which they were learned. Orange: below the ceiling; purple: above it. "
-            "Italic: the 95 % interval holds 0. Striped: not judged."
+            "Points of accuracy by which a readout of the layer is below the ceiling, the same "
+            "readout of a network trained on all tasks at once. Columns: tasks in the order in "
+            "which they were learned. Orange: below the ceiling; purple: above it. "
+            "Italic: the 95 % interval includes 0. Striped: not judged."
         ),
         shown=[replace(one, step=last) for one in shown],
         folded="After fewer tasks (means over orders and seeds, without intervals)",
@@ -164,10 +164,9 @@ def parted(tables: Tables, _: Matrices) -> Section:
         name="parted",
         question="Forgotten, or never learned?",
         caption=(
-            "Never learned: what was missing in the layer, below the ceiling, when a task had just "
-            "been learned; the mean of all tasks. Forgotten: what was lost since then; the mean of "
-            "all tasks but the last. Lines are 95 % intervals. The output, which loses far more, "
-            "is in the tables above."
+            "Never learned: points below the ceiling when a task had just been learned, the mean "
+            "of all tasks. Forgotten: points lost since then, the mean of all tasks but the last. "
+            "Lines are 95 % intervals. The output, which loses far more, is in the tables above."
         ),
         shown=shown,
     )
@@ -187,7 +186,7 @@ def output(tables: Tables, matrices: Matrices) -> Section:
     if lines:
         seconds = training_seconds(tables.get("times", ()))
         spent = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in scored)
-        lines.append(("seconds of training, of all tasks", *spent))
+        lines.append(("seconds of training, all tasks", *spent))
         table = Sheet(title="", columns=["metric", *map(label, scored)], lines=lines)
         shown.append(Shown(view=table))
     return Section(
@@ -195,9 +194,9 @@ def output(tables: Tables, matrices: Matrices) -> Section:
         question="What do the metrics of the output say?",
         caption=(
             "The accuracy matrix R in %: a row for each number of tasks learned, a column for each "
-            "task position (of many, some); stronger colors are more accurate, italics are tasks "
-            "not learned yet. "
-            "Below, the metrics of the literature, mean ± standard deviation over seeds."
+            "task position (some, if there are many); stronger colors are more accurate, italics "
+            "are tasks not learned yet. Below, the metrics of the literature, mean ± standard "
+            "deviation over seeds."
         ),
         shown=shown,
     )

@@ -1,4 +1,4 @@
-"""A linear probe: multinomial logistic regression to convergence on the standardised feature."""
+"""A linear probe: multinomial logistic regression to convergence on the standardized feature."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ _ROWS = 8192  # predicted at a time
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinearModel:
-    """Logits = weight (K, D) times the standardised feature + bias (K,), both float64.
+    """Logits = weight (K, D) times the standardized feature + bias (K,), both float64.
 
     A class without training examples has weight 0 and bias -inf: it is never predicted.
 

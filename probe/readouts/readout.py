@@ -48,7 +48,7 @@ class Readout(Protocol):
 
 @readout("linear")
 class Linear:
-    """Multinomial logistic regression to convergence on the standardised feature.
+    """Multinomial logistic regression to convergence on the standardized feature.
 
     C: the weight of the examples against the penalty, as in scikit-learn; pool, width, channels:
     see `probe.readouts.pooling.Pooling`.
@@ -80,7 +80,7 @@ class LinearTask(Linear):
 
 @readout("ncm")
 class Ncm:
-    """The nearest class mean of the standardised feature (Rebuffi et al., CVPR 2017).
+    """The nearest class mean of the standardized feature (Rebuffi et al., CVPR 2017).
 
     A class without examples is never predicted; of equally near ones the lowest is.
 
@@ -105,7 +105,7 @@ class Ncm:
 
 @readout("knn")
 class Knn:
-    """The majority of the k nearest training examples in the standardised feature.
+    """The majority of the k nearest training examples in the standardized feature.
 
     Each neighbour has one vote; of classes with as many the lowest is taken.
 

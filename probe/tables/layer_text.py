@@ -109,8 +109,8 @@ def _title(readout: str, seeds: int, given: bool, tasks: int) -> str:
     # With given networks only retraining depends on the seed.
     mean = seeds > 1 and (not given or readout == RETRAIN)
     over = f", mean over {seeds} {'retrainings' if given else 'seeds'}" if mean else ""
-    last = f"{'s 1 to' * (tasks > 2)} {tasks - 1} (all else over {tasks}: columns need not add up)"
-    of = f", forgotten of task{last}" if tasks > 1 else ""
+    last = f"{'s 1 to' * (tasks > 2)} {tasks - 1} (others on all {tasks}: columns need not add up)"
+    of = f", forgotten on task{last}" if tasks > 1 else ""
     return f"readout {readout}, in %{over}{of}{', retained [95 % interval]' if seeds > 1 else ''}"
 
 

@@ -26,8 +26,8 @@ _WITHHELD = {
 _WIDE = 0.2  # of an interval, beyond which the seeds are shown one by one
 
 _READOUTS = (
-    "retraining tells what this architecture rebuilds in this budget, the linear readout what is "
-    "linearly there"
+    "retraining shows what this architecture rebuilds in this budget, the linear readout what is "
+    "linearly separable"
 )
 
 
@@ -76,12 +76,15 @@ def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -
     ...                    statement="forgets", verdict="yes", margin=0.01, value=0.054,
     ...                    low=0.042, high=0.066, by_seed="")
     >>> sentence([row], None, 5)
-    'ft forgets: 5.4 points of tasks 1 to 4 [4.2, 6.6] at conv3'
+    'ft forgets: 5.4 points on tasks 1 to 4 [4.2, 6.6] at conv3'
     """
     one = rows[0]
     by = {row.verdict: [r for r in rows if r.verdict == row.verdict] for row in rows}
     finds, finding = _VERBS[one.statement]
-    units = {"forgets": f" of task{'s 1 to' * (tasks > 2)} {tasks - 1}", "learns_worse": " a task"}
+    units = {
+        "forgets": f" on task{'s 1 to' * (tasks > 2)} {tasks - 1}",
+        "learns_worse": " per task",
+    }
     of = units.get(one.statement, "")
     if shown := by.get("yes"):
         first = f"{one.learner} {finds}{_range(start)}: {_values(shown, of)}"

@@ -40,7 +40,7 @@ def probe(
 @with_options
 def run(
     study: Annotated[
-        str, typer.Argument(metavar="PRESET|FILE.toml", help="A preset of `probe list`, or a file.")
+        str, typer.Argument(metavar="PRESET|FILE.toml", help="A preset of `probe list` or a file.")
     ],
     options: flags.RunOptions,
 ) -> None:
@@ -152,7 +152,7 @@ def compare(
         typer.Option(min=0, max=1, help="Accuracy that a layer of the second run may forget."),
     ] = None,
 ) -> None:
-    """Show what the layers of a second run forget more or less than those of a first.
+    """Show how much more or less each layer of a second run forgets than in the first.
 
     The exit code is 1 if a layer of the second run forgets more than --max-forgetting.
     """
@@ -208,7 +208,7 @@ def features(
     ],
     options: flags.FeaturesOptions,
 ) -> None:
-    """Write a feature file of images: the last hidden layer of a pretrained network.
+    """Write a feature file from images, by the last hidden layer of a pretrained network.
 
     A study takes the file instead of a data set. torchvision downloads its weights if needed.
     """

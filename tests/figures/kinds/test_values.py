@@ -206,7 +206,7 @@ def test_cells_of_a_single_head_that_can_only_be_0_are_grey_and_no_result():
         assert (found < 0).sum() == len([1 for k in (1, 2, 3) for j in (1, 2, 3) if j > k]) * single
         assert len(axes.texts) == 12 - 3 * single
         said = papers.caption("matrix", Tables(rows=rows))
-        assert ("Grey: 0 by construction" in said) == single
+        assert ("Gray: 0 by construction" in said) == single
         assert "standard deviation over seeds is" in said
         assert ("Single head" in said, "Multi-head" in said) == (single, not single)
         before = figures.curves(Tables(rows=rows)).axes[0].lines[2].get_ydata()

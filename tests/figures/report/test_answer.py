@@ -30,8 +30,8 @@ def test_forgetting_at_one_layer_and_what_the_output_lacks() -> None:
     found = answer(ONE, {"conv1": 0.0, "conv2": 0.05, "output": 0.4})
     assert found.first == (
         "conv2 forgot 21.0 points [20.0, 22.0], output 60.0 [59.0, 61.0] on tasks 1 to 2; conv1 "
-        "forgot less than 1 point; of the 40.0 points missing at output, a readout of conv2 gives "
-        "back 35.0 (of an untrained conv2: none)"
+        "forgot less than 1 point; of the 40.0 points missing at output, a readout of conv2 "
+        "recovers 35.0 (an untrained conv2: none)"
     )
     assert found.caveats == []
 
@@ -65,14 +65,14 @@ def test_readouts_that_disagree_are_a_caveat() -> None:
 
 def test_nothing_is_given_back_where_the_layer_before_lacks_half_as_much() -> None:
     found = answer(ONE, {"conv1": 0.0, "conv2": 0.2, "output": 0.4})
-    assert "gives back" not in found.first
+    assert "recovers" not in found.first
 
 
 @pytest.mark.parametrize(
     ("verdict", "words"),
     [
         ("no", "conv1, conv2 forgot less than 1 point"),
-        ("open", "conv1, conv2: nothing that can be shown"),
+        ("open", "conv1, conv2: no forgetting shown"),
         ("not converged", "conv1, conv2: not judged, as a training has not converged"),
         (
             "near chance",
@@ -145,7 +145,7 @@ def test_values_that_are_not_a_number_say_nothing() -> None:
     nowhere = [replace(row, **unknown, verdict="open") for row in ONE]
     lacking = [replace(row, **unknown) for row in layers(ALL)]
     one = answer(nowhere, ALL, layers=lacking)
-    assert one.first == "conv1, conv2, output: nothing that can be shown"
+    assert one.first == "conv1, conv2, output: no forgetting shown"
     figures = report({"toy": tables(nowhere, ALL, layers=lacking)}, {}).split("</nav>")[1]
     assert "nan" not in figures.split("<footer")[0]
 

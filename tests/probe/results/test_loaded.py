@@ -32,7 +32,7 @@ def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(
     assert (found.learners, found.orders) == (("finetune", "joint"), ("there", "back"))
     assert (found.features, found.readouts) == (FEATURES, ("retrain", "linear"))
     for learner in found.learners:
-        assert f"{learner}, readout linear, in %, mean over 2 seeds, forgotten of" in str(found)
+        assert f"{learner}, readout linear, in %, mean over 2 seeds, forgotten on" in str(found)
     lines = [line for line in found.latex("linear").splitlines() if line.endswith(r"\\")]
     named = [line.split(" & ")[:2] for line in lines[1:]]
     assert named == [list(each) for each in product(found.learners, found.features)]

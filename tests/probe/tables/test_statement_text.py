@@ -67,7 +67,7 @@ def said(*layers: Layer, **withheld: str) -> tuple[dict[str, str], list[str]]:
 WHOLE = [layer("conv1", last=0.9), layer("conv2", last=0.9)]
 ALL = "less than 5 points at conv1, conv2, conv3"
 KEPT = (
-    "ft: no layer forgets by more than the margin; less than 5 points of tasks 1 to 3 at conv1, "
+    "ft: no layer forgets by more than the margin; less than 5 points on tasks 1 to 3 at conv1, "
     "conv2, conv3"
 )
 NO_LESS = f"ft: no layer acquires less than offline by more than the margin; {ALL}"
@@ -78,8 +78,8 @@ def test_it_forgets_at_one_layer():
     assert found == [
         "ft falls below the ceiling, first at conv3: 15.0 points [12.8, 17.2] at conv3; less than "
         "5 points at conv1, conv2",
-        "ft forgets, first at conv3: 20.0 points of tasks 1 to 3 [17.2, 22.8] at conv3; less than "
-        "5 points of tasks 1 to 3 at conv1, conv2",
+        "ft forgets, first at conv3: 20.0 points on tasks 1 to 3 [17.2, 22.8] at conv3; less than "
+        "5 points on tasks 1 to 3 at conv1, conv2",
         NO_LESS,
     ]
 
@@ -90,15 +90,15 @@ def test_it_learns_each_task_worse_and_forgets_none():
         KEPT,
         "ft acquires less than offline, first at conv3: 15.0 points [12.8, 17.2] at "
         "conv3; less than 5 points at conv1, conv2",
-        "ft learns each task worse, on average: 10.0 points a task [8.2, 11.8] at conv3; "
-        "less than 1.7 points a task at conv1, conv2",
+        "ft learns each task worse, on average: 10.0 points per task [8.2, 11.8] at conv3; "
+        "less than 1.7 points per task at conv1, conv2",
     ]
 
 
 def test_below_untrained():
     cells, found = said(*WHOLE, layer("conv3", last=(0.2, 0.2, 0.2, 0.5), learned=0.9))
     assert cells == {"conv1": "100 [98, 102]", "conv2": "100 [98, 102]", "conv3": "below untrained"}
-    assert "ft forgets, first at conv3: 70.0 points of tasks 1 to 3 [66.8, 73.2]" in found[1]
+    assert "ft forgets, first at conv3: 70.0 points on tasks 1 to 3 [66.8, 73.2]" in found[1]
 
 
 def test_what_has_too_little_room_to_retain_may_still_fall_below_the_ceiling():
@@ -123,7 +123,7 @@ def test_a_collapsed_seed_leaves_the_question_open():
 def test_nothing_rests_on_trainings_that_have_not_converged():
     _, found = said(*WHOLE, layer("conv3", last=0.5, learned=0.9, converged=False))
     assert found[1] == (
-        "ft: no layer is shown to forget; less than 5 points of tasks 1 to 3 at conv1, conv2; not "
+        "ft: no layer is shown to forget; less than 5 points on tasks 1 to 3 at conv1, conv2; not "
         "judged, as training has not converged, at conv3"
     )
 
@@ -145,8 +145,8 @@ def test_a_layer_that_lacks_seeds_is_named_and_silences_no_other():
     some = layer("conv1", last=0.9, by_seed=APART[:2])
     _, found = said(some, WHOLE[1], layer("conv3", last=(0.7, 0.7, 0.7, 0.9), learned=0.9))
     assert found[1] == (
-        "ft forgets, first between conv1 and conv3: 20.0 points of tasks 1 to 3 [17.2, 22.8] at "
-        "conv3; less than 5 points of tasks 1 to 3 at conv2; not judged, as few seeds are "
+        "ft forgets, first between conv1 and conv3: 20.0 points on tasks 1 to 3 [17.2, 22.8] at "
+        "conv3; less than 5 points on tasks 1 to 3 at conv2; not judged, as few seeds are "
         "finished, at conv1"
     )
 
@@ -162,8 +162,9 @@ def test_readouts_that_name_other_layers_are_told_apart():
     retrained = [layer(f"conv{k}", last=0.6, readout="retrain") for k in (1, 2, 3)]
     _, found = said(*linear, *retrained)
     assert found[-2] == (
-        "linear and retrain differ on where ft falls below the ceiling first: retraining tells "
-        "what this architecture rebuilds in this budget, the linear readout what is linearly there"
+        "linear and retrain differ on where ft falls below the ceiling first: retraining shows "
+        "what this architecture rebuilds in this budget, the linear readout what is linearly "
+        "separable"
     )
     agreeing = [
         layer(f"conv{k}", last=last, readout="retrain") for k, last in enumerate((0.9, 0.9, 0.6), 1)

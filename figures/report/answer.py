@@ -188,8 +188,9 @@ def _caveats(
     if seeds < 3:
         yield f"{seeds} seed{'s' * (seeds != 1)}: statements need at least three"
     # Of the learner's own networks: those with a feature are on retrained ones.
-    own = (row for row in tables.get("notes", ()) if row.learner == learner and not row.feature)
-    notes = [row.note for row in own]
+    notes = [
+        row.note for row in tables.get("notes", ()) if row.learner == learner and not row.feature
+    ]
     if one := sum("for every test example" in note for note in notes):
         words = "network predicts" if one == 1 else "networks predict"
         yield f"{one} {words} one class for every example"

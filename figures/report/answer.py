@@ -96,7 +96,13 @@ def _forgot(rows: Sequence[StatementRow], tasks: int) -> list[str]:
     for words, some in alike.items():
         if some:
             parts.append(f"{_some([row.feature for row in some])} {words}".replace(" :", ":"))
-    parts += _each("never learned", never, "of what offline training learns")
+    # What came with later tasks was not there at first, but was learned.
+    later = {row.feature for row in gained}
+    for verb, some in (
+        ("never learned", [row for row in never if row.feature not in later]),
+        ("at first lacked", [row for row in never if row.feature in later]),
+    ):
+        parts += _each(verb, some, "of what offline training learns")
     nothing = "it learned one task, and had nothing to forget"
     return parts or [nothing if tasks < 2 else "what its layers forgot was not measured"]
 
@@ -181,7 +187,10 @@ def _caveats(
     seeds = min((row.seeds for row in rows), default=0)
     if seeds < 3:
         yield f"{seeds} seed{'s' * (seeds != 1)}: statements need at least three"
-    notes = [row.note for row in tables.get("notes", ()) if row.learner == learner]
+    # Of the learner's own networks: those with a feature are on retrained ones.
+    notes = [
+        row.note for row in tables.get("notes", ()) if row.learner == learner and not row.feature
+    ]
     if one := sum("for every test example" in note for note in notes):
         words = "network predicts" if one == 1 else "networks predict"
         yield f"{one} {words} one class for every example"

@@ -192,10 +192,11 @@ class Reading:
 
     @property
     def part(self) -> str:
-        """The name of the measurement, unique in the job."""
+        """The name of the measurement and of its file, unique in the job."""
+        feature = self.feature.replace("/", "%2F")  # which names of modules may have
         if not self.digest:
-            return f"feature-{self.feature}"
-        return f"row-{self.step}.{self.feature}.{self.readout}-{self.digest}"
+            return f"feature-{feature}"
+        return f"row-{self.step}.{feature}.{self.readout}-{self.digest}"
 
     @property
     def base(self) -> str:

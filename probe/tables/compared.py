@@ -21,7 +21,7 @@ class Difference:
 
     row: of the second run, with its quantity and layer; before: its value in the first run; value,
     low, high: of the difference, fractions; low and high are NaN for fewer than two seeds, and
-    where the seeds of the two runs differ.
+    where the seeds of the two runs, or of a layer in them, differ.
     """
 
     row: StatementRow
@@ -34,14 +34,17 @@ class Difference:
 def differences(first: Tables, second: Tables) -> Iterator[Difference]:
     """Yield the differences of what both runs state of the same learners, readouts and layers.
 
-    The interval is Student's, of the differences of the seeds, where both runs have the same seeds.
+    The interval is Student's, of the differences of the seeds, where both runs have the same seeds
+    and the layer has a value of each.
     """
     seeds = [{row.seed for row in tables["rows"]} for tables in (first, second)]
     before = {_key(row): row for row in first.get("statements", ())}
     for row in second.get("statements", ()):
         if old := before.get(_key(row)):
-            pairs = zip(_by_seed(row), _by_seed(old), strict=False)
-            each = [now - then for now, then in pairs] if seeds[0] == seeds[1] else []
+            # Fewer values than seeds do not say whose they are.
+            paired = seeds[0] == seeds[1] and row.seeds == old.seeds == len(seeds[0])
+            pairs = zip(_by_seed(row), _by_seed(old), strict=True) if paired else ()
+            each = [now - then for now, then in pairs]
             half = _half(each)
             value = row.value - old.value
             yield Difference(

@@ -43,11 +43,12 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     from scenarios.commands.screen.layers import show_sheet
 
     console = Console()
-    found = list(differences(read_tables(first), read_tables(second)))
-    show_sheet(console, compared_sheet(first.name, second.name, found))
+    before, after = read_tables(first), read_tables(second)
+    show_sheet(console, compared_sheet(first.name, second.name, differences(before, after)))
     if most is None:
         return True
-    above = [e.row for e in found if e.row.statement == "forgets" and e.row.value > most]
+    stated = after.get("statements", ())
+    above = [row for row in stated if row.statement == "forgets" and row.value > most]
     for row in above:
         show_line(
             console,

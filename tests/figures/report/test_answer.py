@@ -44,6 +44,14 @@ def test_what_was_never_learned_is_no_forgetting() -> None:
     )
 
 
+def test_what_was_learned_later_was_not_never_learned() -> None:
+    late = [stated("conv2", "no", -0.1), stated("conv2", "yes", 0.12, "acquires_less")]
+    assert answer(late, ALL).first == (
+        "conv2 gained 10.0 points [9.0, 11.0] on tasks 1 to 2; conv2 at first lacked 12.0 points "
+        "[11.0, 13.0] of what offline training learns"
+    )
+
+
 def test_readouts_that_disagree_are_a_caveat() -> None:
     """By retraining conv1 falls below the ceiling first, by the linear readout conv2."""
     retrained = [replace(row, readout="retrain") for row in ONE]
@@ -102,9 +110,10 @@ CAVEATS: dict[str, tuple[dict[str, Any], str]] = {
                     learner="ft",
                     order="0",
                     seed=0,
-                    feature="",
+                    feature=feature,
                     note="it predicts class 3 for every test example",
                 )
+                for feature in ("", "conv1")  # of the network, and of one retrained from conv1
             ]
         },
         "1 network predicts one class for every example",

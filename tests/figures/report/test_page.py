@@ -137,7 +137,7 @@ def test_fifty_tasks_are_drawn_in_part_and_told_in_full() -> None:
 
 
 def test_differences_between_runs_are_paired_by_seed() -> None:
-    """Of seeds that differ there is no interval."""
+    """Of seeds that differ, or of a learner that lacks one of them, there is no interval."""
     worse = [
         replace(row, value=row.value + 0.1, by_seed=" ".join(map(str, (0.3, 0.4, 0.5, 0.4, 0.4))))
         for row in STATED[:1]
@@ -146,6 +146,8 @@ def test_differences_between_runs_are_paired_by_seed() -> None:
     assert "10.0 [1.2, 18.8]" in text  # Student's t: 2.776 x .0707 / sqrt 5
     others = [replace(row, seed=row.seed + 1) for row in made()["rows"]]
     assert "10.0 [" not in report({"a": made(), "b": tables(worse, MISSING, rows=others)}, {})
+    lacking = [replace(worse[0], seeds=4, by_seed="0.3 0.4 0.5 0.4")]
+    assert "10.0 [" not in report({"a": made(), "b": tables(lacking, MISSING)}, {})
 
 
 def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ LayerTable = dict[tuple[str, str], dict[str, LayerRow]]
 """Rows of layers.csv by learner and quantity, then by feature."""
 
 QUESTION = "What can retraining still reach from each layer?"
-NEEDS = "a learner with two features or more"
+NEEDS = "a learner with two features or more, measured by the readout retrain"
 TABLES = ("summary", "learners", "layers", "statements", "starts")
 
 

@@ -163,7 +163,7 @@ def _about(tables: Tables) -> list[str]:
     orders, seeds = ({getattr(row, name) for row in rows} - {""} for name in ("order", "seed"))
     counts = ((len(orders), "task order"), (len(seeds), "seed"))
     return [
-        f"{rows[0].network} on {rows[0].scenario}",
+        *(f"{row.network} on {row.scenario}" for row in rows[:1]),  # none where every job failed
         *(f"{n} {noun}{'s' * (n != 1)}" for n, noun in counts),
     ]
 

@@ -4,7 +4,6 @@ A figure's module has
 
 - `draw(tables: Tables, page: Page) -> Figure | None`: None where there is nothing to draw, and, if
   its legend tells learners apart, where there are too many of them (`tables.crowded`);
-- `names(tables) -> list[str]`, the learners whose appearances it takes from the page;
 - `QUESTION`, the title that it answers;
 - `NEEDS`, the least that there has to be, for messages;
 - `TABLES`, the fields of `Tables` that it draws, for messages; `learners` among them if its legend

@@ -16,7 +16,7 @@ from dataclasses import replace
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines
+from figures import labels, lines
 from figures.appearance import Appearances
 from figures.architectures import Architecture, architectures
 from figures.pages.page import Page
@@ -27,11 +27,6 @@ from probe.tables.rows import SummaryRow
 QUESTION = "Which tasks does each layer favor?"
 NEEDS = "a learner and the F1 of its tasks"
 TABLES = ("summary", "learners", "rows")
-
-
-def names(tables: Tables) -> list[str]:
-    """Return the learners that are drawn."""
-    return continual(_f1(tables))
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -70,7 +65,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         page.name_ticks(grid, ticks, [[named[int(k)] for k in own] for own in ticks])
     sides = (tables.positions, "F1 of the task (%)")
     page.describe(
-        tables,
         learners,
         f"F1 of each task by its {'name' if tables.task_names else 'position in the order'}, for "
         f"each feature",
@@ -109,11 +103,8 @@ def _columns(counts: Sequence[int], most: int) -> int:
 
 def _plot_feature(axes: Axes, looks: Appearances, f1: Sequence[SummaryRow]) -> None:
     """Draw one line per learner over the task positions. f1: the rows of one feature."""
-    last = max(row.place or 1 for row in f1)
-    for (name, look), offset in zip(looks.items(), lines.dodges(len(looks)), strict=True):
-        points = {row.place: row for row in f1 if row.learner == name and row.place}
-        places = sorted(points)
-        x = [place + offset for place in places]
-        lines.plot_means(axes, look, x, [points[place] for place in places])
-    axes.set_xticks(layout.ticks(1, last))
-    axes.set_xlim(0.5, last + 0.5)
+    at = {
+        name: {row.place: row for row in f1 if row.learner == name and row.place} for name in looks
+    }
+    lines.plot_beside(axes, looks, {name: dict(sorted(own.items())) for name, own in at.items()})
+    lines.mark_steps(axes, max(row.place or 1 for row in f1))

@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures import labels, lines
-from figures.appearance import Appearance, strategy_appearances
+from figures.appearance import Appearance, learner_appearances, strategy_appearances
 from figures.pages.page import Page
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
@@ -34,11 +34,6 @@ _Swept = dict[str, dict[_Sweep, dict[int, MetricRow]]]  # sweeps by the unit of 
 QUESTION = "What does a larger memory gain?"
 NEEDS = "a kind of learner with two budgets"
 TABLES = ("metrics", "learners")
-
-
-def names(tables: Tables) -> list[str]:
-    """Return the kinds that are drawn, each with its strategy where it has several."""
-    return list(_named(_swept(tables)[1]).values())
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -62,7 +57,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     x_label = " ".join(["Stored samples", *(UNITS[unit] for unit in swept if len(swept) == 1)])
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows))
     page.describe(
-        tables,
         dict.fromkeys(kind for kind, _ in appearances),
         f"Average accuracy after {labels.counted(T, 'task')}, against the number of stored samples",
         labels.points_are(rows),
@@ -166,7 +160,7 @@ def _appearances(page: Page, swept: _Swept) -> dict[_Sweep, Appearance]:
     Else the legend names both the kind and the strategy.
     """
     named = _named(swept)
-    looks, of_kinds = page.looks(named.values()), page.looks(kind for kind, _ in named)
+    looks, of_kinds = learner_appearances(named.values()), page.looks(kind for kind, _ in named)
     found = {}
     for (kind, sampling), name in named.items():
         # A spare appearance has the key as its name in print: it is put in words.

@@ -41,11 +41,6 @@ NEEDS = "a layer that was measured after two tasks or more"
 TABLES = ("rows",)
 
 
-def names(tables: Tables) -> list[str]:
-    """Return the learners that are drawn."""
-    return list(dict.fromkeys(layer.learner for layer in _measured(tables)[1]))
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per continual learner and in it a line per layer over 0..T tasks learned.
 
@@ -82,7 +77,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     sides = ("Tasks learned so far (0: untrained)", "Accuracy on all tasks (%)")
     offline = any(row.learner == OFFLINE and row.readout == readout for row in tables.rows)
     page.describe(
-        tables,
         learners,
         "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",
         f"The readout {readout} is trained downstream of the layer, on all tasks at once",

@@ -35,11 +35,6 @@ NEEDS = "a learner with forgetting and intransigence (besides the learner cumula
 TABLES = ("metrics", "learners")
 
 
-def names(tables: Tables) -> list[str]:
-    """Return the learners that have both."""
-    return list(_both(tables)[1])
-
-
 def _both(tables: Tables) -> tuple[int, dict[str, tuple[MetricRow, MetricRow]]]:
     """Return T, and the forgetting and the intransigence of the learners that have both."""
     T, forgetting = tables.after_last_task("forgetting")
@@ -74,7 +69,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         f"Intransigence $I_{{{T}}}$\n(below 0: positive forward transfer, PFT)",
     )
     page.describe(
-        tables,
         both,
         f"Forgetting against intransigence after {labels.counted(T, 'task')} (Chaudhry et al. "
         f"2018): how much accuracy on earlier tasks is lost, and how much is lacking on the last "

@@ -32,10 +32,7 @@ def outputs(learners, tasks=5, shares=False):
     ("tables", "drawn"),
     [
         (papers.tables(), ["layers", "depth", "time", "budget", "readouts", "tasks"]),
-        (
-            replace(papers.tables(), layers=[], starts=[]),
-            ["depth", "time", "tasks", "diagnostics"],
-        ),
+        (replace(papers.tables(), layers=[], starts=[]), ["depth", "time", "tasks", "diagnostics"]),
         (outputs(MANY), ["tasks", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2]), ["matrix", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2], tasks=2), ["matrix", "tradeoff", "spider", "scores"]),

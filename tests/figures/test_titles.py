@@ -30,12 +30,6 @@ def test_a_figure_answers_a_question_and_names_the_study(name):
     assert study == STUDY
 
 
-def test_a_title_can_be_left_out():
-    figure = figures.tradeoff(papers.tables(), title=False)
-    assert not lines(figure)
-    assert figure.get_figheight() < papers.figure("tradeoff").get_figheight()
-
-
 @pytest.mark.parametrize(
     ("said", "told"),
     [

@@ -98,12 +98,7 @@ def test_with_layers_a_band_is_the_room_and_the_points_missing_are_below_with_th
         assert edges >= set(expected)
     assert drawn["Chance"][:, 1] == pytest.approx([10, 10])
     # The ceiling at the output replaces Offline's line.
-    controls = [
-        "Ceiling (offline)",
-        "Floor (untrained)",
-        "Below ceiling from here",
-        "Chance",
-    ]
+    controls = ["Ceiling (offline)", "Floor (untrained)", "Below ceiling from here", "Chance"]
     assert sorted(seen.legend(figure)[5:]) == sorted(controls)
     check_learners(axes, "accuracy")
     check_learners(missing, "missing")

@@ -115,6 +115,19 @@ def plot_groups(
         axes.axvline(k - 0.5, color="0.8", linewidth=0.6, zorder=0)
 
 
+def scale_points(axes: Axes) -> None:
+    """Give a panel of points of accuracy a scale on which few and many can be told apart."""
+    axes.set_yscale("asinh", linear_width=LINEAR)
+    axes.yaxis.set_major_locator(FixedLocator([-100, -30, -10, -3, 0, 3, 10, 30, 100]))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.minorticks_off()
+    axes.axhline(0, color="black", lw=0.8, zorder=1)
+
+
+IN_POINTS = f"its scale is linear up to about {LINEAR:g} points, then logarithmic"
+"""The words of captions on the scale of `scale_points`."""
+
+
 def widen(grid: Sequence[Axes]) -> None:
     """Give the shared y axis of accuracies in percent the scale of `WIDENED`."""
     if max(axes.dataLim.y1 for axes in grid) > 90:

@@ -22,12 +22,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator
 
 from figures import labels, layout, lines
 from figures.appearance import Appearances
 from figures.architectures import Architecture, architectures
-from figures.cells import LINEAR
 from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
@@ -130,8 +128,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "the last feature it is the network as trained",
         points,
         *_controls_said(tables, pra),
-        f"Lower panel: the points missing, ceiling minus accuracy; its scale is linear up to about "
-        f"{LINEAR:g} points, then logarithmic" * below,
+        f"Lower panel: the points missing, ceiling minus accuracy; {lines.IN_POINTS}" * below,
     )
     sides = ("Feature held fixed, by depth", "" if below else "Partial Retrain Accuracy (%)")
     height = 1.5 if below else 2.0 if alone else 1.7
@@ -150,15 +147,6 @@ def _panels(page: Page, titles: Sequence[str], *, wide: bool, below: bool) -> li
         for first in block[columns::columns]:
             first.sharey(block[0])
     return blocks
-
-
-def _scale_missing(axes: Axes) -> None:
-    """Give a panel of points missing its scale, on which few and many can be told apart."""
-    axes.set_yscale("asinh", linear_width=LINEAR)
-    axes.yaxis.set_major_locator(FixedLocator([-100, -30, -10, -3, 0, 3, 10, 30, 100]))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.minorticks_off()
-    axes.axhline(0, color="black", lw=0.8, zorder=1)
 
 
 def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:
@@ -201,7 +189,7 @@ def _plot_learners(
     quantity: `accuracy`, of which points without an interval are from the summary, or `missing`.
     """
     if quantity == "missing":
-        _scale_missing(axes)
+        lines.scale_points(axes)
     found = {}
     for name, offset in zip(one.learners, lines.dodges(len(one.learners)), strict=True):
         own = study.layers.get((name, quantity), {}) if study.bars else {}

@@ -31,7 +31,7 @@ def outputs(learners, tasks=5, shares=False):
 @pytest.mark.parametrize(
     ("tables", "drawn"),
     [
-        (papers.tables(), ["layers", "depth", "time", "budget", "readouts", "tasks"]),
+        (papers.tables(), ["layers", "depth", "time", "replay", "budget", "tasks"]),
         (replace(papers.tables(), layers=[], starts=[]), ["depth", "time", "tasks", "diagnostics"]),
         (outputs(MANY), ["tasks", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2]), ["matrix", "tradeoff", "spider", "scores"]),

@@ -54,6 +54,13 @@ def test_a_doubt_about_a_readout_is_one_about_figures_of_layers():
     assert doubts(notes, {"ewc": "EWC"}, retrained=False) == []
 
 
+def test_a_doubt_about_a_readout_that_is_not_drawn_is_left_out():
+    unsure = note("ewc", f"{UNFINISHED}: loss 1", feature="conv1", readout="retrain")
+    doubted = replace(papers.tables(), notes=[unsure])
+    for readout, told in (("linear", 2), ("retrain", 3)):
+        assert len(lines(figures.layers(doubted, readouts=[readout]))) == told
+
+
 @pytest.mark.parametrize(("name", "at"), [("tradeoff", ""), ("budget", "conv1")])
 def test_a_collapsed_or_unfinished_training_is_flagged_in_figure_and_caption(name, at):
     doubted = replace(papers.tables(), notes=[note("ewc", STUCK, feature=at)])

@@ -22,9 +22,6 @@ from probe.tables.rows import LayerRow, MetricRow, SummaryRow
 Measured = SummaryRow | MetricRow | SeedMean | LayerRow
 """A mean with its bar: one standard deviation over seeds either way, or a 95 % interval."""
 
-Groups = Sequence[Mapping[str, MetricRow]]
-"""Groups of rows, in each by the name of a learner or a strategy."""
-
 MOST_BARRED = 20
 """Most points of a line that have bars, and markers, each: more cannot be told apart."""
 
@@ -98,7 +95,13 @@ def plot_beside(
 
 
 def plot_groups(
-    axes: Axes, appearances: Appearances, groups: Groups, *, most: float, span: float, scale: float
+    axes: Axes,
+    appearances: Appearances,
+    groups: Sequence[Mapping[str, MetricRow]],
+    *,
+    most: float,
+    span: float,
+    scale: float,
 ) -> None:
     """Draw groups of markers at x = 0, 1, ..., side by side within each, with lines between them.
 

@@ -39,7 +39,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     Each architecture has rows of panels of its own. Offline training has no order, and so no line,
     nor has the untrained network. Returns None without a continual learner.
     """
-    f1 = _f1(tables)
+    f1 = [row for row in tables.summary if row.measure == "f1" and row.learner not in CONTROLS]
+    if max((row.place or 1 for row in f1), default=1) > lines.MOST_BARRED:
+        f1 = [replace(row, std=math.nan) for row in f1]
     if tables.crowded or not f1:
         return None
     learners = continual(f1)
@@ -75,12 +77,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         labels.points_are(f1),
     )
     return page.fit(grid, sides, height=1.3)
-
-
-def _f1(tables: Tables) -> list[SummaryRow]:
-    f1 = [row for row in tables.summary if row.measure == "f1" and row.learner not in CONTROLS]
-    many = max((row.place or 1 for row in f1), default=1) > lines.MOST_BARRED
-    return [replace(row, std=math.nan) for row in f1] if many else f1
 
 
 def _titles(one: Architecture) -> list[str]:

@@ -35,7 +35,11 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     The upper left corner is the best. Returns None unless two learners have all three.
     """
     label, scale, accuracy = _accuracy(tables)  # scale: Omega is a ratio, accuracy in percent
-    every = _spent(tables)
+    sizes = tables.metric("kemker", "model_size_mb")
+    every = {
+        "Model size (MB)": {name: row.mean for name, row in sizes.items()},
+        "Training time (s)": training_seconds(tables.times),
+    }
     learners = [name for name in accuracy if all(name in own for own in every.values())]
     spent = {k: own for k, own in every.items() if differ(own[name] for name in learners)}
     if tables.crowded or not spent:
@@ -62,15 +66,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         labels.points_are(drawn),
     )
     return page.fit(grid, ("", labels.with_head(label, drawn)), height=1.9)
-
-
-def _spent(tables: Tables) -> dict[str, dict[str, float]]:
-    """Return the costs of each learner, by axis label."""
-    sizes = tables.metric("kemker", "model_size_mb")
-    return {
-        "Model size (MB)": {name: row.mean for name, row in sizes.items()},
-        "Training time (s)": training_seconds(tables.times),
-    }
 
 
 def _accuracy(tables: Tables) -> tuple[str, float, dict[str, MetricRow]]:

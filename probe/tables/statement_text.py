@@ -16,7 +16,7 @@ _VERBS = {
 """The statements by name, of the learner and of no layer."""
 
 WITHHELD = {
-    "few seeds": "few seeds are finished",
+    "few seeds": "fewer than three seeds are finished",
     "not converged": "training has not converged",
     "near chance": "accuracy on the first task is near chance",
     "no ceiling": "offline training is less accurate than a learner",

@@ -88,9 +88,7 @@ def test_replay_has_what_each_layer_forgot_by_budget_beside_a_learner_without_sa
         learners = ["finetune", f"er10-{how}", f"er20-{how}"]
         for feature, drawn in zip(papers.FEATURES, axes.containers, strict=True):
             own = {row.learner: row for row in rows if row.feature == feature}
-            ends = [[100 * own[name].low, 100 * own[name].high] for name in learners]
-            assert seen.heights(drawn) == pytest.approx([100 * own[n].value for n in learners])
-            assert seen.bars(drawn) == pytest.approx(np.array(ends))
+            seen.check_layers(drawn, [own[name] for name in learners])
     # What the output forgets alone is no news of layers.
     outputs = [row for row in rows if row.feature == "output"]
     with pytest.raises(InputError, match="two budgets, whose layers were read after every task"):

@@ -48,7 +48,7 @@ def said(root: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], tuple[A
         show_status(root)
         assert everything(root) == before
         lines = capsys.readouterr().out.splitlines()
-        _, _, rule, *rows = lines
+        _, _, _, rule, *rows = lines
         assert rule.strip(" ─") == ""
         end = next(k for k, line in enumerate(rows) if not line.strip())
         table = {name: [*map(int, cells)] for name, *cells in map(str.split, rows[:end])}

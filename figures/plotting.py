@@ -98,7 +98,8 @@ def _drawn(
     """Return a figure of the chosen tables, and its caption; raise NothingToDraw."""
     module = _module(kind)
     # In a sweep, where spare appearances would repeat, there is no figure to agree with.
-    every = [] if tables.crowded else [row.learner for row in tables.learners]
+    of = () if tables.crowded else {*module.TABLES} - {"learners"}
+    every = list({row.learner for name in of for row in getattr(tables, name)})
     if "summary" in module.TABLES and RETRAIN not in (options.readouts or (RETRAIN,)):
         raise NothingToDraw(f"figures.{kind} draws the readout {RETRAIN} alone: ask for it, too")
     retrained = not {"layers", "summary"}.isdisjoint(module.TABLES)

@@ -31,7 +31,7 @@ from figures.tables import Tables
 class Page:
     """A figure of our own.
 
-    options: as asked for; tables: that are drawn; every: all learners of the study, by which spare
+    options: as asked for; tables: that are drawn; every: all learners of the tables, by which spare
     appearances are given; question: that the figure answers; retrained: whether it shows what
     retraining reached; axes: those of a user's figure, None on a page of our own; figure: begun by
     `panels`, `blocks` or `blank`; title: the lines above the panels, the last of them the doubts;

@@ -26,7 +26,8 @@ _FEW_LEARNERS, _FEW_TASKS = 4, 10  # of which a matrix shows every number
 
 def defaults(tables: Tables) -> list[str]:
     """Return the figures of a study, the most telling first, whether there is something to draw."""
-    deep = len({row.feature for row in (*tables.summary, *tables.layers)}) > 1
+    features = {row.feature for rows in (tables.summary, tables.layers) for row in rows}
+    deep = len(features) > 1
     shared = not deep and bool(tables.metric("kemker", "omega_all"))
     names = _OF_LAYERS if deep else _OF_SESSIONS if shared else _OF_OUTPUTS
     return [name or _of_output(tables, shared) for name in names]

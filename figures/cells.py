@@ -1,7 +1,6 @@
 """Heat maps: cells, whole or in halves, and the panels of `layers`."""
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +14,7 @@ from matplotlib.colors import AsinhNorm, Colormap, ListedColormap
 from matplotlib.text import Text
 
 from figures.tables import CONTROLS, Tables
-from probe.tables.rows import LayerRow
+from probe.tables.rows import LayerRow, grouped
 
 LINEAR = 2.0
 """Points up to which scales are about linear; beyond, each factor takes the same room."""
@@ -114,6 +113,13 @@ def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -
     return text
 
 
+def strip(axes: Axes, ticks: float = 0) -> None:
+    """Take grid and frame off a heat map, and its ticks but for so many points."""
+    axes.tick_params(length=ticks)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+
+
 def digits_size() -> float:
     """Return how high the numbers in cells are, in points: a little less than other texts."""
     size: float = matplotlib.rcParams["font.size"]
@@ -161,10 +167,8 @@ class Panel:
 
 def missing_panels(tables: Tables) -> list[Panel]:
     """Return the panels to be drawn, in the order of the table."""
-    groups = defaultdict[tuple[str, str], list[LayerRow]](list)
-    for row in tables.layers:
-        if row.readout in READOUTS and row.learner not in CONTROLS:
-            groups[row.learner, row.readout].append(row)
+    own = (r for r in tables.layers if r.readout in READOUTS and r.learner not in CONTROLS)
+    groups = grouped(own, "learner", "readout")
     starts = {(r.learner, r.readout): r.latest for r in tables.starts if r.statement == "forgets"}
     panels = [_panel(rows, starts.get(key, ""), tables) for key, rows in groups.items()]
     return [panel for panel in panels if panel.cells]

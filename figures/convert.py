@@ -60,7 +60,7 @@ def chosen(tables: Tables, options: Options) -> Tables:
             ranked = [row for row in rows if row.learner in rank]
             parts[part] = sorted(ranked, key=lambda row: rank[row.learner])
     if options.readouts is not None:
-        of_layers = ("rows", "layers", "statements", "starts")
+        of_layers = ("rows", "layers", "statements", "starts", "notes")
         of_readouts = {part: parts[part] for part in of_layers}
         known = {row.readout for rows in of_readouts.values() for row in rows} - {""}
         for name in options.readouts:

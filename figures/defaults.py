@@ -4,7 +4,8 @@ This is the one place that says so. Of the list for the study, the first `MOST` 
 to draw; the others are drawn by `probe figures --only NAME` and `figures.NAME`.
 
 - layers were read: which of them lack accuracy on which task, what retraining reaches, when it was
-  lost, whether more retraining or another readout changes that, the output, the features alone;
+  lost, how many stored samples save them, whether more retraining changes that, the output, whether
+  another readout changes it, the features alone;
 - outputs alone, beside an offline network: Kemker's sessions, Omegas and costs;
 - outputs alone: the output, forgetting against intransigence, the exemplars, criteria and scores.
 
@@ -16,7 +17,7 @@ from figures.tables import Tables
 
 MOST = 6
 
-_OF_LAYERS = ("layers", "depth", "time", "budget", "readouts", "", "diagnostics")
+_OF_LAYERS = ("layers", "depth", "time", "replay", "budget", "", "readouts", "diagnostics")
 _OF_SESSIONS = ("", "omegas", "costs")
 _OF_OUTPUTS = ("", "tradeoff", "memory", "sampling", "spider", "scores")
 

@@ -66,21 +66,20 @@ def with_head(text: str, rows: Iterable[Row | MetricRow]) -> str:
     return text + {"multi": ", multi-head", "all": ", over all outputs"}.get(head, "")
 
 
-def over_seeds(rows: Iterable[SummaryRow | MetricRow | SeedMean], *, bars: bool = True) -> str:
-    """Describe the points of a figure and, with `bars`, its error bars.
+def over_seeds(rows: Iterable[SummaryRow | MetricRow | SeedMean]) -> str:
+    """Describe the points of a figure and its error bars.
 
     rows: at least one, all that are drawn. Bars are not announced where none has a deviation; where
     the numbers of seeds differ, the smallest and the largest are given.
 
     >>> row = SummaryRow(learner="er", feature="conv1", depth=1, measure="pra", place=None,
     ...                  mean=0.9, std=0.01, seeds=3)
-    >>> over_seeds([row]), over_seeds([row], bars=False)
+    >>> over_seeds([row]), mean_over([row])
     ('Mean ± standard deviation over 3 seeds', 'Mean over 3 seeds')
     """
     table = list(rows)
-    spread = bars and not all(math.isnan(row.std) for row in table)
     said = mean_over(table)
-    return said.replace("Mean", "Mean ± standard deviation") if spread else said
+    return said if _barless(table) else said.replace("Mean", "Mean ± standard deviation")
 
 
 def with_interval(rows: Iterable[LayerRow]) -> str:
@@ -192,9 +191,7 @@ _HEADS = {
 }
 
 
-def points_are(
-    rows: Iterable[SummaryRow | MetricRow | SeedMean], what: str = "Points", *, bars: bool = True
-) -> str:
+def points_are(rows: Iterable[SummaryRow | MetricRow | SeedMean], what: str = "Points") -> str:
     """Describe in a sentence the points (or `what`) and bars, see `over_seeds`.
 
     >>> row = SummaryRow(learner="er", feature="conv1", depth=1, measure="pra", place=None,
@@ -204,9 +201,12 @@ def points_are(
     """
     table = list(rows)
     said = means_are(table, what)
-    if not bars or all(math.isnan(row.std) for row in table):
-        return said
-    return f"{said}; bars are one standard deviation over seeds either way"
+    bars = "; bars are one standard deviation over seeds either way"
+    return said if _barless(table) else said + bars
+
+
+def _barless(rows: Sequence[SummaryRow | MetricRow | SeedMean]) -> bool:
+    return all(math.isnan(row.std) for row in rows)
 
 
 def means_are(

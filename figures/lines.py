@@ -3,7 +3,6 @@
 matplotlib's `errorbar` and `plot` draw; `dress` then turns an `Appearance` into their settings.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,8 +19,8 @@ from figures.layout import ticks
 from probe.analysis.intervals import SeedMean
 from probe.tables.rows import LayerRow, MetricRow, SummaryRow
 
-Groups = Sequence[Mapping[str, MetricRow]]
-"""Groups of rows, in each by the name of a learner or a strategy."""
+Measured = SummaryRow | MetricRow | SeedMean | LayerRow
+"""A mean with its bar: one standard deviation over seeds either way, or a 95 % interval."""
 
 MOST_BARRED = 20
 """Most points of a line that have bars, and markers, each: more cannot be told apart."""
@@ -40,26 +39,21 @@ def plot_means(
     axes: Axes,
     appearance: Appearance,
     x: Sequence[float],
-    rows: Sequence[SummaryRow | MetricRow | SeedMean],
+    rows: Sequence[Measured],
     *,
     x_bars: Sequence[float] = (),
-    intervals: Sequence[tuple[float, float]] = (),
     scale: float = 100,
     joined: bool = True,
 ) -> Line2D:
-    """Draw the rows' means at x, with bars of one standard deviation either way, or of intervals.
+    """Draw the rows' means at x, with their bars, and return the line through them.
 
-    Returns the line through them. A row of a single seed has no bar. x_bars: how far bars along x
-    reach either way, none by default; intervals: the low and the high end of the bar along y, of
-    each row, NaN = no bar; scale: what the means are multiplied by, 100 = fractions in percent;
-    joined: whether a line runs through the markers.
+    A row of a single seed has no bar. x_bars: how far bars along x reach either way, none by
+    default; scale: what the means are multiplied by, 100 = fractions in percent; joined: whether a
+    line runs through the markers.
     """
-    means = [scale * row.mean for row in rows]
-    bars: Any = [scale * row.std for row in rows]
-    if intervals:
-        # matplotlib draws no bar of negative length, as rounding can make one.
-        ends = scale * np.transpose(intervals) - means
-        bars = np.maximum([-ends[0], ends[1]], 0)
+    means, *ends = scale * np.transpose(list(map(_mean_and_bar, rows)))
+    # matplotlib draws no bar of negative length, as rounding can make one.
+    bars = np.maximum(ends, 0)
     # matplotlib leaves out a bar of NaN, but not the caps of bars that are all NaN.
     xerr, yerr = (None if np.isnan(each).all() else np.asarray(each) for each in (x_bars, bars))
     color, thin = appearance.color, 0.9
@@ -70,29 +64,71 @@ def plot_means(
     return line
 
 
-def plot_layers(
-    axes: Axes, appearance: Appearance, x: Sequence[float], rows: Sequence[LayerRow]
-) -> None:
-    """Draw rows of layers.csv at x, with their intervals."""
-    points = [SeedMean(mean=row.value, std=math.nan, seeds=row.seeds) for row in rows]
-    plot_means(axes, appearance, x, points, intervals=[(row.low, row.high) for row in rows])
+def _mean_and_bar(row: Measured) -> tuple[float, float, float]:
+    """Return a mean, and how far its bar reaches down and up, NaN = no bar."""
+    if isinstance(row, LayerRow):
+        return row.value, row.value - row.low, row.high - row.value
+    return row.mean, row.std, row.std
+
+
+def plot_beside(
+    axes: Axes,
+    looks: Mapping[Any, Appearance],
+    drawn: Mapping[Any, Mapping[Any, Measured]],
+    *,
+    most: float = 0.08,
+    span: float = 0.5,
+    scale: float = 100,
+    joined: bool = True,
+) -> list[Line2D]:
+    """Draw the rows of several at their x, slightly beside each other; return their lines.
+
+    most, span: see `dodges`; scale, joined: see `plot_means`.
+    """
+    offsets = zip(drawn.items(), dodges(len(drawn), most, span), strict=True)
+    return [
+        plot_means(
+            axes, looks[key], [x + at for x in own], [*own.values()], scale=scale, joined=joined
+        )
+        for (key, own), at in offsets
+    ]
 
 
 def plot_groups(
-    axes: Axes, appearances: Appearances, groups: Groups, *, most: float, span: float, scale: float
+    axes: Axes,
+    appearances: Appearances,
+    groups: Sequence[Mapping[str, MetricRow]],
+    *,
+    most: float,
+    span: float,
+    scale: float,
 ) -> None:
     """Draw groups of markers at x = 0, 1, ..., side by side within each, with lines between them.
 
     groups: the rows of each by name, which has its offset in all of them, see `dodges`; scale: as
     in `plot_means`.
     """
-    offsets = dodges(len(appearances), most, span)
-    for (name, appearance), offset in zip(appearances.items(), offsets, strict=True):
-        own = {k + offset: group[name] for k, group in enumerate(groups) if name in group}
-        plot_means(axes, appearance, list(own), list(own.values()), scale=scale, joined=False)
+    drawn = {
+        name: {k: group[name] for k, group in enumerate(groups) if name in group}
+        for name in appearances
+    }
+    plot_beside(axes, appearances, drawn, most=most, span=span, scale=scale, joined=False)
     axes.set_xlim(-0.5, len(groups) - 0.5)
     for k in range(1, len(groups)):
         axes.axvline(k - 0.5, color="0.8", linewidth=0.6, zorder=0)
+
+
+def scale_points(axes: Axes) -> None:
+    """Give a panel of points of accuracy a scale on which few and many can be told apart."""
+    axes.set_yscale("asinh", linear_width=LINEAR)
+    axes.yaxis.set_major_locator(FixedLocator([-100, -30, -10, -3, 0, 3, 10, 30, 100]))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.minorticks_off()
+    axes.axhline(0, color="black", lw=0.8, zorder=1)
+
+
+IN_POINTS = f"its scale is linear up to about {LINEAR:g} points, then logarithmic"
+"""The words of captions on the scale of `scale_points`."""
 
 
 def widen(grid: Sequence[Axes]) -> None:
@@ -132,18 +168,27 @@ def widths(count: int) -> list[float]:
     return [2.6 - 1.7 * k / (count - 1) for k in range(count)] if count > 1 else [1.2]
 
 
-def plot_course(
-    axes: Axes, appearance: Appearance, steps: range, values: ArrayLike, width: float = 1
+def plot_courses(
+    axes: Axes, appearances: Appearances, courses: Mapping[str, ArrayLike], first: int = 1
 ) -> None:
     """Draw fractions over steps, in percent, with a marker at the first step and at each tick.
 
-    values: one for each step, NaN = a gap in the line; width: see `widths`.
+    courses: of each learner the value at each step from the first on, NaN = a gap in the line.
     """
-    # A marker at every step would hide a line over many of them.
-    marked = ticks(1, steps[-1])
-    (line,) = axes.plot(steps, 100 * np.asarray(values))
-    dress(line, appearance, size=3.6)
-    line.set(linewidth=width, markevery=[i for i, k in enumerate(steps) if not i or k in marked])
+    for (name, values), width in zip(courses.items(), widths(len(courses)), strict=True):
+        percent = 100 * np.asarray(values)
+        steps = range(first, first + len(percent))
+        # A marker at every step would hide a line over many of them.
+        marked = {first, *ticks(1, steps[-1])}
+        (line,) = axes.plot(steps, percent)
+        dress(line, appearances[name], size=3.6)
+        line.set(linewidth=width, markevery=[i for i, k in enumerate(steps) if k in marked])
+
+
+def mark_steps(axes: Axes, last: int) -> None:
+    """Give an axis of steps, or of task positions, from 1 to the last its limits and its ticks."""
+    axes.set_xlim(0.5, last + 0.5)
+    axes.set_xticks(ticks(1, last))
 
 
 def dress(

@@ -31,7 +31,6 @@ class Options:
       1, or its title;
     - width: of the figure, in inches, 1 to 30, None = a column of a page, or two;
     - font_size: of titles and labels of axes, in points, 4 to 30, None = 8; the rest in proportion;
-    - title: whether the question, the study and doubts stand above the panels of our own figures;
     - font: `serif`, `sans-serif`, `monospace` or the name of an installed font, "" = sans-serif.
 
     Raises InputError for a width or size out of range.
@@ -44,4 +43,3 @@ class Options:
     width: Inches | None = None
     font_size: Points | None = None
     font: str = ""
-    title: bool = True

@@ -34,7 +34,6 @@ class _Asked(TypedDict, total=False):
     width: float | None
     font_size: float | None
     font: str
-    title: bool
 
 
 class Drawing:
@@ -99,13 +98,16 @@ def _drawn(
     """Return a figure of the chosen tables, and its caption; raise NothingToDraw."""
     module = _module(kind)
     # In a sweep, where spare appearances would repeat, there is no figure to agree with.
-    every = () if tables.crowded else module.names(tables)
+    of = () if tables.crowded else {*module.TABLES} - {"learners"}
+    every = list({row.learner for name in of for row in getattr(tables, name)})
     if "summary" in module.TABLES and RETRAIN not in (options.readouts or (RETRAIN,)):
         raise NothingToDraw(f"figures.{kind} draws the readout {RETRAIN} alone: ask for it, too")
     retrained = not {"layers", "summary"}.isdisjoint(module.TABLES)
-    page = Page(options=options, every=every, question=module.QUESTION, retrained=retrained)
+    page = Page(
+        options=options, tables=drawn, every=every, question=module.QUESTION, retrained=retrained
+    )
     if ax is not None:
-        page = GivenAxes(options=options, every=every, axes=ax, kind=kind)
+        page = GivenAxes(options=options, tables=drawn, every=every, axes=ax, kind=kind)
     with page.style():
         figure = module.draw(drawn, page)
     if figure is None:

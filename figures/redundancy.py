@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from figures import labels, layout, style
+from figures.cells import strip
 from figures.pages.page import Page
 from probe.redundancy.table import Redundancy
 
@@ -56,7 +57,5 @@ def _heat_map(axes: Axes, table: Redundancy) -> AxesImage:
     marks = layout.ticks(0, len(table.bins) - 1)
     axes.set_xticks(marks)
     axes.set_yticks(marks)
-    axes.tick_params(length=2)
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
+    strip(axes, ticks=2)
     return image

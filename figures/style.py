@@ -52,11 +52,7 @@ def house_style(font_size: float | None = None, font: str = "") -> Iterator[None
 
 
 def save(
-    figure: Figure,
-    folder: Path,
-    name: str,
-    formats: Sequence[str] = FORMATS,
-    font: str = "",
+    figure: Figure, folder: Path, name: str, formats: Sequence[str] = FORMATS, font: str = ""
 ) -> list[Path]:
     """Write folder/name.png and folder/name.svg, each whole or not at all; return their paths.
 

@@ -176,9 +176,7 @@ class Tables:
         return T, found.get(T, {})
 
 
-def continual(
-    rows: Iterable[SummaryRow | MetricRow | LayerRow | DiagnosticRow | Row],
-) -> list[str]:
+def continual(rows: Iterable[SummaryRow | MetricRow | LayerRow | DiagnosticRow | Row]) -> list[str]:
     """Return the learners of a table that learn task by task, in order of first appearance."""
     names = dict.fromkeys(row.learner for row in rows)
     return [name for name in names if name not in CONTROLS]

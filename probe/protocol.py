@@ -143,9 +143,5 @@ class Protocol:
         own = [*found, *(notes_of(history) if history else ())]
         own += notes.of_predictions(predicted, test.y)
         return Retrained(
-            feature=name,
-            predicted=predicted,
-            history=history,
-            multiple=multiple,
-            notes=tuple(own),
+            feature=name, predicted=predicted, history=history, multiple=multiple, notes=tuple(own)
         )

@@ -66,9 +66,7 @@ def told(
 
 
 def among(
-    call: Callable[[nn.Module, Value, Tensor], Tensor],
-    classes: Sequence[Sequence[int]],
-    known: int,
+    call: Callable[[nn.Module, Value, Tensor], Tensor], classes: Sequence[Sequence[int]], known: int
 ) -> Callable[[nn.Module, Value], Tensor]:
     """Return a call by which only the classes of an example's task compete; known: K."""
     barred = barred_but(classes, known, torch.device("cpu"))

@@ -221,7 +221,6 @@ class FigureOptions:
     width: float | None = flag("Width of a figure in inches, 1 to 30.")
     font_size: float | None = flag("Font size of titles and labels in points, 4 to 30.")
     font: str | None = flag("serif, sans-serif, monospace or an installed font.")
-    no_title: bool = flag("Leave out the question and the study above the panels.", False)
     learners: str | None = flag("Learners in the order to draw them, such as er,si.")
     label: tuple[str, ...] | None = flag(
         "Printed name of a learner, er='Replay (ours)'; repeatable."

@@ -4,7 +4,6 @@ A figure's module has
 
 - `draw(tables: Tables, page: Page) -> Figure | None`: None where there is nothing to draw, and, if
   its legend tells learners apart, where there are too many of them (`tables.crowded`);
-- `names(tables) -> list[str]`, the learners whose appearances it takes from the page;
 - `QUESTION`, the title that it answers;
 - `NEEDS`, the least that there has to be, for messages;
 - `TABLES`, the fields of `Tables` that it draws, for messages; `learners` among them if its legend
@@ -24,7 +23,7 @@ The page is one of ours or the axes of a user's figure: a figure does not know w
 
 from pathlib import Path
 
-_OF_LAYERS = ("depth", "layers", "time", "bias", "budget", "readouts", "diagnostics")
+_OF_LAYERS = ("depth", "layers", "time", "bias", "budget", "readouts", "replay", "diagnostics")
 _OF_OUTPUTS = ("matrix", "curves", "tasks", "sessions", "omegas", "costs", "tradeoff", "memory")
 _OURS = (*_OF_LAYERS, *_OF_OUTPUTS, "sampling", "spider", "scores")
 # By their files, as matplotlib takes half a second to import.

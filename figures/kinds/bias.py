@@ -16,7 +16,7 @@ from dataclasses import replace
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines
+from figures import labels, lines
 from figures.appearance import Appearances
 from figures.architectures import Architecture, architectures
 from figures.pages.page import Page
@@ -29,11 +29,6 @@ NEEDS = "a learner and the F1 of its tasks"
 TABLES = ("summary", "learners", "rows")
 
 
-def names(tables: Tables) -> list[str]:
-    """Return the learners that are drawn."""
-    return continual(_f1(tables))
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per feature and in it one line per continual learner over T task positions.
 
@@ -44,7 +39,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     Each architecture has rows of panels of its own. Offline training has no order, and so no line,
     nor has the untrained network. Returns None without a continual learner.
     """
-    f1 = _f1(tables)
+    f1 = [row for row in tables.summary if row.measure == "f1" and row.learner not in CONTROLS]
+    if max((row.place or 1 for row in f1), default=1) > lines.MOST_BARRED:
+        f1 = [replace(row, std=math.nan) for row in f1]
     if tables.crowded or not f1:
         return None
     learners = continual(f1)
@@ -70,7 +67,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         page.name_ticks(grid, ticks, [[named[int(k)] for k in own] for own in ticks])
     sides = (tables.positions, "F1 of the task (%)")
     page.describe(
-        tables,
         learners,
         f"F1 of each task by its {'name' if tables.task_names else 'position in the order'}, for "
         f"each feature",
@@ -81,12 +77,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         labels.points_are(f1),
     )
     return page.fit(grid, sides, height=1.3)
-
-
-def _f1(tables: Tables) -> list[SummaryRow]:
-    f1 = [row for row in tables.summary if row.measure == "f1" and row.learner not in CONTROLS]
-    many = max((row.place or 1 for row in f1), default=1) > lines.MOST_BARRED
-    return [replace(row, std=math.nan) for row in f1] if many else f1
 
 
 def _titles(one: Architecture) -> list[str]:
@@ -109,11 +99,8 @@ def _columns(counts: Sequence[int], most: int) -> int:
 
 def _plot_feature(axes: Axes, looks: Appearances, f1: Sequence[SummaryRow]) -> None:
     """Draw one line per learner over the task positions. f1: the rows of one feature."""
-    last = max(row.place or 1 for row in f1)
-    for (name, look), offset in zip(looks.items(), lines.dodges(len(looks)), strict=True):
-        points = {row.place: row for row in f1 if row.learner == name and row.place}
-        places = sorted(points)
-        x = [place + offset for place in places]
-        lines.plot_means(axes, look, x, [points[place] for place in places])
-    axes.set_xticks(layout.ticks(1, last))
-    axes.set_xlim(0.5, last + 0.5)
+    at = {
+        name: {row.place: row for row in f1 if row.learner == name and row.place} for name in looks
+    }
+    lines.plot_beside(axes, looks, {name: dict(sorted(own.items())) for name, own in at.items()})
+    lines.mark_steps(axes, max(row.place or 1 for row in f1))

@@ -23,38 +23,32 @@ NEEDS = "a layer retrained for two multiples of the epochs (--budget 1,4)"
 TABLES = ("layers", "learners")
 
 
-def names(tables: Tables) -> list[str]:
-    """Return the learners that are drawn."""
-    return list(dict.fromkeys(learner for learner, _ in budget_curves(tables.layers)))
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per feature, a line for each learner and control over the multiples.
 
     Bars are the 95 % intervals of layers.csv. Returns None where nothing was measured after two.
     """
-    learners, panels = names(tables), _panels(tables)
+    panels = _panels(tables)
+    learners = dict.fromkeys(learner for learner, _ in budget_curves(tables.layers))
     if tables.crowded or not learners:
         return None
     each = [(name, rows) for own in panels.values() for name, rows in own.items()]
     looks = page.looks([name for name, _ in each])
     grid = page.panels(labels.shortened(list(panels)), most=4 if len(learners) <= MANY else 2)
     for axes, own in zip(grid, panels.values(), strict=True):
-        for (name, rows), offset in zip(own.items(), lines.dodges(len(own)), strict=True):
-            x = [math.log2(multiple) + offset for multiple in rows]
-            lines.plot_layers(axes, looks[name], x, list(rows.values()))
-    drawn = [row for _, rows in each for row in rows.values()]
-    page.legend(looks.values(), labels.with_interval(drawn))
+        drawn = {name: {math.log2(k): row for k, row in rows.items()} for name, rows in own.items()}
+        lines.plot_beside(axes, looks, drawn)
+    points = [row for _, rows in each for row in rows.values()]
+    page.legend(looks.values(), labels.with_interval(points))
     multiples = sorted({multiple for _, rows in each for multiple in rows})
     at, named = list(map(math.log2, multiples)), list(map(str, multiples))
     page.name_ticks(grid, [at] * len(grid), [named] * len(grid))
     page.describe(
-        tables,
         learners,
         "Accuracy on all tasks after multiples of the retraining's epochs, for each feature",
         "The network that has learned all tasks is held fixed up to the feature, and everything "
         "downstream is retrained on all tasks at once; a line that still rises has not converged",
-        labels.means_are(drawn),
+        labels.means_are(points),
         "Offline: the ceiling, untrained: the floor" * (len(looks) > len(learners)),
     )
     sides = ("Multiple of the retraining's epochs", "Accuracy on all tasks (%)")

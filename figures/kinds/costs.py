@@ -25,12 +25,6 @@ NEEDS = "two learners with an accuracy, a size and times that differ"
 TABLES = ("metrics", "learners", "times")
 
 
-def names(tables: Tables) -> list[str]:
-    """Return the learners with an accuracy, a size and a time."""
-    costs = _spent(tables).values()
-    return [name for name in _accuracy(tables)[2] if all(name in each for each in costs)]
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one marker per continual learner, against its size in one panel, its time in another.
 
@@ -41,8 +35,13 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     The upper left corner is the best. Returns None unless two learners have all three.
     """
     label, scale, accuracy = _accuracy(tables)  # scale: Omega is a ratio, accuracy in percent
-    learners = names(tables)
-    spent = {k: own for k, own in _spent(tables).items() if differ(own[name] for name in learners)}
+    sizes = tables.metric("kemker", "model_size_mb")
+    every = {
+        "Model size (MB)": {name: row.mean for name, row in sizes.items()},
+        "Training time (s)": training_seconds(tables.times),
+    }
+    learners = [name for name in accuracy if all(name in own for own in every.values())]
+    spent = {k: own for k, own in every.items() if differ(own[name] for name in learners)}
     if tables.crowded or not spent:
         return None
     appearances = page.looks(learners)
@@ -61,22 +60,12 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     omega = "Omega_all, accuracy as a share of that of offline training (Kemker et al. 2018)"
     shown = omega if "Omega" in label else "Average accuracy after the last task"
     page.describe(
-        tables,
         learners,
         f"{shown}, against the size of the model with everything stored beside it, and the "
         f"training time of all tasks, where learners differ; the best are at the top left",
         labels.points_are(drawn),
     )
     return page.fit(grid, ("", labels.with_head(label, drawn)), height=1.9)
-
-
-def _spent(tables: Tables) -> dict[str, dict[str, float]]:
-    """Return the costs of each learner, by axis label."""
-    sizes = tables.metric("kemker", "model_size_mb")
-    return {
-        "Model size (MB)": {name: row.mean for name, row in sizes.items()},
-        "Training time (s)": training_seconds(tables.times),
-    }
 
 
 def _accuracy(tables: Tables) -> tuple[str, float, dict[str, MetricRow]]:

@@ -31,9 +31,6 @@ QUESTION = "How does the accuracy on each task change?"
 NEEDS, TABLES = matrix.NEEDS, matrix.TABLES
 
 
-names = matrix.names
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per continual learner: accuracy against the number k of tasks learned.
 
@@ -53,7 +50,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     _name_places(page, grid, palette)
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
     page.describe(
-        tables,
         matrices,
         "Accuracy on each task as tasks are learned, one after another",
         "Each line is a task, numbered by its position in the executed order: faint until it is "

@@ -18,15 +18,14 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator
 
 from figures import labels, layout, lines
 from figures.appearance import Appearances
 from figures.architectures import Architecture, architectures
-from figures.cells import LINEAR
 from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
@@ -34,10 +33,7 @@ from probe.metrics.murata import RETRAIN
 from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.rows import LayerRow, StartRow, SummaryRow
 
-_CONTROLS = {
-    "ceiling": (OFFLINE, "Ceiling (offline)"),
-    "floor": (UNTRAINED, "Floor (untrained)"),
-}
+_CONTROLS = {"ceiling": (OFFLINE, "Ceiling (offline)"), "floor": (UNTRAINED, "Floor (untrained)")}
 """Controls by their name in layers.csv: learner that lends its appearance, and name in print."""
 
 LayerTable = dict[tuple[str, str], dict[str, LayerRow]]
@@ -46,11 +42,6 @@ LayerTable = dict[tuple[str, str], dict[str, LayerRow]]
 QUESTION = "What can retraining still reach from each layer?"
 NEEDS = "a learner with two features or more, measured by the readout retrain"
 TABLES = ("summary", "learners", "layers", "statements", "starts")
-
-
-def names(tables: Tables) -> list[str]:
-    """Return the learners with a PRA."""
-    return list(dict.fromkeys(row.learner for row in tables.summary if row.measure == "pra"))
 
 
 class _Study(NamedTuple):
@@ -103,7 +94,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     pra, drawn, learners, bars = study.pra, study.drawn, study.learners, study.bars
     if tables.crowded or not drawn:
         return None
-    looks = page.looks([*names(tables), *CONTROLS])
+    looks = page.looks([*learners, *CONTROLS])
     wide = max(len(each.features) for each in drawn) > 8 or len(learners) > MANY
     alone = len(drawn) == 1
     titles = [labels.listed(looks[name].label for name in each.learners) for each in drawn]
@@ -130,7 +121,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         else labels.points_are([row for row in pra if row.learner in learners])
     )
     page.describe(
-        tables,
         learners,
         "Partial Retrain Accuracy by feature, in order of depth",
         "The network that has learned all tasks is held fixed up to the feature, everything "
@@ -138,8 +128,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "the last feature it is the network as trained",
         points,
         *_controls_said(tables, pra),
-        f"Lower panel: the points missing, ceiling minus accuracy; its scale is linear up to about "
-        f"{LINEAR:g} points, then logarithmic" * below,
+        f"Lower panel: the points missing, ceiling minus accuracy; {lines.IN_POINTS}" * below,
     )
     sides = ("Feature held fixed, by depth", "" if below else "Partial Retrain Accuracy (%)")
     height = 1.5 if below else 2.0 if alone else 1.7
@@ -158,15 +147,6 @@ def _panels(page: Page, titles: Sequence[str], *, wide: bool, below: bool) -> li
         for first in block[columns::columns]:
             first.sharey(block[0])
     return blocks
-
-
-def _scale_missing(axes: Axes) -> None:
-    """Give a panel of points missing its scale, on which few and many can be told apart."""
-    axes.set_yscale("asinh", linear_width=LINEAR)
-    axes.yaxis.set_major_locator(FixedLocator([-100, -30, -10, -3, 0, 3, 10, 30, 100]))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.minorticks_off()
-    axes.axhline(0, color="black", lw=0.8, zorder=1)
 
 
 def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:
@@ -192,13 +172,7 @@ def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:
 
 
 _MARKS: dict[str, dict[str, Any]] = {
-    "Below ceiling from here": {
-        "marker": "o",
-        "ms": 9,
-        "mfc": "none",
-        "mec": "black",
-        "mew": 0.9,
-    },
+    "Below ceiling from here": {"marker": "o", "ms": 9, "mfc": "none", "mec": "black", "mew": 0.9},
     "Not judged": {"marker": "$*$", "ms": 4, "color": "black", "mew": 0.2, "zorder": 9},
 }
 
@@ -215,27 +189,22 @@ def _plot_learners(
     quantity: `accuracy`, of which points without an interval are from the summary, or `missing`.
     """
     if quantity == "missing":
-        _scale_missing(axes)
+        lines.scale_points(axes)
     found = {}
     for name, offset in zip(one.learners, lines.dodges(len(one.learners)), strict=True):
         own = study.layers.get((name, quantity), {}) if study.bars else {}
         points = sorted((row for row in study.pra if row.learner == name), key=attrgetter("depth"))
         points = [row for row in points if quantity == "accuracy" or row.feature in own]
         x = [row.depth + offset for row in points]
-        known = [own.get(row.feature) for row in points]
-        ends = [(row.low, row.high) if row else (math.nan, math.nan) for row in known if own]
-        # A bar and its middle come from one table.
-        points = [
-            replace(row, mean=measured.value) if measured else row
-            for row, measured in zip(points, known, strict=True)
-        ]
-        lines.plot_means(axes, looks[name], x, points, intervals=ends)
-        for at, row in zip(x, points, strict=True):
+        # Where there are intervals, a bar of another kind would be taken for one.
+        known = [own.get(row.feature, replace(row, std=math.nan) if own else row) for row in points]
+        drawn = lines.plot_means(axes, looks[name], x, known)
+        for at, row in zip(np.asarray(drawn.get_xydata()), known, strict=True):
             first = study.falls.get(name) == row.feature
             unsure = (name, RETRAIN, row.feature) in study.unsure
             for (label, look), there in zip(_MARKS.items(), (first, unsure), strict=True):
                 if there:
-                    (found[label],) = axes.plot(at, 100 * row.mean, ls="", label=label, **look)
+                    (found[label],) = axes.plot(*at, ls="", label=label, **look)
     axes.set_xlim(min(one.features) - 0.4, max(one.features) + 0.4)
     return found
 

@@ -32,11 +32,6 @@ _PANELS = {
 """Title and largest value of the panel of each measure."""
 
 
-def names(tables: Tables) -> list[str]:
-    """Return the learners that are drawn, with the controls."""
-    return list(dict.fromkeys(row.learner for row in tables.diagnostics))
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per measure and in it a line per learner and control over L layers.
 
@@ -50,19 +45,17 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         features[row.depth] = row.feature if alike else str(row.depth)
     if tables.crowded or not learners or len(features) < 2:
         return None
-    looks, most = page.looks(names(tables)), 2 if len(features) > 5 else 4
+    looks = page.looks(row.learner for row in tables.diagnostics)
+    most = 2 if len(features) > 5 else 4
     grid = page.panels([_PANELS[name][0] for name in panels], most, share_y=False)
     for axes, (measure, means) in zip(grid, panels.items(), strict=True):
         scale = _PANELS[measure][1]
-        for (name, own), offset in zip(means.items(), lines.dodges(len(means)), strict=True):
-            x = [depth + offset for depth in own]
-            lines.plot_means(axes, looks[name], x, list(own.values()), scale=scale)
+        lines.plot_beside(axes, looks, means, scale=scale)
         lines.hold_fractions(axes, scale)
     points = [mean for means in panels.values() for own in means.values() for mean in own.values()]
     page.legend(looks.values(), labels.over_seeds(points))
     page.name_layers(grid, [features] * len(grid))
     page.describe(
-        tables,
         learners,
         "Diagnostics of each layer of the network that has learned all tasks, on the test data: "
         "share of dead units, which never change; effective rank as a share of the units; debiased "

@@ -36,11 +36,6 @@ NEEDS = "a learner and the accuracy missing in its layers"
 TABLES = ("layers", "statements", "starts")
 
 
-def names(tables: Tables) -> list[str]:
-    """Return the learners that are drawn."""
-    return list(dict.fromkeys(panel.learner for panel in cells.missing_panels(tables)))
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one heat map per continual learner and readout: T positions (and all) by L layers.
 
@@ -70,7 +65,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     readouts, rows = _measured(tables, panels)
     several = "s" * (len(readouts) > 1)
     page.describe(
-        tables,
         dict.fromkeys(panel.learner for panel in panels),
         "Points of accuracy missing in each layer on each task: accuracy downstream of the same "
         "layer of a network trained on all tasks at once (the ceiling) minus accuracy downstream "
@@ -194,9 +188,7 @@ def _finish(axes: Axes, panel: Panel) -> None:
     axes.set_xlim(0, len(panel.features))
     axes.set_ylim(0, bottom)
     axes.yaxis.set_inverted(True)
-    axes.tick_params(length=0)
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
+    cells.strip(axes)
     if panel.forgets in panel.features:
         at = (panel.features.index(panel.forgets), 0)
         axes.add_patch(Rectangle(at, 1, bottom, **_FRAME, clip_on=False, zorder=5))

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from figures import labels, layout
-from figures.cells import write
+from figures.cells import strip, write
 from figures.pages.page import Page
 from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
@@ -27,11 +27,6 @@ MOST_ANNOTATED = 10
 QUESTION = "What does the network still know after each task?"
 NEEDS = "a learner and its accuracies after each task"
 TABLES = ("rows",)
-
-
-def names(tables: Tables) -> list[str]:
-    """Return the learners that are drawn."""
-    return list(tables.matrices)
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -59,7 +54,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.color_bar(grid, mesh, label, range(0, 101, 25), size)
     sides = (tables.positions, "Tasks learned so far")
     page.describe(
-        tables,
         matrices,
         "Accuracy on each task (columns, by position in the executed order) before training and "
         "after each task (rows), in percent",
@@ -109,9 +103,7 @@ def _heat_map(axes: Axes, R: AccuracyMatrix, void: NDArray[np.bool_], *, legible
     axes.step(corners, corners, where="post", color="white", linewidth=1.8 if legible else 1)
     axes.set_xticks(layout.ticks(1, T))
     axes.set_yticks(layout.ticks(0, T), ["before", *map(str, layout.ticks(0, T)[1:])])
-    axes.tick_params(length=0)
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
+    strip(axes)
     for (row, column), value in np.ndenumerate(R.values) if legible else ():
         if not np.isnan(value) and not void[row, column]:
             write(axes, column + 1, row, f"{100 * value:.0f}", shade(float(value)))

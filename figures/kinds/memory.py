@@ -10,35 +10,32 @@ that prevents forgetting by other means.
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import median
+from typing import TypeVar
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures import labels, lines
-from figures.appearance import Appearance, strategy_appearances
+from figures.appearance import Appearance, learner_appearances, strategy_appearances
 from figures.pages.page import Page
 from figures.tables import Tables
-from probe.tables.rows import MetricRow
+from probe.tables.rows import LearnerRow, MetricRow
 
 UNITS = {"per_class": "per class", "total": "in total"}
 """Units of a budget, by its column in the table of learners."""
 
 
 _Sweep = tuple[str, str]  # a kind of learner and the strategy that chooses its samples
-_Swept = dict[str, dict[_Sweep, dict[int, MetricRow]]]  # sweeps by the unit of budgets
+_Found = TypeVar("_Found")
+_Swept = dict[str, dict[_Sweep, dict[int, _Found]]]  # sweeps by the unit of budgets
 
 QUESTION = "What does a larger memory gain?"
 NEEDS = "a kind of learner with two budgets"
 TABLES = ("metrics", "learners")
-
-
-def names(tables: Tables) -> list[str]:
-    """Return the kinds that are drawn, each with its strategy where it has several."""
-    return list(_named(_swept(tables)[1]).values())
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -49,20 +46,20 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     stores nothing stands at 0, beside the axis's smallest number. Bars are one standard deviation
     over seeds either way. Returns None if no kind has two budgets.
     """
-    T, swept = _swept(tables)
-    if not swept:
+    T, accuracy = tables.after_last_task("average_accuracy")
+    drawn = swept(tables.learners, accuracy)
+    if not drawn:
         return None
-    appearances = _appearances(page, swept)
-    titles = [UNITS[unit].capitalize() if len(swept) > 1 else "" for unit in swept]
+    appearances = _appearances(page, drawn)
+    titles = [UNITS[unit].capitalize() if len(drawn) > 1 else "" for unit in drawn]
     grid = page.panels(titles, most=2)
-    for axes, each in zip(grid, swept.values(), strict=True):
+    for axes, each in zip(grid, drawn.values(), strict=True):
         _plot_sweeps(page, axes, appearances, each)
-    rows = [row for own in swept.values() for points in own.values() for row in points.values()]
+    rows = [row for own in drawn.values() for points in own.values() for row in points.values()]
     page.legend(appearances.values(), labels.over_seeds(rows))
-    x_label = " ".join(["Stored samples", *(UNITS[unit] for unit in swept if len(swept) == 1)])
+    x_label = " ".join(["Stored samples", *(UNITS[unit] for unit in drawn if len(drawn) == 1)])
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows))
     page.describe(
-        tables,
         dict.fromkeys(kind for kind, _ in appearances),
         f"Average accuracy after {labels.counted(T, 'task')}, against the number of stored samples",
         labels.points_are(rows),
@@ -70,33 +67,32 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     return page.fit(grid, sides, height=2.0)
 
 
-def _swept(tables: Tables) -> tuple[int, _Swept]:
-    """Return T, and by unit the kinds and strategies with two budgets or more: the rows by budget.
+def swept(
+    learners: Iterable[LearnerRow], found: Mapping[str, _Found], empty: str = ""
+) -> _Swept[_Found]:
+    """Return by unit the kinds and strategies with two budgets or more: what was found by budget.
 
-    A learner of the kind that stores nothing is there as budget 0. Of learners alike in kind,
-    strategy and budget the first counts.
+    found: by learner. A learner of the kind that stores nothing is there as budget 0, where there
+    is none that of the kind `empty`. Of learners alike in kind, strategy and budget the first
+    counts.
     """
-    T, accuracy = tables.after_last_task("average_accuracy")
-    known = [row for row in tables.learners if row.learner in accuracy]
-    plain: dict[str, MetricRow] = {}
+    plain: dict[str, _Found] = {}
     # Three samples of each of ten classes are not thirty in all: classes come in over time.
-    budgets = {unit: defaultdict[_Sweep, dict[int, MetricRow]](dict) for unit in UNITS}
-    for row in known:
+    budgets = {unit: defaultdict[_Sweep, dict[int, _Found]](dict) for unit in UNITS}
+    for row in (row for row in learners if row.learner in found):
         own = {unit: budget for unit in UNITS if (budget := getattr(row, unit)) is not None}
         for unit, budget in own.items():
-            budgets[unit][row.kind, row.sampling].setdefault(budget, accuracy[row.learner])
+            budgets[unit][row.kind, row.sampling].setdefault(budget, found[row.learner])
         if not own:
-            plain.setdefault(row.kind, accuracy[row.learner])
-    swept = {
-        unit: {
-            sweep: ({0: plain[sweep[0]]} if sweep[0] in plain else {})
-            | dict(sorted(points.items()))
-            for sweep, points in each.items()
-            if len(points) > 1
-        }
-        for unit, each in budgets.items()
-    }
-    return T, {unit: each for unit, each in swept.items() if each}
+            plain.setdefault(row.kind, found[row.learner])
+    whole: _Swept[_Found] = {}
+    for unit, each in budgets.items():
+        for sweep, points in each.items():
+            if len(points) > 1:
+                none = [plain[kind] for kind in (sweep[0], empty) if kind in plain]
+                zero = {0: none[0]} if none else {}
+                whole.setdefault(unit, {})[sweep] = zero | dict(sorted(points.items()))
+    return whole
 
 
 def positions(budgets: Sequence[int]) -> dict[int, float]:
@@ -145,28 +141,30 @@ def _plot_sweeps(
         # Two points tell no course.
         rows, joined = list(points.values()), len(points) > 2
         lines.plot_means(axes, appearances[sweep], x, rows, joined=joined)
+    mark_budgets(page, axes, at)
+
+
+def mark_budgets(page: Page, axes: Axes, at: Mapping[int, float]) -> None:
+    """Name budgets at their positions, with a break between 0 and the others.
+
+    Where an axis is logarithmic there is no 0.
+    """
     page.name_ticks([axes], [list(at.values())], [named(at)])
     if 0 in at:
-        # A break in the axis: where it is logarithmic there is no 0.
         middle, below = (at[0] + sorted(at.values())[1]) / 2, axes.get_xaxis_transform()
         ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.2}
         axes.text(middle, 0, "//", transform=below, ha="center", va="center", bbox=ground)
 
 
-def _named(swept: _Swept) -> dict[_Sweep, str]:
-    """Return the kind of each line, with its strategy where the kind has several."""
-    drawn = list(dict.fromkeys(key for each in swept.values() for key in each))
-    kinds = [kind for kind, _ in drawn]
-    return {each: each[0] if kinds.count(each[0]) == 1 else ", ".join(each) for each in drawn}
-
-
-def _appearances(page: Page, swept: _Swept) -> dict[_Sweep, Appearance]:
+def _appearances(page: Page, drawn: _Swept[MetricRow]) -> dict[_Sweep, Appearance]:
     """Return one for each kind and strategy: that of the kind if it has a single strategy.
 
     Else the legend names both the kind and the strategy.
     """
-    named = _named(swept)
-    looks, of_kinds = page.looks(named.values()), page.looks(kind for kind, _ in named)
+    sweeps = list(dict.fromkeys(sweep for each in drawn.values() for sweep in each))
+    kinds = [kind for kind, _ in sweeps]
+    named = {each: each[0] if kinds.count(each[0]) == 1 else ", ".join(each) for each in sweeps}
+    looks, of_kinds = learner_appearances(named.values()), page.looks(kind for kind, _ in named)
     found = {}
     for (kind, sampling), name in named.items():
         # A spare appearance has the key as its name in print: it is put in words.

@@ -16,7 +16,6 @@ from figures import labels
 from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import Tables, differ
-from probe.tables.rows import MetricRow
 
 SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD"}
 """The color of each Omega's bars: Brewer's blues, which print as three grays."""
@@ -28,13 +27,6 @@ NEEDS = "two learners that differ, and the accuracy of Offline"
 TABLES = ("metrics",)
 
 
-def names(tables: Tables) -> list[str]:
-    """Return the learners that have all three."""
-    # A group with a bar missing would look like an Omega of 0.
-    base, *others = _omegas(tables).values()
-    return [name for name in base if all(name in rows for rows in others)]
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one group of bars per learner: its three Omegas (Kemker 2018, table 2).
 
@@ -42,10 +34,11 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     standard deviation over seeds either way; the line at 1 is the offline learner, or for Omega_new
     a perfect one. Returns None unless two learners have all three, for which Offline is needed.
     """
-    whole = names(tables)
+    every = {name: tables.metric("kemker", name) for name in SHADES}
+    # A group with a bar missing would look like an Omega of 0.
+    whole = [name for name in every["omega_all"] if all(name in rows for rows in every.values())]
     # One that all have in common tells nothing of them.
-    every = _omegas(tables).items()
-    omegas = {k: rows for k, rows in every if differ(rows[name].mean for name in whole)}
+    omegas = {k: rows for k, rows in every.items() if differ(rows[name].mean for name in whole)}
     if not omegas:
         return None
     appearances = page.looks(whole)
@@ -71,7 +64,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     groups = [each.label for each in appearances.values()]
     page.name_ticks([axes], [range(len(groups))], [groups])
     page.describe(
-        tables,
         appearances,
         "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the base set, on "
         "the newest session and on all sessions so far, means over the sessions from the second "
@@ -80,8 +72,3 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         labels.points_are(drawn, "Columns"),
     )
     return page.fit([axes], ("", r"$\Omega$"), height=1.8)
-
-
-def _omegas(tables: Tables) -> dict[str, dict[str, MetricRow]]:
-    """Return the rows of each Omega, by learner."""
-    return {name: tables.metric("kemker", name) for name in SHADES}

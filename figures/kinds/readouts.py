@@ -27,11 +27,6 @@ TABLES = ("layers",)
 _Read = dict[str, dict[str, list[LayerRow]]]  # rows by readout and quantity, by depth
 
 
-def names(tables: Tables) -> list[str]:
-    """Return the learners that are drawn."""
-    return list(_measured(tables))
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per learner and in it a line per readout over L layers, between its controls.
 
@@ -47,7 +42,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     for axes, own in zip(grid, drawn.values(), strict=True):
         for (readout, rows), offset in zip(own.items(), lines.dodges(len(own)), strict=True):
             x = [row.depth + offset for row in rows["accuracy"]]
-            lines.plot_layers(axes, looks[readout], x, rows["accuracy"])
+            lines.plot_means(axes, looks[readout], x, rows["accuracy"])
             for quantity, key in _KEYS.items():
                 ends = [100 * row.value for row in rows[quantity]]
                 (line,) = axes.plot([row.depth for row in rows[quantity]], ends)
@@ -59,7 +54,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     first = [next(iter(own.values()))["accuracy"] for own in drawn.values()]
     page.name_layers(grid, [{row.depth: row.feature for row in rows} for rows in first])
     page.describe(
-        tables,
         drawn,
         "Accuracy on all tasks downstream of each layer of the network that has learned all tasks, "
         "by the readout that was trained there on all tasks at once",

@@ -24,11 +24,6 @@ NEEDS = "a kind of learner with two strategies at one budget"
 TABLES = ("metrics", "learners")
 
 
-def names(tables: Tables) -> list[str]:
-    """Return the kinds of learners that are compared."""
-    return list(dict.fromkeys(kind for kind, _, _ in _compared(tables)[1]))
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw A_T of every strategy, grouped by kind of learner and budget (Chaudhry 2018, figure 5).
 
@@ -49,7 +44,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.name_ticks([axes], [range(len(groups))], [names])
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", drawn))
     page.describe(
-        tables,
         dict.fromkeys(kind for kind, _, _ in groups),
         f"Average accuracy after {labels.counted(T, 'task')} by the strategy that selects the "
         f"stored samples",

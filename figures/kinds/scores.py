@@ -15,24 +15,12 @@ from figures import labels, lines
 from figures.pages.page import Page
 from figures.tables import Tables, continual
 from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3
-from probe.tables.rows import MetricRow
 
 _WEIGHTINGS = {"W1": W1, "W2": W2, "W3": W3}
 
 QUESTION = "Does the best learner depend on the weights?"
 NEEDS = "two learners and a score"
 TABLES = ("metrics", "learners")
-
-
-def names(tables: Tables) -> list[str]:
-    """Return the learners that are drawn."""
-    return continual(_scored(tables))
-
-
-def _scored(tables: Tables) -> list[MetricRow]:
-    """Return the rows of all scores."""
-    scores = tables.by_bracket("diaz_rodriguez", "cl_score")
-    return [row for group in scores.values() for row in group.values()]
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -42,7 +30,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     deviation over seeds has a bar. Returns None without two learners with a score.
     """
     scores = tables.by_bracket("diaz_rodriguez", "cl_score")
-    rows, learners = _scored(tables), names(tables)
+    rows = [row for group in scores.values() for row in group.values()]
+    learners = continual(rows)
     if tables.crowded or len(learners) < 2:
         return None
     appearances = page.looks(learners)
@@ -57,7 +46,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     # Of one seed there is none.
     known = [row.mean for each in found.values() for row in each.values() if row.seeds > 1]
     page.describe(
-        tables,
         learners,
         "CLscore (Diaz-Rodriguez et al. 2018), the weighted mean of the seven criteria, under each "
         "weighting, from 0 to 1, larger is better",

@@ -11,7 +11,7 @@ learner may be good at the one at the expense of the other.
 
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines
+from figures import labels, lines
 from figures.pages.page import Page
 from figures.tables import Tables
 
@@ -27,12 +27,6 @@ NEEDS = "two learners and two sessions"
 TABLES = ("metrics", "learners")
 
 
-def names(tables: Tables) -> list[str]:
-    """Return the learners that are drawn."""
-    alphas = tables.by_number("kemker", "alpha_all").values()
-    return list(dict.fromkeys(name for each in alphas for name in each))
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw alpha_all, alpha_base and alpha_new, a panel each, against the session i = 1..T.
 
@@ -45,28 +39,26 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     alphas = {name: tables.by_number("kemker", name) for name in PANELS}
     # The same sessions in all panels: each alpha is measured after every session.
     T = len(alphas["alpha_all"])
-    learners = names(tables)
+    learners = list(dict.fromkeys(name for each in alphas["alpha_all"].values() for name in each))
     if tables.crowded or len(learners) < 2 or T < 2:
         return None
     appearances = page.looks(learners)
     grid = page.panels(list(PANELS.values()), most=3, fold=False)
     for axes, name in zip(grid, PANELS, strict=True):
-        for learner, width in zip(learners, lines.widths(len(learners)), strict=True):
-            # A learner has all sessions, in order, or none: without all of R there are no metrics.
-            course = [rows[learner].mean for rows in alphas[name].values() if learner in rows]
-            lines.plot_course(axes, appearances[learner], range(1, len(course) + 1), course, width)
-        axes.set_xlim(0.5, T + 0.5)
-        axes.set_xticks(layout.ticks(1, T))
+        # A learner has all sessions, in order, or none: without all of R there are no metrics.
+        each = alphas[name].values()
+        own = {name: [rows[name].mean for rows in each if name in rows] for name in learners}
+        lines.plot_courses(axes, appearances, own)
+        lines.mark_steps(axes, T)
     drawn = [row for each in alphas.values() for rows in each.values() for row in rows.values()]
     # No bars: under them the lines of many sessions could not be told apart.
-    note = labels.over_seeds(drawn, bars=False)
+    note = labels.mean_over(drawn)
     page.legend([appearances[name] for name in learners], note)
     sides = ("Session $i$", labels.with_head("Accuracy (%)", drawn))
     page.describe(
-        tables,
         learners,
         "Accuracy after each session (Kemker et al. 2018): on all sessions so far, on the base "
         "set, which is learned first, and on the newest session",
-        labels.points_are(drawn, bars=False),
+        labels.means_are(drawn),
     )
     return page.fit(grid, sides, height=1.7)

@@ -25,7 +25,7 @@ from figures.style import DOUBLE
 from figures.tables import Tables, differ
 from probe.errors import InputError
 from probe.metrics.diaz_rodriguez import NAMES
-from probe.tables.rows import LearnerRow, MetricRow
+from probe.tables.rows import LearnerRow
 
 _LEAST = 3  # spokes, of which fewer hold no area
 _RINGS = {0.25: "", 0.5: "0.5", 0.75: "", 1.0: "1"}
@@ -34,13 +34,6 @@ _ABOVE = 18  # points between a panel and its title, for the name of the first c
 QUESTION = "Where is each learner strong, and where weak?"
 NEEDS = "two learners with all seven criteria, that differ in three of them"
 TABLES = ("metrics", "learners")
-
-
-def names(tables: Tables) -> list[str]:
-    """Return the learners that have all criteria."""
-    # With a spoke missing the line would run straight past it, and look like a value.
-    rows = _criteria(tables)
-    return [name for name in rows["A"] if all(name in row for row in rows.values())]
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -54,7 +47,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     kind `cumulative` (figure 2); without either there are no small panels. Learners that lack a
     criterion are left out; returns None if fewer than two are left, or than three spokes.
     """
-    every, learners = _criteria(tables), names(tables)
+    every = {name: tables.metric("diaz_rodriguez", metric) for name, metric in NAMES.items()}
+    # With a spoke missing the line would run straight past it, and look like a value.
+    learners = [name for name in every["A"] if all(name in row for row in every.values())]
     rows = {k: own for k, own in every.items() if differ(own[name].mean for name in learners)}
     if tables.crowded or len(rows) < _LEAST:
         return None
@@ -76,11 +71,10 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         axes.fill(
             _angles(len(rows)), values[name], color=appearances[name].color, alpha=0.25, linewidth=0
         )
-    note = labels.with_head(labels.over_seeds(drawn, bars=False), drawn)
+    note = labels.with_head(labels.mean_over(drawn), drawn)
     page.legend([appearances[name] for name in learners], note)
     side = 1.0 if small else 2.3
     page.describe(
-        tables,
         learners,
         "Criteria of continual learning (Diaz-Rodriguez et al. 2018), from 0 in the middle "
         "to 1 at the rim, larger is better. A: accuracy; MS: model size; SSS: samples storage "
@@ -90,7 +84,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         f"Small panels: one learner each, with {labels.together(map(page.label, bounds))}"
         if between
         else "",
-        labels.points_are(drawn, bars=False),
+        labels.means_are(drawn),
     )
     return page.fit([*small, large], ("", ""), height=side, width=side, square=True)
 
@@ -99,11 +93,6 @@ def _bounds(row: LearnerRow) -> bool:
     """Tell whether a learner bounds the others: it has no means against forgetting, or all data."""
     plain = row.per_class is None and row.total is None
     return row.kind == "cumulative" or (row.kind == "finetune" and plain)
-
-
-def _criteria(tables: Tables) -> dict[str, dict[str, MetricRow]]:
-    """Return the rows of each criterion, by learner."""
-    return {name: tables.metric("diaz_rodriguez", metric) for name, metric in NAMES.items()}
 
 
 def _angles(spokes: int) -> NDArray[np.float64]:

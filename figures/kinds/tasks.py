@@ -25,9 +25,6 @@ NEEDS = curves.NEEDS
 TABLES = ("rows", "learners")
 
 
-names = curves.names
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per position j in the executed order: R[k, j] against k = j..T.
 
@@ -47,19 +44,17 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     titles = [*(f"Task {j}" for j in places), "Average of tasks so far"]
     most = 4 if len(places) < 12 else 5
     (*grid, last) = page.panels(titles, most, fold=False)
-    for (name, R), width in zip(matrices.items(), lines.widths(len(matrices)), strict=True):
-        for axes, j in zip(grid, places, strict=True):
-            # Row j of R is after j tasks, and column j - 1 the j-th task.
-            lines.plot_course(axes, appearances[name], range(j, T + 1), R.values[j:, j - 1], width)
-        # In the same order as the other panels' lines, so that the legend holds for it too.
-        lines.plot_course(last, appearances[name], range(1, T + 1), curves.seen_average(R), width)
+    for axes, j in zip(grid, places, strict=True):
+        # Row j of R is after j tasks, and column j - 1 the j-th task.
+        own = {name: R.values[j:, j - 1] for name, R in matrices.items()}
+        lines.plot_courses(axes, appearances, own, first=j)
+    averages = {name: curves.seen_average(R) for name, R in matrices.items()}
+    lines.plot_courses(last, appearances, averages)
     for axes in (*grid, last):
-        axes.set_xlim(0.5, T + 0.5)
-        axes.set_xticks(layout.ticks(1, T))
+        lines.mark_steps(axes, T)
     page.legend([appearances[name] for name in matrices])
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
     page.describe(
-        tables,
         matrices,
         "Accuracy on each task from the moment it was learned, and on average over the tasks "
         "learned so far",

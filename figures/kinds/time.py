@@ -12,16 +12,14 @@ line is thinner the deeper its layer, so that none hides another.
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import cycle
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from figures import labels, layout, lines
+from figures import depths, labels, layout, lines
 from figures.appearance import Appearance
 from figures.pages.page import Page
 from figures.style import MANY
@@ -30,20 +28,12 @@ from probe.analysis.intervals import SeedMean
 from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.summary import Layer, pra_by_step
 
-MOST_NAMED = 10
-"""Most layers that the legend names; of more, a color bar shows the depths."""
-
 Courses = Mapping[Layer, Mapping[int, SeedMean]]
 """Measurements downstream of each layer, by the number of tasks learned."""
 
 QUESTION = "When does each layer lose accuracy?"
 NEEDS = "a layer that was measured after two tasks or more"
 TABLES = ("rows",)
-
-
-def names(tables: Tables) -> list[str]:
-    """Return the learners that are drawn."""
-    return list(dict.fromkeys(layer.learner for layer in _measured(tables)[1]))
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -57,8 +47,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     if not readout:
         return None
     learners = list(dict.fromkeys(layer.learner for layer in drawn))
-    looks, named = _looks(list(drawn))
-    if max(len(looks), *map(len, drawn.values())) > MOST_NAMED + 1:
+    looks = depths.layer_looks((layer.depth, layer.feature) for layer in drawn)
+    if max(len(looks), *map(len, drawn.values())) > depths.MOST_NAMED + 1:
         # Under their bars so many lines, or points, could not be told apart.
         drawn = {
             layer: {step: replace(mean, std=math.nan) for step, mean in course.items()}
@@ -71,18 +61,13 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         own = {layer: course for layer, course in drawn.items() if layer.learner == learner}
         _plot_learner(axes, looks, own, ends)
     lines.widen(grid)
-    entries: list[lines.Entry] = list(looks.values()) if named else []
-    if any(layer.learner == OFFLINE for layer in ends):
-        entries.append(Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)"))
     points = [point for course in drawn.values() for point in course.values()]
-    page.legend(entries, f"{labels.over_seeds(points)}, readout {readout}")
-    if not named:
-        shades = [look.color for look in looks.values()]
-        page.color_steps(grid, shades, "Layer, by depth")
+    ceiling = Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)")
+    more = [ceiling] if any(layer.learner == OFFLINE for layer in ends) else []
+    depths.explain(page, grid, looks, f"{labels.over_seeds(points)}, readout {readout}", more)
     sides = ("Tasks learned so far (0: untrained)", "Accuracy on all tasks (%)")
     offline = any(row.learner == OFFLINE and row.readout == readout for row in tables.rows)
     page.describe(
-        tables,
         learners,
         "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",
         f"The readout {readout} is trained downstream of the layer, on all tasks at once",
@@ -123,27 +108,6 @@ def _measured(tables: Tables) -> tuple[str, Courses, Courses]:
         if len(course) > 1 and layer not in ends
     }
     return readout, drawn, ends
-
-
-def _looks(drawn: Sequence[Layer]) -> tuple[dict[int, Appearance], bool]:
-    """Return the appearance of layers by depth, and whether the legend can name each.
-
-    It cannot if there are too many, or if a depth has another name in another architecture.
-    """
-    names = {(layer.depth, layer.feature) for layer in drawn}
-    depths = sorted({depth for depth, _ in names})
-    one = len(depths) == len(names)
-    texts = labels.shortened([name for _, name in sorted(names)]) if one else map(str, depths)
-    # The lightest shades of it are too faint on paper.
-    shades = matplotlib.colormaps["viridis"]([0.88 * k / max(depths) for k in range(max(depths))])
-    markers = cycle("osD^vPX" if len(depths) <= MOST_NAMED else [""])
-    looks = {
-        depth: Appearance(
-            label=text, color=matplotlib.colors.to_hex(shades[depth - 1]), marker=marker, line="-"
-        )
-        for depth, text, marker in zip(depths, texts, markers, strict=False)
-    }
-    return looks, one and len(depths) <= MOST_NAMED
 
 
 def _plot_learner(axes: Axes, looks: Mapping[int, Appearance], own: Courses, ends: Courses) -> None:

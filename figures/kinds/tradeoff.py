@@ -35,18 +35,6 @@ NEEDS = "a learner with forgetting and intransigence (besides the learner cumula
 TABLES = ("metrics", "learners")
 
 
-def names(tables: Tables) -> list[str]:
-    """Return the learners that have both."""
-    return list(_both(tables)[1])
-
-
-def _both(tables: Tables) -> tuple[int, dict[str, tuple[MetricRow, MetricRow]]]:
-    """Return T, and the forgetting and the intransigence of the learners that have both."""
-    T, forgetting = tables.after_last_task("forgetting")
-    _, other = tables.after_last_task("intransigence")
-    return T, {name: (row, other[name]) for name, row in forgetting.items() if name in other}
-
-
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one marker per learner at (F_T, I_T), with bars of one std over seeds either way.
 
@@ -54,7 +42,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     NBT) along x, forward (PFT, NFT) along y (Chaudhry 2018, figure 3). Returns None if no learner
     has both.
     """
-    T, both = _both(tables)
+    T, forgetting = tables.after_last_task("forgetting")
+    _, other = tables.after_last_task("intransigence")
+    both = {name: (row, other[name]) for name, row in forgetting.items() if name in other}
     if tables.crowded or not both:
         return None
     appearances = page.looks(both)
@@ -74,7 +64,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         f"Intransigence $I_{{{T}}}$\n(below 0: positive forward transfer, PFT)",
     )
     page.describe(
-        tables,
         both,
         f"Forgetting against intransigence after {labels.counted(T, 'task')} (Chaudhry et al. "
         f"2018): how much accuracy on earlier tasks is lost, and how far the last one is below "

@@ -99,9 +99,8 @@ class GivenAxes(Page):
         image: ScalarMappable,
         label: str,
         ticks: Sequence[float],
-        size: tuple[float, float],
-        *,
-        beside: bool = True,
+        *arguments: object,
+        **options: object,
     ) -> None:
         """Put a color bar at the right of the axes, as matplotlib does, whatever their size."""
         colors = ScalarMappable(image.norm, image.cmap)
@@ -117,13 +116,7 @@ class GivenAxes(Page):
         super().color_steps([self.axes], colors, label)
 
     def fit(
-        self,
-        grid: Sequence[Axes],
-        sides: tuple[str, str],
-        height: float,
-        width: float = 0,
-        *,
-        square: bool = False,
+        self, grid: Sequence[Axes], sides: tuple[str, str], *sizes: object, **options: object
     ) -> Figure:
         """Label the axes in lines that fit, and move the legend below the label of x."""
         for text, axis, k in zip(sides, (self.axes.xaxis, self.axes.yaxis), (0, 1), strict=True):

@@ -31,7 +31,7 @@ from figures.tables import Tables
 class Page:
     """A figure of our own.
 
-    options: as asked for; every: the names in the figure of all learners, by which spare
+    options: as asked for; tables: that are drawn; every: all learners of the tables, by which spare
     appearances are given; question: that the figure answers; retrained: whether it shows what
     retraining reached; axes: those of a user's figure, None on a page of our own; figure: begun by
     `panels`, `blocks` or `blank`; title: the lines above the panels, the last of them the doubts;
@@ -39,6 +39,7 @@ class Page:
     """
 
     options: Options = field(default_factory=Options)
+    tables: Tables = field(default_factory=Tables, repr=False)
     every: Sequence[str] = ()
     question: str = ""
     retrained: bool = False
@@ -84,13 +85,13 @@ class Page:
         """Return a learner's name in print."""
         return self.looks([name])[name].label
 
-    def describe(self, tables: Tables, learners: Iterable[str], *sentences: str) -> None:
+    def describe(self, learners: Iterable[str], *sentences: str) -> None:
         """Make title and caption of sentences, the learners that are drawn, and their data."""
-        names = {name: self.label(name) for name in learners}
-        doubted = doubts(tables.notes, names, retrained=self.retrained)
-        self.title = self.question, labels.study(tables.rows), "\n".join(doubted)
+        names, rows = {name: self.label(name) for name in learners}, self.tables.rows
+        doubted = doubts(self.tables.notes, names, retrained=self.retrained)
+        self.title = self.question, labels.study(rows), "\n".join(doubted)
         named = labels.learners_named(list(names.values()))
-        self.said = labels.caption(*sentences, named, labels.measured_on(tables.rows), *doubted)
+        self.said = labels.caption(*sentences, named, labels.measured_on(rows), *doubted)
 
     def across(self, most: int) -> int:
         """Return the panels side by side, where a page of two columns has room for so many.
@@ -111,12 +112,7 @@ class Page:
         return self.figure
 
     def panels(
-        self,
-        titles: Sequence[str],
-        most: int = 1,
-        *,
-        wide: bool | None = None,
-        **options: bool,
+        self, titles: Sequence[str], most: int = 1, *, wide: bool | None = None, **options: bool
     ) -> list[Axes]:
         """Begin a figure and return its panels with these titles, at most so many side by side.
 
@@ -299,7 +295,7 @@ class Page:
         for label, k in shown:
             layout.center(figure, label, (whole.min[k] + whole.max[k]) / 2, k)
         for text, look in zip(self.title[::-1], _TITLE, strict=True):
-            if text and self.options.title:
+            if text:
                 self._put_above(text, **look)
         return figure
 

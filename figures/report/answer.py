@@ -9,22 +9,16 @@ what is missing at the output where less than half as much is missing in it.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from figures.labels import counted
 from figures.report.section import FIRST
 from figures.report.views import short
 from probe.tables.folder import Tables
-from probe.tables.rows import LayerRow, StatementRow
-from probe.tables.statement_text import margin, points, sentences
+from probe.tables.rows import LayerRow, StatementRow, grouped
+from probe.tables.statement_text import WITHHELD, margin, points, sentences
 
 _LITTLE = 0.02  # room between floor and ceiling, below which a layer can show little
 _DIFFER = " differ on where "  # of sentences on readouts
 _MOST = 4  # layers that are named in a row
-
-_WITHHELD = {
-    "not converged": "not judged, as a training has not converged",
-    "near chance": "not judged, as the accuracy on the first task is near chance",
-    "no ceiling": "not judged, as offline training is less accurate than a learner",
-    "few seeds": "not judged, as fewer than three seeds are finished",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +34,11 @@ class Answer:
 
 def answers(tables: Tables) -> list[Answer]:
     """Return the answer for each learner of the statements, in their order."""
-    stated: dict[str, list[StatementRow]] = {}
-    for row in tables.get("statements", ()):
-        stated.setdefault(row.learner, []).append(row)
+    stated = tables.get("statements", ())
     tasks = max((row.place or 1 for row in tables.get("layers", ())), default=1)
-    said = sentences(tables.get("statements", ()), tables.get("starts", ()), tasks)
-    return [_answer(name, rows, tables, tasks, said) for name, rows in stated.items()]
+    said = sentences(stated, tables.get("starts", ()), tasks)
+    each = grouped(stated, "learner").items()
+    return [_answer(name, rows, tables, tasks, said) for name, rows in each]
 
 
 def _answer(
@@ -90,7 +83,8 @@ def _forgot(rows: Sequence[StatementRow], tasks: int) -> list[str]:
         *_each("gained", gained, on, -1),
     ]
     no = [row for row in own if row.verdict == "no" and row not in gained]
-    groups = {"open": "no forgetting shown", **_WITHHELD}
+    groups = {"open": "no forgetting shown"}
+    groups |= {verdict: f"not judged, as {why}" for verdict, why in WITHHELD.items()}
     alike = {f"forgot less than {margin(no)}": no} if no else {}
     alike |= {f": {words}": [r for r in own if r.verdict == v] for v, words in groups.items()}
     for words, some in alike.items():
@@ -156,37 +150,28 @@ def _caveats(
     learner: str, rows: Sequence[StatementRow], layers: Sequence[LayerRow], tables: Tables
 ) -> Iterable[str]:
     """Yield what limits the answer."""
-    ends = {
-        (r.feature, r.quantity): r.value
-        for r in layers
-        if r.place is None and r.quantity in ("floor", "ceiling")
-    }
-    features = dict.fromkeys(row.feature for row in layers)
-    room = {
-        f: ends[f, "ceiling"] - ends[f, "floor"]
-        for f in features
-        if (f, "floor") in ends and (f, "ceiling") in ends
-    }
-    small = [f for f, each in room.items() if each < _LITTLE]
-    if small:
+    whole = [row for row in layers if row.place is None]
+    floor, ceiling = (
+        {row.feature: row.value for row in whole if row.quantity == name}
+        for name in ("floor", "ceiling")
+    )
+    if small := [f for f in floor if f in ceiling and ceiling[f] - floor[f] < _LITTLE]:
         yield (
             f"little room at {_some(small)}: there an untrained network comes within 2 points of "
             f"the ceiling, and a layer that is further below it is worse than untrained"
         )
-    measured = {name for _, name in ends}
-    if "floor" not in measured:
+    if not floor:
         yield "no floor was measured: how accurate an untrained network would be is not known"
-    if "ceiling" not in measured:
+    if not ceiling:
         yield "no ceiling was measured: what is missing, or was never learned, is not known"
-    unsure = {row.feature for row in rows if row.verdict == "not converged"}
-    if unsure:
+    if unsure := {row.feature for row in rows if row.verdict == "not converged"}:
         yield f"some trainings downstream of {_some(sorted(unsure))} have not converged"
     orders = {row.order for row in tables["rows"] if row.learner == learner}
     if len(orders) == 1:
         yield "one task order: effects of a task and of its position cannot be told apart"
     seeds = min((row.seeds for row in rows), default=0)
     if seeds < 3:
-        yield f"{seeds} seed{'s' * (seeds != 1)}: statements need at least three"
+        yield f"{counted(seeds, 'seed')}: statements need at least three"
     # Of the learner's own networks: those with a feature are on retrained ones.
     notes = [
         row.note for row in tables.get("notes", ()) if row.learner == learner and not row.feature

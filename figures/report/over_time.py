@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator
 from statistics import fmean
 
 from figures.report.section import Section, Shown
-from figures.report.views import Chart, Point, Series, by, evenly
+from figures.report.views import Chart, Point, Series, evenly
 from probe.tables.budget_text import MEASURED, budget_curves
 from probe.tables.folder import Tables
 from probe.tables.matrices import Matrices
+from probe.tables.rows import grouped
 
 _MOST = 6  # tasks, layers or steps that are drawn beside each other
 
@@ -96,17 +97,19 @@ def _budgets(tables: Tables) -> Iterator[Shown]:
 
 
 def _losses(tables: Tables) -> Iterator[Shown]:
-    for (readout, learner), own in by(tables.get("retraining", ()), "readout", "learner").items():
+    for (readout, learner), own in grouped(
+        tables.get("retraining", ()), "readout", "learner"
+    ).items():
         series = [
             Series(
                 name=feature,
                 points=[
                     Point(x=epoch, value=v, tip=f"{v:.3f}")
-                    for (epoch,), some in by(rows, "epoch").items()
+                    for epoch, some in grouped(rows, "epoch").items()
                     if epoch and math.isfinite(v := fmean(row.loss for row in some))
                 ],
             )
-            for (feature,), rows in by(own, "feature").items()
+            for feature, rows in grouped(own, "feature").items()
         ]
         view = Chart(series=series, across="epoch", up="training loss, in nats")
         yield Shown(learner=learner, readout=readout, view=view)

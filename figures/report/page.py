@@ -12,6 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from figures.labels import counted
 from figures.report.answer import Answer, answers
 from figures.report.section import Shown, label
 from figures.report.sections import sections
@@ -161,11 +162,9 @@ def _about(tables: Tables) -> list[str]:
     """Return what a run is about: data, network, and the numbers of orders and seeds."""
     rows = tables["rows"]
     orders, seeds = ({getattr(row, name) for row in rows} - {""} for name in ("order", "seed"))
-    counts = ((len(orders), "task order"), (len(seeds), "seed"))
-    return [
-        *(f"{row.network} on {row.scenario}" for row in rows[:1]),  # none where every job failed
-        *(f"{n} {noun}{'s' * (n != 1)}" for n, noun in counts),
-    ]
+    counts = counted(len(orders), "task order"), counted(len(seeds), "seed")
+    # None where every job failed.
+    return [*(f"{row.network} on {row.scenario}" for row in rows[:1]), *counts]
 
 
 def _made(directory: Path) -> Sheet | None:

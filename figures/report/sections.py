@@ -6,12 +6,13 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
+from figures.labels import counted
 from figures.report.over_time import budget, course
 from figures.report.section import ALL, FIRST, Question, Section, Shown, interval, label
-from figures.report.views import Cell, Chart, HeatMap, Point, Series, by, evenly
+from figures.report.views import Cell, Chart, HeatMap, Point, Series, evenly
 from probe.tables.folder import Tables
 from probe.tables.matrices import Matrices
-from probe.tables.rows import CONTROLS, LayerRow
+from probe.tables.rows import CONTROLS, LayerRow, grouped
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 from probe.tables.summary import training_seconds
@@ -102,7 +103,7 @@ def _cell(at: _At, f: str, p: int | None, no: bool) -> Cell:
     row = known["missing"]
     told = "; ".join(f"{name.replace('_', ' ')} {interval(q)}" for name, q in known.items())
     where = f"task position {p}" if p else "all tasks"
-    tip = f"{f}, {where}: {told}; {row.seeds} seed{'s' * (row.seeds > 1)}"
+    tip = f"{f}, {where}: {told}; {counted(row.seeds, 'seed')}"
     return Cell.missing(row.value, tip, weak=row.low <= 0 <= row.high, barred=no)
 
 
@@ -128,7 +129,7 @@ def _earlier(m: Matrices, learner: str, readout: str, features: Sequence[str]) -
         if sum(row[0].tone is not None for row in cells) > 1:
             columns = [*map(str, range(1, t + 1))]
             view = HeatMap(rows=known, columns=columns, cells=cells)
-            title = f"after {t} task{'s' * (t > 1)}"
+            title = f"after {counted(t, 'task')}"
             yield Shown(learner=learner, readout=readout, title=title, step=str(t), view=view)
 
 
@@ -180,7 +181,7 @@ def output(tables: Tables, matrices: Matrices) -> Section:
     scored = list(dict.fromkeys(row.learner for row in rows if math.isfinite(row.mean)))
     lines = [
         (f"{metric} ({paper}{', ' + head if head else ''})", *_beside(own, scored))
-        for (paper, metric, head), own in by(rows, "paper", "metric", "head").items()
+        for (paper, metric, head), own in grouped(rows, "paper", "metric", "head").items()
         if "[" not in metric
     ]
     if lines:
@@ -241,13 +242,13 @@ def _beside(rows: Iterable[Any], learners: Iterable[str]) -> Iterator[str]:
 def diagnostics(tables: Tables, _: Matrices) -> Section:
     """Ask how the features changed."""
     shown = []
-    for (learner,), rows in by(tables.get("diagnostics", ()), "learner").items():
+    for learner, rows in grouped(tables.get("diagnostics", ()), "learner").items():
         last = max(row.step for row in rows)
         own = [row for row in rows if row.step == last]
         measures = list(dict.fromkeys(row.measure for row in own))
         lines = [
             (feature, *_means(of_feature, measures))
-            for (feature,), of_feature in by(own, "feature").items()
+            for feature, of_feature in grouped(own, "feature").items()
         ]
         table = Sheet(title="", columns=["layer", *measures], lines=lines)
         shown.append(Shown(learner=learner, view=table))
@@ -265,15 +266,15 @@ def diagnostics(tables: Tables, _: Matrices) -> Section:
 
 
 def _means(rows: Iterable[Any], measures: Iterable[str]) -> Iterator[str]:
-    own = by(rows, "measure")
+    own = grouped(rows, "measure")
     for name in measures:
-        values = [row.value for row in own.get((name,), ()) if math.isfinite(row.value)]
+        values = [row.value for row in own.get(name, ()) if math.isfinite(row.value)]
         yield f"{fmean(values):.3g}" if values else "-"
 
 
 def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], list[LayerRow]]]:
     """Yield the rows of each continual learner's layers, by depth; readout after readout."""
-    found = by(tables.get("layers", ()), "learner", "readout")
+    found = grouped(tables.get("layers", ()), "learner", "readout")
     readouts = list(dict.fromkeys(readout for _, readout in found))
     for learner, readout in sorted(found, key=lambda key: readouts.index(key[1])):
         if learner not in CONTROLS:
@@ -285,11 +286,4 @@ def _features(rows: Iterable[LayerRow]) -> list[str]:
     return list(dict.fromkeys(row.feature for row in rows))
 
 
-_QUESTIONS: tuple[Question, ...] = (
-    missing,
-    parted,
-    course,
-    budget,
-    output,
-    diagnostics,
-)
+_QUESTIONS: tuple[Question, ...] = (missing, parted, course, budget, output, diagnostics)

@@ -4,9 +4,9 @@ Every number that is drawn stands in the `table` of its view, too.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 from figures.labels import shortened
 from figures.report.section import interval
@@ -189,14 +189,6 @@ def tone(value: float) -> int | None:
         return None
     passed = sum(100 * abs(value) >= step for step in _STEPS)
     return passed if value > 0 else -passed
-
-
-def by(rows: Iterable[Any], *names: str) -> Mapping[tuple[Any, ...], list[Any]]:
-    """Return rows by the values of some columns, in order of first appearance."""
-    found: dict[tuple[Any, ...], list[Any]] = {}
-    for row in rows:
-        found.setdefault(tuple(getattr(row, name) for name in names), []).append(row)
-    return found
 
 
 def short(names: Sequence[str]) -> list[str]:

@@ -36,13 +36,7 @@ from probe.retrain import SAMPLE, refuse_what_no_rule_writes
 from probe.seeding import stream
 from probe.tasks import Scenario
 from probe.training.chosen_outputs import outputs_of
-from probe.training.fresh_weights import (
-    Fresh,
-    check_fresh,
-    fresh_state,
-    no_rule_for,
-    without_rule,
-)
+from probe.training.fresh_weights import Fresh, check_fresh, fresh_state, no_rule_for, without_rule
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
 

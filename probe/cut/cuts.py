@@ -76,11 +76,7 @@ class Cuts:
 
 
 def split(
-    model: nn.Module,
-    feature: str,
-    sample: Value,
-    output: Output = None,
-    call: Call | None = None,
+    model: nn.Module, feature: str, sample: Value, output: Output = None, call: Call | None = None
 ) -> Split:
     """Cut a copy of `model` at the layer `feature` so that tail(prefix(x)) equals model(x).
 

@@ -69,11 +69,7 @@ class Metric:
 
 
 def metric(
-    *,
-    after: str | None = None,
-    needs: Sequence[str] = (),
-    scorecard: bool = True,
-    public: str = "",
+    *, after: str | None = None, needs: Sequence[str] = (), scorecard: bool = True, public: str = ""
 ) -> _Decorator:
     """Register a function as a metric: of an accuracy matrix R, (T+1, T), and of inputs by name.
 

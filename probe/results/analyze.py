@@ -226,10 +226,7 @@ def _analysis(
 
 
 def _completed(
-    model: Model,
-    train: Data | None,
-    test: Data | None,
-    tasks: Tasks,
+    model: Model, train: Data | None, test: Data | None, tasks: Tasks
 ) -> tuple[Model, Recording | None, Numbered]:
     """Return the arguments, completed by those that a recorder has saved."""
     recording = None

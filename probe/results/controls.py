@@ -24,17 +24,14 @@ from probe.analysis.layers import Right, TestLayout, quantity
 from probe.analysis.places import Place, of_all, of_place
 from probe.results.layers import Examples
 from probe.results.result import Result
-from probe.tables.rows import ControlRow
+from probe.tables.rows import ControlRow, grouped
 
 _Control = tuple[str, Right | Floats, Place]
 
 
 def control_rows(results: Sequence[Result]) -> Iterator[ControlRow]:
     """Yield the controls of each learner by readout and feature, if there are any."""
-    learners: dict[str, list[Result]] = {}
-    for result in results:
-        learners.setdefault(result.job.learner, []).append(result)
-    for own in learners.values():
+    for own in grouped(results, "job.learner").values():
         readouts = dict.fromkeys(name for each in own for name in each.readouts)
         for readout, feature in product(readouts, own[0].features):
             yield from _of_layer(own, readout, feature)

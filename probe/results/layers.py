@@ -14,16 +14,14 @@ from probe.analysis.layers import LayerOutcomes, Right, TestLayout
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.results.result import Result, Scores, own_head
 from probe.tables.layers import Layer
+from probe.tables.rows import grouped
 
 
 def layers_of(results: Sequence[Result]) -> Iterator[Layer]:
     """Yield each learner's layers by readout and depth, where some seed is finished."""
     controls = {kind: [r for r in results if r.job.kind == kind] for kind in CONTROLS}
-    learners: dict[str, list[Result]] = {}
-    for result in results:
-        if result.job.kind not in CONTROLS:
-            learners.setdefault(result.job.learner, []).append(result)
-    for own in learners.values():
+    learning = (result for result in results if result.job.kind not in CONTROLS)
+    for own in grouped(learning, "job.learner").values():
         readouts = dict.fromkeys(name for r in own for name in r.readouts)
         # A learner with another network has other layers than the controls, and its own floor.
         comparable = {} if own[0].job.own_network else controls
@@ -72,9 +70,7 @@ def _layer(
         converged=all(each.converged for each in used),
         chance=_chance(one, readout, one.test_counts) if feature == one.features[-1] else None,
         outcomes=LayerOutcomes(
-            rows={step: row(step) for step in sorted(steps)},
-            floor=floor,
-            ceiling=control(OFFLINE),
+            rows={step: row(step) for step in sorted(steps)}, floor=floor, ceiling=control(OFFLINE)
         ),
         layout=examples.layout(list(orders.values())),
     )

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from probe.metrics.murata import RETRAIN
-from probe.tables.rows import ControlRow, LayerRow, StartRow, StatementRow, SummaryRow
+from probe.tables.rows import ControlRow, LayerRow, StartRow, StatementRow, SummaryRow, grouped
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points, sentences
 
@@ -29,12 +29,9 @@ def layer_sheets(
     the tasks before the last. A dash was not measured. given: whether the networks were, so that
     there is one learner, and seeds are those of retrainings.
     """
-    groups: dict[tuple[str, str], list[LayerRow]] = {}
-    tasks = 1
-    for row in layers:
-        tasks = max(tasks, row.place or 1)
-        if row.place is None:
-            groups.setdefault((row.learner, row.readout), []).append(row)
+    rows = list(layers)
+    tasks = max((row.place or 1 for row in rows), default=1)
+    groups = grouped((row for row in rows if row.place is None), "learner", "readout")
     said = sentences(statements, starts, tasks)
     return [
         Sheet(

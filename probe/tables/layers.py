@@ -17,7 +17,7 @@ from probe.analysis.statements import (
     seeds_to_decide,
     verdict,
 )
-from probe.tables.rows import LayerRow, StartRow, StatementRow
+from probe.tables.rows import LayerRow, StartRow, StatementRow, grouped
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -97,10 +97,8 @@ def start_rows(stated: Iterable[StatementRow], depths: Mapping[str, int]) -> Ite
     than 3 seeds, nor where a layer lacks the statement: the first of the remaining layers need not
     be the first of all.
     """
-    groups: dict[tuple[str, str, str], list[StatementRow]] = {}
-    for row in stated:
-        if row.statement != "learns_worse":
-            groups.setdefault((row.learner, row.readout, row.statement), []).append(row)
+    first = (row for row in stated if row.statement != "learns_worse")
+    groups = grouped(first, "learner", "readout", "statement")
     for (learner, readout, statement), own in groups.items():
         seeds, lacks = max(row.seeds for row in own), statement == "acquires_less"
         if len(own) >= depths[learner] - lacks and seeds >= FEWEST:

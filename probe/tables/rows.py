@@ -7,8 +7,9 @@ hold; columns with a default came later, and tables of earlier versions lack the
 
 import csv
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, WrapValidator
@@ -293,3 +294,11 @@ class NoteRow:
     note: str
     step: From0OrNone = None
     readout: str = ""
+
+
+def grouped(rows: Iterable[AnyRow], *names: str) -> dict[Any, list[AnyRow]]:
+    """Return rows by the value of a column, or the values of several, in order of appearance."""
+    of, found = attrgetter(*names), dict[Any, list[AnyRow]]()
+    for row in rows:
+        found.setdefault(of(row), []).append(row)
+    return found

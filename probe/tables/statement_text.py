@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from probe.analysis.statements import FEWEST
-from probe.tables.rows import StartRow, StatementRow
+from probe.tables.rows import StartRow, StatementRow, grouped
 
 _VERBS = {
     "falls_below": ("falls below the ceiling", "fall below the ceiling"),
@@ -15,8 +15,8 @@ _VERBS = {
 }
 """The statements by name, of the learner and of no layer."""
 
-_WITHHELD = {
-    "few seeds": "few seeds are finished",
+WITHHELD = {
+    "few seeds": "fewer than three seeds are finished",
     "not converged": "training has not converged",
     "near chance": "accuracy on the first task is near chance",
     "no ceiling": "offline training is less accurate than a learner",
@@ -37,13 +37,9 @@ def sentences(
     """Return the sentences on each learner and readout; tasks: their number T."""
     statements = list(statements)
     ranges = {(row.learner, row.readout, row.statement): row for row in starts}
-    groups: dict[tuple[str, str], dict[str, list[StatementRow]]] = {}
-    for row in statements:
-        own = groups.setdefault((row.learner, row.readout), {})
-        own.setdefault(row.statement, []).append(row)
     said: dict[tuple[str, str], list[str]] = {}
-    for (learner, readout), own in groups.items():
-        seeds = max(row.seeds for rows in own.values() for row in rows)
+    for (learner, readout), every in grouped(statements, "learner", "readout").items():
+        own, seeds = grouped(every, "statement"), max(row.seeds for row in every)
         if seeds < FEWEST:
             said[learner, readout] = [
                 f"{learner}: {seeds} of the {FEWEST} seeds that statements need"
@@ -97,7 +93,7 @@ def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -
         parts.append(f"inconclusive: {_values(own, of)}")
     if own := by.get("no"):
         parts.append(f"less than {margin(own)}{of} at {', '.join(row.feature for row in own)}")
-    for verdict, why in _WITHHELD.items():
+    for verdict, why in WITHHELD.items():
         if own := by.get(verdict):
             parts.append(f"not judged, as {why}, at {', '.join(row.feature for row in own)}")
     if start is not None and start.needed is not None:

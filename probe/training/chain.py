@@ -16,16 +16,7 @@ from torch.nn import functional
 from torch.utils._python_dispatch import _disable_current_modes
 
 from probe.training.chosen_outputs import ChosenOutputs
-from probe.training.links import (
-    Autograd,
-    Dense,
-    Flatten,
-    Gradients,
-    Kernels,
-    Link,
-    Relu,
-    Windows,
-)
+from probe.training.links import Autograd, Dense, Flatten, Gradients, Kernels, Link, Relu, Windows
 from probe.training.memory_format import channels_last
 from probe.training.recipe import Precision
 

@@ -6,13 +6,7 @@ from dataclasses import asdict, replace
 from typing import Literal
 
 from probe.training.fresh_weights import Rule
-from probe.validation import (
-    FromZero,
-    PositiveFloat,
-    PositiveInt,
-    ShareBelowOne,
-    configuration,
-)
+from probe.validation import FromZero, PositiveFloat, PositiveInt, ShareBelowOne, configuration
 
 Optimizer = Literal["adam", "adamw", "nadam", "sgd"]
 """The optimizers by name, each with torch's own settings but for those that a recipe has."""

@@ -53,10 +53,7 @@ class ValueLayout:
         return sum(part.width * part.stored.itemsize for part in self.parts if part.given is None)
 
     def write(
-        self,
-        value: Value,
-        rows: Sequence[Tensor | None],
-        at: tuple[Tensor, Tensor] | None = None,
+        self, value: Value, rows: Sequence[Tensor | None], at: tuple[Tensor, Tensor] | None = None
     ) -> None:
         """Copy the first n examples of a batch to n rows.
 

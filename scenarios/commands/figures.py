@@ -43,7 +43,6 @@ def draw_asked(directory: Path, asked: FigureOptions) -> None:
         width=asked.width,
         font_size=asked.font_size,
         font=asked.font or "",
-        title=not asked.no_title,
     )
     kinds, formats = _listed(asked.only) or (), _listed(asked.format) or ON_REQUEST[:1]
     for path in build_asked(directory, options, kinds, formats, asked.out):

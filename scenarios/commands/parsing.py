@@ -19,10 +19,7 @@ from probe.errors import InputError
 # typer raises it for all mistakes of usage; the class has no public name.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
-_LISTS: dict[Any, Any] = {
-    tuple[str, ...]: list[str],
-    tuple[str, ...] | None: list[str] | None,
-}
+_LISTS: dict[Any, Any] = {tuple[str, ...]: list[str], tuple[str, ...] | None: list[str] | None}
 _KINDS = {"integer": "whole number", "number": "number"}  # pydantic's words, and ours
 
 

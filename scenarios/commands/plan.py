@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from probe.by_layer.jobs import Job, is_retraining, readings_of
 from probe.by_layer.plan import Plan
+from probe.tables.sheets import Sheet
 from probe.values.allocation import Allocation
 from scenarios.commands.screen.progress import show_plan
-from scenarios.commands.screen.terminal import printable, show_line
+from scenarios.commands.screen.sheets import show_sheet
+from scenarios.commands.screen.terminal import show_line
 from scenarios.execution.remaining import pace_of, seconds_left, shown_duration
 from scenarios.execution.work import Work
 
@@ -32,9 +32,8 @@ def show_dry_run(
     """
     plan = work.plan
     left = {job: work.parts_left(job) for job in jobs}
-    table = Table(title=f"{plan.name}: jobs to do", title_justify="left")
-    for column in ("learner", "jobs", "finished", "left", "parts left", "training steps left"):
-        table.add_column(column, justify="left" if column == "learner" else "right")
+    columns = ("learner", "jobs", "finished", "left", "parts left", "training steps left")
+    lines = []
     for learner in dict.fromkeys(job.learner for job in jobs):
         own = {job: parts for job, parts in left.items() if job.learner == learner}
         begun = sum(map(bool, own.values()))
@@ -43,8 +42,8 @@ def show_dry_run(
         # It trains its own network by its own rule, which no recipe describes.
         unknown = begun and next(iter(own)).own_network
         shown = "unknown" if unknown else f"{steps:,}"
-        table.add_row(escape(printable(learner)), *map(str, numbers), shown)
-    console.print(table)
+        lines.append((learner, *map(str, numbers), shown))
+    show_sheet(console, Sheet(title=f"{plan.name}: jobs to do", columns=columns, lines=lines))
     if plans:
         show_plan(console, plans, work.cache)
     seconds = seconds_left(left, pace_of(plan, work.root, jobs), processes)

@@ -8,10 +8,7 @@ count the non-redundant ones by FCBF (Yu and Liu 2003). `probe.redundancy` has t
 from collections.abc import Sequence
 
 import numpy as np
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from figures import style
 from figures.redundancy import draw
@@ -20,6 +17,8 @@ from probe.files import make_folder
 from probe.redundancy.bins import equal_width, minimum_description
 from probe.redundancy.fcbf import non_redundant, relevance, symmetric_uncertainty
 from probe.redundancy.table import Redundancy, write_redundancy
+from probe.tables.sheets import Sheet
+from scenarios.commands.screen.sheets import show_sheet
 from scenarios.data.datasets import Dataset, Location, load
 from scenarios.options import RedundancyOptions
 
@@ -68,12 +67,11 @@ def measure(data: Dataset, bins: int | None = None) -> Redundancy:
 
 def _print(found: Sequence[Redundancy]) -> None:
     """Print the numbers of all, relevant and non-redundant features of each data set."""
-    table = Table(box=SIMPLE, padding=(0, 1), title=f"features, {found[0].discretization}")
-    table.add_column("data set")
-    for column in ("all", "relevant", "non-redundant", "% of all"):
-        table.add_column(column, justify="right")
+    lines = []
     for one in found:
         D, relevant, selected = len(one.bins), int((one.with_class > 0).sum()), len(one.selected)
         share = f"{100 * selected / D:.1f}"
-        table.add_row(escape(one.data), f"{D:,}", f"{relevant:,}", f"{selected:,}", share)
-    Console().print(table)
+        lines.append((one.data, f"{D:,}", f"{relevant:,}", f"{selected:,}", share))
+    columns = ("data set", "all", "relevant", "non-redundant", "% of all")
+    title = f"features, {found[0].discretization}"
+    show_sheet(Console(), Sheet(title=title, columns=columns, lines=lines))

@@ -40,7 +40,7 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     for tables that are missing or cannot be read.
     """
     from probe.tables.compared import compared_sheet, differences
-    from scenarios.commands.screen.layers import show_sheet
+    from scenarios.commands.screen.sheets import show_sheet
 
     console = Console()
     before, after = read_tables(first), read_tables(second)

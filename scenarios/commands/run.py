@@ -38,13 +38,7 @@ from scenarios.execution.work import Ended, Origin, Work
 from scenarios.options import RunOptions
 from scenarios.own_code import REGISTRY, OwnCode
 from scenarios.study.origin import StudyOrigin
-from scenarios.study.planning import (
-    OURS,
-    plan_of,
-    sources_of,
-    with_own_features,
-    with_precision,
-)
+from scenarios.study.planning import OURS, plan_of, sources_of, with_own_features, with_precision
 from scenarios.study.preflight import cache_plans, examples_of, few_of, refuse_misfits
 from scenarios.study.source import check_study, overridden, read_study
 from scenarios.study.spec import Study

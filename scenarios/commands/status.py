@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from probe.by_layer.jobs import parts_of
 from probe.results.run_directory import JobState, failure, read_plan, remarks, store_of, survey
-from scenarios.commands.screen.terminal import print_json, printable, show_line
+from probe.tables.sheets import Sheet
+from scenarios.commands.screen.sheets import show_sheet
+from scenarios.commands.screen.terminal import print_json, show_line
 from scenarios.execution.locks import is_locked
 from scenarios.execution.remaining import pace_of, seconds_left, shown_duration
 
@@ -89,14 +89,14 @@ def _state(root: Path, state: JobState) -> str:
 
 def _show(status: Mapping[str, Any]) -> None:
     """Print the progress of a study's jobs."""
-    table = Table(title=f"{status['study']}: jobs and finished parts", title_justify="left")
-    for column in ("learner", "jobs", *STATES, "parts", "of"):
-        table.add_column(column, justify="left" if column == "learner" else "right")
-    for row in status["learners"]:
-        numbers = (row[name] for name in ("jobs", *STATES, "parts_finished", "parts"))
-        table.add_row(escape(printable(row["learner"])), *map(str, numbers))
+    columns = ("learner", "jobs", *STATES, "parts_finished", "parts")
+    sheet = Sheet(
+        title=f"{status['study']}: jobs and finished parts",
+        columns=(*columns[:-2], "parts", "of"),
+        lines=[[str(row[name]) for name in columns] for row in status["learners"]],
+    )
     console = Console()
-    console.print(table)
+    show_sheet(console, sheet)
     for line in (
         *_time_left(status),
         *(

@@ -85,9 +85,7 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
         retraining=study.retraining_recipe,
         storage=study.storage,
         **planned(
-            study.probing,
-            _sources("readout", study.probing.readouts),
-            told=study.scenario.told,
+            study.probing, _sources("readout", study.probing.readouts), told=study.scenario.told
         ),
         report=study.report,
         data=data_hash(scenario),

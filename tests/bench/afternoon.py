@@ -20,11 +20,7 @@ _SIZE = 500
 
 
 def sweep(
-    model: nn.Sequential,
-    features: Sequence[str],
-    train: Examples,
-    test: Examples,
-    recipe: Recipe,
+    model: nn.Sequential, features: Sequence[str], train: Examples, test: Examples, recipe: Recipe
 ) -> dict[str, float]:
     """Return each feature's accuracy on `test` after the layers downstream were retrained."""
     names = [name for name, _ in model.named_children()]

@@ -18,11 +18,7 @@ from tests.laws.reference import fresh
 
 
 def sweep(
-    model: nn.Sequential,
-    features: Sequence[str],
-    train: Examples,
-    test: Examples,
-    recipe: Recipe,
+    model: nn.Sequential, features: Sequence[str], train: Examples, test: Examples, recipe: Recipe
 ) -> dict[str, float]:
     """Return each feature's accuracy on `test` after the layers downstream were retrained."""
     return {f: _accuracy(_retrained(model, f, train, recipe), test) for f in features}

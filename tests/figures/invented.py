@@ -104,6 +104,15 @@ def learner(name, kind="", *, per_class=None, total=None, sampling=""):
     )
 
 
+def stored(names):
+    """Return what learners store by their names: er10-uniform, a replay of 10 per class."""
+    return [
+        learner(name, "er", per_class=int(name[2:4]), sampling=name[5:])
+        for name in names
+        if name[2:4].isdecimal()
+    ]
+
+
 def diagnostics(learners, features, *, tasks=5, orders=2, seeds=2, own=None):
     """Return the diagnostics of learners and controls; ranks are shares of 8 units."""
     rng = np.random.default_rng(3)
@@ -123,25 +132,21 @@ def diagnostics(learners, features, *, tasks=5, orders=2, seeds=2, own=None):
     ]
 
 
-def note(learner, said, *, feature="", seed=0):
+def note(learner, said, *, feature="", seed=0, readout=""):
     """Return a note on a run."""
-    return NoteRow(learner=learner, order="0", seed=seed, feature=feature, note=said, step=5)
+    at = {"feature": feature, "readout": readout, "step": 5}
+    return NoteRow(learner=learner, order="0", seed=seed, note=said, **at)
 
 
 def write(folder, measured, scores=(), found=(), begun=(), looked=()):
-    """Write a study's tables; found, begun, looked: of layers; er10-uniform stores 10."""
+    """Write a study's tables; found, begun, looked: of layers; learners are those `stored`."""
     folder.mkdir(exist_ok=True)
     names = list(dict.fromkeys(row.learner for row in scores))
-    stored = [
-        learner(name, "er", per_class=int(name[2:4]), sampling=name[5:])
-        for name in names
-        if name[2:4].isdecimal()
-    ]
     for name, kind, table in (
         ("rows", Row, measured),
         ("summary", SummaryRow, summarize(measured)),
         ("metrics", MetricRow, scores),
-        ("learners", LearnerRow, stored),
+        ("learners", LearnerRow, stored(names)),
         ("times", TimeRow, times(names, tasks=2)),
         ("layers", LayerRow, found),
         ("starts", StartRow, begun),

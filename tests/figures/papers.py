@@ -26,19 +26,17 @@ def rows():
 @cache
 def tables():
     """Return all tables of the study, with the scores of a sweep of budgets and strategies."""
-    names = [*LEARNERS, *SWEEP]
-    stored = [
-        invented.learner(name, "er", per_class=int(name[2:4]), sampling=name[5:]) for name in SWEEP
-    ]
+    names, stored = [*LEARNERS, *SWEEP], invented.stored(SWEEP)
+    spread = {"tasks": TASKS, "seeds": SEEDS, "split": ("linear",)}
+    swept = invented.layers(SWEEP, FEATURES, **spread, readouts=("linear",))
+    forgotten = (row for row in swept if (row.quantity, row.place) == ("forgotten", None))
     return Tables(
         rows=rows(),
         summary=summarize(rows()),
         metrics=invented.metrics(names, tasks=TASKS, seeds=SEEDS, weightings=["W1", "mine[1]"]),
         learners=[*(invented.learner(name) for name in LEARNERS), *stored],
         times=invented.times(names, tasks=TASKS, seeds=SEEDS),
-        layers=invented.layers(
-            LEARNERS, FEATURES, tasks=TASKS, seeds=SEEDS, split=("linear",), **BOTH
-        ),
+        layers=[*invented.layers(LEARNERS, FEATURES, **spread, **BOTH), *forgotten],
         starts=invented.starts(LEARNERS, "conv2", **BOTH),
         diagnostics=invented.diagnostics(LEARNERS, FEATURES, tasks=TASKS, seeds=SEEDS),
     )

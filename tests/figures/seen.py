@@ -3,6 +3,7 @@
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.collections import LineCollection
 from matplotlib.text import Text
@@ -57,6 +58,13 @@ def bars(drawn, *, x=False):
 
 def spread(rows, scale=100):
     return np.array([[scale * (r.mean - r.std), scale * (r.mean + r.std)] for r in rows])
+
+
+def check_layers(drawn, rows):
+    """Check the heights and bars of rows of layers.csv."""
+    ends = np.array([[100 * row.low, 100 * row.high] for row in rows])
+    assert heights(drawn) == pytest.approx([100 * row.value for row in rows])
+    assert bars(drawn) == pytest.approx(ends)
 
 
 def hidden_data(figure):

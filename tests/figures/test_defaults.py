@@ -31,11 +31,8 @@ def outputs(learners, tasks=5, shares=False):
 @pytest.mark.parametrize(
     ("tables", "drawn"),
     [
-        (papers.tables(), ["layers", "depth", "time", "budget", "readouts", "tasks"]),
-        (
-            replace(papers.tables(), layers=[], starts=[]),
-            ["depth", "time", "tasks", "diagnostics"],
-        ),
+        (papers.tables(), ["layers", "depth", "time", "replay", "budget", "tasks"]),
+        (replace(papers.tables(), layers=[], starts=[]), ["depth", "time", "tasks", "diagnostics"]),
         (outputs(MANY), ["tasks", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2]), ["matrix", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2], tasks=2), ["matrix", "tradeoff", "spider", "scores"]),

@@ -30,12 +30,6 @@ def test_a_figure_answers_a_question_and_names_the_study(name):
     assert study == STUDY
 
 
-def test_a_title_can_be_left_out():
-    figure = figures.tradeoff(papers.tables(), title=False)
-    assert not lines(figure)
-    assert figure.get_figheight() < papers.figure("tradeoff").get_figheight()
-
-
 @pytest.mark.parametrize(
     ("said", "told"),
     [
@@ -58,6 +52,13 @@ def test_a_doubt_about_a_readout_is_one_about_figures_of_layers():
     told = ["Not converged downstream of conv1: EWC and Untrained (2 runs)"]
     assert doubts(notes, {"ewc": "EWC"}, retrained=True) == told
     assert doubts(notes, {"ewc": "EWC"}, retrained=False) == []
+
+
+def test_a_doubt_about_a_readout_that_is_not_drawn_is_left_out():
+    unsure = note("ewc", f"{UNFINISHED}: loss 1", feature="conv1", readout="retrain")
+    doubted = replace(papers.tables(), notes=[unsure])
+    for readout, told in (("linear", 2), ("retrain", 3)):
+        assert len(lines(figures.layers(doubted, readouts=[readout]))) == told
 
 
 @pytest.mark.parametrize(("name", "at"), [("tradeoff", ""), ("budget", "conv1")])

@@ -117,10 +117,7 @@ CASES: dict[str, Case] = {
         lambda: retrained(net().to("meta")),
         "'0.weight' has no values on device me",
     ),
-    "a part of a tensor": (
-        lambda: retrained(output=7),
-        "one tensor of logits: leave output= out",
-    ),
+    "a part of a tensor": (lambda: retrained(output=7), "one tensor of logits: leave output= out"),
     "no room": (
         lambda: retrained(call=lambda m, x: bytearray(2**62)),
         "too little memory was free",

@@ -22,16 +22,8 @@ CONVOLUTIONS = conv(3, 32) + conv(32, 32) + conv(32, 64) + conv(64, 64)
 FLAT = 64 * 8 * 8
 
 
-CONVS = {
-    "conv1": (32, 32, 32),
-    "conv2": (32, 16, 16),
-    "conv3": (64, 16, 16),
-    "conv4": (64, 8, 8),
-}
-SHAPES = {
-    "cnn4": {**CONVS, "output": (100,)},
-    "cnn6": {**CONVS, "dense": (512,), "output": (100,)},
-}
+CONVS = {"conv1": (32, 32, 32), "conv2": (32, 16, 16), "conv3": (64, 16, 16), "conv4": (64, 8, 8)}
+SHAPES = {"cnn4": {**CONVS, "output": (100,)}, "cnn6": {**CONVS, "dense": (512,), "output": (100,)}}
 # In closed form, and in numbers.
 SIZES = {
     "cnn4": (CONVOLUTIONS + dense(FLAT, 100), 475_268),

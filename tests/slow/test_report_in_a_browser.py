@@ -16,10 +16,7 @@ axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")]
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +31,7 @@ def browser() -> Iterator[Any]:
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     layers = [stated("conv2", "yes", 0.3), stated("output", "yes", 0.6)]
     found = tables(
-        layers,
-        {"conv1": -0.02, "conv2": 0.3, "output": 0.6},
-        rows=[*rows(orders=1), *of_layers()],
+        layers, {"conv1": -0.02, "conv2": 0.3, "output": 0.6}, rows=[*rows(orders=1), *of_layers()]
     )
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(report({"first": found, "second": found}, {}))
@@ -91,11 +86,7 @@ def test_a_result_in_a_notebook_can_be_read(browser: Any, notebook_file: Path, s
 
 def test_the_answer_and_its_heat_map_are_on_the_first_screen(browser: Any, page_file: Path) -> None:
     page = opened(browser, page_file, [], viewport={"width": 1280, "height": 800})
-    for one in (
-        page.locator("h1"),
-        page.locator(".answer"),
-        page.locator("#missing > .views svg"),
-    ):
+    for one in (page.locator("h1"), page.locator(".answer"), page.locator("#missing > .views svg")):
         box = one.last.bounding_box()
         assert box["y"] + box["height"] <= 800
 

@@ -9,19 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE
 from rich.console import Console
 from rich.style import Style
-from rich.table import Table
 from rich.text import Text
 
 from probe.tables.budget_text import budget_sheets
 from probe.tables.folder import KINDS
 from probe.tables.layer_text import control_sheets, layer_sheets
 from probe.tables.rows import CONTROLS, LayerRow
-from probe.tables.sheets import Sheet
 from probe.tables.table_file import read_table
-from scenarios.commands.screen.terminal import printable, show_line
+from scenarios.commands.screen.sheets import show_sheet, show_table
+from scenarios.commands.screen.terminal import printable
 
 _READOUTS = {
     "retrain": "Accuracy missing in each layer, everything downstream retrained (readout retrain)",
@@ -61,27 +59,6 @@ def _read(root: Path, name: str) -> list[Any]:
     return read_table(path, KINDS[name]) if path.is_file() else []
 
 
-def show_sheet(console: Console, sheet: Sheet) -> None:
-    """Print a sheet below its heading, if any; a long first cell is folded, others never are."""
-    if sheet.heading:
-        console.print(printable(sheet.heading), markup=False, highlight=False)
-    lines = [(Text(printable(name)), *map(Text, rest)) for name, *rest in sheet.lines]
-    _show_table(console, sheet.columns, lines)
-    for sentence in sheet.after:
-        show_line(console, sentence)
-
-
-def _show_table(console: Console, columns: Sequence[str], lines: Sequence[Sequence[Text]]) -> None:
-    table = Table(box=SIMPLE, padding=0, pad_edge=False)
-    for column in columns:
-        table.add_column(Text(printable(column)), justify="right", no_wrap=True)
-    first = table.columns[0]
-    first.justify, first.no_wrap, first.overflow = "left", False, "fold"
-    for line in lines:
-        table.add_row(*line)
-    console.print(table)
-
-
 def _show_maps(console: Console, layers: Sequence[LayerRow]) -> None:
     """Print a map for each learner and readout: features by depth, tasks by position, in points.
 
@@ -104,7 +81,7 @@ def _show_maps(console: Console, layers: Sequence[LayerRow]) -> None:
         for feature in features:
             each = (_cell(cells.get((feature, place), math.nan), missing) for place in places)
             lines.append((Text(printable(feature)), *each))
-        _show_table(console, ["", *(f"{place} " for place in places)], lines)
+        show_table(console, ["", *(f"{place} " for place in places)], lines)
 
 
 def _cell(value: float, dark_is_high: bool) -> Text:

@@ -17,7 +17,8 @@ from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow
 from probe.tables.run_directory import NOTES
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import read_table
-from scenarios.commands.screen.layers import show_layers, show_sheet
+from scenarios.commands.screen.layers import show_layers
+from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import printable, show_line
 
 _Value = tuple[float, float]  # mean and standard deviation

@@ -42,10 +42,7 @@ def rings(axes):
 def check_learners(axes, quantity):
     """Check the lines, bars and rings of a panel."""
     for learner, line in zip(papers.LEARNERS, axes.containers, strict=True):
-        rows = of_all_tasks(quantity, learner)
-        assert seen.heights(line) == pytest.approx([100 * row.value for row in rows])
-        ends = np.array([[100 * row.low, 100 * row.high] for row in rows])
-        assert seen.bars(line) == pytest.approx(ends)
+        seen.check_layers(line, of_all_tasks(quantity, learner))
     at = [seen.points(line)[1] for line in axes.containers]
     assert rings(axes) == [pytest.approx(point) for point in at]
 
@@ -98,12 +95,7 @@ def test_with_layers_a_band_is_the_room_and_the_points_missing_are_below_with_th
         assert edges >= set(expected)
     assert drawn["Chance"][:, 1] == pytest.approx([10, 10])
     # The ceiling at the output replaces Offline's line.
-    controls = [
-        "Ceiling (offline)",
-        "Floor (untrained)",
-        "Below ceiling from here",
-        "Chance",
-    ]
+    controls = ["Ceiling (offline)", "Floor (untrained)", "Below ceiling from here", "Chance"]
     assert sorted(seen.legend(figure)[5:]) == sorted(controls)
     check_learners(axes, "accuracy")
     check_learners(missing, "missing")

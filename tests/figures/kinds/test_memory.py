@@ -6,7 +6,8 @@ import pytest
 
 import figures
 from figures.tables import Tables
-from tests.figures import invented, seen
+from probe.errors import InputError
+from tests.figures import invented, papers, seen
 
 # Average accuracy by kind and number of samples; None = stores nothing.
 FINETUNE = {None: 0.38, 10: 0.737, 100: 0.92, 20: 0.81}
@@ -73,3 +74,22 @@ def test_budgets_per_class_and_in_total_are_not_mixed_and_without_zero_there_is_
     assert figure.get_supxlabel() == "Stored samples"
     assert seen.tick_names(figure.axes[1]) == ["10", "20", "200"]
     assert not figure.axes[1].texts
+
+
+def test_replay_has_what_each_layer_forgot_by_budget_beside_a_learner_without_samples():
+    figure = figures.replay(papers.tables())
+    assert seen.titles(figure) == ["ER, uniform", "ER, entropy"]
+    assert seen.legend(figure) == papers.FEATURES
+    assert figure.get_supxlabel() == "Stored samples per class"
+    wanted = ("linear", "forgotten", None)
+    rows = [r for r in papers.tables().layers if (r.readout, r.quantity, r.place) == wanted]
+    for axes, how in zip(figure.axes, ("uniform", "entropy"), strict=True):
+        assert seen.tick_names(axes) == ["0", "10", "20"]
+        learners = ["finetune", f"er10-{how}", f"er20-{how}"]
+        for feature, drawn in zip(papers.FEATURES, axes.containers, strict=True):
+            own = {row.learner: row for row in rows if row.feature == feature}
+            seen.check_layers(drawn, [own[name] for name in learners])
+    # What the output forgets alone is no news of layers.
+    outputs = [row for row in rows if row.feature == "output"]
+    with pytest.raises(InputError, match="two budgets, whose layers were read after every task"):
+        figures.replay(replace(papers.tables(), layers=outputs))

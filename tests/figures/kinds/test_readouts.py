@@ -6,9 +6,11 @@ import pytest
 import figures
 from figures.tables import Tables
 from probe.errors import InputError
+from probe.tables.rows import grouped
 from tests.figures import invented, papers, seen
 
 LAYERS = [row for row in papers.tables().layers if row.learner in ("ewc", "mine")]
+BY = grouped(LAYERS, "learner", "readout", "quantity", "place")
 
 
 def test_readouts_have_a_line_each_between_their_own_floor_and_ceiling():
@@ -25,12 +27,7 @@ def test_readouts_have_a_line_each_between_their_own_floor_and_ceiling():
                 ("accuracy", drawn),
                 *zip(("ceiling", "floor"), map(controls.get, ("--", ":")), strict=True),
             ):
-                rows = [
-                    r
-                    for r in LAYERS
-                    if (r.learner, r.readout, r.quantity, r.place)
-                    == (learner, readout, quantity, None)
-                ]
+                rows = BY[learner, readout, quantity, None]
                 assert seen.heights(line) == pytest.approx([100 * r.value for r in rows])
     one = [row for row in LAYERS if row.readout != "linear"]
     with pytest.raises(InputError, match="read by two readouts"):
@@ -39,6 +36,7 @@ def test_readouts_have_a_line_each_between_their_own_floor_and_ceiling():
 
 def test_diagnostics_are_means_over_seeds_with_both_controls():
     rows = invented.diagnostics(["ewc"], papers.FEATURES)
+    by = grouped(rows, "learner", "feature", "measure")
     figure = figures.diagnostics(Tables(diagnostics=rows))
     expected = {"Dead units (%)": ("dead", 100), "Rank (% of units)": ("rank", 100 / 8)}
     expected |= {"CKA to untrained": ("cka.untrained", 1), "CKA to offline": ("cka.offline", 1)}
@@ -48,17 +46,8 @@ def test_diagnostics_are_means_over_seeds_with_both_controls():
     for axes, (measure, scale) in zip(figure.axes, expected.values(), strict=True):
         assert seen.tick_names(axes) == papers.FEATURES
         for name, drawn in zip(names, axes.containers, strict=True):
-            means = [
-                scale
-                * np.mean(
-                    [
-                        r.value
-                        for r in rows
-                        if (r.learner, r.feature, r.measure) == (name, f, measure)
-                    ]
-                )
-                for f in papers.FEATURES
-            ]
+            own = [by[name, feature, measure] for feature in papers.FEATURES]
+            means = [scale * np.mean([row.value for row in each]) for each in own]
             assert seen.heights(drawn) == pytest.approx(means)
             assert drawn.lines[0].get_color() == seen.color(name)
     with pytest.raises(InputError, match="diagnostics of two layers"):

@@ -11,12 +11,11 @@ GRID = [(kind, strategy, 10) for kind in ("finetune", "ewc", "rwalk") for strate
 
 def tables(stored):
     """Return the tables of learners, one for each of (kind, strategy, budget)."""
-    names = ["-".join(map(str, key)) for key in stored]
     learners = [
-        invented.learner(name, kind, per_class=budget, sampling=strategy)
-        for name, (kind, strategy, budget) in zip(names, stored, strict=True)
+        invented.learner(f"{kind}-{how}-{budget}", kind, per_class=budget, sampling=how)
+        for kind, how, budget in stored
     ]
-    return Tables(metrics=invented.metrics(names), learners=learners)
+    return Tables(metrics=invented.metrics([r.learner for r in learners]), learners=learners)
 
 
 def groups(figure):

@@ -23,18 +23,9 @@ def stated(
 
 
 def layer(feature: str, quantity: str, value: float, place: int | None = None) -> LayerRow:
-    return LayerRow(
-        learner="ft",
-        readout="linear",
-        feature=feature,
-        depth=1 + LAYERS.index(feature),
-        place=place,
-        quantity=quantity,
-        value=value,
-        low=value - 0.01,
-        high=value + 0.01,
-        seeds=SEEDS,
-    )
+    at = {"learner": "ft", "readout": "linear", "feature": feature, "place": place}
+    ends = {"value": value, "low": value - 0.01, "high": value + 0.01, "seeds": SEEDS}
+    return LayerRow(**at, **ends, depth=1 + LAYERS.index(feature), quantity=quantity)
 
 
 def layers(missing: dict[str, float], room: float = 0.5) -> list[LayerRow]:
@@ -52,16 +43,9 @@ def rows(learner: str = "ft", orders: int = 2, seeds: int = SEEDS) -> list[Row]:
     """Return the accuracies of a learner's output."""
     return [
         Row(
-            scenario="toy",
-            network="net",
-            learner=learner,
-            order=str(order),
-            seed=seed,
-            step=step,
-            head="single",
-            measure="accuracy",
-            place=1 + (task + order) % T,
-            task=str(task),
+            **{"scenario": "toy", "network": "net", "learner": learner, "order": str(order)},
+            **{"seed": seed, "step": step, "head": "single", "measure": "accuracy"},
+            **{"place": 1 + (task + order) % T, "task": str(task)},
             value=math.nan if step == 0 else 0.5,
         )
         for order in range(orders)

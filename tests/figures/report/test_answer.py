@@ -9,6 +9,7 @@ import pytest
 from figures.report.answer import answers
 from figures.report.page import report
 from probe.tables.rows import NoteRow, StartRow
+from probe.tables.statement_text import WITHHELD
 from tests.figures.report.hand_made import layers, stated, tables
 
 ALL = {"conv1": 0.0, "conv2": 0.0, "output": 0.0}
@@ -81,12 +82,7 @@ def test_nothing_is_given_back_where_the_layer_before_lacks_half_as_much() -> No
     [
         ("no", "conv1, conv2 forgot less than 1 point"),
         ("open", "conv1, conv2: no forgetting shown"),
-        ("not converged", "conv1, conv2: not judged, as a training has not converged"),
-        (
-            "near chance",
-            "conv1, conv2: not judged, as the accuracy on the first task is near chance",
-        ),
-        ("few seeds", "conv1, conv2: not judged, as fewer than three seeds are finished"),
+        *((verdict, f"conv1, conv2: not judged, as {why}") for verdict, why in WITHHELD.items()),
     ],
 )
 def test_layers_of_one_verdict_are_told_together(verdict: str, words: str) -> None:

@@ -139,13 +139,7 @@ def test_a_thousand_tasks_of_two_classes_are_scored_and_stored_without_a_dense_m
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"cells": "<u1AAAA"},
-        {"cells": "<u1"},
-        {"counts": "?"},
-        {"shape": [1, 1]},
-        {"shape": [3]},
-    ],
+    [{"cells": "<u1AAAA"}, {"cells": "<u1"}, {"counts": "?"}, {"shape": [1, 1]}, {"shape": [3]}],
 )
 def test_counts_of_another_form_are_set_aside(store, change):
     """Their hash is right: somebody has made them."""

@@ -146,8 +146,8 @@ def test_a_layer_that_lacks_seeds_is_named_and_silences_no_other():
     _, found = said(some, WHOLE[1], layer("conv3", last=(0.7, 0.7, 0.7, 0.9), learned=0.9))
     assert found[1] == (
         "ft forgets, first between conv1 and conv3: 20.0 points on tasks 1 to 3 [17.2, 22.8] at "
-        "conv3; less than 5 points on tasks 1 to 3 at conv2; not judged, as few seeds are "
-        "finished, at conv1"
+        "conv3; less than 5 points on tasks 1 to 3 at conv2; not judged, as fewer than three seeds "
+        "are finished, at conv1"
     )
 
 

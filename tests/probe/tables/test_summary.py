@@ -11,13 +11,7 @@ from hypothesis import given, strategies as st
 from probe.analysis.intervals import mean_over_seeds
 from probe.errors import InputError
 from probe.tables.rows import Row, TimeRow
-from probe.tables.summary import (
-    Layer,
-    mean_accuracies,
-    pra_by_step,
-    summarize,
-    training_seconds,
-)
+from probe.tables.summary import Layer, mean_accuracies, pra_by_step, summarize, training_seconds
 
 
 def a_row(seed, order, value, learner="er", **cells) -> Row:

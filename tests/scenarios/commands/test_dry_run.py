@@ -12,8 +12,7 @@ Call = Callable[[str], tuple[int, str, str]]
 
 def table(out: str) -> dict[str, list[str]]:
     """Return the table by learner: jobs, finished, left, parts left, training steps left."""
-    rows = [line.strip("│ ").split("│") for line in out.splitlines() if line.startswith("│")]
-    return {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in rows}
+    return {name: cells for name, *cells in map(str.split, filter(str.strip, out.splitlines()))}
 
 
 def test_nothing_is_written(probe: Call, cwd: Path) -> None:

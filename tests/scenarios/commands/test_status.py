@@ -48,10 +48,11 @@ def said(root: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], tuple[A
         show_status(root)
         assert everything(root) == before
         lines = capsys.readouterr().out.splitlines()
-        end = next(k for k, line in enumerate(lines) if line.startswith("└"))
-        rows = [line.strip("│ ").split("│") for line in lines[:end] if line.startswith("│")]
-        table = {cells[0].strip(): [int(cell) for cell in cells[1:]] for cells in rows}
-        time_left, *below = [line for line in lines[end + 1 :] if line]
+        _, _, _, rule, *rows = lines
+        assert rule.strip(" ─") == ""
+        end = next(k for k, line in enumerate(rows) if not line.strip())
+        table = {name: [*map(int, cells)] for name, *cells in map(str.split, rows[:end])}
+        time_left, *below = [line for line in rows[end:] if line.strip()]
         assert time_left.startswith("time left: about ")
         return table, below
 

@@ -15,8 +15,7 @@ from tests.scenarios.tiny_run import PROBED, TINY, Tiny
 
 # Weights that decay to nothing at every step: of the last layer only the biases are left.
 DECAYED = TINY.replace(
-    "learning_rate = 0.01",
-    'optimizer = "adamw"\nlearning_rate = 1e-6\nweight_decay = 1e6',
+    "learning_rate = 0.01", 'optimizer = "adamw"\nlearning_rate = 1e-6\nweight_decay = 1e6'
 )
 
 

@@ -40,9 +40,7 @@ def tied_weights(m: Any, x: Tensor) -> Tensor:
 
 
 @written(
-    "a b spare",
-    also={"spare": (6, 2), "unused": (6, 6)},
-    refuses={"unused": "not run|does not"},
+    "a b spare", also={"spare": (6, 2), "unused": (6, 6)}, refuses={"unused": "not run|does not"}
 )
 def a_feature_off_the_path(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.a(x))

@@ -1,0 +1,33 @@
+"""Tables on the screen, all of one look."""
+
+from collections.abc import Sequence
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from probe.tables.sheets import Sheet
+from scenarios.commands.screen.terminal import printable, show_line
+
+
+def show_sheet(console: Console, sheet: Sheet) -> None:
+    """Print a sheet below its heading, if any, with its sentences below."""
+    if sheet.heading:
+        console.print(printable(sheet.heading), markup=False, highlight=False)
+    lines = [(Text(printable(name)), *map(Text, rest)) for name, *rest in sheet.lines]
+    show_table(console, sheet.columns, lines)
+    for sentence in sheet.after:
+        show_line(console, sentence)
+
+
+def show_table(console: Console, columns: Sequence[str], lines: Sequence[Sequence[Text]]) -> None:
+    """Print lines below titles; a long first cell is folded, others never are."""
+    table = Table(box=SIMPLE, padding=0, pad_edge=False)
+    for column in columns:
+        table.add_column(Text(printable(column)), justify="right", no_wrap=True)
+    first = table.columns[0]
+    first.justify, first.no_wrap, first.overflow = "left", False, "fold"
+    for line in lines:
+        table.add_row(*line)
+    console.print(table)

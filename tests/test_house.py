@@ -56,7 +56,7 @@ def test_the_house_keeps_its_size():
     files = {n.removesuffix(".__init__"): p for n, p in zip(names, rooms, strict=True)}
     assert sum(map(size, rooms)) <= 23_200, "lines of code"
     assert sum(path.read_text("utf-8").count("\n") for path in tests) <= 33_000, "lines of tests"
-    assert len(closure("probe.retrain", files)) <= 81, "modules that probe.retrain imports"
+    assert len(closure("probe.retrain", files)) <= 83, "modules that probe.retrain imports"
 
 
 def test_no_file_names_the_host_of_a_package_registry():

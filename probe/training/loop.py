@@ -20,7 +20,7 @@ from probe.training.chain import Chain, chained
 from probe.training.costs import OpsMeter
 from probe.training.memory_format import faster_layout
 from probe.training.optimizers import Updates
-from probe.training.precision import products
+from probe.training.precision import lowered, products
 from probe.training.recipe import Recipe
 
 _TOGETHER = 2**20  # bytes of batches gathered at once: one call for many small ones
@@ -158,10 +158,8 @@ def _step(
         scores, loss = done
         steps.saw(scores, batch[1])
     else:
-        # Only the loss is under autocast: gradients and updates are those of the fp32 weights.
-        low = recipe.precision == "bf16"
         with (
-            torch.autocast(batch[1].device.type, torch.bfloat16, enabled=low),
+            lowered(batch[1].device.type, recipe.precision == "bf16"),
             chain.opened() if chain else nullcontext(),
         ):
             loss = steps.loss(model, *batch)

@@ -38,6 +38,16 @@ def products(precision: Precision) -> Iterator[None]:
         yield
 
 
+def lowered(device: str, low: bool) -> torch.autocast:
+    """Return a context in which a loss is computed in bf16 if `low`, in fp32 otherwise.
+
+    Only the loss: gradients and updates are those of the fp32 weights. Without torch's cache of
+    lowered weights: it lives until the outermost autocast ends, which may be that of a whole
+    training or of the caller, and every step but the first would see the weights of the first.
+    """
+    return torch.autocast(device, torch.bfloat16, enabled=low, cache_enabled=False)
+
+
 def _set_each(restored: ExitStack, rounded: bool) -> None:
     backends: Any = torch.backends  # not all of it has types
     cudnn, mkldnn = backends.cudnn, backends.mkldnn

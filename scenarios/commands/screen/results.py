@@ -14,7 +14,7 @@ from rich.console import Console
 from probe.notes import listed, ranged, without_decimals
 from probe.tables.layer_text import mean_cell
 from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow
-from probe.tables.run_directory import NOTES
+from probe.tables.run_directory import NOTES, TIMES
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.layers import show_layers
@@ -38,7 +38,7 @@ def show_outcome(console: Console, root: Path, omegas: bool) -> None:
         show_line(console, line)
     show_layers(console, root)
     if omegas:
-        show_omegas(console, metrics, read_table(root / "times.csv", TimeRow))
+        show_omegas(console, metrics, read_table(root / TIMES, TimeRow))
     _show_files(console, root)
 
 

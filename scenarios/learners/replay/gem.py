@@ -15,6 +15,7 @@ from probe.modules import mode
 from probe.registered import learner
 from probe.tasks import Task
 from probe.training.evaluation import batch_size_on
+from probe.training.precision import lowered
 from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
 from scenarios.learners.exemplars import Exemplars
 
@@ -98,7 +99,7 @@ class GradientEpisodicMemory(ContinualLearner):
         # As in training, whose gradient it is compared with.
         bf16 = self.recipe.precision == "bf16"
         for x, y in zip(memory.x.split(size), memory.y.split(size), strict=True):
-            with torch.autocast(y.device.type, torch.bfloat16, enabled=bf16):
+            with lowered(y.device.type, bf16):
                 # A copy: a model may write into its input.
                 loss = self.classification(self.model(x.clone()), y) * (len(y) / len(memory))
             total = total + _flat(trained, torch.autograd.grad(loss, trained, allow_unused=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -85,3 +86,26 @@ def test_products_are_in_the_precision_and_weights_in_fp32(precision: Precision,
     fit(model, DATA, Recipe(epochs=1, precision=precision), stream(0))
     assert seen == {getattr(torch, dtype)}
     assert {p.dtype for p in model.parameters()} == {torch.float32}
+
+
+def test_each_step_in_bf16_sees_the_weights_of_the_step_before() -> None:
+    """As in a plain loop with an autocast per step, up to the order of examples; under another."""
+    losses = {}
+    for caller in ("plain", "ours", "ours under autocast"):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        if caller == "plain":
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+            for _ in range(20):
+                with torch.autocast("cpu", torch.bfloat16):
+                    loss = nn.functional.cross_entropy(model(DATA.x), DATA.y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        else:
+            recipe = Recipe(epochs=20, batch_size=len(DATA), optimizer="sgd", learning_rate=0.5)
+            with torch.autocast("cpu", enabled=caller != "ours"):
+                fit(model, DATA, replace(recipe, precision="bf16"), stream(0))
+        losses[caller] = nn.functional.cross_entropy(model(DATA.x), DATA.y).item()
+    assert losses["ours"] == losses["ours under autocast"]
+    assert losses["ours"] == pytest.approx(losses["plain"], rel=0.02)

@@ -82,14 +82,18 @@ def _forgot(rows: Sequence[StatementRow], tasks: int) -> list[str]:
         *_each("forgot", [row for row in own if row.verdict == "yes"], on),
         *_each("gained", gained, on, -1),
     ]
-    no = [row for row in own if row.verdict == "no" and row not in gained]
+    some = [row for row in own if row.verdict == "open" and row.low > 0]
+    parts += _each("forgot", some, f"{on}, not shown to exceed {margin(some)}") if some else []
     groups = {"open": "no forgetting shown"}
     groups |= {verdict: f"not judged, as {why}" for verdict, why in WITHHELD.items()}
-    alike = {f"forgot less than {margin(no)}": no} if no else {}
-    alike |= {f": {words}": [r for r in own if r.verdict == v] for v, words in groups.items()}
-    for words, some in alike.items():
-        if some:
-            parts.append(f"{_some([row.feature for row in some])} {words}".replace(" :", ":"))
+    alike: dict[str, list[str]] = {}
+    for row in own:
+        if row.verdict == "no" and row not in gained:
+            alike.setdefault(f" forgot less than {margin([row])}", []).append(row.feature)
+    for verdict, words in groups.items():
+        if left := [r.feature for r in own if r.verdict == verdict and r not in some]:
+            alike[f": {words}"] = left
+    parts += [f"{_some(names)}{words}" for words, names in alike.items()]
     # What came with later tasks was not there at first, but was learned.
     later = {row.feature for row in gained}
     for verb, some in (
@@ -167,7 +171,7 @@ def _caveats(
     if unsure := {row.feature for row in rows if row.verdict == "not converged"}:
         yield f"some trainings downstream of {_some(sorted(unsure))} have not converged"
     orders = {row.order for row in tables["rows"] if row.learner == learner}
-    if len(orders) == 1:
+    if len(orders) == 1 and any((row.place or 1) > 1 for row in layers):
         yield "one task order: effects of a task and of its position cannot be told apart"
     seeds = min((row.seeds for row in rows), default=0)
     if seeds < 3:

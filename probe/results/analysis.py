@@ -196,13 +196,15 @@ class Analysis(Held):
     def report(self, file: str | Path) -> None:
         """Write one HTML page that says which layer forgot what, with figures and tables.
 
-        Raises NotWritten if it cannot be written.
+        Its title is the file's name, that of the folder for `report.html`. Raises NotWritten if it cannot be written.
         """
         # An arrow up, as that of `plot`: what is drawn is asked for here.
         from figures.report.page import report, write_page
 
         limits = (ONE_NETWORK,) if self._of_one_network else ()
-        write_page(report({Path(file).stem: self.tables()}, {}, caveats=limits), Path(file))
+        path = Path(file)
+        title = path.stem if path.stem != "report" else path.absolute().parent.name
+        write_page(report({title: self.tables()}, {}, caveats=limits), path)
 
     def to_tensorboard(self, where: Any) -> None:
         """Write it for TensorBoard, where: a SummaryWriter or a folder; see `probe.tables.export`.

@@ -206,6 +206,7 @@ def _into(root: Path, given: GivenNetworks, cache: CacheSettings, examples: Numb
         describe(root, plan, made_of(states))
     analysis = _analysis(plan, read_tables(root), each, examples)
     analysis.plot.write(root)
+    analysis.report(root / "report.html")
     return analysis
 
 

@@ -89,6 +89,16 @@ def test_layers_of_one_verdict_are_told_together(verdict: str, words: str) -> No
     assert answer([stated(f, verdict, 0.0) for f in ("conv1", "conv2")], ALL).first == words
 
 
+def test_an_interval_above_0_is_told_also_where_it_holds_the_margin() -> None:
+    """Layers that forgot less than their margins are named by each margin."""
+    rows = [stated("conv1", "open", 0.012), stated("conv2", "no", 0.0), stated("output", "no", 0.0)]
+    rows[2] = replace(rows[2], margin=0.08)
+    assert answer(rows, ALL).first == (
+        "conv1 forgot 1.2 points [0.2, 2.2] on tasks 1 to 2, not shown to exceed 1 point; "
+        "conv2 forgot less than 1 point; output forgot less than 8 points"
+    )
+
+
 CAVEATS: dict[str, tuple[dict[str, Any], str]] = {
     "room": (
         {"room": 0.01},

@@ -196,7 +196,8 @@ class Analysis(Held):
     def report(self, file: str | Path) -> None:
         """Write one HTML page that says which layer forgot what, with figures and tables.
 
-        Its title is the file's name, that of the folder for `report.html`. Raises NotWritten if it cannot be written.
+        Its title is the file's name, that of the folder for `report.html`. Raises NotWritten if it
+        cannot be written.
         """
         # An arrow up, as that of `plot`: what is drawn is asked for here.
         from figures.report.page import report, write_page

@@ -162,7 +162,7 @@ def hold_fractions(axes: Axes, most: float = 1) -> None:
 def widths(count: int) -> list[float]:
     """Return the widths of so many lines in the order in which they are drawn, so that none hides.
 
-    >>> widths(3), widths(1)
+    >>> [round(width, 2) for width in widths(3)], widths(1)
     ([2.6, 1.75, 0.9], [1.2])
     """
     return [2.6 - 1.7 * k / (count - 1) for k in range(count)] if count > 1 else [1.2]

@@ -35,7 +35,7 @@ from torch.utils.data import TensorDataset
 
 from probe.record.plugins.avalanche import ForgettingProbe, data_of
 
-OWN = Path(__file__).parents[3] / "docs" / "own.md"
+PAGE = Path(__file__).parents[3] / "docs" / "watch.md"
 ZERO = {"class_ids_from_zero_in_each_exp": True}
 TOLD = {**ZERO, "return_task_id": True}
 
@@ -182,10 +182,10 @@ def test_a_whole_test_set_is_divided_by_classes_that_tell_the_tasks(root):
 
 
 def test_the_program_of_the_docs_goes_from_a_stream_to_the_page(root, monkeypatch, capsys):
-    [program] = re.findall(r"```py\n(from avalanche.*?)```", OWN.read_text("utf-8"), re.DOTALL)
+    [program] = re.findall(r"```py\n(from avalanche.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     monkeypatch.chdir(root)
     monkeypatch.setattr(streams, "RotatedMNIST", partial(RotatedMNIST, dataset_root=root))
-    exec(compile(program, str(OWN), "exec"), {})
+    exec(compile(program, str(PAGE), "exec"), {})
     assert re.search(r"^features +(\d+\.\d +){4}", capsys.readouterr().out, re.MULTILINE)
 
 

@@ -84,4 +84,4 @@ def test_an_error_is_kept_until_the_job_is_done(
 @pytest.mark.slow
 def test_figures_of_first_evaluations_alone(tmp_path: Path) -> None:
     assert not run(tmp_path / "none", diverging(tmp_path), learners="er")
-    assert {path.stem for path in build(tmp_path / "none")} == {"curves", "matrix", "tasks"}
+    assert {path.stem for path in build(tmp_path / "none")} == {"matrix"}

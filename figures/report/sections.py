@@ -88,7 +88,7 @@ def missing(tables: Tables, matrices: Matrices) -> Section:
             "Points of accuracy by which a readout of the layer is below the ceiling, the same "
             "readout of a network trained on all tasks at once. Columns: tasks in the order in "
             "which they were learned. Orange: below the ceiling; purple: above it. "
-            "Italic: the 95 % interval includes 0. Striped: not judged."
+            "Italic: the 95 % interval includes 0. Striped: in doubt (see caveats)."
         ),
         shown=[replace(one, step=last) for one in shown],
         folded="After fewer tasks (means over orders and seeds, without intervals)",

@@ -71,8 +71,9 @@ def test_a_signature_names_every_parameter_and_no_more(name) -> None:
 def test_mypy_knows_the_surface(tmp_path) -> None:
     assert all(f"probe.{name}" in PROGRAM for name in probe.__all__)
     (tmp_path / "user.py").write_text(PROGRAM + WRONG)
+    flags = ["--strict", "--follow-imports", "silent", "--cache-dir", "cache"]
     done = subprocess.run(
-        [sys.executable, *"-m mypy --strict --follow-imports silent --cache-dir cache user.py".split()],
+        [sys.executable, "-m", "mypy", *flags, "user.py"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
         # mypy does not follow the finder of an editable installation.
         env={**os.environ, "MYPYPATH": str(Path(probe.__file__).parents[1])},

@@ -55,6 +55,8 @@ def test_tensorboard(found, tmp_path, by_writer):
 def test_wandb(found, tmp_path, monkeypatch):
     wandb = pytest.importorskip("wandb", reason="to log to one of its runs")
     monkeypatch.setenv("WANDB_SILENT", "true")
+    for hooked in ("exit", "excepthook"):  # which a run replaces for good
+        monkeypatch.setattr(sys, hooked, getattr(sys, hooked))
     with wandb.init(mode="offline", dir=tmp_path) as run:
         found.to_wandb(run)
         for tag, value in {tag: value for tag, _, value in scalars(found.tables())}.items():

@@ -31,7 +31,7 @@ _MADE: dict[str, Callable[[Any], Any]] = {
 
 
 class _Decorator(Protocol):
-    """What `metric` returns: a metric of a matrix or of counts takes arrays as well."""
+    """Decorator that `metric` returns: a metric of a matrix or of counts takes arrays as well."""
 
     @overload
     def __call__(

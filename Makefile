@@ -74,7 +74,7 @@ docs: $(VENV)/installed-docs
 
 # The tables of docs/found.md, from the CSV files of the studies beside it.
 found: $(VENV)/installed
-	$(BIN)/python docs/found_tables.py
+	$(BIN)/python docs/found/write.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

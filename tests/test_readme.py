@@ -73,7 +73,7 @@ def test_the_metrics_of_a_matrix_are_those_below_the_example(
 def test_the_tables_of_what_we_found_are_those_of_the_studies() -> None:
     """As in the CSV files beside the page; another number on it is noticed."""
     page = (DOCS / "found.md").read_text("utf-8")
-    written = runpy.run_path(str(DOCS / "found_tables.py"))["written"]
+    written = runpy.run_path(str(DOCS / "found/write.py"))["written"]
     assert written(page) == page
     assert written(page.replace("| 82.7 ± 0.7 |", "| 83.7 ± 0.7 |")) == page
 

@@ -1,9 +1,10 @@
-"""Write the tables of found.md again from the tables of the studies that lie beside it.
+"""Write the tables and pictures of found.md again from the tables of the studies in this folder.
 
-    python docs/found_tables.py            # or `make found`
-    python docs/found_tables.py --check    # exit code 1 if the page shows anything else
+    python docs/found/write.py            # or `make found`
+    python docs/found/write.py --check    # exit code 1 if the page has other tables
 
-A table stands between `<!-- KIND STUDY ... -->` and `<!-- end -->`, KIND being a function below.
+A table stands between `<!-- KIND STUDY ... -->` and `<!-- end -->`, KIND being a function below; a
+picture found/STUDY/KIND.png is the figure of that kind.
 """
 
 from __future__ import annotations
@@ -17,20 +18,22 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+import figures
+
 HERE = Path(__file__).parent
-PAGE = HERE / "found.md"
+PAGE = HERE.with_suffix(".md")
 _BLOCK = re.compile(r"(<!-- (\w+) ([^>]*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _NAMES = {"er": "ER", "lwf": "LwF", "finetune": "fine-tuning", "cumulative": "cumulative"}
 
 # A5 (%), F5 and I5 of Chaudhry 2018, Table 1, MNIST.
 _CHAUDHRY = {
-    "multi": {
+    "chaudhry-multi": {
         "finetune": (90.3, 0.12, 6.6e-4),
         "ewc": (99.3, 0.001, 0.01),
         "si": (99.3, 0.002, 0.01),
         "rwalk": (99.3, 0.003, 0.01),
     },
-    "single": {
+    "chaudhry-single": {
         "finetune": (38.0, 0.62, 0.29),
         "ewc": (55.8, 0.08, 0.77),
         "si": (57.6, 0.11, 0.8),
@@ -152,7 +155,7 @@ def _interval(values: pd.Series[float]) -> tuple[float, float, float]:
 
 def chaudhry(study: str) -> Iterable[Sequence[str]]:
     """Yield A, F and I after five tasks beside the paper's; rows with the paper's own strengths."""
-    rows = _metrics(f"chaudhry/{study}.csv")
+    rows = _metrics(f"{study}/metrics.csv")
     yield "learner", "strength", "A5 (%)", "paper", "F5", "paper", "I5", "paper"
     for learner in dict.fromkeys(rows.learner):
         known = _CHAUDHRY[study].get(learner.removesuffix("-paper"))
@@ -230,3 +233,6 @@ if __name__ == "__main__":
     if "--check" in sys.argv:
         sys.exit(text != written(text))
     PAGE.write_text(written(text), "utf-8")
+    for study, kind in re.findall(r"\(found/([\w-]+)/(\w+)\.png\)", text):
+        if (HERE / study / "rows.csv").is_file():
+            getattr(figures, kind)(HERE / study).savefig(HERE / study / f"{kind}.png")

@@ -1,6 +1,6 @@
 """Make the feature file of van de Ven, Tuytelaars and Tolias 2022's Split CIFAR-100.
 
-    python docs/vandeven/make_features.py DATA cifar100-features.npz [EPOCHS]
+    python docs/found/vandeven/make_features.py DATA cifar100-features.npz [EPOCHS]
 
 Their convolutional layers, trained here on CIFAR-10 (Adam at 0.001, batches of 256, each image
 mirrored with probability 1/2), are frozen; a feature is the output of the last of them on an image

@@ -5,10 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import wraps
 from operator import index
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
@@ -20,9 +19,6 @@ from probe.training.fresh_weights import Fresh, Rule
 
 Head = Literal["single", "multi"]
 """The outputs that compete: of the classes seen so far, or of the classes of the example's task."""
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -150,28 +146,3 @@ def takes_task(call: Call, head: Head | None = None) -> bool:
     given = [own for own in named.values() if own.kind in _POSITIONAL]
     needed = sum(own.default is own.empty for own in given)
     return needed > 2 or ("task" in named and head != "single")
-
-
-_OF_MODEL = ("output", "call", "classes", "fresh", "trainable")
-_OF_MEASURE = ("seeds", "steps", "budget", "cache")
-_MOVED = {name: f"Model(..., {name}=...)" for name in _OF_MODEL}
-_MOVED |= {name: f"analyze(..., readouts=Measure({name}=...))" for name in _OF_MEASURE}
-_MOVED |= {"build": "Model(..., fresh=...)", "orders": "analyze(Model(..., orders=...))"}
-
-
-def refuse_moved(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function: it raises InputError for keywords that are elsewhere, naming the place.
-
-    Its signature stays as it is.
-    """
-    known, own = inspect.signature(function).parameters, function.__name__
-
-    @wraps(function)
-    def checked(*given: P.args, **named: P.kwargs) -> T:
-        for name in named:
-            if name not in known:
-                where = f"give {_MOVED[name]}" if name in _MOVED else f"see help(probe.{own})"
-                raise InputError(f"{own} has no {name}=: {where}")
-        return function(*given, **named)
-
-    return checked

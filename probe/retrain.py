@@ -18,7 +18,7 @@ from probe.cut.split import Cut, Trainable
 from probe.cut.trace import Trace
 from probe.errors import InputError, described
 from probe.examples import Examples, alike
-from probe.model import Model, refuse_moved
+from probe.model import Model
 from probe.modules import check_model, check_values, unwrapped
 from probe.numbered import Data, Tasks, numbered
 from probe.protocol import Protocol, Retrained
@@ -36,7 +36,6 @@ SAMPLE = 8  # examples on which a cut is checked
 _PAIR = 2  # examples that batch norm can be trained on
 
 
-@refuse_moved
 def partial_retrain(
     model: nn.Module | Model,
     features: Sequence[str] | Cuts,

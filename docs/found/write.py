@@ -53,6 +53,24 @@ _DIAZ = {
     "lwf": (0.5278, 0.9667, 0, 0.1, 1, 1, 0.4429, 0.5768),
     "si": (0.5795, 0.9620, 0, 0.1, 0.4, 1, 0.3613, 0.4861),
 }
+# Omega_base, Omega_new, Omega_all and megabytes of Kemker 2018, Table 2, MNIST.
+_KEMKER = {
+    "kemker-permutation": {
+        "finetune": (0.434, 0.996, 0.702, 1.91),
+        "ewc": (0.437, 0.992, 0.746, 3.83),
+        "pathnet": (0.687, 0.887, 0.848, 2.80),
+        "geppnet": (0.912, 0.242, 0.364, 190.08),
+        "geppnet_stm": (0.892, 0.212, 0.326, 191.02),
+        "fel": (0.117, 0.990, 0.279, 4.54),
+    },
+    "kemker-incremental": {
+        "finetune": (0.060, 1.000, 0.181, 1.91),
+        "ewc": (0.001, 1.000, 0.133, 3.83),
+        "geppnet": (0.960, 0.824, 0.922, 190.08),
+        "geppnet_stm": (0.919, 0.599, 0.824, 191.02),
+        "fel": (0.451, 1.000, 0.439, 4.54),
+    },
+}
 _CRITERIA = ("accuracy", "rem", "bwt_plus", "fwt", "ms", "sss", "ce", "cl_score[W1]")
 
 
@@ -187,6 +205,31 @@ def diaz(study: str) -> Iterable[Sequence[str]]:
         yield "paper", *(f"{value:.4f}" for value in paper)
 
 
+def kemker(study: str) -> Iterable[Sequence[str]]:
+    """Yield Omegas and size beside the paper's, and the seconds that a run's sessions took."""
+    rows = _metrics(f"{study}/metrics.csv")
+    seconds = pd.read_csv(HERE / study / "times.csv").groupby(["learner", "seed"]).seconds.sum()
+    yield (
+        "learner",
+        *(
+            name
+            for each in ("Omega_base", "Omega_new", "Omega_all", "MB")
+            for name in (each, "paper")
+        ),
+        "s",
+    )
+    for learner in dict.fromkeys(rows.learner):
+        own = rows[(rows.learner == learner) & (rows.paper == "kemker")].set_index("metric")
+        paper = _KEMKER[study].get(learner, ("",) * 4)
+        omegas = [
+            f"{own.loc[name, 'mean']:.3f} ± {own.loc[name, 'std']:.3f}"
+            for name in ("omega_base", "omega_new", "omega_all")
+        ]
+        numbers = (*omegas, f"{own.loc['model_size_mb', 'mean']:.2f}")
+        beside = (each for pair in zip(numbers, map(str, paper), strict=True) for each in pair)
+        yield _name(learner), *beside, f"{seconds[learner].mean():.0f}"
+
+
 def _of_all(study: str) -> pd.DataFrame:
     rows = pd.read_csv(HERE / study / "layers.csv", keep_default_na=True)
     return rows[rows.place.isna() & ~rows.learner.isin(["offline", "untrained"])]
@@ -213,7 +256,7 @@ def _points(at: pd.DataFrame, name: str) -> str:
 
 
 KINDS: dict[str, Callable[..., Iterable[Sequence[str]]]] = {
-    own.__name__: own for own in (layers, forgotten, murata, chaudhry, diaz)
+    own.__name__: own for own in (layers, forgotten, murata, chaudhry, diaz, kemker)
 }
 
 

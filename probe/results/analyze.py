@@ -26,7 +26,7 @@ from probe.errors import InputError
 from probe.examples import alike
 from probe.files import make_folder
 from probe.metrics.murata import RETRAIN
-from probe.model import Model, Networks, refuse_moved
+from probe.model import Model, Networks
 from probe.numbered import Data, Numbered, Tasks, examples_of, numbered
 from probe.progress import tracked
 from probe.readouts.readout import Readout, nameable
@@ -55,7 +55,6 @@ DATA = "data"
 _FEWEST = 2  # test examples of a task, of which one alone has no variance
 
 
-@refuse_moved
 def analyze(
     models: Model | Networks,
     train: Data | None = None,

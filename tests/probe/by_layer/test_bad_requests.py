@@ -111,9 +111,6 @@ CASES: tuple[Case, ...] = (
     (lambda: called(classes=[0, 0]), "classes= names 1 outputs, expected a different one for each"),
     (lambda: asked(readouts=["ncm"]).matrix("3", "ncm"), "unknown feature of this analysis '3'"),
     (lambda: asked(readouts=["ncm"]).matrix("1", "linear"), "unknown readout of this analysis"),
-    (lambda: asked(seeds=2), "no seeds=: give analyze(..., readouts=Measure(seeds=...))"),
-    (lambda: asked(build=net), "analyze has no build=: give Model(..., fresh=...)"),
-    (lambda: asked(colour=1), "analyze has no colour=: see help(probe.analyze)"),
 )
 
 

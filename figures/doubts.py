@@ -34,6 +34,6 @@ def _sentence(kind: str, rows: Iterable[NoteRow], names: Mapping[str, str]) -> s
     runs = {(row.learner, row.order, row.seed) for row in rows}
     layers = labels.listed(dict.fromkeys(row.feature for row in rows if row.feature))
     doubted = {learner for learner, _, _ in runs}
-    who = labels.together(text for name, text in names.items() if name in doubted)
+    who = labels.together(dict.fromkeys(names[name] for name in names if name in doubted))
     after = f" downstream of {layers}" if layers else ""
     return f"{kind}{after}: {who} ({labels.counted(len(runs), 'run')})"

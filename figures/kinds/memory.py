@@ -63,6 +63,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         dict.fromkeys(kind for kind, _ in appearances),
         f"Average accuracy after {labels.counted(T, 'task')}, against the number of stored samples",
         labels.points_are(rows),
+        kinds=True,
     )
     return page.fit(grid, sides, height=2.0)
 

@@ -49,6 +49,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         f"stored samples",
         "Within a group the kind of learner and the number of samples are the same",
         labels.points_are(drawn),
+        kinds=True,
     )
     return page.fit([axes], sides, height=2.0)
 

@@ -85,10 +85,17 @@ class Page:
         """Return a learner's name in print."""
         return self.looks([name])[name].label
 
-    def describe(self, learners: Iterable[str], *sentences: str) -> None:
-        """Make title and caption of sentences, the learners that are drawn, and their data."""
-        names, rows = {name: self.label(name) for name in learners}, self.tables.rows
-        doubted = doubts(self.tables.notes, names, retrained=self.retrained)
+    def describe(self, drawn: Iterable[str], *sentences: str, kinds: bool = False) -> None:
+        """Make title and caption of sentences, what is drawn, and the data of it.
+
+        drawn: learners, or with `kinds` their kinds.
+        """
+        names, rows = {name: self.label(name) for name in drawn}, self.tables.rows
+        learners = names
+        if kinds:
+            own = self.tables.learners
+            learners = {row.learner: names[row.kind] for row in own if row.kind in names}
+        doubted = doubts(self.tables.notes, learners, retrained=self.retrained)
         self.title = self.question, labels.study(rows), "\n".join(doubted)
         named = labels.learners_named(list(names.values()))
         self.said = labels.caption(*sentences, named, labels.measured_on(rows), *doubted)

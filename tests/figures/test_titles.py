@@ -71,3 +71,10 @@ def test_a_collapsed_or_unfinished_training_is_flagged_in_figure_and_caption(nam
     assert told in papers.caption(name, doubted)
     if at:
         assert len(lines(figures.tradeoff(doubted))) == 2
+
+
+@pytest.mark.parametrize("name", ["memory", "sampling"])
+def test_a_figure_of_kinds_of_learners_flags_each_learner_of_a_kind(name):
+    notes = [note(f"er{size}-uniform", STUCK) for size in (10, 20)]
+    figure = Drawing(name)(replace(papers.tables(), notes=notes))
+    assert lines(figure)[2] == "Collapsed: ER (2 runs)"

@@ -4,7 +4,7 @@
     python docs/found/write.py --check    # exit code 1 if the page has other tables
 
 A table stands between `<!-- KIND STUDY ... -->` and `<!-- end -->`, KIND being a function below; a
-picture found/STUDY/KIND.png is the figure of that kind.
+picture found/STUDY/KIND.png is the figure of that kind, KIND-READOUT.png that of one readout.
 """
 
 from __future__ import annotations
@@ -276,6 +276,7 @@ if __name__ == "__main__":
     if "--check" in sys.argv:
         sys.exit(text != written(text))
     PAGE.write_text(written(text), "utf-8")
-    for study, kind in re.findall(r"\(found/([\w-]+)/(\w+)\.png\)", text):
+    for picture, study, kind, of in re.findall(r"\((found/([\w-]+)/(\w+)-?(\w*)\.png)\)", text):
         if (HERE / study / "rows.csv").is_file():
-            getattr(figures, kind)(HERE / study).savefig(HERE / study / f"{kind}.png")
+            figure = getattr(figures, kind)(HERE / study, readouts=[of] if of else None)
+            figure.savefig(HERE.parent / picture)

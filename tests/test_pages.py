@@ -36,8 +36,8 @@ def sh(probe, cwd):
 def test_a_smaller_memory_forgets_more_and_fine_tuning_is_as_before(sh, probe, cwd):
     (cwd / "study.toml").write_text(blocks("toml", DOCS / "compare.md")[0])
     out = sh("compare.md")
-    assert re.search(r"finetune +linear +output +forgets .* 0\.0 \[0\.0, 0\.0\]", out)
-    assert re.search(r"er +linear +output +forgets .* \d+\.\d \[\d", out)
+    assert re.search(r"finetune +linear +output +forgotten .* 0\.0 \[0\.0, 0\.0\]", out)
+    assert re.search(r"er +linear +output +forgotten .* \d+\.\d \[\d", out)
     assert probe("compare runs/study runs/smaller --max-forgetting 0.1")[0] == 1
 
 
@@ -55,7 +55,7 @@ def test_lora_learns_less_and_merged_is_wrapped(sh, capsys):
     rows = [re.findall(r"'(\d+\.\d)'", row) for row in printed("lora.md", capsys).splitlines()]
     merged, wrapped = (list(map(float, row)) for row in rows[-2:])
     assert merged == pytest.approx(wrapped, abs=0.5)
-    assert re.search(r"linear +5 +acquires_less .* \d+\.\d \[\d", sh("lora.md"))
+    assert re.search(r"linear +5 +never learned .* \d+\.\d \[\d", sh("lora.md"))
 
 
 @pytest.mark.soak

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 import runpy
 import tomllib
@@ -76,6 +78,19 @@ def test_the_tables_of_what_we_found_are_those_of_the_studies() -> None:
     written = runpy.run_path(str(DOCS / "found/write.py"))["written"]
     assert written(page) == page
     assert written(page.replace("| 82.7 ± 0.7 |", "| 83.7 ± 0.7 |")) == page
+
+
+def prose(page: str) -> str:
+    text = (README.parent / page).read_text("utf-8")
+    if page.endswith(".ipynb"):
+        text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+    return " ".join(re.sub("^[#>] ", "", text, flags=re.MULTILINE).split())  # of comments, quotes
+
+
+def test_a_sentence_listed_as_a_claim_stands_on_its_page_and_rests_on_something() -> None:
+    claims = list(csv.DictReader((DOCS / "found/claims.csv").read_text("utf-8").splitlines()))
+    assert [each for each in claims if each["sentence"] not in prose(each["page"])] == []
+    assert min(len(each["rests_on"].strip()) for each in claims) > 0
 
 
 def test_the_toml_example_is_a_study() -> None:

@@ -76,6 +76,6 @@ for row in result.statements():
 
 # %%
 # More epochs raise every line. In ``layer2`` the floor rises most: after four epochs the untrained
-# layer looks as bad as the fine-tuned one, later it is ahead. Even after 32 epochs the trainings
-# have not converged, so nothing is stated about the hidden layers. A retrained accuracy is
-# meaningless without its budget; a linear readout is trained to convergence and has none.
+# layer looks as bad as the fine-tuned one, later its mean is ahead, within overlapping bars. Even
+# after 32 epochs the trainings have not converged, so nothing is stated about the hidden layers. A
+# retrained accuracy is meaningless without its budget; a linear readout converges and has none.

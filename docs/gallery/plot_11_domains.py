@@ -69,8 +69,8 @@ figures.layers(result, ax=ax)
 print(result)
 
 # %%
-# The output forgets much of the earlier angles. The hidden layers have ample room between floor and
-# ceiling here, and retain most of it: they still hold what the output lost.
+# The output forgets much of the earlier angles. The hidden layers have room between floor and
+# ceiling here, and neither is shown to forget: a readout of them finds what the output lost.
 #
 # The claim would be meaningless with ten outputs per angle: the copies of a class would compete,
 # and the network would be asked for the angle, too. And where floor and ceiling meet, as in most

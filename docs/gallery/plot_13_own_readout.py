@@ -98,6 +98,6 @@ axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 # %%
 # The control is where it has to be. Prototypes lose more than the linear readout, and on the
-# fine-tuned layers they fall below their own floor. A new readout means nothing without its own
+# fine-tuned ``layer2`` they fall below their own floor. A new readout means nothing without its own
 # floor and ceiling, which come with every analysis, and without a case in which its answer is known
 # beforehand.

@@ -85,9 +85,9 @@ for name, matrices in found.items():
 
 # %%
 # Among all outputs the earlier tasks are at 0, and leaving out the outputs of later tasks makes no
-# difference. Between a task's own two classes the same network does better than 50 % on some tasks:
-# part of what R calls forgotten was only outvoted. The wide interval says that how much depends on
-# the seed.
+# difference. Between a task's own two classes the same network is above 50 % on average: part of
+# what R calls forgotten may only have been outvoted. The wide interval leaves it open: forgetting
+# down to chance would be 47 points.
 #
 # The third matrix would be meaningless without row 0: 50 % there is chance, not half of the
 # knowledge.

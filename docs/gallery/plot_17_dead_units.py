@@ -91,8 +91,8 @@ for row in result.statements():
 
 # %%
 # At the high rate most units are dead, and no readout can recover what they no longer encode: the
-# layers have collapsed. At the usual rate the layers change, but lose little of what a linear
-# readout needs.
+# layers have collapsed. At the usual rate the layers change, too, but a linear readout misses far
+# less: the intervals of the two rates do not overlap.
 #
 # Neither number says by itself that a task was forgotten: a layer can change completely and still
 # tell the digits apart. And both depend on the examples: on other examples, other units are dead.

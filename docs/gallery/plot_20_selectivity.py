@@ -83,7 +83,7 @@ for row in table.itertuples():
     print(f"{row.feature:8}{row.learner:11}selectivity {100 * row.value:5.1f} points {ends}")
 
 # %%
-# The wide layer gives the best accuracy, but so does its untrained self: 512 numbers are enough to
-# fit almost any labels, so a high accuracy is not due to the layer. The narrow layer memorizes next
-# to nothing: what a readout finds there was in the layer. The accuracy of a readout is meaningless
-# without its accuracy on noise.
+# The wide layer gives the better accuracy, but so does its untrained self: on 512 numbers a readout
+# fits most permuted labels, too, so a high accuracy is not due to the layer. On the narrow layer it
+# fits hardly more than chance: what it finds there was in the layer. The accuracy of a readout is
+# meaningless without its accuracy on noise.

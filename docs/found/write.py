@@ -230,6 +230,20 @@ def kemker(study: str) -> Iterable[Sequence[str]]:
         yield _name(learner), *beside, f"{seconds[learner].mean():.0f}"
 
 
+def scenarios(*studies: str) -> Iterable[Sequence[str]]:
+    """Yield accuracy at the end, forgotten (F), never learned (N) and room, of several studies."""
+    yield "study", "learner", "R", "F output", "F conv3", "F conv2", "N conv3", "room at conv3"
+    for study in studies:
+        rows = _of_all(study)
+        for learner, own in rows[rows.readout == "linear"].groupby("learner", sort=False):
+            at = {feature: each.set_index("quantity") for feature, each in own.groupby("feature")}
+            room = at["conv3"].value["ceiling"] - at["conv3"].value["floor"]
+            forgot = (_points(at[f], "forgotten") for f in ("output", "conv3", "conv2"))
+            never = _points(at["conv3"], "never_learned")
+            end = _percent(at["output"], "accuracy")
+            yield study, _name(str(learner)), end, *forgot, never, f"{100 * room:.1f}"
+
+
 def _of_all(study: str) -> pd.DataFrame:
     rows = pd.read_csv(HERE / study / "layers.csv", keep_default_na=True)
     return rows[rows.place.isna() & ~rows.learner.isin(["offline", "untrained"])]
@@ -256,7 +270,7 @@ def _points(at: pd.DataFrame, name: str) -> str:
 
 
 KINDS: dict[str, Callable[..., Iterable[Sequence[str]]]] = {
-    own.__name__: own for own in (layers, forgotten, murata, chaudhry, diaz, kemker)
+    own.__name__: own for own in (layers, forgotten, murata, chaudhry, diaz, kemker, scenarios)
 }
 
 

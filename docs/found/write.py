@@ -74,10 +74,10 @@ _KEMKER = {
 _CRITERIA = ("accuracy", "rem", "bwt_plus", "fwt", "ms", "sss", "ce", "cl_score[W1]")
 
 
-def layers(study: str, readout: str) -> Iterable[Sequence[str]]:
-    """Yield the quantities of each layer, in % or points, with 95 % intervals."""
+def layers(study: str, readout: str, *learners: str) -> Iterable[Sequence[str]]:
+    """Yield the quantities of each layer, in % or points, with 95 % intervals; learners: or all."""
     rows = _of_all(study)
-    rows = rows[rows.readout == readout]
+    rows = rows[(rows.readout == readout) & rows.learner.isin(learners or rows.learner)]
     quantities = ("floor", "accuracy", "ceiling", "missing", "never_learned", "forgotten")
     yield "learner", "layer", *(name.replace("_", " ") for name in quantities)
     for learner in dict.fromkeys(rows.learner):

@@ -62,7 +62,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.describe(
         learners,
         f"{shown}, against the size of the model with everything stored beside it, and the "
-        f"training time of all tasks, where learners differ; the best are at the top left",
+        f"training time of all tasks, both without their spread, where learners differ; the best "
+        f"are at the top left",
         labels.points_are(drawn),
     )
     return page.fit(grid, ("", labels.with_head(label, drawn)), height=1.9)

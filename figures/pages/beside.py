@@ -105,8 +105,9 @@ class GivenAxes(Page):
         """Put a color bar at the right of the axes, as matplotlib does, whatever their size."""
         colors = ScalarMappable(image.norm, image.cmap)
         # The label runs along the bar, which is as long as the axes are high.
+        label = "\n".join(fill(line, 24) for line in label.split("\n"))
         bar = self.figure.colorbar(
-            colors, ax=self.axes, label=fill(label, 24), ticks=list(ticks), format="%g"
+            colors, ax=self.axes, label=label, ticks=list(ticks), format="%g"
         )
         bar.minorticks_off()
         bar.outline.set_visible(False)

@@ -6,7 +6,7 @@ user's axes have room for one panel, and are drawn in the user's settings of mat
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
@@ -32,17 +32,15 @@ class Page:
     """A figure of our own.
 
     options: as asked for; tables: that are drawn; every: all learners of the tables, by which spare
-    appearances are given; question: that the figure answers; retrained: whether it shows what
-    retraining reached; axes: those of a user's figure, None on a page of our own; figure: begun by
-    `panels`, `blocks` or `blank`; title: the lines above the panels, the last of them the doubts;
-    said: its caption, a paragraph for a paper.
+    appearances are given; question: that the figure answers; axes: those of a user's figure, None
+    on a page of our own; figure: begun by `panels`, `blocks` or `blank`; title: the lines above the
+    panels, the last of them the doubts; said: its caption, a paragraph for a paper.
     """
 
     options: Options = field(default_factory=Options)
     tables: Tables = field(default_factory=Tables, repr=False)
     every: Sequence[str] = ()
     question: str = ""
-    retrained: bool = False
     axes: Axes | None = None
     figure: Figure = field(init=False, repr=False)
     title: tuple[str, str, str] = field(init=False, default=("", "", ""))
@@ -85,17 +83,23 @@ class Page:
         """Return a learner's name in print."""
         return self.looks([name])[name].label
 
-    def describe(self, drawn: Iterable[str], *sentences: str, kinds: bool = False) -> None:
+    def describe(
+        self,
+        drawn: Iterable[str],
+        *sentences: str,
+        kinds: bool = False,
+        readouts: Collection[str] = (),
+    ) -> None:
         """Make title and caption of sentences, what is drawn, and the data of it.
 
-        drawn: learners, or with `kinds` their kinds.
+        drawn: learners, or with `kinds` their kinds; readouts: see `doubts`.
         """
         names, rows = {name: self.label(name) for name in drawn}, self.tables.rows
         learners = names
         if kinds:
             own = self.tables.learners
             learners = {row.learner: names[row.kind] for row in own if row.kind in names}
-        doubted = doubts(self.tables.notes, learners, retrained=self.retrained)
+        doubted = doubts(self.tables.notes, learners, readouts)
         self.title = self.question, labels.study(rows), "\n".join(doubted)
         named = labels.learners_named(list(names.values()))
         self.said = labels.caption(*sentences, named, labels.measured_on(rows), *doubted)

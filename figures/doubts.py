@@ -7,6 +7,8 @@ from figures import labels
 from probe.analysis.statements import STUCK, UNFINISHED
 from probe.tables.rows import CONTROLS, NoteRow
 
+Names = Collection[str]
+
 _KINDS = {
     "Collapsed": rf"it collapsed|it predicts class .* for every test example|{STUCK}",
     "Near chance": "its accuracy on .* is near chance",
@@ -16,9 +18,7 @@ _KINDS = {
 """The kinds of doubt, by the notes that raise them."""
 
 
-def doubts(
-    notes: Iterable[NoteRow], learners: dict[str, str], readouts: Collection[str] = ()
-) -> list[str]:
+def doubts(notes: Iterable[NoteRow], learners: dict[str, str], readouts: Names = ()) -> list[str]:
     """Return a sentence for each kind of doubt about networks of these learners or the controls.
 
     learners: names in print; readouts: trained downstream of their layers, and drawn.

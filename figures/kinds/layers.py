@@ -99,9 +99,8 @@ def _marks(panels: Sequence[Panel], *, numbers: bool) -> Iterator[tuple[lines.Ke
         halves = {"color": "0.6", "markerfacecoloralt": "0.9", "fillstyle": "left"}
         yield (
             _key("Never learned | forgotten", **halves),
-            "Halves of a cell, which add up to the number: never learned (left), the ceiling minus "
-            "the accuracy once the task was learned; forgotten (right), the accuracy lost since; "
-            "undivided: not told apart",
+            "Halves of a cell, which add up to the number: left, never learned (ceiling minus the "
+            "accuracy once it was learned); right, forgotten since; undivided: not told apart",
         )
     if any(cell.below for cell in drawn):
         yield (

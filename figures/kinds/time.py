@@ -70,8 +70,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.describe(
         learners,
         "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",
-        f"The readout {readout} is trained downstream of the layer, on all tasks at once; the "
-        f"output is the network itself",
+        f"Readout: {readout}, trained downstream on all tasks at once; the output is as trained",
         lines.WIDENED,
         labels.points_are(points),
         "Dashed: the same for the layers of a network trained on all tasks at once" * offline,

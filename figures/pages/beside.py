@@ -106,9 +106,7 @@ class GivenAxes(Page):
         colors = ScalarMappable(image.norm, image.cmap)
         # The label runs along the bar, which is as long as the axes are high.
         label = "\n".join(fill(line, 24) for line in label.split("\n"))
-        bar = self.figure.colorbar(
-            colors, ax=self.axes, label=label, ticks=list(ticks), format="%g"
-        )
+        bar = self.figure.colorbar(colors, ax=self.axes, label=label, ticks=[*ticks], format="%g")
         bar.minorticks_off()
         bar.outline.set_visible(False)
 

@@ -6,7 +6,7 @@ user's axes have room for one panel, and are drawn in the user's settings of mat
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
@@ -22,7 +22,7 @@ from matplotlib.transforms import Bbox
 
 from figures import labels, layout, lines, style
 from figures.appearance import Appearance, learner_appearances
-from figures.doubts import doubts
+from figures.doubts import Names, doubts
 from figures.options import Options
 from figures.tables import Tables
 
@@ -83,14 +83,8 @@ class Page:
         """Return a learner's name in print."""
         return self.looks([name])[name].label
 
-    def describe(
-        self,
-        drawn: Iterable[str],
-        *sentences: str,
-        kinds: bool = False,
-        readouts: Collection[str] = (),
-    ) -> None:
-        """Make title and caption of sentences, what is drawn, and the data of it.
+    def describe(self, drawn: Names, *said: str, kinds: bool = False, readouts: Names = ()) -> None:
+        """Make title and caption of sentences (said), what is drawn, and its data.
 
         drawn: learners, or with `kinds` their kinds; readouts: see `doubts`.
         """
@@ -102,7 +96,7 @@ class Page:
         doubted = doubts(self.tables.notes, learners, readouts)
         self.title = self.question, labels.study(rows), "\n".join(doubted)
         named = labels.learners_named(list(names.values()))
-        self.said = labels.caption(*sentences, named, labels.measured_on(rows), *doubted)
+        self.said = labels.caption(*said, named, labels.measured_on(rows), *doubted)
 
     def across(self, most: int) -> int:
         """Return the panels side by side, where a page of two columns has room for so many.

@@ -1,11 +1,13 @@
 """Doubts about the trainings of a study: what its notes say of the networks that are drawn."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from figures import labels
 from probe.analysis.statements import STUCK, UNFINISHED
 from probe.tables.rows import CONTROLS, NoteRow
+
+Names = Collection[str]
 
 _KINDS = {
     "Collapsed": rf"it collapsed|it predicts class .* for every test example|{STUCK}",
@@ -16,15 +18,15 @@ _KINDS = {
 """The kinds of doubt, by the notes that raise them."""
 
 
-def doubts(notes: Iterable[NoteRow], learners: dict[str, str], *, retrained: bool) -> list[str]:
+def doubts(notes: Iterable[NoteRow], learners: dict[str, str], readouts: Names = ()) -> list[str]:
     """Return a sentence for each kind of doubt about networks of these learners or the controls.
 
-    learners: names in print; retrained: whether trainings downstream of their layers count, too.
+    learners: names in print; readouts: trained downstream of their layers, and drawn.
     """
     names = learners | {name: name.capitalize() for name in CONTROLS}
     found: dict[tuple[str, bool], list[NoteRow]] = {}
     for row in notes:
-        if row.learner in names and (retrained or not row.feature):
+        if row.learner in names and (not row.feature or row.readout in readouts):
             for kind in (k for k, said in _KINDS.items() if re.match(said, row.note)):
                 found.setdefault((kind, bool(row.feature)), []).append(row)
     return [_sentence(kind, rows, names) for (kind, _), rows in sorted(found.items())]

@@ -34,9 +34,11 @@ def filled(figure: Figure, text: str, room: float, size: Any) -> str:
     shown = figure.text(0, 0, text, fontsize=matplotlib.rcParams[size])
     wide = shown.get_window_extent().width
     shown.remove()
+    if wide <= room:
+        return text
     lines = text.split("\n")
-    most = max(8, int(max(map(len, lines)) * room / wide) - 1) if wide > room else math.inf
-    return "\n".join(fill(line, int(most)) if len(line) > most else line for line in lines)
+    most = max(8, int(max(map(len, lines)) * room / wide) - 1)
+    return "\n".join(fill(line, most, break_on_hyphens=False) for line in lines)
 
 
 def fold(figure: Figure, label: Text, inches: float, along: int) -> bool:

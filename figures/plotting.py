@@ -102,10 +102,7 @@ def _drawn(
     every = list({row.learner for name in of for row in getattr(tables, name)})
     if "summary" in module.TABLES and RETRAIN not in (options.readouts or (RETRAIN,)):
         raise NothingToDraw(f"figures.{kind} draws the readout {RETRAIN} alone: ask for it, too")
-    retrained = not {"layers", "summary"}.isdisjoint(module.TABLES)
-    page = Page(
-        options=options, tables=drawn, every=every, question=module.QUESTION, retrained=retrained
-    )
+    page = Page(options=options, tables=drawn, every=every, question=module.QUESTION)
     if ax is not None:
         page = GivenAxes(options=options, tables=drawn, every=every, axes=ax, kind=kind)
     with page.style():

@@ -22,6 +22,7 @@ from figures.architectures import Architecture, architectures
 from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
+from probe.metrics.murata import RETRAIN
 from probe.tables.rows import SummaryRow
 
 QUESTION = "Which tasks does each layer favor?"
@@ -70,11 +71,12 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         learners,
         f"F1 of each task by its {'name' if tables.task_names else 'position in the order'}, for "
         f"each feature",
-        "F1 also counts false positives, examples of other tasks that are taken for this one: a "
-        "network that predicts the last task everywhere is accurate on it, but its F1 is low",
+        "F1 also counts false positives, examples of other tasks taken for this one (none if the "
+        "task is told): a network that always predicts the last task has a low F1 even there",
         "The network that has learned all tasks is held fixed up to the feature, and everything "
         "downstream is retrained on all tasks at once; the last panel is the network as trained",
         labels.points_are(f1),
+        readouts=[RETRAIN],
     )
     return page.fit(grid, sides, height=1.3)
 

@@ -50,6 +50,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "downstream is retrained on all tasks at once; a line that still rises has not converged",
         labels.means_are(points),
         "Offline: the ceiling, untrained: the floor" * (len(looks) > len(learners)),
+        readouts={row.readout for row in points},
     )
     sides = ("Multiple of the retraining's epochs", "Accuracy on all tasks (%)")
     return page.fit(grid, sides, height=1.6)

@@ -62,7 +62,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.describe(
         learners,
         f"{shown}, against the size of the model with everything stored beside it, and the "
-        f"training time of all tasks, where learners differ; the best are at the top left",
+        f"training time of all tasks, both without spread, where learners differ; best: top left",
         labels.points_are(drawn),
     )
     return page.fit(grid, ("", labels.with_head(label, drawn)), height=1.9)

@@ -129,6 +129,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         points,
         *_controls_said(tables, pra),
         f"Lower panel: the points missing, ceiling minus accuracy; {lines.IN_POINTS}" * below,
+        readouts=[RETRAIN],
     )
     sides = ("Feature held fixed, by depth", "" if below else "Partial Retrain Accuracy (%)")
     height = 1.5 if below else 2.0 if alone else 1.7
@@ -172,7 +173,7 @@ def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:
 
 
 _MARKS: dict[str, dict[str, Any]] = {
-    "Below ceiling from here": {"marker": "o", "ms": 9, "mfc": "none", "mec": "black", "mew": 0.9},
+    "Shown below ceiling": {"marker": "o", "ms": 9, "mfc": "none", "mec": "black", "mew": 0.9},
     "Not judged": {"marker": "$*$", "ms": 4, "color": "black", "mew": 0.2, "zorder": 9},
 }
 

@@ -62,10 +62,10 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     label = "Missing: ceiling minus accuracy (points)"
     page.color_bar(grid, mesh, label, (-100, -10, -3, 0, 3, 10, 100), whole, beside=True)
     sides = ("Layer, by depth", tables.positions)
-    readouts, rows = _measured(tables, panels)
+    readouts, rows = _measured(tables, seen)
     several = "s" * (len(readouts) > 1)
     page.describe(
-        dict.fromkeys(panel.learner for panel in panels),
+        dict.fromkeys(panel.learner for panel in seen),
         "Points of accuracy missing in each layer on each task: accuracy downstream of the same "
         "layer of a network trained on all tasks at once (the ceiling) minus accuracy downstream "
         "of the layer of the network that learned them one after another",
@@ -73,10 +73,11 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "Colors: white at 0, orange for accuracy missing, never learned or forgotten, purple for "
         "above the ceiling or gained since the task was learned; the scale is linear up to about "
         f"{cells.LINEAR:g} points, then logarithmic",
-        *(said for _, said in _marks(panels, numbers=size.legible)),
+        *(said for _, said in _marks(seen, numbers=size.legible)),
         f"Trained downstream of the layer, on all tasks at once: the readout{several} "
         f"{labels.together(readouts)}",
         labels.means_are(rows, "Numbers"),
+        readouts=readouts,
     )
     return page.fit(grid, sides, height=size.high, width=size.wide)
 
@@ -98,8 +99,8 @@ def _marks(panels: Sequence[Panel], *, numbers: bool) -> Iterator[tuple[lines.Ke
         halves = {"color": "0.6", "markerfacecoloralt": "0.9", "fillstyle": "left"}
         yield (
             _key("Never learned | forgotten", **halves),
-            "Halves of a cell, which add up to the number: never learned (left), the ceiling minus "
-            "the accuracy once the task was learned; forgotten (right), the accuracy lost since",
+            "Halves of a cell, which add up to the number: left, never learned (ceiling minus the "
+            "accuracy once it was learned); right, forgotten since; undivided: not told apart",
         )
     if any(cell.below for cell in drawn):
         yield (
@@ -112,7 +113,7 @@ def _marks(panels: Sequence[Panel], *, numbers: bool) -> Iterator[tuple[lines.Ke
         yield weak, "Gray number: its 95 % interval includes 0"
     if any(panel.forgets for panel in panels):
         frame = _key(
-            "Forgets from here", color="black", markerfacecolor="none", markeredgewidth=1.6
+            "Shown to forget from here", color="black", markerfacecolor="none", markeredgewidth=1.6
         )
         yield (
             frame,
@@ -121,7 +122,7 @@ def _marks(panels: Sequence[Panel], *, numbers: bool) -> Iterator[tuple[lines.Ke
         )
     if any(panel.unsure for panel in panels):
         unsure = _key("Not judged", marker="$*$", color="black", markeredgewidth=0.2)
-        yield unsure, labels.NOT_JUDGED
+        yield unsure, f"{labels.NOT_JUDGED}; forgetting needs no ceiling"
 
 
 def _key(label: str, *, marker: str = "s", **look: Any) -> Line2D:

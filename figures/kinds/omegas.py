@@ -56,9 +56,10 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     axes.axhline(1, color="0.4", linewidth=0.8, linestyle="--", zorder=0.9)
     axes.set_xlim(-0.6, len(appearances) - 0.4)
     signs = {name: rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$" for name in omegas}
+    unit = {"omega_new": " (accuracy)"}  # the others are shares of Offline's
     entries = [
-        Patch(facecolor=SHADES[name], edgecolor=_INK, linewidth=_THIN, label=sign)
-        for name, sign in signs.items()
+        Patch(facecolor=SHADES[k], edgecolor=_INK, linewidth=_THIN, label=sign + unit.get(k, ""))
+        for k, sign in signs.items()
     ]
     page.legend(entries, labels.with_head(labels.over_seeds(drawn), drawn))
     groups = [each.label for each in appearances.values()]
@@ -67,8 +68,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         appearances,
         "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the base set, on "
         "the newest session and on all sessions so far, means over the sessions from the second "
-        "on; the first and the last are shares of the accuracy of offline training; one that is "
-        "the same for all learners is left out",
+        "on; the first and the last are shares of the accuracy of offline training, the dashed "
+        "line; one that is the same for all learners is left out",
         labels.points_are(drawn, "Columns"),
     )
     return page.fit([axes], ("", r"$\Omega$"), height=1.8)

@@ -56,13 +56,14 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.describe(
         drawn,
         "Accuracy on all tasks downstream of each layer of the network that has learned all tasks, "
-        "by the readout that was trained there on all tasks at once",
+        "by the readout that was trained there on all tasks at once; the output is as trained",
         "Dashed: ceiling, the same for the layers of an offline network; dotted: floor, of an "
         "untrained one; each in the color of its readout",
         "The readout linear-task chooses only among the classes of one task"
         * ("linear-task" in looks),
         lines.WIDENED,
         f"{labels.means_are(points)}; bars are 95 % intervals",
+        readouts=looks,
     )
     return page.fit(grid, ("Layer, by depth", "Accuracy on all tasks (%)"), height=1.6)
 

@@ -65,6 +65,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "output is the network itself, and 0 the learner that stores nothing",
         f"Of the vertical axis, {lines.IN_POINTS}",
         labels.means_are(points),
+        readouts={row.readout for row in points},
     )
     units = dict.fromkeys(unit for _, _, unit, _ in panels)
     x_label = " ".join(["Stored samples", *(units if len(units) == 1 else ())])

@@ -70,10 +70,11 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.describe(
         learners,
         "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",
-        f"The readout {readout} is trained downstream of the layer, on all tasks at once",
+        f"Readout: {readout}, trained downstream on all tasks at once; the output is as trained",
         lines.WIDENED,
         labels.points_are(points),
         "Dashed: the same for the layers of a network trained on all tasks at once" * offline,
+        readouts=[readout],
     )
     return page.fit(grid, sides, height=1.3 if many else 1.6)
 

@@ -68,6 +68,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         f"Forgetting against intransigence after {labels.counted(T, 'task')} (Chaudhry et al. "
         f"2018): how much accuracy on earlier tasks is lost, and how far the last one is below "
         f"training on all tasks so far; lower is better in both",
+        "PBT and NBT: positive and negative backward transfer; PFT and NFT: the same forward",
         labels.points_are([*F, *I_T]),
     )
     return page.fit([axes], sides, height=2.5)

@@ -105,9 +105,8 @@ class GivenAxes(Page):
         """Put a color bar at the right of the axes, as matplotlib does, whatever their size."""
         colors = ScalarMappable(image.norm, image.cmap)
         # The label runs along the bar, which is as long as the axes are high.
-        bar = self.figure.colorbar(
-            colors, ax=self.axes, label=fill(label, 24), ticks=list(ticks), format="%g"
-        )
+        label = "\n".join(fill(line, 24) for line in label.split("\n"))
+        bar = self.figure.colorbar(colors, ax=self.axes, label=label, ticks=[*ticks], format="%g")
         bar.minorticks_off()
         bar.outline.set_visible(False)
 

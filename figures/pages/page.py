@@ -22,7 +22,7 @@ from matplotlib.transforms import Bbox
 
 from figures import labels, layout, lines, style
 from figures.appearance import Appearance, learner_appearances
-from figures.doubts import doubts
+from figures.doubts import Names, doubts
 from figures.options import Options
 from figures.tables import Tables
 
@@ -32,17 +32,15 @@ class Page:
     """A figure of our own.
 
     options: as asked for; tables: that are drawn; every: all learners of the tables, by which spare
-    appearances are given; question: that the figure answers; retrained: whether it shows what
-    retraining reached; axes: those of a user's figure, None on a page of our own; figure: begun by
-    `panels`, `blocks` or `blank`; title: the lines above the panels, the last of them the doubts;
-    said: its caption, a paragraph for a paper.
+    appearances are given; question: that the figure answers; axes: those of a user's figure, None
+    on a page of our own; figure: begun by `panels`, `blocks` or `blank`; title: the lines above the
+    panels, the last of them the doubts; said: its caption, a paragraph for a paper.
     """
 
     options: Options = field(default_factory=Options)
     tables: Tables = field(default_factory=Tables, repr=False)
     every: Sequence[str] = ()
     question: str = ""
-    retrained: bool = False
     axes: Axes | None = None
     figure: Figure = field(init=False, repr=False)
     title: tuple[str, str, str] = field(init=False, default=("", "", ""))
@@ -85,20 +83,20 @@ class Page:
         """Return a learner's name in print."""
         return self.looks([name])[name].label
 
-    def describe(self, drawn: Iterable[str], *sentences: str, kinds: bool = False) -> None:
-        """Make title and caption of sentences, what is drawn, and the data of it.
+    def describe(self, drawn: Names, *said: str, kinds: bool = False, readouts: Names = ()) -> None:
+        """Make title and caption of sentences (said), what is drawn, and its data.
 
-        drawn: learners, or with `kinds` their kinds.
+        drawn: learners, or with `kinds` their kinds; readouts: see `doubts`.
         """
         names, rows = {name: self.label(name) for name in drawn}, self.tables.rows
         learners = names
         if kinds:
             own = self.tables.learners
             learners = {row.learner: names[row.kind] for row in own if row.kind in names}
-        doubted = doubts(self.tables.notes, learners, retrained=self.retrained)
+        doubted = doubts(self.tables.notes, learners, readouts)
         self.title = self.question, labels.study(rows), "\n".join(doubted)
         named = labels.learners_named(list(names.values()))
-        self.said = labels.caption(*sentences, named, labels.measured_on(rows), *doubted)
+        self.said = labels.caption(*said, named, labels.measured_on(rows), *doubted)
 
     def across(self, most: int) -> int:
         """Return the panels side by side, where a page of two columns has room for so many.

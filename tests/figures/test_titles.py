@@ -11,7 +11,7 @@ from figures.plotting import Drawing
 from probe.analysis.statements import STUCK, UNFINISHED
 from probe.notes import constant
 from tests.figures import papers, seen
-from tests.figures.invented import note
+from tests.figures.invented import metrics, note
 
 STUDY = "digits, cnn3, 2 orders, 2 seeds"
 
@@ -43,15 +43,16 @@ def test_a_figure_answers_a_question_and_names_the_study(name):
 )
 def test_notes_on_trainings_are_doubts_about_the_learners_that_are_drawn(said, told):
     notes = [note("ewc", said, seed=seed) for seed in (0, 1)]
-    assert doubts(notes, {"ewc": "EWC"}, retrained=False) == told
-    assert doubts(notes, {"er": "ER"}, retrained=False) == []
+    assert doubts(notes, {"ewc": "EWC"}) == told
+    assert doubts(notes, {"er": "ER"}) == []
 
 
 def test_a_doubt_about_a_readout_is_one_about_figures_of_layers():
-    notes = [note(name, f"{UNFINISHED}: loss 1", feature="conv1") for name in ("ewc", "untrained")]
+    at = {"feature": "conv1", "readout": "linear"}
+    notes = [note(name, f"{UNFINISHED}: loss 1", **at) for name in ("ewc", "untrained")]
     told = ["Not converged downstream of conv1: EWC and Untrained (2 runs)"]
-    assert doubts(notes, {"ewc": "EWC"}, retrained=True) == told
-    assert doubts(notes, {"ewc": "EWC"}, retrained=False) == []
+    assert doubts(notes, {"ewc": "EWC"}, ["linear"]) == told
+    assert doubts(notes, {"ewc": "EWC"}, ["retrain"]) == doubts(notes, {"ewc": "EWC"}) == []
 
 
 def test_a_doubt_about_a_readout_that_is_not_drawn_is_left_out():
@@ -59,11 +60,18 @@ def test_a_doubt_about_a_readout_that_is_not_drawn_is_left_out():
     doubted = replace(papers.tables(), notes=[unsure])
     for readout, told in (("linear", 2), ("retrain", 3)):
         assert len(lines(figures.layers(doubted, readouts=[readout]))) == told
+    # These two choose their readout themselves.
+    for draw, readout in ((figures.time, "linear"), (figures.depth, "retrain")):
+        for name in ("linear", "retrain"):
+            doubted = replace(papers.tables(), notes=[replace(unsure, readout=name)])
+            assert len(lines(draw(doubted))) == 2 + (name == readout)
 
 
 @pytest.mark.parametrize(("name", "at"), [("tradeoff", ""), ("budget", "conv1")])
 def test_a_collapsed_or_unfinished_training_is_flagged_in_figure_and_caption(name, at):
-    doubted = replace(papers.tables(), notes=[note("ewc", STUCK, feature=at)])
+    doubted = replace(
+        papers.tables(), notes=[note("ewc", STUCK, feature=at, readout=at and "retrain")]
+    )
     told = f"Collapsed{' downstream of conv1' * bool(at)}: EWC (1 run)"
     figure = Drawing(name)(doubted)
     assert lines(figure)[2] == told
@@ -78,3 +86,11 @@ def test_a_figure_of_kinds_of_learners_flags_each_learner_of_a_kind(name):
     notes = [note(f"er{size}-uniform", STUCK) for size in (10, 20)]
     figure = Drawing(name)(replace(papers.tables(), notes=notes))
     assert lines(figure)[2] == "Collapsed: ER (2 runs)"
+
+
+def test_lines_are_broken_between_words_and_not_within_names():
+    notes = [note(f"my-{name}-s-paper", STUCK) for name in ("ewc", "si", "rwalk")]
+    rows = metrics([each.learner for each in notes])
+    *_, doubt = lines(figures.tradeoff(replace(papers.tables(), metrics=rows, notes=notes)))
+    assert "\n" in doubt
+    assert "-\n" not in doubt

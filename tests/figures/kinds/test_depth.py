@@ -35,7 +35,7 @@ def bands(axes):
 
 
 def rings(axes):
-    found = [line for line in axes.lines if line.get_label() == "Below ceiling from here"]
+    found = [line for line in axes.lines if line.get_label() == "Shown below ceiling"]
     return [seen.points(line)[0].tolist() for line in found]
 
 
@@ -95,7 +95,7 @@ def test_with_layers_a_band_is_the_room_and_the_points_missing_are_below_with_th
         assert edges >= set(expected)
     assert drawn["Chance"][:, 1] == pytest.approx([10, 10])
     # The ceiling at the output replaces Offline's line.
-    controls = ["Ceiling (offline)", "Floor (untrained)", "Below ceiling from here", "Chance"]
+    controls = ["Ceiling (offline)", "Floor (untrained)", "Shown below ceiling", "Chance"]
     assert sorted(seen.legend(figure)[5:]) == sorted(controls)
     check_learners(axes, "accuracy")
     check_learners(missing, "missing")

@@ -58,11 +58,11 @@ def test_halves_are_never_learned_and_forgotten_and_add_up_to_the_number():
     assert seen.legend(figure) == [
         "Never learned | forgotten",
         "95 % CI includes 0",
-        "Forgets from here",
+        "Shown to forget from here",
     ]
     assert [t.get_text() for t in panels[0].get_yticklabels()] == ["1", "2", "3", "all"]
     assert seen.tick_names(panels[2]) == FEATURES
-    assert figure.legends[0].get_window_extent().height < figure.bbox.height / 10
+    assert figure.legends[0].get_window_extent().height < figure.bbox.height / 8
 
 
 def test_the_scale_is_symmetric_and_tells_1_from_7_points_beside_97():
@@ -128,3 +128,8 @@ def test_it_fits_on_a_page_and_numbers_lie_within_their_cells(learners, features
                 for k in (0, 1)
             )
             assert left - 1 <= room.x0 <= room.x1 <= right + 1
+
+
+def test_a_readout_without_room_on_the_page_is_not_in_the_caption():
+    rows = invented.layers([f"my_own_{k}" for k in range(9)], FEATURES, tasks=10, **papers.BOTH)
+    assert "the readout retrain." in papers.caption("layers", Tables(layers=rows))

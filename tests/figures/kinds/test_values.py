@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
 
 import figures
 from figures.appearance import learner_appearances
@@ -131,6 +132,7 @@ def test_omegas_have_bars_learner_by_learner():
     shades = [bars[0].get_facecolor() for bars in groups]
     assert [patch.get_facecolor() for patch in figure.legends[0].get_patches()] == shades
     signs = [rf"$\Omega_{{\mathrm{{{name}}}}}$" for name in ("base", "new", "all")]
+    signs[1] += " (accuracy)"  # the others are shares of that of Offline
     assert seen.legend(figure) == signs
 
 
@@ -195,6 +197,9 @@ def test_of_a_single_order_f1_is_by_task_and_not_by_position():
         assert "false positives" in said
 
 
+GRAY = "Gray: 0 by construction"
+
+
 def test_cells_of_a_single_head_that_can_only_be_0_are_grey_and_no_result():
     """Nor are they lines of `curves`; where heads are told the task, 0 is a result."""
     for head in ("single", "multi"):
@@ -205,8 +210,10 @@ def test_cells_of_a_single_head_that_can_only_be_0_are_grey_and_no_result():
         single = head == "single"
         assert (found < 0).sum() == len([1 for k in (1, 2, 3) for j in (1, 2, 3) if j > k]) * single
         assert len(axes.texts) == 12 - 3 * single
+        given = figures.matrix(Tables(rows=rows), ax=Figure().add_subplot())
+        assert given.figure.axes[-1].get_ylabel().split("\n")[1:] == [GRAY] * single
         said = papers.caption("matrix", Tables(rows=rows))
-        assert ("Gray: 0 by construction" in said) == single
+        assert (GRAY in said) == single
         assert "standard deviation over seeds is" in said
         assert ("Single head" in said, "Multi-head" in said) == (single, not single)
         before = figures.curves(Tables(rows=rows)).axes[0].lines[2].get_ydata()

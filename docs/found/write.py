@@ -1,4 +1,4 @@
-"""Write the tables and pictures of found.md again from the tables of the studies in this folder.
+"""Write the tables of found.md, and the pictures of all pages, from the studies in this folder.
 
     python docs/found/write.py            # or `make found`
     python docs/found/write.py --check    # exit code 1 if the page has other tables
@@ -290,7 +290,8 @@ if __name__ == "__main__":
     if "--check" in sys.argv:
         sys.exit(text != written(text))
     PAGE.write_text(written(text), "utf-8")
-    for picture, study, kind, of in re.findall(r"\((found/([\w-]+)/(\w+)-?(\w*)\.png)\)", text):
+    pages = "".join(page.read_text("utf-8") for page in HERE.parent.glob("*.md"))
+    for picture, study, kind, of in re.findall(r"\((found/([\w-]+)/(\w+)-?(\w*)\.png)\)", pages):
         if (HERE / study / "rows.csv").is_file():
             figure = getattr(figures, kind)(HERE / study, readouts=[of] if of else None)
             figure.savefig(HERE.parent / picture)

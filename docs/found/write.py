@@ -23,7 +23,10 @@ import figures
 HERE = Path(__file__).parent
 PAGE = HERE.with_suffix(".md")
 _BLOCK = re.compile(r"(<!-- (\w+) ([^>]*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-_NAMES = {"er": "ER", "lwf": "LwF", "finetune": "fine-tuning", "cumulative": "cumulative"}
+_NAMES = {
+    **{"er": "ER", "lwf": "LwF", "finetune": "fine-tuning", "cumulative": "cumulative"},
+    **{"pathnet": "PathNet", "geppnet": "GeppNet", "geppnet_stm": "GeppNet+STM"},
+}
 
 # A5 (%), F5 and I5 of Chaudhry 2018, Table 1, MNIST.
 _CHAUDHRY = {

@@ -83,7 +83,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
 
     Bars are the 95 % intervals of layers.csv; where it has none for some learner, one standard
     deviation over seeds either way. A ring is where a learner falls below the ceiling. Where there
-    are intervals, a panel below shows the points missing, on a scale that is linear around 0.
+    are intervals, and each learner has a ceiling, a panel below shows the points missing, on a
+    scale that is linear around 0.
 
     Without a ceiling Offline is a dashed line at its one value, which is the same at every feature
     (Murata 2020, figure 1), as all of its network is trained on all tasks. Each architecture has a
@@ -98,7 +99,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     wide = max(len(each.features) for each in drawn) > 8 or len(learners) > MANY
     alone = len(drawn) == 1
     titles = [labels.listed(looks[name].label for name in each.learners) for each in drawn]
-    below = page.axes is None and any(study.bars and key[1] == "missing" for key in study.layers)
+    # A learner with its own network has no ceiling, and misses no points of it.
+    ends = {(name, "missing") for name in learners} <= study.layers.keys()
+    below = page.axes is None and bool(study.bars) and ends
     blocks = _panels(page, [""] if alone else titles, wide=wide or not alone, below=below)
     keys: dict[str, Line2D] = {}
     for quantity, block in zip(("accuracy", "missing"), blocks, strict=False):

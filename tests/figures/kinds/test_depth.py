@@ -108,6 +108,17 @@ def test_with_layers_a_band_is_the_room_and_the_points_missing_are_below_with_th
         assert word in said
 
 
+def test_no_points_are_missing_of_a_ceiling_that_an_architecture_has_not():
+    learners, both = ["finetune", "fel"], {"fel": OWN["fel"]}
+    summary = summarize(invented.rows([*learners, "offline"], FEATURES, seeds=3, own=both))
+    layers = invented.layers(learners, FEATURES, own=both)
+    of_fel = [row for row in layers if (row.learner, row.quantity) != ("fel", "missing")]
+    heights = [
+        len(figures.depth(Tables(summary=summary, layers=each)).axes) for each in (layers, of_fel)
+    ]
+    assert heights == [4, 2]
+
+
 def test_axes_of_another_figure_have_the_accuracies_alone():
     axes = Figure().subplots()
     figures.depth(papers.tables(), axes)

@@ -50,11 +50,11 @@ _CHAUDHRY = {
 }
 # Diaz-Rodriguez 2018, Tables 1 and 3.
 _DIAZ = {
-    "finetune": (0.3825, 0.6664, 0, 0.1, 1, 1, 0.4492, 0.5140),
-    "cumulative": (0.7225, 1, 0.0673, 0.1, 1, 0.55, 0.1496, 0.5128),
-    "ewc": (0.5940, 0.9821, 0, 0.1, 0.4, 1, 0.3495, 0.4894),
-    "lwf": (0.5278, 0.9667, 0, 0.1, 1, 1, 0.4429, 0.5768),
-    "si": (0.5795, 0.9620, 0, 0.1, 0.4, 1, 0.3613, 0.4861),
+    "finetune": (0.3825, 0.6664, 0, 0.1, 1, 1, 0.4492, 0.5140, 0.9986),
+    "cumulative": (0.7225, 1, 0.0673, 0.1, 1, 0.55, 0.1496, 0.5128, 0.9979),
+    "ewc": (0.5940, 0.9821, 0, 0.1, 0.4, 1, 0.3495, 0.4894, 0.9972),
+    "lwf": (0.5278, 0.9667, 0, 0.1, 1, 1, 0.4429, 0.5768, 0.9986),
+    "si": (0.5795, 0.9620, 0, 0.1, 0.4, 1, 0.3613, 0.4861, 0.9970),
 }
 # Omega_base, Omega_new, Omega_all and megabytes of Kemker 2018, Table 2, MNIST.
 _KEMKER = {
@@ -74,7 +74,17 @@ _KEMKER = {
         "fel": (0.451, 1.000, 0.439, 4.54),
     },
 }
-_CRITERIA = ("accuracy", "rem", "bwt_plus", "fwt", "ms", "sss", "ce", "cl_score[W1]")
+_CRITERIA = (
+    "accuracy",
+    "rem",
+    "bwt_plus",
+    "fwt",
+    "ms",
+    "sss",
+    "ce",
+    "cl_score[W1]",
+    "cl_stability[W1]",
+)
 
 
 def layers(study: str, readout: str, *learners: str) -> Iterable[Sequence[str]]:
@@ -196,11 +206,12 @@ _CALIBRATED = dict.fromkeys(("ewc", "si", "rwalk", "ewc-s", "si-s", "rwalk-s"), 
 def diaz(study: str) -> Iterable[Sequence[str]]:
     """Yield the criteria of each strategy, above the paper's."""
     rows = _metrics(f"{study}/metrics.csv")
-    yield "", "A", "REM", "BWT+", "FWT", "MS", "SSS", "CE", "CLscore W1"
+    yield "", "A", "REM", "BWT+", "FWT", "MS", "SSS", "CE", "CLscore W1", "CLstability"
     for learner, paper in _DIAZ.items():
         mine = rows[(rows.learner == learner) & (rows.paper == "diaz_rodriguez")]
-        own = mine.set_index("metric")["mean"]
-        yield _name(learner), *(f"{own[name]:.4f}" for name in _CRITERIA)
+        own, deviation = (mine.set_index("metric")[each] for each in ("mean", "std"))
+        numbers = [f"{own[name]:.4f}" for name in _CRITERIA]
+        yield _name(learner), f"{numbers[0]} ± {deviation['accuracy']:.4f}", *numbers[1:]
         yield "paper", *(f"{value:.4f}" for value in paper)
 
 

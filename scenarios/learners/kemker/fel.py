@@ -23,7 +23,7 @@ class FelSettings(ContinualSettings):
     expansion units that fire in each example. The papers give neither; ours were chosen among .01
     to .5 and .005 to .4 on held-out training data of MNIST: `connected` matters little; with fewer
     firing less of the base set is forgotten, but at .005 sessions are learned less well.
-    activation: of the hidden units ("custom" in Kemker 2018's supplement). training: by default the
+    activation: of the hidden units (not given in Kemker 2018). training: by default the
     supplement's batch size, optimizer and learning rate.
     """
 

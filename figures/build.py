@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-VERSION = 6
+VERSION = 7
 """Version of the drawing: one more whenever the same tables give another picture."""
 
 RECORD = "drawn.json"

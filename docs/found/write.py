@@ -219,15 +219,8 @@ def kemker(study: str) -> Iterable[Sequence[str]]:
     """Yield Omegas and size beside the paper's, and the seconds that a run's sessions took."""
     rows = _metrics(f"{study}/metrics.csv")
     seconds = pd.read_csv(HERE / study / "times.csv").groupby(["learner", "seed"]).seconds.sum()
-    yield (
-        "learner",
-        *(
-            name
-            for each in ("Omega_base", "Omega_new", "Omega_all", "MB")
-            for name in (each, "paper")
-        ),
-        "s",
-    )
+    beside = ("Omega_base", "paper", "Omega_new", "paper", "Omega_all", "paper", "MB", "paper")
+    yield "learner", *beside, "s"
     for learner in dict.fromkeys(rows.learner):
         own = rows[(rows.learner == learner) & (rows.paper == "kemker")].set_index("metric")
         paper = _KEMKER[study].get(learner, ("",) * 4)
@@ -236,8 +229,8 @@ def kemker(study: str) -> Iterable[Sequence[str]]:
             for name in ("omega_base", "omega_new", "omega_all")
         ]
         numbers = (*omegas, f"{own.loc['model_size_mb', 'mean']:.2f}")
-        beside = (each for pair in zip(numbers, map(str, paper), strict=True) for each in pair)
-        yield _name(learner), *beside, f"{seconds[learner].mean():.0f}"
+        cells = (each for pair in zip(numbers, map(str, paper), strict=True) for each in pair)
+        yield _name(learner), *cells, f"{seconds[learner].mean():.0f}"
 
 
 def scenarios(*studies: str) -> Iterable[Sequence[str]]:

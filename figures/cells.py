@@ -169,28 +169,32 @@ def missing_panels(tables: Tables) -> list[Panel]:
     """Return the panels to be drawn, in the order of the table."""
     own = (r for r in tables.layers if r.readout in READOUTS and r.learner not in CONTROLS)
     groups = grouped(own, "learner", "readout")
-    starts = {(r.learner, r.readout): r.latest for r in tables.starts if r.statement == "forgets"}
-    panels = [_panel(rows, starts.get(key, ""), tables) for key, rows in groups.items()]
+    first_layer = {
+        (r.learner, r.readout): r.first_confirmed
+        for r in tables.first_layer
+        if r.statement == "forgets"
+    }
+    panels = [_panel(rows, first_layer.get(key, ""), tables) for key, rows in groups.items()]
     return [panel for panel in panels if panel.cells]
 
 
 def _panel(rows: Sequence[LayerRow], forgets: str, tables: Tables) -> Panel:
     """Return the panel of the rows of a learner and readout."""
     features = list(dict(sorted((row.depth, row.feature) for row in rows)).values())
-    own = {(r.feature, r.place, r.quantity): r for r in rows if not math.isnan(r.value)}
+    own = {(r.feature, r.task_position, r.quantity): r for r in rows if not math.isnan(r.value)}
     places = sorted({p for _, p, name in own if name == "missing"}, key=lambda p: p or math.inf)
     cells, high = [], max(1.0, len(places) / _ROWS)
     for x, feature in enumerate(features):
-        for y, place in enumerate(places):
-            if row := own.get((feature, place, "missing")):
-                halves = [own[key] for q in _HALVES if (key := (feature, place, q)) in own]
+        for y, task_position in enumerate(places):
+            if row := own.get((feature, task_position, "missing")):
+                halves = [own[key] for q in _HALVES if (key := (feature, task_position, q)) in own]
                 # Over all tasks the halves are means over different positions.
-                whole = place is None or len(halves) < 2
-                above = own.get((feature, place, "above_floor"))
+                whole = task_position is None or len(halves) < 2
+                above = own.get((feature, task_position, "above_floor"))
                 cell = Cell(
                     x=x,
-                    y=y + GAP * high * (place is None),
-                    high=1 if place else high,
+                    y=y + GAP * high * (task_position is None),
+                    high=1 if task_position else high,
                     total=100 * row.value,
                     values=[100 * each.value for each in ([row] if whole else halves)],
                     # NaN, as of one seed, holds nothing.

@@ -9,24 +9,24 @@ from figures.options import Options
 from figures.tables import CONTROLS, OPTIONAL, Tables
 from probe.errors import InputError, unknown
 from probe.tables.folder import read_tables
-from probe.tables.rows import LearnerRow, Row
+from probe.tables.rows import LearnerRow, MeasurementRow
 from probe.tables.summary import summarize
 
 
 def tables_of(source: object) -> Tables:
     """Return the tables of a source.
 
-    source: a run directory (str or Path); a sequence of `probe.tables.rows.Row`; a DataFrame with
-    their columns; or anything with `tables()`, as an analysis. Rows alone give a summary by
-    `probe.tables.summary`, and leave other tables empty. Raises InputError for anything else, and
-    for tables that are missing or cannot be read.
+    source: a run directory (str or Path); a sequence of `probe.tables.rows.MeasurementRow`; a
+    DataFrame with their columns; or anything with `tables()`, as an analysis. Rows alone give a
+    summary by `probe.tables.summary`, and leave other tables empty. Raises InputError for anything
+    else, and for tables that are missing or cannot be read.
     """
     if isinstance(source, Tables):
         return source
     if isinstance(source, str | Path):
         directory = Path(source)
-        # A folder of a result in memory has rows.csv alone.
-        if (directory / "summary.csv").exists() or not (directory / "rows.csv").exists():
+        # A folder of a result in memory has measurements.csv alone.
+        if (directory / "summary.csv").exists() or not (directory / "measurements.csv").exists():
             return Tables.read(directory)
         return _made(**read_tables(directory))
     if callable(tables := getattr(source, "tables", None)):
@@ -35,7 +35,7 @@ def tables_of(source: object) -> Tables:
         # Only a DataFrame needs the import.
         from probe.tables.frames import rows_of_frame
 
-        return _made(rows_of_frame(source, Row))
+        return _made(rows_of_frame(source, MeasurementRow))
     if isinstance(source, Iterable):
         return _made(source)
     raise _no_source(source)
@@ -60,7 +60,7 @@ def chosen(tables: Tables, options: Options) -> Tables:
             ranked = [row for row in rows if row.learner in rank]
             parts[part] = sorted(ranked, key=lambda row: rank[row.learner])
     if options.readouts is not None:
-        of_layers = ("rows", "layers", "statements", "starts", "notes")
+        of_layers = ("measurements", "layers", "statements", "first_layer", "notes")
         of_readouts = {part: parts[part] for part in of_layers}
         known = {row.readout for rows in of_readouts.values() for row in rows} - {""}
         for name in options.readouts:
@@ -75,8 +75,8 @@ def chosen(tables: Tables, options: Options) -> Tables:
 def _made(rows: Iterable[Any], **given: Iterable[Any]) -> Tables:
     """Return the tables that follow from rows, and those given that not every source has."""
     table = list(rows)
-    if not table or not all(isinstance(row, Row) for row in table):
-        raise _no_source(next((row for row in table if not isinstance(row, Row)), table))
+    if not table or not all(isinstance(row, MeasurementRow) for row in table):
+        raise _no_source(next((row for row in table if not isinstance(row, MeasurementRow)), table))
     learners = [
         LearnerRow(learner=name, kind=name, per_class=None, total=None, sampling="")
         for name in dict.fromkeys(row.learner for row in table)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from figures.tables import Tables
 from probe.analysis.intervals import SeedMean
 from probe.analysis.statements import LEAST, SHARE
-from probe.tables.rows import LayerRow, MetricRow, Row, SummaryRow
+from probe.tables.rows import LayerRow, MeasurementRow, MetricRow, SummaryRow
 
 MARGIN = f"by over {100 * SHARE:.0f} % of the room from floor to ceiling and {100 * LEAST:g} point"
 """The margin of statements, for captions."""
@@ -52,7 +52,7 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(all_names) if rest < 2 else f"{', '.join(shown)} and {rest} more"
 
 
-def with_head(text: str, rows: Iterable[Row | MetricRow]) -> str:
+def with_head(text: str, rows: Iterable[MeasurementRow | MetricRow]) -> str:
     """Append the name of the rows' head to a text, unless the head is "single".
 
     rows: of one head; rows with an empty head are ignored.
@@ -144,7 +144,7 @@ def learners_named(names: Sequence[str]) -> str:
     return f"Learner{'s' * (len(names) > 1)}: {together(names)}" if names else ""
 
 
-def measured_on(rows: Sequence[Row]) -> str:
+def measured_on(rows: Sequence[MeasurementRow]) -> str:
     """Describe the study in a sentence, see `study`; "" of no rows."""
     if not rows:
         return ""
@@ -156,11 +156,11 @@ def measured_on(rows: Sequence[Row]) -> str:
     )
 
 
-def study(rows: Sequence[Row]) -> str:
+def study(rows: Sequence[MeasurementRow]) -> str:
     """Name the study in one short line: data, network, orders and seeds; "" of no rows.
 
-    >>> row = Row(scenario="digits", network="cnn3", learner="er", order="0", seed=0, step=1,
-    ...           place=1, measure="accuracy", value=0.9)
+    >>> row = MeasurementRow(scenario="digits", network="cnn3", learner="er", order="0", seed=0,
+    ...           tasks_seen=1, task_position=1, metric="accuracy", value=0.9)
     >>> study([row])
     'digits, cnn3, 1 order, 1 seed'
     """
@@ -172,7 +172,7 @@ def study(rows: Sequence[Row]) -> str:
 
 def of_accuracies(tables: Tables, what: str) -> Iterator[str]:
     """Yield sentences on accuracies of the output: means, their spread, and the head."""
-    rows, spread = tables.rows, tables.spread
+    rows, spread = tables.measurements, tables.spread
     several = (key for key in ("order", "seed") if len({getattr(r, key) for r in rows} - {""}) > 1)
     if over := [f"{key}s" for key in several]:
         yield f"{what} are means over {together(over)}"

@@ -75,6 +75,6 @@ def ticks(first: int, last: int) -> list[int]:
     span = last - first
     if span <= 10:
         return list(range(first, last + 1))
-    steps = (step * 10**power for power in range(9) for step in (2, 5, 10))
-    step = next(step for step in steps if span / step <= 6)
-    return [first, *range(first - first % step + step, last + 1, step)]
+    steps = (tasks_seen * 10**power for power in range(9) for tasks_seen in (2, 5, 10))
+    tasks_seen = next(tasks_seen for tasks_seen in steps if span / tasks_seen <= 6)
+    return [first, *range(first - first % tasks_seen + tasks_seen, last + 1, tasks_seen)]

@@ -217,8 +217,8 @@ def dodges(count: int, most: float = 0.08, span: float = 0.5) -> list[float]:
     They are `most` apart, or less where all of them would take more than `span`. Points that
     coincide, as at an accuracy of 1, then stay visible side by side.
     """
-    step = min(most, span / count)
-    return [step * (k - (count - 1) / 2) for k in range(count)]
+    tasks_seen = min(most, span / count)
+    return [tasks_seen * (k - (count - 1) / 2) for k in range(count)]
 
 
 def handles(entries: Iterable[Entry], *, joined: bool = True) -> list[Key]:

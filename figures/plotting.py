@@ -53,9 +53,9 @@ class Drawing:
     def __call__(self, source: object, ax: Axes | None = None, **asked: Any) -> Figure | Axes:
         """Draw the figure of a source, or one panel of it into given axes.
 
-        source: a run directory, a list of `probe.tables.rows.Row`, a DataFrame of them, or an
-        analysis; asked: see `figures.options.Options`. Returns the figure, or
-        the axes if they were given. Raises InputError where there is nothing to draw.
+        source: a run directory, a list of `probe.tables.rows.MeasurementRow`, a DataFrame of them,
+        or an analysis; asked: see `figures.options.Options`. Returns the figure, or the axes if
+        they were given. Raises InputError where there is nothing to draw.
         """
         asked["labels"] = asked.get("labels") or {}
         options = Options(**asked)

@@ -17,12 +17,12 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.rows import (
     DiagnosticRow,
+    FirstLayerRow,
     LayerRow,
     LearnerRow,
+    MeasurementRow,
     MetricRow,
     NoteRow,
-    Row,
-    StartRow,
     StatementRow,
     SummaryRow,
     TimeRow,
@@ -33,7 +33,7 @@ from probe.tables.table_file import Cells, read_table
 CONTROLS = (OFFLINE, UNTRAINED)
 """Ceiling and floor are measured in their features; they learn nothing task by task."""
 
-OPTIONAL = ("times", "layers", "statements", "starts", "diagnostics", "notes")
+OPTIONAL = ("times", "layers", "statements", "first_layer", "diagnostics", "notes")
 """Tables that not every source has."""
 
 
@@ -47,14 +47,14 @@ class Tables:
     diagnostics: of features, without any readout; notes: on doubtful runs.
     """
 
-    rows: Sequence[Row] = ()
+    measurements: Sequence[MeasurementRow] = ()
     summary: Sequence[SummaryRow] = ()
     metrics: Sequence[MetricRow] = ()
     learners: Sequence[LearnerRow] = ()
     times: Sequence[TimeRow] = ()
     layers: Sequence[LayerRow] = ()
     statements: Sequence[StatementRow] = ()
-    starts: Sequence[StartRow] = ()
+    first_layer: Sequence[FirstLayerRow] = ()
     diagnostics: Sequence[DiagnosticRow] = ()
     notes: Sequence[NoteRow] = ()
 
@@ -80,10 +80,10 @@ class Tables:
         return cls(**found)
 
     @classmethod
-    def of(cls, rows: Iterable[Row], **others: Iterable[Any]) -> Self:
+    def of(cls, rows: Iterable[MeasurementRow], **others: Iterable[Any]) -> Self:
         """Return tables in memory as if they had been read; others: by name."""
-        kept = _filter("rows")
-        tables = {"rows": [row for row in rows if kept(vars(row))], **others}
+        kept = _filter("measurements")
+        tables = {"measurements": [row for row in rows if kept(vars(row))], **others}
         return cls(**{name: _plain(list(table)) for name, table in tables.items()})
 
     @cached_property
@@ -93,14 +93,18 @@ class Tables:
         Each cell is the mean over seeds of the means over orders, a fraction in [0, 1]; columns are
         task positions in the executed order. Raises InputError for a table that has no such R.
         """
-        found = mean_accuracies(self.rows)
+        found = mean_accuracies(self.measurements)
         return {name: found[name] for name in found if name not in CONTROLS}
 
     @cached_property
     def task_names(self) -> dict[int, str]:
         """Names of the tasks by position, of a single order, which cannot tell the two apart."""
-        orders = {row.order for row in self.rows} - {""}
-        named = {row.place: row.task for row in self.rows if row.place and row.order}
+        orders = {row.order for row in self.measurements} - {""}
+        named = {
+            row.task_position: row.task
+            for row in self.measurements
+            if row.task_position and row.order
+        }
         return dict(sorted(named.items())) if len(orders) == 1 else {}
 
     @property
@@ -112,9 +116,15 @@ class Tables:
     def spread(self) -> list[float]:
         """Standard deviations over seeds of R's cells of learned tasks, ascending, if any."""
         cells = defaultdict[tuple[str, int, int], list[tuple[int, float]]](list)
-        for row in self.rows:
-            if row.measure == "accuracy" and row.order and 0 < (row.place or 0) <= (row.step or 0):
-                cells[row.learner, row.step or 0, row.place or 0].append((row.seed, row.value))
+        for row in self.measurements:
+            if (
+                row.metric == "accuracy"
+                and row.order
+                and 0 < (row.task_position or 0) <= (row.tasks_seen or 0)
+            ):
+                cells[row.learner, row.tasks_seen or 0, row.task_position or 0].append(
+                    (row.seed, row.value)
+                )
         found = filter(None, map(mean_over_seeds, cells.values()))
         return sorted(mean.std for mean in found if mean.std >= 0)
 
@@ -123,7 +133,7 @@ class Tables:
 
         With a single head, the classes of tasks that are still to come compete for no example.
         """
-        single = any(row.head == "single" for row in self.rows)
+        single = any(row.head == "single" for row in self.measurements)
         steps, places = np.indices(R.values.shape)
         void: NDArray[np.bool_] = (R.values == 0) & (steps > 0) & (steps <= places)
         return void & single
@@ -176,7 +186,9 @@ class Tables:
         return T, found.get(T, {})
 
 
-def continual(rows: Iterable[SummaryRow | MetricRow | LayerRow | DiagnosticRow | Row]) -> list[str]:
+def continual(
+    rows: Iterable[SummaryRow | MetricRow | LayerRow | DiagnosticRow | MeasurementRow],
+) -> list[str]:
     """Return the learners of a table that learn task by task, in order of first appearance."""
     names = dict.fromkeys(row.learner for row in rows)
     return [name for name in names if name not in CONTROLS]
@@ -191,13 +203,13 @@ def _filter(table: str) -> Callable[[Cells], bool]:
 
     def kept(cells: Cells) -> bool:
         nonlocal main
-        measure = cells.get("measure", "accuracy")  # metrics are those of accuracies
-        if measure != "pra" and (measure != "accuracy" or cells["feature"]):
+        metric = cells.get("metric", "accuracy")  # metrics are those of accuracies
+        if metric != "pra" and (metric != "accuracy" or cells["feature"]):
             return False
         main = main or cells["head"]
         return cells["head"] in ("", main)
 
-    return kept if table in ("rows", "metrics") else lambda _: True
+    return kept if table in ("measurements", "metrics") else lambda _: True
 
 
 def _plain(rows: Sequence[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ from probe.metrics.task_counts import TaskCounts
 from probe.numbered import task_names
 from probe.tables.folder import Saved
 from probe.tables.held import Held
-from probe.tables.rows import Row
+from probe.tables.rows import MeasurementRow
 from probe.tables.sheets import Sheet, as_latex, columns_of
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
@@ -102,8 +102,8 @@ class PartialRetraining(Held):
         """
         return np.array([own.f1() for own in self.measured.values()])
 
-    def rows(self) -> list[Row]:
-        """Return all measurements, a row for each, as in rows.csv."""
+    def measurements(self) -> list[MeasurementRow]:
+        """Return all measurements, a row for each, as in measurements.csv."""
         return list(_rows(self.measured, self.outputs, self.seed, self.head))
 
     def sheets(self) -> list[Sheet]:
@@ -160,7 +160,7 @@ class PartialRetraining(Held):
 
 def _rows(
     counts: Mapping[str, TaskCounts], outputs: Sequence[str], seed: int, head: str
-) -> Iterator[Row]:
+) -> Iterator[MeasurementRow]:
     """Yield the cells of R, then PRA, accuracies and F1 of each feature, all after the last task.
 
     counts: of each feature, by depth, tasks in executed order; outputs: the features that
@@ -168,27 +168,27 @@ def _rows(
     """
     tasks = next(iter(counts.values())).tasks
     row = partial(
-        Row,
+        MeasurementRow,
         scenario="own data",
         network="own network",
         learner="model",
         order="0",
         seed=seed,
-        step=len(tasks),
+        tasks_seen=len(tasks),
     )
 
     def by_task(
-        cell: Callable[..., Row], measure: str, values: NDArray[np.float64]
-    ) -> Iterator[Row]:
+        cell: Callable[..., MeasurementRow], metric: str, values: NDArray[np.float64]
+    ) -> Iterator[MeasurementRow]:
         named = zip(task_names(tasks), values.tolist(), strict=True)
-        for place, (task, value) in enumerate(named, 1):
-            yield cell(measure=measure, place=place, task=task, value=value)
+        for position, (task, value) in enumerate(named, 1):
+            yield cell(metric=metric, task_position=position, task=task, value=value)
 
     for name in outputs[:1]:
         yield from by_task(partial(row, head=head), "accuracy", counts[name].accuracies())
     for depth, (name, own) in enumerate(counts.items(), 1):
         of = partial(row, feature=name, depth=depth, readout="" if name in outputs else RETRAIN)
-        yield of(measure="pra", value=pra(own.total))
+        yield of(metric="pra", value=pra(own.total))
         if name not in outputs:
             yield from by_task(of, "accuracy", own.accuracies())
         yield from by_task(of, "f1", own.f1())

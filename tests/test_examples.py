@@ -37,7 +37,7 @@ def programs(cwd, monkeypatch):
 def _layers(cwd, name, features):
     """Check floor and ceiling of every layer but the output in a run directory; load it."""
     rows = read_table(cwd / "runs" / name / "layers.csv", LayerRow)
-    found = {(row.readout, row.feature, row.quantity) for row in rows if row.place is None}
+    found = {(row.readout, row.feature, row.quantity) for row in rows if row.task_position is None}
     wanted = {(readout, feature) for readout in ("retrain", "linear") for feature in features}
     for quantity in ("accuracy", "floor", "ceiling", "missing"):
         assert {each[:2] for each in found if each[2] == quantity} >= wanted

@@ -11,7 +11,17 @@ from pathlib import Path
 
 import pandas as pd
 
-KEYS = ["learner", "order", "seed", "step", "head", "feature", "measure", "place", "readout"]
+KEYS = [
+    "learner",
+    "order",
+    "seed",
+    "tasks_seen",
+    "head",
+    "feature",
+    "metric",
+    "task_position",
+    "readout",
+]
 
 
 def differences(own: pd.DataFrame, shipped: pd.DataFrame) -> pd.Series:
@@ -22,7 +32,9 @@ def differences(own: pd.DataFrame, shipped: pd.DataFrame) -> pd.Series:
 
 if __name__ == "__main__":
     run, study = sys.argv[1:]
-    read = [pd.read_csv(Path(at, "rows.csv")) for at in (run, Path(__file__).parent / study)]
+    read = [
+        pd.read_csv(Path(at, "measurements.csv")) for at in (run, Path(__file__).parent / study)
+    ]
     found = differences(*read)
     print(
         f"{study}: {(found == 0).sum()} of {len(found)} shared rows the same, "

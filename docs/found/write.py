@@ -120,9 +120,11 @@ def murata(study: str) -> Iterable[Sequence[str]]:
 
     It holds where all 95 % intervals are above 0, and does not where one is below 0.
     """
-    rows = pd.read_csv(HERE / study / "rows.csv")
-    rows = rows[(rows.step == rows.step.max()) & (rows.readout.fillna("retrain") == "retrain")]
-    seeds = rows.groupby(["measure", "learner", "feature", "place", "seed"], dropna=False)
+    rows = pd.read_csv(HERE / study / "measurements.csv")
+    rows = rows[
+        (rows.tasks_seen == rows.tasks_seen.max()) & (rows.readout.fillna("retrain") == "retrain")
+    ]
+    seeds = rows.groupby(["metric", "learner", "feature", "task_position", "seed"], dropna=False)
     mean = seeds.value.mean()  # over the orders of a seed
     layer = list(dict.fromkeys(rows.sort_values("depth").feature.dropna()))
     pra = {
@@ -131,12 +133,15 @@ def murata(study: str) -> Iterable[Sequence[str]]:
         for at in layer
     }
 
-    def f1(learner: str, at: str, place: int) -> pd.Series[float]:
-        return mean.loc["f1", learner, at, place]
+    def f1(learner: str, at: str, task_position: int) -> pd.Series[float]:
+        return mean.loc["f1", learner, at, task_position]
 
     deepest, third, output = layer[-2], layer[2], layer[-1]
     others = ("er", "si", "lwf", "gem")
-    inner = {one: sum(f1(one, third, place) for place in (2, 3, 4)) / 3 for one in _MURATA}
+    inner = {
+        one: sum(f1(one, third, task_position) for task_position in (2, 3, 4)) / 3
+        for one in _MURATA
+    }
     claims = {
         f"PRA falls from {layer[0]} to {deepest}": {
             one: pra[one, layer[0]] - pra[one, deepest] for one in _MURATA
@@ -249,7 +254,7 @@ def scenarios(*studies: str) -> Iterable[Sequence[str]]:
 
 def _of_all(study: str) -> pd.DataFrame:
     rows = pd.read_csv(HERE / study / "layers.csv", keep_default_na=True)
-    return rows[rows.place.isna() & ~rows.learner.isin(["offline", "untrained"])]
+    return rows[rows.task_position.isna() & ~rows.learner.isin(["offline", "untrained"])]
 
 
 def _metrics(path: str) -> pd.DataFrame:
@@ -295,6 +300,6 @@ if __name__ == "__main__":
     PAGE.write_text(written(text), "utf-8")
     pages = "".join(page.read_text("utf-8") for page in HERE.parent.glob("*.md"))
     for picture, study, kind, of in re.findall(r"\((found/([\w-]+)/(\w+)-?(\w*)\.png)\)", pages):
-        if (HERE / study / "rows.csv").is_file():
+        if (HERE / study / "measurements.csv").is_file():
             figure = getattr(figures, kind)(HERE / study, readouts=[of] if of else None)
             figure.savefig(HERE.parent / picture)

@@ -69,7 +69,7 @@ for ax, feature in zip(axes, ["layer2", "output"], strict=True):
         rows = layers.query(
             f"feature == {feature!r} and quantity == {quantity!r} and place.notna()"
         )
-        at = rows.place.astype(int) + shift
+        at = rows.task_position.astype(int) + shift
         low, high = 100 * (rows.value - rows.low), 100 * (rows.high - rows.value)
         name = quantity.replace("_", " ")
         ax.bar(at, 100 * rows.value, 0.36, yerr=(low, high), capsize=3, label=name)
@@ -82,7 +82,7 @@ axes[0].legend(loc="upper left")
 # The statements, with the interval that decides each.
 
 for row in result.statements():
-    if row.statement in ("forgets", "acquires_less"):
+    if row.statement in ("forgets", "learns_less"):
         ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
         print(f"{row.feature:8}{row.statement:15}{row.verdict:6}{100 * row.value:6.1f} {ends}")
 

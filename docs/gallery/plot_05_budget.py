@@ -71,7 +71,7 @@ for panel, ax in enumerate(axes, 1):
 
 print(result.notes[3], "\n")
 for row in result.statements():
-    if row.statement == "falls_below":
+    if row.statement == "below_ceiling":
         print(f"{row.readout:10}{row.feature:8}{row.verdict}")
 
 # %%

@@ -73,7 +73,7 @@ for seeds, result in found.items():
     [row] = [
         row
         for row in result.statements()
-        if (row.feature, row.statement) == ("layer2", "falls_below")
+        if (row.feature, row.statement) == ("layer2", "below_ceiling")
     ]
     answers[seeds] = row
     ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"

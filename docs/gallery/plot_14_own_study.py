@@ -75,7 +75,7 @@ with TemporaryDirectory() as folder:
     )
     result = probe.load(Path(folder) / "run")
 
-print(done.stdout.partition("run/rows.csv")[0])
+print(done.stdout.partition("run/measurements.csv")[0])
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")

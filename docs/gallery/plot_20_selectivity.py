@@ -68,7 +68,7 @@ for ax, feature in zip(axes, ["wide", "narrow"], strict=True):
     rows = table.query(f"feature == {feature!r}").set_index("learner")
     rows = rows.loc[["untrained", "model", "offline"]]
     for shift, column in ((-0.2, "accuracy"), (0.2, "control")):
-        at = [place + shift for place in range(3)]
+        at = [task_position + shift for task_position in range(3)]
         label = {"accuracy": "true labels, test data", "control": "permuted labels"}[column]
         ax.bar(at, 100 * rows[column], 0.38, label=label)
     ax.axhline(10, color="black", ls=":", lw=0.8)

@@ -57,7 +57,11 @@ result = probe.analyze(
 # %%
 # **pandas**: a row for each measurement, or for each quantity of a layer.
 
-print(result.to_pandas("rows").tail(3)[["learner", "step", "feature", "measure", "value"]])
+print(
+    result.to_pandas("measurements").tail(3)[
+        ["learner", "tasks_seen", "feature", "metric", "value"]
+    ]
+)
 layers = result.to_pandas("layers").query("place.isna()")
 wide = layers.pivot(index=["readout", "feature"], columns="quantity", values="value")
 print(wide[["accuracy", "floor", "ceiling", "missing", "forgotten"]].round(3))
@@ -70,9 +74,11 @@ data = result.to_xarray()
 print(data.sizes)
 course = data.accuracy.sel(learner="model", feature="layer2", order="0").isel(task=0).mean("seed")
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
-floor = data.accuracy.sel(learner="untrained", order="", feature="layer2", step=0).isel(task=0)
+floor = data.accuracy.sel(learner="untrained", order="", feature="layer2", tasks_seen=0).isel(
+    task=0
+)
 for color, readout in zip(("C0", "C1"), result.readouts, strict=True):
-    ax.plot(course.step, 100 * course.sel(readout=readout), "o-", color=color, label=readout)
+    ax.plot(course.tasks_seen, 100 * course.sel(readout=readout), "o-", color=color, label=readout)
     ax.axhline(100 * floor.sel(readout=readout).item(), color=color, ls=":")
 ax.set(xlabel="Tasks learned", ylabel="Accuracy on task 1 (%), layer2", xticks=range(1, 6))
 ax.legend()
@@ -83,7 +89,7 @@ ax.legend()
 print(result.latex("linear"))
 with TemporaryDirectory() as folder:
     result.save(f"{folder}/mine")
-    print("read back:", probe.load(f"{folder}/mine").rows() == result.rows())
+    print("read back:", probe.load(f"{folder}/mine").measurements() == result.measurements())
 
 # %%
 # There is only one training here, so there are no intervals: nothing in these tables can be called

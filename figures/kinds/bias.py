@@ -27,7 +27,7 @@ from probe.tables.rows import SummaryRow
 
 QUESTION = "Which tasks does each layer favor?"
 NEEDS = "a learner and the F1 of its tasks"
-TABLES = ("summary", "learners", "rows")
+TABLES = ("summary", "learners", "measurements")
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -40,8 +40,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     Each architecture has rows of panels of its own. Offline training has no order, and so no line,
     nor has the untrained network. Returns None without a continual learner.
     """
-    f1 = [row for row in tables.summary if row.measure == "f1" and row.learner not in CONTROLS]
-    if max((row.place or 1 for row in f1), default=1) > lines.MOST_BARRED:
+    f1 = [row for row in tables.summary if row.metric == "f1" and row.learner not in CONTROLS]
+    if max((row.task_position or 1 for row in f1), default=1) > lines.MOST_BARRED:
         f1 = [replace(row, std=math.nan) for row in f1]
     if tables.crowded or not f1:
         return None
@@ -102,7 +102,8 @@ def _columns(counts: Sequence[int], most: int) -> int:
 def _plot_feature(axes: Axes, looks: Appearances, f1: Sequence[SummaryRow]) -> None:
     """Draw one line per learner over the task positions. f1: the rows of one feature."""
     at = {
-        name: {row.place: row for row in f1 if row.learner == name and row.place} for name in looks
+        name: {row.task_position: row for row in f1 if row.learner == name and row.task_position}
+        for name in looks
     }
     lines.plot_beside(axes, looks, {name: dict(sorted(own.items())) for name, own in at.items()})
-    lines.mark_steps(axes, max(row.place or 1 for row in f1))
+    lines.mark_steps(axes, max(row.task_position or 1 for row in f1))

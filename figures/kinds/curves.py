@@ -1,8 +1,8 @@
 """Accuracy of each task, and their average, as tasks are learned.
 
-x: the number of tasks learned; y: accuracy in %, from rows.csv; a panel for each learner, a line
-for each task, dark for the first learned and light for the last. The black line is Chaudhry et al.
-2018's average accuracy.
+x: the number of tasks learned; y: accuracy in %, from measurements.csv; a panel for each learner, a
+line for each task, dark for the first learned and light for the last. The black line is Chaudhry et
+al. 2018's average accuracy.
 
 Each line is a column of R. From its dot on a task is forgotten, or improves, while others are
 learned; before the dot the network has not learned it yet.
@@ -48,7 +48,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     for axes, R in zip(grid, matrices.values(), strict=True):
         _plot_tasks(axes, R, tables.impossible(R), palette)
     _name_places(page, grid, palette)
-    sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
+    sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.measurements))
     page.describe(
         matrices,
         "Accuracy on each task as tasks are learned, one after another",
@@ -68,11 +68,24 @@ def _plot_tasks(
     """
     # Two lines for each task, as one line has one transparency.
     steps, percent = np.arange(R.tasks + 1), np.where(void, np.nan, 100 * R.values)
-    for place in steps[1:]:
-        accuracy, color = percent[:, place - 1], palette[place - 1]
+    for task_position in steps[1:]:
+        accuracy, color = percent[:, task_position - 1], palette[task_position - 1]
         # Both lines have the point at which the task is learned, so that they meet.
-        axes.plot(steps[: place + 1], accuracy[: place + 1], color=color, alpha=0.45, lw=0.6)
-        axes.plot(steps[place:], accuracy[place:], color=color, marker="o", ms=3.4, markevery=[0])
+        axes.plot(
+            steps[: task_position + 1],
+            accuracy[: task_position + 1],
+            color=color,
+            alpha=0.45,
+            lw=0.6,
+        )
+        axes.plot(
+            steps[task_position:],
+            accuracy[task_position:],
+            color=color,
+            marker="o",
+            ms=3.4,
+            markevery=[0],
+        )
     axes.plot(steps[1:], 100 * seen_average(R), color="black", lw=2)
     axes.set_xticks(layout.ticks(0, R.tasks))
 
@@ -98,8 +111,8 @@ def _name_places(page: Page, grid: list[Axes], palette: NDArray[np.float64]) -> 
     # Beside the panels: positions stand below each other in the order of learning.
     if tasks <= MOST_NAMED:
         places = [
-            Line2D([], [], color=color, marker="o", ms=3.4, label=str(place))
-            for place, color in enumerate(palette, start=1)
+            Line2D([], [], color=color, marker="o", ms=3.4, label=str(task_position))
+            for task_position, color in enumerate(palette, start=1)
         ]
         page.legend_right([*places, average], title)
     else:

@@ -31,7 +31,7 @@ from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
 from probe.metrics.murata import RETRAIN
 from probe.tables.matrices import OFFLINE, UNTRAINED
-from probe.tables.rows import LayerRow, StartRow, SummaryRow
+from probe.tables.rows import FirstLayerRow, LayerRow, SummaryRow
 
 _CONTROLS = {"ceiling": (OFFLINE, "Ceiling (offline)"), "floor": (UNTRAINED, "Floor (untrained)")}
 """Controls by their name in layers.csv: learner that lends its appearance, and name in print."""
@@ -41,7 +41,7 @@ LayerTable = dict[tuple[str, str], dict[str, LayerRow]]
 
 QUESTION = "What can retraining still reach from each layer?"
 NEEDS = "a learner with two features or more, measured by the readout retrain"
-TABLES = ("summary", "learners", "layers", "statements", "starts")
+TABLES = ("summary", "learners", "layers", "statements", "first_layer")
 
 
 class _Study(NamedTuple):
@@ -62,19 +62,19 @@ class _Study(NamedTuple):
 
 
 def _study(tables: Tables) -> _Study:
-    pra = [row for row in tables.summary if row.measure == "pra"]
+    pra = [row for row in tables.summary if row.metric == "pra"]
     drawn = [each for each in architectures(pra) if len(each.features) > 1]
     learners = [name for name in continual(pra) if any(name in each.learners for each in drawn)]
     layers: LayerTable = {}
     for row in tables.layers:
         # Of all tasks, with everything downstream of a feature retrained.
-        if row.readout in ("", RETRAIN) and row.place is None and not math.isnan(row.value):
+        if row.readout in ("", RETRAIN) and row.task_position is None and not math.isnan(row.value):
             layers.setdefault((row.learner, row.quantity), {})[row.feature] = row
     bars = [row for name in learners for row in layers.get((name, "accuracy"), {}).values()]
     # All bars of a figure are of one kind, or none could be read.
     known = {row.learner for row in bars if not math.isnan(row.low)}
     bars = bars if known == set(learners) else []
-    falls = {row.learner: row.latest for row in filter(_falls, tables.starts)}
+    falls = {row.learner: row.first_confirmed for row in filter(_falls, tables.first_layer)}
     return _Study(pra, drawn, learners, layers, bars, falls, tables.unsure)
 
 
@@ -166,7 +166,7 @@ def _controls_said(tables: Tables, pra: Sequence[SummaryRow]) -> Iterator[str]:
         yield "Band: the room between floor and ceiling"
     if "chance" in quantities:
         yield "Chance: accuracy of guessing"
-    if any(_falls(row) for row in tables.starts):
+    if any(_falls(row) for row in tables.first_layer):
         yield (
             "A ring: from this layer to the output every layer is shown to fall below the ceiling, "
             f"{labels.MARGIN}"
@@ -181,8 +181,8 @@ _MARKS: dict[str, dict[str, Any]] = {
 }
 
 
-def _falls(row: StartRow) -> bool:
-    return (row.statement, row.readout) == ("falls_below", RETRAIN) and bool(row.latest)
+def _falls(row: FirstLayerRow) -> bool:
+    return (row.statement, row.readout) == ("below_ceiling", RETRAIN) and bool(row.first_confirmed)
 
 
 def _plot_learners(

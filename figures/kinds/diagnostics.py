@@ -67,18 +67,18 @@ def draw(tables: Tables, page: Page) -> Figure | None:
 
 def _means(tables: Tables) -> dict[str, dict[str, dict[int, SeedMean]]]:
     """Return the means over seeds after the last task by measure, learner and depth."""
-    last = max((row.step for row in tables.diagnostics), default=0)
-    rows = [row for row in tables.diagnostics if row.step == last or row.learner in CONTROLS]
-    units = {_at(row): row.value for row in rows if row.measure == "units"}
+    last = max((row.tasks_seen for row in tables.diagnostics), default=0)
+    rows = [row for row in tables.diagnostics if row.tasks_seen == last or row.learner in CONTROLS]
+    units = {_at(row): row.value for row in rows if row.metric == "units"}
     cells = defaultdict[tuple[str, str, int], list[tuple[int, float]]](list)
     for row in rows:
-        value = row.value / (units[_at(row)] if row.measure == "rank" else 1)
-        cells[row.measure, row.learner, row.depth].append((row.seed, value))
+        value = row.value / (units[_at(row)] if row.metric == "rank" else 1)
+        cells[row.metric, row.learner, row.depth].append((row.seed, value))
     found: dict[str, dict[str, dict[int, SeedMean]]] = {}
-    for (measure, learner, depth), pairs in sorted(cells.items()):
-        if measure in _PANELS and (mean := mean_over_seeds(pairs)):
-            found.setdefault(measure, {}).setdefault(learner, {})[depth] = mean
-    return {measure: found[measure] for measure in _PANELS if measure in found}
+    for (metric, learner, depth), pairs in sorted(cells.items()):
+        if metric in _PANELS and (mean := mean_over_seeds(pairs)):
+            found.setdefault(metric, {}).setdefault(learner, {})[depth] = mean
+    return {metric: found[metric] for metric in _PANELS if metric in found}
 
 
 def _at(row: DiagnosticRow) -> tuple[str, int, str, int]:

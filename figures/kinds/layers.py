@@ -33,7 +33,7 @@ _PAGE, _BESIDE, _AROUND = 8.8, 1.2, 0.5  # inches: height of a page, room beside
 
 QUESTION = "What is missing in each layer?"
 NEEDS = "a learner and the accuracy missing in its layers"
-TABLES = ("layers", "statements", "starts")
+TABLES = ("layers", "statements", "first_layer")
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -180,7 +180,7 @@ def _grid(page: Page, blocks: Sequence[Sequence[Panel]], size: _Size) -> list[Ax
 def _finish(axes: Axes, panel: Panel) -> None:
     """Give a panel the ticks along y and its frame; task 1 is on top."""
     count = len(panel.places)
-    tasks = [place for place in panel.places if place]
+    tasks = [task_position for task_position in panel.places if task_position]
     ticks = {panel.places.index(k) + 0.5: str(k) for k in layout.ticks(1, len(tasks)) if k in tasks}
     bottom = max(cell.y + cell.high for cell in panel.cells)
     if count > len(tasks):
@@ -205,9 +205,13 @@ def _name_features(page: Page, grid: Sequence[Axes], shown: Sequence[Panel]) -> 
         (p.rowspan.start, p.colspan.start): own for p, own in zip(places, shown, strict=True) if p
     }
     x, names = [], []
-    for place, panel in zip(places, shown, strict=True):
+    for task_position, panel in zip(places, shown, strict=True):
         # In a user's axes nothing of ours stands below.
-        below = at.get((place.rowspan.start + 1, place.colspan.start)) if place else None
+        below = (
+            at.get((task_position.rowspan.start + 1, task_position.colspan.start))
+            if task_position
+            else None
+        )
         same = below and (below.features, below.unsure) == (panel.features, panel.unsure)
         x.append([k + 0.5 for k in range(len(panel.features))])
         each = zip(labels.shortened(panel.features), panel.features, strict=True)

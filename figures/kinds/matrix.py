@@ -1,8 +1,8 @@
 """Accuracy matrix R of each learner as a heat map.
 
 x: the evaluated task; y: the number of tasks learned, from none in the top row; color: accuracy in
-%, from rows.csv, dark for 0 and light for 100, gray where it is 0 by construction: a single head
-never predicts a class of a task to come.
+%, from measurements.csv, dark for 0 and light for 100, gray where it is 0 by construction: a single
+head never predicts a class of a task to come.
 
 Read down a column to follow a task: before it is learned, learned at the white steps, and forgotten
 below them; read along a row to see all tasks at one time.
@@ -26,7 +26,7 @@ MOST_ANNOTATED = 10
 
 QUESTION = "What does the network still know after each task?"
 NEEDS = "a learner and its accuracies after each task"
-TABLES = ("rows",)
+TABLES = ("measurements",)
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -49,7 +49,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         axes.yaxis.set_inverted(True)
     size = (columns * wide, len(grid) / columns * high)
     grey = any(each.any() for each in void.values())
-    label = labels.with_head("Accuracy (%)", tables.rows)
+    label = labels.with_head("Accuracy (%)", tables.measurements)
     label += "\nGray: 0 by construction" * grey
     page.color_bar(grid, mesh, label, range(0, 101, 25), size)
     sides = (tables.positions, "Tasks learned so far")

@@ -106,8 +106,8 @@ def positions(budgets: Sequence[int]) -> dict[int, float]:
     if 0 not in budgets:
         return stored
     # The median: one budget far from the others must not push 0 away.
-    step = median(after - before for before, after in pairwise(stored.values()))
-    return {0: min(stored.values()) - step, **stored}
+    tasks_seen = median(after - before for before, after in pairwise(stored.values()))
+    return {0: min(stored.values()) - tasks_seen, **stored}
 
 
 def named(x: Mapping[int, float]) -> list[str]:

@@ -80,7 +80,7 @@ def _measured(tables: Tables) -> dict[str, _Read]:
     found: dict[str, _Read] = {name: {} for name in continual(tables.layers)}
     for row in sorted(tables.layers, key=lambda row: row.depth):
         # Multiples of the epochs have a figure of their own.
-        known = row.learner in found and row.place is None and not math.isnan(row.value)
+        known = row.learner in found and row.task_position is None and not math.isnan(row.value)
         if known and row.readout and "@" not in row.readout:
             own = found[row.learner].setdefault(row.readout, defaultdict(list))
             own[row.quantity].append(row)

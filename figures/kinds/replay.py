@@ -77,7 +77,7 @@ def _panels(tables: Tables) -> dict[tuple[str, str, str, str], dict[int, list[La
     forgotten = (
         row
         for row in tables.layers
-        if row.quantity == "forgotten" and row.place is None and not math.isnan(row.value)
+        if row.quantity == "forgotten" and row.task_position is None and not math.isnan(row.value)
     )
     panels = {}
     for readout, rows in grouped(forgotten, "readout").items():

@@ -1,7 +1,8 @@
 """Accuracy on each task from the moment it was learned, with all learners in one panel.
 
-x: the number of tasks learned; y: accuracy in % on the one task of the panel, from rows.csv; a line
-for each learner, which begins when the task is learned (Chaudhry et al. 2018, figure 2).
+x: the number of tasks learned; y: accuracy in % on the one task of the panel, from
+measurements.csv; a line for each learner, which begins when the task is learned (Chaudhry et al.
+2018, figure 2).
 
 The same numbers as in `curves`, laid out to compare learners: one that starts a panel higher has
 learned the task better, one that falls less has forgotten less of it.
@@ -22,7 +23,7 @@ With more of them a panel would be too small to read.
 
 QUESTION = "Which learner retains each task?"
 NEEDS = curves.NEEDS
-TABLES = ("rows", "learners")
+TABLES = ("measurements", "learners")
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -53,7 +54,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     for axes in (*grid, last):
         lines.mark_steps(axes, T)
     page.legend([appearances[name] for name in matrices])
-    sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
+    sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.measurements))
     page.describe(
         matrices,
         "Accuracy on each task from the moment it was learned, and on average over the tasks "

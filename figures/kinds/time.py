@@ -1,8 +1,8 @@
 """PRA by layer as tasks are learned: when each layer starts to forget.
 
 x: the number of tasks learned, 0 = the network before any training; y: accuracy on all tasks in %,
-from rows.csv, of a readout trained downstream of the layer; a panel for each learner, a line for
-each layer, dark for the first by depth and light for the last.
+from measurements.csv, of a readout trained downstream of the layer; a panel for each learner, a
+line for each layer, dark for the first by depth and light for the last.
 
 A falling line shows a layer that forgets, a rising one a layer that still learns. The dashed
 segments at the right are the ceiling, from the offline network: the distance to them is the
@@ -33,7 +33,7 @@ Courses = Mapping[Layer, Mapping[int, SeedMean]]
 
 QUESTION = "When does each layer lose accuracy?"
 NEEDS = "a layer that was measured after two tasks or more"
-TABLES = ("rows",)
+TABLES = ("measurements",)
 
 
 def draw(tables: Tables, page: Page) -> Figure | None:
@@ -51,7 +51,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     if max(len(looks), *map(len, drawn.values())) > depths.MOST_NAMED + 1:
         # Under their bars so many lines, or points, could not be told apart.
         drawn = {
-            layer: {step: replace(mean, std=math.nan) for step, mean in course.items()}
+            layer: {tasks_seen: replace(mean, std=math.nan) for tasks_seen, mean in course.items()}
             for layer, course in drawn.items()
         }
     many = len(learners) > MANY
@@ -66,7 +66,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     more = [ceiling] if any(layer.learner == OFFLINE for layer in ends) else []
     depths.explain(page, grid, looks, f"{labels.over_seeds(points)}, readout {readout}", more)
     sides = ("Tasks learned so far (0: untrained)", "Accuracy on all tasks (%)")
-    offline = any(row.learner == OFFLINE and row.readout == readout for row in tables.rows)
+    offline = any(row.learner == OFFLINE and row.readout == readout for row in tables.measurements)
     page.describe(
         learners,
         "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",
@@ -85,10 +85,10 @@ _DASHES = (0, (2, 0.8))
 def _readout(tables: Tables) -> str:
     """Return the readout that was measured at most steps, "" if none was at two or more."""
     steps = defaultdict[str, set[int]](set)
-    learners = set(continual(tables.rows))
-    for row in tables.rows:
-        if row.measure == "pra" and row.readout and row.step and row.learner in learners:
-            steps[row.readout].add(row.step)
+    learners = set(continual(tables.measurements))
+    for row in tables.measurements:
+        if row.metric == "pra" and row.readout and row.tasks_seen and row.learner in learners:
+            steps[row.readout].add(row.tasks_seen)
     most = max(map(len, steps.values()), default=0)
     found = [readout for readout, own in steps.items() if len(own) == most > 1]
     return "linear" if "linear" in found else next(iter(found), "")
@@ -100,7 +100,7 @@ def _measured(tables: Tables) -> tuple[str, Courses, Courses]:
     Those of the learners begin with the untrained network.
     """
     readout = _readout(tables)
-    courses = pra_by_step(tables.rows, readout) if readout else {}
+    courses = pra_by_step(tables.measurements, readout) if readout else {}
     ends = {layer: course for layer, course in courses.items() if layer.learner in CONTROLS}
     drawn = {
         layer: {**ends.get(layer._replace(learner=UNTRAINED), {}), **course}
@@ -123,7 +123,7 @@ def _plot_learner(axes: Axes, looks: Mapping[int, Appearance], own: Courses, end
         own.items(), lines.dodges(len(own), 0.1), widths, strict=True
     ):
         look = looks[layer.depth]
-        x = [step + offset for step in course]
+        x = [tasks_seen + offset for tasks_seen in course]
         lines.plot_means(axes, look, x, list(course.values())).set_linewidth(width)
         # After all tasks; it may have a row for each step.
         ceiling = ends.get(layer._replace(learner=OFFLINE), {})

@@ -88,7 +88,7 @@ class Page:
 
         drawn: learners, or with `kinds` their kinds; readouts: see `doubts`.
         """
-        names, rows = {name: self.label(name) for name in drawn}, self.tables.rows
+        names, rows = {name: self.label(name) for name in drawn}, self.tables.measurements
         learners = names
         if kinds:
             own = self.tables.learners

@@ -35,8 +35,8 @@ class Answer:
 def answers(tables: Tables) -> list[Answer]:
     """Return the answer for each learner of the statements, in their order."""
     stated = tables.get("statements", ())
-    tasks = max((row.place or 1 for row in tables.get("layers", ())), default=1)
-    said = sentences(stated, tables.get("starts", ()), tasks)
+    tasks = max((row.task_position or 1 for row in tables.get("layers", ())), default=1)
+    said = sentences(stated, tables.get("first_layer", ()), tasks)
     each = grouped(stated, "learner").items()
     return [_answer(name, rows, tables, tasks, said) for name, rows in each]
 
@@ -77,7 +77,7 @@ def _forgot(rows: Sequence[StatementRow], tasks: int) -> list[str]:
     on = f"on task{'s 1 to' * (tasks > 2)} {tasks - 1}"
     own = sorted((row for row in rows if row.statement == "forgets"), key=lambda row: row.depth)
     gained = [row for row in own if row.high < -row.margin]
-    never = [r for r in rows if (r.statement, r.verdict) == ("acquires_less", "yes")]
+    never = [r for r in rows if (r.statement, r.verdict) == ("learns_less", "yes")]
     parts = [
         *_each("forgot", [row for row in own if row.verdict == "yes"], on),
         *_each("gained", gained, on, -1),
@@ -128,8 +128,8 @@ def _rebuilt(rows: Sequence[StatementRow], layers: Sequence[LayerRow]) -> list[s
 
     With what the same layer of an untrained network gives.
     """
-    lacking = sorted((r for r in rows if r.statement == "falls_below"), key=lambda row: row.depth)
-    at = {(r.feature, r.quantity): r for r in layers if r.place is None}
+    lacking = sorted((r for r in rows if r.statement == "below_ceiling"), key=lambda row: row.depth)
+    at = {(r.feature, r.quantity): r for r in layers if r.task_position is None}
     if len(lacking) < 2 or lacking[-1].verdict != "yes":
         return []
     before, output = (row.feature for row in lacking[-2:])
@@ -154,7 +154,7 @@ def _caveats(
     learner: str, rows: Sequence[StatementRow], layers: Sequence[LayerRow], tables: Tables
 ) -> Iterable[str]:
     """Yield what limits the answer."""
-    whole = [row for row in layers if row.place is None]
+    whole = [row for row in layers if row.task_position is None]
     floor, ceiling = (
         {row.feature: row.value for row in whole if row.quantity == name}
         for name in ("floor", "ceiling")
@@ -170,8 +170,8 @@ def _caveats(
         yield "no ceiling was measured: what is missing, or was never learned, is not known"
     if unsure := {row.feature for row in rows if row.verdict == "not converged"}:
         yield f"some trainings downstream of {_some(sorted(unsure))} have not converged"
-    orders = {row.order for row in tables["rows"] if row.learner == learner}
-    if len(orders) == 1 and any((row.place or 1) > 1 for row in layers):
+    orders = {row.order for row in tables["measurements"] if row.learner == learner}
+    if len(orders) == 1 and any((row.task_position or 1) > 1 for row in layers):
         yield "one task order: effects of a task and of its position cannot be told apart"
     seeds = min((row.seeds for row in rows), default=0)
     if seeds < 3:

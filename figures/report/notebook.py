@@ -24,7 +24,7 @@ def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
     """
     said = answers(tables)
     readouts = {one.readout for one in said}
-    shown = missing(tables, Matrices(tables.get("rows", ()))).shown
+    shown = missing(tables, Matrices(tables.get("measurements", ()))).shown
     maps = [one for one in shown if not readouts or one.readout in readouts]
     return template("notebook.html").render(
         answers=said,

@@ -28,7 +28,7 @@ PAGE = "report.html"
 """The file in a run directory."""
 
 _MOST = 12  # learners that are shown unless others are asked for
-_CHOICES = {"run": "run", "learner": "learner", "readout": "readout", "step": "tasks learned"}
+_CHOICES = {"run": "run", "learner": "learner", "readout": "readout", "tasks_seen": "tasks learned"}
 
 
 def write_report(
@@ -62,7 +62,7 @@ def report(
     caveats: Sequence[str] = (),
 ) -> str:
     """Return the page of the tables of runs, by name; made: how; caveats: of all answers."""
-    every = [row.learner for tables in runs.values() for row in tables["rows"]]
+    every = [row.learner for tables in runs.values() for row in tables["measurements"]]
     known = [name for name in dict.fromkeys(every) if name not in CONTROLS]
     for name in learners or ():
         if name not in known:
@@ -106,7 +106,7 @@ def _named(kind: str, shown: Sequence[Shown]) -> list[str]:
     """Return the names that views have, between which a reader can choose."""
     names = list(filter(None, dict.fromkeys(getattr(one, kind) for one in shown)))
     # Numbers of tasks, and `all` as the last of them.
-    return sorted(names, key=lambda name: name.rjust(9)) if kind == "step" else names
+    return sorted(names, key=lambda name: name.rjust(9)) if kind == "tasks_seen" else names
 
 
 def template(name: str) -> jinja2.Template:
@@ -140,7 +140,7 @@ def _json(runs: Mapping[str, Tables]) -> Markup:
 
     Of each table the columns once, and the values of each row.
     """
-    names = ("layers", "statements", "starts")
+    names = ("layers", "statements", "first_layer")
     kept = {run: {name: _values(t.get(name, ())) for name in names} for run, t in runs.items()}
     text = json.dumps(kept, separators=(",", ":"))
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
@@ -160,7 +160,7 @@ def _compared(runs: Mapping[str, Tables]) -> list[Sheet]:
 
 def _about(tables: Tables) -> list[str]:
     """Return what a run is about: data, network, and the numbers of orders and seeds."""
-    rows = tables["rows"]
+    rows = tables["measurements"]
     orders, seeds = ({getattr(row, name) for row in rows} - {""} for name in ("order", "seed"))
     counts = counted(len(orders), "task order"), counted(len(seeds), "seed")
     # None where every job failed.

@@ -30,7 +30,7 @@ class Shown:
     learner: str = ""
     readout: str = ""
     title: str = ""
-    step: str = ""
+    tasks_seen: str = ""
     view: Any
 
 

@@ -29,7 +29,7 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
 
     runs: by name, which is shown where there are several.
     """
-    matrices = {name: Matrices(tables["rows"]) for name, tables in runs.items()}
+    matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
     asked = []
     for ask in _QUESTIONS:
         each = {name: ask(tables, matrices[name]) for name, tables in runs.items()}
@@ -71,8 +71,8 @@ def missing(tables: Tables, matrices: Matrices) -> Section:
     }
     shown, earlier = [], list[Shown]()
     for (learner, readout), own in _of_layers(tables):
-        features, at = _features(own), {(r.feature, r.place, r.quantity): r for r in own}
-        places = [*sorted({row.place for row in own if row.place}), None]
+        features, at = _features(own), {(r.feature, r.task_position, r.quantity): r for r in own}
+        places = [*sorted({row.task_position for row in own if row.task_position}), None]
         no = [(learner, readout, f) in barred for f in features]
         cells = [[_cell(at, f, p, of) for p in places] for f, of in zip(features, no, strict=True)]
         columns, numbers = [str(p or "all") for p in places], _numbers(at, features, places)
@@ -90,7 +90,7 @@ def missing(tables: Tables, matrices: Matrices) -> Section:
             "which they were learned. Orange: below the ceiling; purple: above it. "
             "Italic: the 95 % interval includes 0. Striped: in doubt (see caveats)."
         ),
-        shown=[replace(one, step=last) for one in shown],
+        shown=[replace(one, tasks_seen=last) for one in shown],
         folded="After fewer tasks (means over orders and seeds, without intervals)",
         more=earlier,
     )
@@ -130,7 +130,7 @@ def _earlier(m: Matrices, learner: str, readout: str, features: Sequence[str]) -
             columns = [*map(str, range(1, t + 1))]
             view = HeatMap(rows=known, columns=columns, cells=cells)
             title = f"after {counted(t, 'task')}"
-            yield Shown(learner=learner, readout=readout, title=title, step=str(t), view=view)
+            yield Shown(learner=learner, readout=readout, title=title, tasks_seen=str(t), view=view)
 
 
 def _early(feature: str, t: int, j: int, value: float) -> Cell:
@@ -150,7 +150,7 @@ def parted(tables: Tables, _: Matrices) -> Section:
                 points=[
                     Point.of_layer(1 + features.index(row.feature) + shift, row)
                     for row in own
-                    if (row.quantity, row.place) == (name, None)
+                    if (row.quantity, row.task_position) == (name, None)
                     and row.feature in features
                     and math.isfinite(row.value)
                 ],
@@ -243,9 +243,9 @@ def diagnostics(tables: Tables, _: Matrices) -> Section:
     """Ask how the features changed."""
     shown = []
     for learner, rows in grouped(tables.get("diagnostics", ()), "learner").items():
-        last = max(row.step for row in rows)
-        own = [row for row in rows if row.step == last]
-        measures = list(dict.fromkeys(row.measure for row in own))
+        last = max(row.tasks_seen for row in rows)
+        own = [row for row in rows if row.tasks_seen == last]
+        measures = list(dict.fromkeys(row.metric for row in own))
         lines = [
             (feature, *_means(of_feature, measures))
             for feature, of_feature in grouped(own, "feature").items()
@@ -266,7 +266,7 @@ def diagnostics(tables: Tables, _: Matrices) -> Section:
 
 
 def _means(rows: Iterable[Any], measures: Iterable[str]) -> Iterator[str]:
-    own = grouped(rows, "measure")
+    own = grouped(rows, "metric")
     for name in measures:
         values = [row.value for row in own.get(name, ()) if math.isfinite(row.value)]
         yield f"{fmean(values):.3g}" if values else "-"

@@ -166,10 +166,10 @@ def axis(values: Iterable[float]) -> Axis:
     """
     known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
     least, most = min(known), max(known)
-    step = _step((most - least or 1) / _TICKS)
-    first, last = math.floor(least / step), math.ceil(most / step)
+    tasks_seen = _step((most - least or 1) / _TICKS)
+    first, last = math.floor(least / tasks_seen), math.ceil(most / tasks_seen)
     last = max(last, first + 1)
-    ticks = [round(k * step, 10) for k in range(first, last + 1)]
+    ticks = [round(k * tasks_seen, 10) for k in range(first, last + 1)]
     return Axis(low=ticks[0], high=ticks[-1], ticks=ticks)
 
 
@@ -187,7 +187,7 @@ def tone(value: float) -> int | None:
     """
     if math.isnan(value):
         return None
-    passed = sum(100 * abs(value) >= step for step in _STEPS)
+    passed = sum(100 * abs(value) >= tasks_seen for tasks_seen in _STEPS)
     return passed if value > 0 else -passed
 
 

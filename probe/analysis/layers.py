@@ -2,8 +2,8 @@
 
 A[t, j] is the accuracy of a readout of a feature on the task at position j after t of T tasks,
 floor b that of the untrained network's feature, ceiling C of the offline-trained network's. A
-`place` is a task position in executed order: at position j, the test examples of each order's j-th
-task count, averaged over the orders within a seed. None stands for all tasks.
+`task_position` is a task position in executed order: at position j, the test examples of each
+order's j-th task count, averaged over the orders within a seed. None stands for all tasks.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -67,10 +67,10 @@ class LayerOutcomes:
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity(Estimate):
-    """One quantity, as a fraction, with its interval; place: 1..T, None for all tasks."""
+    """One quantity, as a fraction, with its interval; task_position: 1..T, None for all tasks."""
 
     quantity: str
-    place: int | None
+    task_position: int | None
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
     places = [of_place(layout.tasks, layout.orders, p) for p in range(1, layer.T + 1)]
     found = [q for place in (of_all(len(layout.tasks)), *places) for q in layer.at(place)]
     found += layer.over_positions(places)
-    return sorted(found, key=lambda q: (NAMES.index(q.quantity), q.place or 0))
+    return sorted(found, key=lambda q: (NAMES.index(q.quantity), q.task_position or 0))
 
 
 class _Layer:
@@ -129,7 +129,7 @@ class _Layer:
             found["missing"] = replace(found["missing"], value=total)
         if {"floor", "ceiling"} <= set(e):
             found["retained"] = ratio_of(design, e["above_floor"], e["ceiling"] - e["floor"])
-        if place.place is None and "never_learned" in e:
+        if place.task_position is None and "never_learned" in e:
             lost = e["missing"] - e["never_learned"]
             found["forgotten_share"] = ratio_of(design, lost, e["missing"])
         return [quantity(name, place, each) for name, each in found.items()]
@@ -149,7 +149,7 @@ class _Layer:
 
     def _values(self, place: Place) -> dict[str, Floats]:
         """Return the quantities that are means, (S, m), at the test examples of a place."""
-        A, p, T = place.mean(self._A), place.place, self.T
+        A, p, T = place.mean(self._A), place.task_position, self.T
         found = {"accuracy": A}
         if self._b is not None:
             b = place.mean(self._b)
@@ -193,4 +193,4 @@ def quantity(name: str, place: Place, estimate: Estimate) -> Quantity:
         least = 0 if name in ("accuracy", "floor", "ceiling") else -1
         low, high = (float(np.clip(end, least, 1)) for end in (estimate.low, estimate.high))
         estimate = replace(estimate, low=low, high=high)
-    return Quantity(quantity=name, place=place.place, **vars(estimate))
+    return Quantity(quantity=name, task_position=place.task_position, **vars(estimate))

@@ -16,12 +16,12 @@ from probe.analysis.crossed import Floats
 class Place:
     """The test examples at one task position of O orders, or of all tasks.
 
-    place: 1..T, None for all tasks; examples: (m,), numbers of those that count, of n; weights:
+    task_position: 1..T, None for all tasks; examples: (m,), numbers of those that count, of n; weights:
     (m,), of sum 1, in the mean; used: (O, m), the orders with the example at this position, None
     for all orders.
     """
 
-    place: int | None
+    task_position: int | None
     examples: NDArray[np.intp]
     weights: Floats
     used: NDArray[np.bool_] | None = None
@@ -43,7 +43,9 @@ class Place:
 
 def of_all(examples: int) -> Place:
     """Return all n examples, of equal weight."""
-    return Place(place=None, examples=np.arange(examples), weights=np.full(examples, 1 / examples))
+    return Place(
+        task_position=None, examples=np.arange(examples), weights=np.full(examples, 1 / examples)
+    )
 
 
 def of_place(tasks: NDArray[np.integer], orders: NDArray[np.integer], place: int) -> Place:
@@ -57,7 +59,9 @@ def of_place(tasks: NDArray[np.integer], orders: NDArray[np.integer], place: int
     used = tasks == orders[:, place - 1, None]
     examples = np.flatnonzero(used.any(axis=0))
     weights = (used / used.sum(axis=1, keepdims=True)).mean(axis=0)
-    return Place(place=place, examples=examples, weights=weights[examples], used=used[:, examples])
+    return Place(
+        task_position=place, examples=examples, weights=weights[examples], used=used[:, examples]
+    )
 
 
 def together(places: Sequence[Place], values: Sequence[Floats]) -> tuple[Place, Floats]:
@@ -68,5 +72,5 @@ def together(places: Sequence[Place], values: Sequence[Floats]) -> tuple[Place, 
         weights[place.examples] += place.weights / len(places)
         total[:, place.examples] += place.weights / len(places) * e
     examples = np.flatnonzero(weights)
-    whole = Place(place=None, examples=examples, weights=weights[examples])
+    whole = Place(task_position=None, examples=examples, weights=weights[examples])
     return whole, total[:, examples] / whole.weights

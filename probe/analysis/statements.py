@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from probe.analysis.intervals import LEVEL, Estimate
 
 STATEMENTS = {
-    "falls_below": "missing",
+    "below_ceiling": "missing",
     "forgets": "forgotten",
-    "acquires_less": "never_learned",
-    "learns_worse": "never_learned_slope",
+    "learns_less": "never_learned",
+    "loses_plasticity": "never_learned_slope",
 }
 """The statements by name, with the quantity that decides each, see `probe.analysis.layers`."""
 

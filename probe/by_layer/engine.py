@@ -36,14 +36,15 @@ def measure(
     with located(str(job)), one_thread():
         reader = Reader(plan=source.plan, job=job, networks=networks, cache=cache, offline=offline)
         readings = readings_of(source.plan, job)
-        for step in job.steps:
-            name, own = f"step-{step}", [each for each in readings if each.step == step]
+        for tasks_seen in job.steps:
+            name = f"step-{tasks_seen}"
+            own = [each for each in readings if each.tasks_seen == tasks_seen]
             left = [each for each in own if results.read(each.part) is None]
             untested = results.read(name) is None
             if not (left or untested):
                 continue
-            network = networks.after(step)
-            with located(f"after {_last_task(networks.scenario, job, step)}"):
+            network = networks.after(tasks_seen)
+            with located(f"after {_last_task(networks.scenario, job, tasks_seen)}"):
                 if untested:
                     results.write(name, network.evaluated())
                     yield name
@@ -69,10 +70,10 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _last_task(scenario: Scenario, job: Job, step: int) -> str:
+def _last_task(scenario: Scenario, job: Job, tasks_seen: int) -> str:
     """Return the name of the last task learned, for error messages."""
-    if not step:
+    if not tasks_seen:
         return "no task"
     if job.offline or job.without:
         return "all tasks"
-    return f"task {scenario.tasks[step - 1].name} ({step} of {len(scenario.tasks)})"
+    return f"task {scenario.tasks[tasks_seen - 1].name} ({tasks_seen} of {len(scenario.tasks)})"

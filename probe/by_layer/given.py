@@ -82,9 +82,9 @@ class Files:
                 )
         return {run: {t: found[path] for t, path in own.items()} for run, own in self.runs.items()}
 
-    def network(self, run: Run, step: int, expected: str) -> nn.Module:
+    def network(self, run: Run, tasks_seen: int, expected: str) -> nn.Module:
         """Load a network; raises InputError for a file that has changed or does not fit."""
-        path, model = self.runs[run][step], self.blank()
+        path, model = self.runs[run][tasks_seen], self.blank()
         state = load_state(path)
         if tensor_hash(state) != expected:
             raise InputError(
@@ -111,9 +111,9 @@ class Models:
         found = {model: _hash_of(model.state_dict(), name) for model, name in named.items()}
         return {run: {t: found[m] for t, m in own.items()} for run, own in self.runs.items()}
 
-    def network(self, run: Run, step: int, expected: str) -> nn.Module:
+    def network(self, run: Run, tasks_seen: int, expected: str) -> nn.Module:
         """Return a copy of a network."""
-        return copied(self.runs[run][step])
+        return copied(self.runs[run][tasks_seen])
 
 
 Weights = Files | Models
@@ -128,21 +128,21 @@ def with_controls(
     for run, own in runs.items():
         if 0 in own:
             found.setdefault(Run(UNTRAINED, "", run.seed), {0: own[0]})
-    last = max(step for own in runs.values() for step in own)
+    last = max(tasks_seen for own in runs.values() for tasks_seen in own)
     return found | {Run(OFFLINE, "", seed): {last: own} for seed, own in offline.items()}
 
 
-def spoken(run: Run, step: int) -> str:
+def spoken(run: Run, tasks_seen: int) -> str:
     """Return a network's name in messages.
 
     >>> spoken(Run("model", "0", 0), 1), spoken(Run("offline", "", 0), 3)
     ('the model after 1 task', 'the offline model')
     """
-    if not step:
+    if not tasks_seen:
         return "the untrained model"
     if run.learner == OFFLINE:
         return "the offline model"
-    return f"the model after {step} task{'' if step == 1 else 's'}"
+    return f"the model after {tasks_seen} task{'' if tasks_seen == 1 else 's'}"
 
 
 def _hash_of(state: Mapping[str, Tensor], name: str) -> str:
@@ -175,19 +175,19 @@ class GivenNetworks:
         own = self.scenario.reordered(job.tasks)
         return _Networks(source=self, job=job, scenario=own, results=results)
 
-    def given(self, learner: str, order: str, seed: int, step: int) -> nn.Module | None:
+    def given(self, learner: str, order: str, seed: int, tasks_seen: int) -> nn.Module | None:
         """Return a given network, on the device of the data; None if there is none."""
         hashes = self.plan.learners[learner].given_of(order, seed)
-        if step not in hashes:
+        if tasks_seen not in hashes:
             return None
-        model = self.weights.network(Run(learner, order, seed), step, hashes[step])
+        model = self.weights.network(Run(learner, order, seed), tasks_seen, hashes[tasks_seen])
         return model.to(self.scenario.tasks[0].test.y.device)
 
-    def recorded(self, run: Run, step: int) -> TaskCounts | None:
+    def recorded(self, run: Run, tasks_seen: int) -> TaskCounts | None:
         """Return what was recorded of a network, where the same outputs competed; else None."""
         records = self.weights.records if isinstance(self.weights, Files) else {}
         if (own := records.get(run)) and self.model.told in (own.head == "multi", own.called):
-            return own.rows.get(step)
+            return own.rows.get(tasks_seen)
         return None
 
     def drawn(self, seed: int) -> nn.Module:
@@ -227,16 +227,18 @@ class _Networks:
     def fresh(self) -> Fresh:
         return self.source.fresh
 
-    def after(self, step: int) -> Trained:
+    def after(self, tasks_seen: int) -> Trained:
         job, spent = self.job, None
-        model = self.source.given(job.learner, job.order, job.seed, step)
-        if model is None and step:
+        model = self.source.given(job.learner, job.order, job.seed, tasks_seen)
+        if model is None and tasks_seen:
             model, spent = self._trained_offline()
         if model is None:
             model = self.source.drawn(job.seed)
         if job.kind == UNTRAINED:
             self._reestimate(model)
-        tasks = self.scenario.tasks[: len(self.scenario.tasks) if job.offline and step else step]
+        tasks = self.scenario.tasks[
+            : len(self.scenario.tasks) if job.offline and tasks_seen else tasks_seen
+        ]
         seen = tuple(dict.fromkeys(c for task in tasks for c in task.classes))
         scores = partial(self.call, model)
         return Trained(
@@ -246,12 +248,12 @@ class _Networks:
             seen=seen,
             task_aware=job.task_aware,
             spent=spent,
-            recorded=self.source.recorded(Run(job.learner, job.order, job.seed), step),
+            recorded=self.source.recorded(Run(job.learner, job.order, job.seed), tasks_seen),
         )
 
     def compared_with(self, peer: str) -> nn.Module:
-        step = 0 if peer == UNTRAINED else int(peer.removeprefix("step-"))
-        model = self.after(step).model
+        tasks_seen = 0 if peer == UNTRAINED else int(peer.removeprefix("step-"))
+        model = self.after(tasks_seen).model
         if peer == UNTRAINED:
             self._reestimate(model)
         return model

@@ -115,8 +115,8 @@ def parts_of(plan: Plan, job: Job) -> list[str]:
     `step-i` is the evaluation after i tasks; the readings of that step follow it, see
     `readings_of`.
     """
-    parts = [(step, f"step-{step}") for step in job.steps]
-    parts += [(each.step, each.part) for each in readings_of(plan, job)]
+    parts = [(tasks_seen, f"step-{tasks_seen}") for tasks_seen in job.steps]
+    parts += [(each.tasks_seen, each.part) for each in readings_of(plan, job)]
     return [part for _, part in sorted(parts, key=itemgetter(0))]
 
 
@@ -143,21 +143,21 @@ def readings_of(plan: Plan, job: Job) -> list[Reading]:
     for readout in plan.readouts:
         control, steps = plan.at(readout)
         if plan.readouts[readout].steps == "spread":
-            steps = spread_over([step for step in steps if step in job.steps])
+            steps = spread_over([tasks_seen for tasks_seen in steps if tasks_seen in job.steps])
         if job.offline:
             steps = job.steps[-1:] if control else ()
         elif control and job.own_network:
             steps = (0, *steps)
-        steps = tuple(step for step in steps if step in job.steps)
+        steps = tuple(tasks_seen for tasks_seen in steps if tasks_seen in job.steps)
         fitted = permuted and readout != RETRAIN
         read = [*features, output] if plan.readouts[readout].per_task else features
-        for step, name, feature in product(steps, plan.variants(readout), read):
-            labels = fitted and step == job.last and feature != output
-            reading = Reading(step=step, feature=feature, readout=name, labels=labels)
+        for tasks_seen, name, feature in product(steps, plan.variants(readout), read):
+            labels = fitted and tasks_seen == job.last and feature != output
+            reading = Reading(tasks_seen=tasks_seen, feature=feature, readout=name, labels=labels)
             readings.append(replace(reading, digest=_digest(plan, job, reading)))
     if plan.diagnostics and readings and not job.without:
         digest = digest_of(_similar_to(plan, job))
-        last = Reading(step=job.last, feature="", readout=DIAGNOSTICS, digest=digest)
+        last = Reading(tasks_seen=job.last, feature="", readout=DIAGNOSTICS, digest=digest)
         readings += [replace(last, feature=feature) for feature in features]
     return readings
 
@@ -168,7 +168,7 @@ def peers_of(plan: Plan, job: Job) -> list[str]:
     They are those of its earlier steps, and the controls; before any task it is `untrained`.
     """
     offline = plan.learners.get("offline")
-    after = [f"step-{step}" for step in job.steps[:-1] if step]
+    after = [f"step-{tasks_seen}" for tasks_seen in job.steps[:-1] if tasks_seen]
     ceiling = offline and offline.listed and not (job.own_network or job.offline)
     floor = job.kind != "untrained" and (0 in job.steps or "untrained" in plan.learners)
     return [*after, *(["untrained"] if floor else []), *(["offline"] if ceiling else [])]
@@ -195,7 +195,7 @@ def _digest(plan: Plan, job: Job, reading: Reading) -> str:
         record = {reading.base: own.settings, "wide": WIDE}
         record |= {} if own.source is None else {"source": own.source}
         return digest_of(record | ({"labels": "permuted, too"} if reading.labels else {}))
-    last = not job.offline and reading.step == len(job.tasks)
+    last = not job.offline and reading.tasks_seen == len(job.tasks)
     if last and reading.readout == RETRAIN:
         return ""
     return digest_of({RETRAIN: recorded(plan.retraining), "storage": plan.storage})

@@ -83,7 +83,7 @@ class Networks(Protocol):
     def fresh(self) -> Fresh | None:
         """The source of fresh weights of a retrained tail, None = the recipe's rule."""
 
-    def after(self, step: int) -> Trained:
+    def after(self, tasks_seen: int) -> Trained:
         """Return the network after so many tasks."""
 
     def compared_with(self, peer: str) -> nn.Module:

@@ -129,7 +129,7 @@ class Plan(_Frozen):
                 f"probing.readouts.{readout}.steps: there are {tasks} tasks, so steps are from 0 "
                 f"to {tasks}, got {steps[-1]}"
             )
-        return own.controlled, tuple(step for step in steps if step)
+        return own.controlled, tuple(tasks_seen for tasks_seen in steps if tasks_seen)
 
     def variants(self, readout: str) -> tuple[str, ...]:
         """Return the names under which a readout is measured, by budget and statistics."""
@@ -151,7 +151,7 @@ class Plan(_Frozen):
         own = self.learners[learner]
         settings = dict(own.settings)
         if hashes := own.given_of(order, seed):
-            settings["networks"] = {str(step): each for step, each in hashes.items()}
+            settings["networks"] = {str(tasks_seen): each for tasks_seen, each in hashes.items()}
         record: dict[str, Any] = {
             "version": RESULTS_VERSION,
             "data": self.data,

@@ -176,7 +176,7 @@ def named(multiple: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """One measurement of a job: a readout downstream of a feature after `step` tasks.
+    """One measurement of a job: a readout downstream of a feature after `tasks_seen` tasks.
 
     readout: its name with its variant, such as `retrain@2+bn`; digest: of the settings that
     determine its result besides the job's fingerprint, empty for the last row of partial
@@ -184,7 +184,7 @@ class Reading:
     permuted labels.
     """
 
-    step: int
+    tasks_seen: int
     feature: str
     readout: str
     digest: str = ""
@@ -196,7 +196,7 @@ class Reading:
         feature = self.feature.replace("/", "%2F")  # which names of modules may have
         if not self.digest:
             return f"feature-{feature}"
-        return f"row-{self.step}.{feature}.{self.readout}-{self.digest}"
+        return f"row-{self.tasks_seen}.{feature}.{self.readout}-{self.digest}"
 
     @property
     def base(self) -> str:

@@ -88,7 +88,7 @@ class Request:
         T, runs = len(self.scenario.tasks), self.networks.runs
         own = [run for run in runs if run.learner not in CONTROLS or run.order]
         _check_names(own)
-        steps = tuple(sorted({step for run in own for step in runs[run]}))
+        steps = tuple(sorted({tasks_seen for run in own for tasks_seen in runs[run]}))
         _check_steps(steps, T)
         named = _orders(list(dict.fromkeys(run.order for run in own)), self.orders, T)
         self._check_fresh()

@@ -18,7 +18,14 @@ from probe.tables.folder import Saved, Tables
 from probe.tables.held import Held
 from probe.tables.layer_text import control_sheets, layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
-from probe.tables.rows import CONTROLS, LayerRow, NoteRow, Row, StartRow, StatementRow
+from probe.tables.rows import (
+    CONTROLS,
+    FirstLayerRow,
+    LayerRow,
+    MeasurementRow,
+    NoteRow,
+    StatementRow,
+)
 from probe.tables.sheets import Sheet, as_html, as_latex, as_text
 
 KIND = "analysis"
@@ -43,10 +50,10 @@ class Analysis(Held):
     - given: its tables by name, as in a run directory;
     - measured: the evaluations themselves, for networks of one training in memory, else None.
 
-    The rows are those of a study's rows.csv, see `probe.tables.rows.Row`. Networks without a
-    learner or order in their names have the learner `model` and the order "0"; the controls are the
-    learners `untrained` and `offline`, of order "". The matrix of the output is R itself,
-    single-head: the classes seen so far compete; multi-head for readouts of each task.
+    The rows are those of a study's measurements.csv, see `probe.tables.rows.MeasurementRow`.
+    Networks without a learner or order in their names have the learner `model` and the order "0";
+    the controls are the learners `untrained` and `offline`, of order "". The matrix of the output
+    is R itself, single-head: the classes seen so far compete; multi-head for readouts of each task.
 
     Intervals are NaN for one seed. If the seeds are retrainings of the same networks, the
     intervals cover retrainings and the finite test set, not another training of the networks.
@@ -83,9 +90,9 @@ class Analysis(Held):
         named = self.learners[0] if learner is None else self._learner(learner)
         return self._matrices.ceiling(named, feature, readout)
 
-    def rows(self) -> list[Row]:
-        """Return all measurements, a row for each, as in rows.csv."""
-        return list(self._table("rows"))
+    def measurements(self) -> list[MeasurementRow]:
+        """Return all measurements, a row for each, as in measurements.csv."""
+        return list(self._table("measurements"))
 
     def layers(self) -> list[LayerRow]:
         """Return the quantities of each layer (retained, forgotten, ...), by readout and feature.
@@ -98,9 +105,9 @@ class Analysis(Held):
         """Return the statements on each layer, with the interval that decides each."""
         return list(self._table("statements"))
 
-    def starts(self) -> list[StartRow]:
+    def first_layer(self) -> list[FirstLayerRow]:
         """Return the range of the first layer that falls below the ceiling, forgets, ..."""
-        return list(self._table("starts"))
+        return list(self._table("first_layer"))
 
     def tables(self) -> Tables:
         """Return all tables by name, as they are named in a run directory."""
@@ -161,13 +168,13 @@ class Analysis(Held):
         """The labels of the test examples, (N,); InputError if it holds tables alone."""
         return self._evaluated.labels
 
-    def right(self, step: Step, feature: str, readout: str) -> NDArray[np.bool_]:
+    def right(self, tasks_seen: Step, feature: str, readout: str) -> NDArray[np.bool_]:
         """Return whether each test example is classified correctly, (S, N).
 
         Raises InputError as `matrix` does and if it holds tables alone, and KeyError for a step
         that was not measured.
         """
-        return self._evaluated.right(step, feature, readout)
+        return self._evaluated.right(tasks_seen, feature, readout)
 
     def latex(self, readout: str | None = None, learner: str | None = None) -> str:
         r"""Return a LaTeX table of the share that each layer retains, in %, with 95 % intervals.
@@ -243,7 +250,7 @@ class Analysis(Held):
 
     def __repr__(self) -> str:
         m, T = self._matrices, self._matrices.tasks
-        steps = sorted({step for name in self.learners for step in m.steps(name)})
+        steps = sorted({tasks_seen for name in self.learners for tasks_seen in m.steps(name)})
         levels = {"untrained": "floor", "offline": "ceiling"}
         counted = ", ".join(
             f"{len(names)} {kind}{'' if len(names) == 1 else 's'}"
@@ -265,13 +272,13 @@ class Analysis(Held):
     def _sheets(self, layers: Sequence[LayerRow], learners: Sequence[str]) -> list[Sheet]:
         if layers:
             given = self._of_one_network
-            return layer_sheets(layers, self.statements(), self.starts(), given=given)
+            return layer_sheets(layers, self.statements(), self.first_layer(), given=given)
         # Like a study with neither floor nor ceiling.
         return [pra_sheet([row for row in self._table("summary") if row.learner in learners])]
 
     @cached_property
     def _matrices(self) -> Matrices:
-        return Matrices(self._table("rows"))
+        return Matrices(self._table("measurements"))
 
     def _table(self, name: str) -> Sequence[Any]:
         return self.given.get(name, ())
@@ -310,7 +317,7 @@ def note_sentences(notes: Iterable[NoteRow]) -> Iterator[str]:
         groups.setdefault((row.learner, row.readout, without_decimals(row.note)), []).append(row)
     for (learner, readout, _), rows in groups.items():
         features = listed(dict.fromkeys(row.feature for row in rows if row.feature))
-        steps = sorted({row.step for row in rows if row.step is not None})
+        steps = sorted({row.tasks_seen for row in rows if row.tasks_seen is not None})
         runs = len({(row.order, row.seed) for row in rows})
         where = [learner, features, f"by {readout}" if readout else ""]
         if steps and learner not in CONTROLS:

@@ -300,10 +300,10 @@ def _check_alike(given: GivenNetworks, networks: Models) -> None:
     features = given.plan.learners[LEARNER].features[:-1]
     cuts = given.shared_cuts(last, features, first(given.scenario.test.x, SAMPLE))
     for run, own in runs.items():
-        for step, model in own.items():
+        for tasks_seen, model in own.items():
             if where := cuts.difference(model):
                 raise InputError(
-                    f"{spoken(run, step)} is of another architecture than "
+                    f"{spoken(run, tasks_seen)} is of another architecture than "
                     f"{spoken(Run(LEARNER, ORDER, 0), T)}, which differs at {where!r}: give models "
                     f"of one architecture"
                 )

@@ -28,7 +28,7 @@ class At(NamedTuple):
     seed: of the retraining.
     """
 
-    step: Step
+    tasks_seen: Step
     feature: str
     readout: str
     seed: int
@@ -78,10 +78,10 @@ class Evaluations:
     def own(self) -> Mapping[Step, Evaluation]:
         """The evaluation of each network, by step."""
         return {
-            step: self._evaluation(job, self.parts[job.name][f"step-{at}"])
+            tasks_seen: self._evaluation(job, self.parts[job.name][f"step-{at}"])
             for job in jobs_of(self.plan)
             for at in job.steps
-            if job.seed == self.plan.seeds[0] and (step := self._step(job, at)) is not None
+            if job.seed == self.plan.seeds[0] and (tasks_seen := self._step(job, at)) is not None
         }
 
     @cached_property
@@ -94,29 +94,30 @@ class Evaluations:
         for job in jobs_of(self.plan):
             parts, output = self.parts[job.name], self.plan.learners[job.learner].features[-1]
             for at in job.steps:
-                if (step := self._step(job, at)) is not None:
+                if (tasks_seen := self._step(job, at)) is not None:
                     own = self._evaluation(job, parts[f"step-{at}"])
                     for readout, planned in self.plan.readouts.items():
                         if not planned.per_task:
-                            found[At(step, output, readout, job.seed)] = own
+                            found[At(tasks_seen, output, readout, job.seed)] = own
             for each in readings_of(self.plan, job):
-                step = self._step(job, each.step)
-                if step is not None and each.readout != DIAGNOSTICS:
+                tasks_seen = self._step(job, each.tasks_seen)
+                if tasks_seen is not None and each.readout != DIAGNOSTICS:
                     own = self._evaluation(job, parts[each.part])
-                    found[At(step, each.feature, each.readout, job.seed)] = own
+                    found[At(tasks_seen, each.feature, each.readout, job.seed)] = own
         return found
 
     @cached_property
     def dead_units(self) -> Mapping[tuple[Step, str], float]:
         """Shares in [0, 1] of dead units by step and feature, see `probe.analysis.units`."""
         return {
-            (step, each.feature): self.parts[job.name][each.part].values["dead"]
+            (tasks_seen, each.feature): self.parts[job.name][each.part].values["dead"]
             for job in jobs_of(self.plan)
             for each in readings_of(self.plan, job)
-            if each.readout == DIAGNOSTICS and (step := self._step(job, each.step)) is not None
+            if each.readout == DIAGNOSTICS
+            and (tasks_seen := self._step(job, each.tasks_seen)) is not None
         }
 
-    def right(self, step: Step, feature: str, readout: str) -> NDArray[np.bool_]:
+    def right(self, tasks_seen: Step, feature: str, readout: str) -> NDArray[np.bool_]:
         """Return whether each test example is classified correctly, (S, N).
 
         Raises InputError for a feature or readout that was not measured, and KeyError for such a
@@ -127,7 +128,9 @@ class Evaluations:
         for kind, name, names in (("feature", feature, known), ("readout", readout, readouts)):
             if name not in names:
                 raise unknown(f"{kind} of this analysis", name, names)
-        each = (self.evaluations[At(step, feature, readout, seed)] for seed in self.plan.seeds)
+        each = (
+            self.evaluations[At(tasks_seen, feature, readout, seed)] for seed in self.plan.seeds
+        )
         return np.array([one.right.right for one in each])
 
     def to_record(self) -> dict[str, Any]:

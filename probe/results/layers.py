@@ -49,11 +49,11 @@ def _layer(
         return None
     examples = Examples(one.test_counts, one.job.tasks)
     steps = set.intersection(*(set(runs[s, o]) for s in whole for o in orders))
-    used = [runs[s, o][step] for s in whole for o in orders for step in steps]
+    used = [runs[s, o][tasks_seen] for s in whole for o in orders for tasks_seen in steps]
     used += [found[s] for found in ends.values() for s in whole if found]
 
-    def row(step: int) -> Right:
-        each = [[(runs[s, o][step], t) for o, t in orders.items()] for s in whole]
+    def row(tasks_seen: int) -> Right:
+        each = [[(runs[s, o][tasks_seen], t) for o, t in orders.items()] for s in whole]
         return np.array([[examples.right(*one) for one in own] for own in each])
 
     def control(kind: str) -> Right | None:
@@ -70,7 +70,9 @@ def _layer(
         converged=all(each.converged for each in used),
         chance=_chance(one, readout, one.test_counts) if feature == one.features[-1] else None,
         outcomes=LayerOutcomes(
-            rows={step: row(step) for step in sorted(steps)}, floor=floor, ceiling=control(OFFLINE)
+            rows={tasks_seen: row(tasks_seen) for tasks_seen in sorted(steps)},
+            floor=floor,
+            ceiling=control(OFFLINE),
         ),
         layout=examples.layout(list(orders.values())),
     )
@@ -112,4 +114,4 @@ class Examples:
         """Return the examples, (n,), that are right in a job with its tasks in `order`."""
         ends = np.cumsum(self._sizes.sum(axis=1)[list(order)])[:-1]
         parts = np.split(scores.right.right, ends)
-        return np.concatenate([parts[place] for place in np.argsort(order)])
+        return np.concatenate([parts[task_position] for task_position in np.argsort(order)])

@@ -77,15 +77,15 @@ def _files(
     if isinstance(given, str | Path):
         return Checkpoints.find(given, ceiling, LEARNER)
     run: dict[int, Path] = {}
-    for step, path in given.items():
+    for tasks_seen, path in given.items():
         if not isinstance(path, str | Path):
             raise _MIXED
-        if not isinstance(step, int) or step < 0:
+        if not isinstance(tasks_seen, int) or tasks_seen < 0:
             raise InputError(
                 f"files are given by tasks learned, as {{{tasks}: 'task{tasks}.pt'}}, got one for "
-                f"{step!r}"
+                f"{tasks_seen!r}"
             )
-        run[step] = Path(path)
+        run[tasks_seen] = Path(path)
     offline = {} if ceiling is None else {0: Path(ceiling)}
     return Checkpoints(runs={Run(LEARNER, ORDER, 0): run}, offline=offline)
 
@@ -117,7 +117,7 @@ def _models(given: object, untrained: Any, offline: Any, tasks: int, seeds: int)
     if untrained is not None and 0 in rows:
         raise InputError("got untrained and row 0 of models, which are the same: give one of them")
     rows |= {} if untrained is None else {0: untrained}
-    named = {spoken(Run(LEARNER, ORDER, 0), step): own for step, own in rows.items()}
+    named = {spoken(Run(LEARNER, ORDER, 0), tasks_seen): own for tasks_seen, own in rows.items()}
     named |= {} if offline is None else {spoken(Run(OFFLINE, "", 0), tasks): offline}
     for name, model in named.items():
         with located(name):

@@ -123,13 +123,15 @@ class Result:
         if feature == self.features[-1] and readout not in self.per_task:
             return dict(self.output)
         each = self.downstream.items()
-        found = {r.step: own for r, own in each if (r.feature, r.readout) == (feature, readout)}
+        found = {
+            r.tasks_seen: own for r, own in each if (r.feature, r.readout) == (feature, readout)
+        }
         return dict(sorted(found.items()))
 
     def matrix(self, head: Head) -> AccuracyMatrix | None:
         """Return the job's R, (T+1, T), under a head; None unless it is complete.
 
-        It is measured under heads of the report alone. Row t holds the accuracies after t tasks,
+        It is measured under heads of the report only. Row t holds the accuracies after t tasks,
         row 0 is the fresh network's. An offline job has two rows, and so no R if there is more than
         one task.
         """
@@ -142,7 +144,7 @@ class Result:
 
         floor: the job of the untrained network, for row 0; its tasks are in base order.
         """
-        rows = {step: own.accuracy for step, own in self.rows(feature, readout).items()}
+        rows = {tasks_seen: own.accuracy for tasks_seen, own in self.rows(feature, readout).items()}
         if floor is not None and 0 not in rows:
             own = floor.rows(feature, readout).get(0)
             if own is not None:
@@ -155,7 +157,7 @@ def _matrix(rows: Mapping[int, NDArray[np.float64]], tasks: int) -> AccuracyMatr
     # A matrix with rows missing would give metrics of fewer tasks.
     if len(rows) <= tasks:
         return None
-    return AccuracyMatrix(np.stack([rows[step] for step in range(tasks + 1)]))
+    return AccuracyMatrix(np.stack([rows[tasks_seen] for tasks_seen in range(tasks + 1)]))
 
 
 def own_head(job: Job) -> Head:
@@ -213,16 +215,16 @@ def _of_steps(plan: Plan, job: Job, counted: Callable[[str], Iterator[_Counted]]
     output, spent = dict[int, Scores](), dict[int, Spent]()
     final: dict[Head, float] = {}
     tested = None
-    for step in job.steps:
-        for measured, counts in counted(f"step-{step}"):
+    for tasks_seen in job.steps:
+        for measured, counts in counted(f"step-{tasks_seen}"):
             for head in accuracy.keys() & counts.keys():
-                accuracy[head][step] = counts[head].accuracies(mean)
+                accuracy[head][tasks_seen] = counts[head].accuracies(mean)
             if main in counts:
                 tested = counts[main]
-                output[step] = _scores(measured, tested, main, depth, mean)
+                output[tasks_seen] = _scores(measured, tested, main, depth, mean)
             if measured.spent:
-                spent[step] = measured.spent
-            if step == job.last:
+                spent[tasks_seen] = measured.spent
+            if tasks_seen == job.last:
                 # Over all test examples at once, not the mean over tasks if their sizes differ.
                 final = {head: pra(each.total) for head, each in counts.items()}
     return {
@@ -230,9 +232,9 @@ def _of_steps(plan: Plan, job: Job, counted: Callable[[str], Iterator[_Counted]]
         "final": final,
         "output": output,
         "test_counts": _test_counts(tested) if tested else None,
-        "costs": {step: each.cost for step, each in spent.items() if step},
-        "seconds": {step: each.seconds for step, each in spent.items() if step},
-        "stuck": frozenset(step for step, each in spent.items() if each.stuck),
+        "costs": {tasks_seen: each.cost for tasks_seen, each in spent.items() if tasks_seen},
+        "seconds": {tasks_seen: each.seconds for tasks_seen, each in spent.items() if tasks_seen},
+        "stuck": frozenset(tasks_seen for tasks_seen, each in spent.items() if each.stuck),
     }
 
 
@@ -263,9 +265,12 @@ def _beside_linear(measured: Mapping[Reading, Scores]) -> Iterator[tuple[Reading
 
     By two standard errors of the difference; of the same network and feature.
     """
-    tops = {(r.step, r.feature, r.readout): own.pra for r, own in measured.items()}
+    tops = {(r.tasks_seen, r.feature, r.readout): own.pra for r, own in measured.items()}
     for r, own in measured.items():
-        p, q = own.pra, tops.get((r.step, r.feature, "linear" + REESTIMATED * r.reestimated), 0.0)
+        p, q = (
+            own.pra,
+            tops.get((r.tasks_seen, r.feature, "linear" + REESTIMATED * r.reestimated), 0.0),
+        )
         least = p + 2 * math.sqrt((q * (1 - q) + p * (1 - p)) / own.right.right.size)
         if own.history and own.history.slow and own.converged and q > least:
             note = f"it is slow, and {100 * (q - p):.1f} points below the linear readout"

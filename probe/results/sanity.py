@@ -36,14 +36,16 @@ def doubts(results: Sequence[Result]) -> tuple[list[NoteRow], Mapping[tuple[str,
         of = "all tasks" if job.offline else "the task just learned"
         near = _near_chance(result)
         note = f"its accuracy on {of} is near chance: train it longer, or check {_CHECK}"
-        notes += [run(step=step, note=note) for step in near]
+        notes += [run(tasks_seen=tasks_seen, note=note) for tasks_seen in near]
         if _above_chance(result) < least[job.learner]:
-            notes.append(run(step=job.last, note=_COLLAPSED))
+            notes.append(run(tasks_seen=job.last, note=_COLLAPSED))
         elif 1 in near and not job.offline:
             withheld |= {(job.learner, name): "near chance" for name in STATEMENTS}
     for learner, below in _better(results).items():
         note = f"it is less accurate than {learner}, and no ceiling: check {_CHECK} of both"
-        notes += [NoteRow(**r.job.columns, feature="", step=r.job.last, note=note) for r in below]
+        notes += [
+            NoteRow(**r.job.columns, feature="", tasks_seen=r.job.last, note=note) for r in below
+        ]
         resting = product(learners - {*CONTROLS}, STATEMENTS.keys() - {"forgets"})
         withheld |= dict.fromkeys(resting, "no ceiling")
     return notes, withheld
@@ -59,7 +61,9 @@ def _near_chance(result: Result) -> list[int]:
     job, T = result.job, len(result.tasks)
     # The untrained network has learned none.
     steps = filter(None, [job.last] if job.offline else range(1, T + 1))
-    each = [(step, *found) for step in steps if (found := _accuracy(result, step))]
+    each = [
+        (tasks_seen, *found) for tasks_seen in steps if (found := _accuracy(result, tasks_seen))
+    ]
     # Of a single class chance is 1.
     return [s for s, own, chance, n in each if chance < 1 and own < chance + 2 * _error(chance, n)]
 
@@ -97,22 +101,24 @@ def _better(results: Sequence[Result]) -> dict[str, list[Result]]:
     return found
 
 
-def _accuracy(result: Result, step: int) -> tuple[float, float, int] | None:
+def _accuracy(result: Result, tasks_seen: int) -> tuple[float, float, int] | None:
     """Return accuracy, chance and test examples: of the task just learned, offline of all."""
-    found = result.output.get(step)
+    found = result.output.get(tasks_seen)
     if found is None or result.test_counts is None:
         return None
     classes, multi = [own for _, own in result.tasks], own_head(result.job) == "multi"
     if result.job.offline:
         return found.pra, 1 / len(set().union(*classes)), int(result.test_counts.sum())
-    among = set().union(*classes[step - 1 if multi else 0 : step])
-    size = int(result.test_counts[step - 1].sum())
-    return float(found.accuracy[step - 1]), 1 / len(among), size
+    among = set().union(*classes[tasks_seen - 1 if multi else 0 : tasks_seen])
+    size = int(result.test_counts[tasks_seen - 1].sum())
+    return float(found.accuracy[tasks_seen - 1]), 1 / len(among), size
 
 
 def _above_chance(result: Result) -> float:
     """Return the mean accuracy above chance on the tasks just learned; 0 where none is."""
-    each = filter(None, (_accuracy(result, step + 1) for step in range(len(result.tasks))))
+    each = filter(
+        None, (_accuracy(result, tasks_seen + 1) for tasks_seen in range(len(result.tasks)))
+    )
     return fmean([own[0] - own[1] for own in each] or [0.0])
 
 

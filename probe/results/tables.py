@@ -37,9 +37,9 @@ from probe.tables.rows import (
     DiagnosticRow,
     LayerRow,
     LearnerRow,
+    MeasurementRow,
     NoteRow,
     RetrainingRow,
-    Row,
     StatementRow,
     SummaryRow,
     TimeRow,
@@ -110,18 +110,18 @@ def tables_of(
             if own.listed
         ],
         "costs": (
-            CostRow(**result.job.columns, step=step, **asdict(cost))
+            CostRow(**result.job.columns, tasks_seen=tasks_seen, **asdict(cost))
             for result in results
-            for step, cost in result.costs.items()
+            for tasks_seen, cost in result.costs.items()
         ),
         "times": (
-            TimeRow(**result.job.columns, step=step, seconds=seconds)
+            TimeRow(**result.job.columns, tasks_seen=tasks_seen, seconds=seconds)
             for result in results
-            for step, seconds in result.seconds.items()
+            for tasks_seen, seconds in result.seconds.items()
         ),
         "layers": layers,
         "statements": statements,
-        "starts": start_rows(statements, depths),
+        "first_layer": start_rows(statements, depths),
         "retraining": (epoch for result in results for epoch in _epochs(result)),
         "diagnostics": (each for result in results for each in _diagnostics(result)),
         "notes": [
@@ -130,7 +130,7 @@ def tables_of(
             *(note for result in results for note in _thinned(plan, result.job)),
         ],
         "controls": controls,
-        "rows": measured_rows(plan, results),
+        "measurements": measured_rows(plan, results),
     }
 
 
@@ -166,55 +166,67 @@ def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:
         learner, seed = result.job.learner, result.job.seed
         for feature, found in result.retrained.items():
             groups[Group(learner, "pra", found.depth, feature, None)].append((seed, found.pra))
-            for place, value in enumerate(found.f1.tolist(), 1):
-                groups[Group(learner, "f1", found.depth, feature, place)].append((seed, value))
+            for task_position, value in enumerate(found.f1.tolist(), 1):
+                groups[Group(learner, "f1", found.depth, feature, task_position)].append(
+                    (seed, value)
+                )
     return summarize_groups(groups, learners)
 
 
-def measured_rows(plan: Plan, results: Iterable[Result]) -> Iterator[Row]:
+def measured_rows(plan: Plan, results: Iterable[Result]) -> Iterator[MeasurementRow]:
     """Yield the rows of jobs: R cell by cell, then each feature's matrix A, PRA and F1.
 
     Steps count from 0, before any task; depths and positions from 1. R comes once for each head of
     the report. F1 is of partial retraining after the last task.
     """
     for result in results:
-        row = partial(Row, scenario=plan.scenario, network=plan.network, **result.job.columns)
+        row = partial(
+            MeasurementRow, scenario=plan.scenario, network=plan.network, **result.job.columns
+        )
         for head in plan.report.heads:
-            for step, accuracies in result.accuracy[head].items():
-                cell = partial(row, measure="accuracy", step=step, head=head)
+            for tasks_seen, accuracies in result.accuracy[head].items():
+                cell = partial(row, metric="accuracy", tasks_seen=tasks_seen, head=head)
                 yield from _per_task(cell, result, accuracies)
         for reading, found in result.downstream.items():
-            at = {"step": reading.step, "feature": reading.feature, "readout": reading.readout}
+            at = {
+                "tasks_seen": reading.tasks_seen,
+                "feature": reading.feature,
+                "readout": reading.readout,
+            }
             cell = partial(row, depth=found.depth, **at)
-            yield cell(measure="pra", value=found.pra)
-            yield from _per_task(partial(cell, measure="accuracy"), result, found.accuracy)
-        for step, found in result.output.items():
-            output = partial(row, feature=result.features[-1], depth=found.depth, step=step)
-            yield output(measure="pra", value=found.pra)
+            yield cell(metric="pra", value=found.pra)
+            yield from _per_task(partial(cell, metric="accuracy"), result, found.accuracy)
+        for tasks_seen, found in result.output.items():
+            output = partial(
+                row, feature=result.features[-1], depth=found.depth, tasks_seen=tasks_seen
+            )
+            yield output(metric="pra", value=found.pra)
         for feature, found in result.retrained.items():
             inner = "" if feature == result.features[-1] else RETRAIN
-            at = {"step": result.job.last, "feature": feature, "readout": inner}
-            cell = partial(row, depth=found.depth, measure="f1", **at)
+            at = {"tasks_seen": result.job.last, "feature": feature, "readout": inner}
+            cell = partial(row, depth=found.depth, metric="f1", **at)
             yield from _per_task(cell, result, found.f1)
 
 
 def _notes(result: Result, metrics: Iterable[OwnMetric]) -> Iterator[NoteRow]:
     """Yield a row for each note on a job's measurements, those on the learner first."""
     run = partial(NoteRow, **result.job.columns)
-    for step in sorted(result.stuck):
-        yield run(feature="", step=step, note=STUCK)
-    for step, found in result.output.items():
-        yield from (run(feature="", step=step, note=note) for note in found.notes)
-        if step and found.constant is not None:
-            yield run(feature="", step=step, note=constant(found.constant))
+    for tasks_seen in sorted(result.stuck):
+        yield run(feature="", tasks_seen=tasks_seen, note=STUCK)
+    for tasks_seen, found in result.output.items():
+        yield from (run(feature="", tasks_seen=tasks_seen, note=note) for note in found.notes)
+        if tasks_seen and found.constant is not None:
+            yield run(feature="", tasks_seen=tasks_seen, note=constant(found.constant))
     if (R := result.matrix(own_head(result.job))) is not None:
         for note in user_scores(R, metrics)[1]:
-            yield run(feature="", step=result.job.last, note=note)
+            yield run(feature="", tasks_seen=result.job.last, note=note)
     for reading, values in result.diagnostics.items():
         if values["dead"] == 1:
-            yield run(feature=reading.feature, step=reading.step, note=DEAD)
+            yield run(feature=reading.feature, tasks_seen=reading.tasks_seen, note=DEAD)
     for reading, found in result.downstream.items():
-        at = partial(run, feature=reading.feature, step=reading.step, readout=reading.readout)
+        at = partial(
+            run, feature=reading.feature, tasks_seen=reading.tasks_seen, readout=reading.readout
+        )
         yield from (at(note=note) for note in found.notes)
 
 
@@ -222,18 +234,18 @@ def _thinned(plan: Plan, job: Job) -> Iterator[NoteRow]:
     """Yield a row for each readout that is measured after some of a job's tasks alone."""
     learned, readings = set(job.steps) - {0}, readings_of(plan, job)
     for name, own in plan.readouts.items():
-        steps = {each.step for each in readings if each.base == name} - {0}
+        steps = {each.tasks_seen for each in readings if each.base == name} - {0}
         if own.steps == "spread" and 0 < len(steps) < len(learned) and not job.offline:
             note = _SPREAD.format(len(steps), len(learned))
-            yield NoteRow(**job.columns, feature="", readout=name, step=job.last, note=note)
+            yield NoteRow(**job.columns, feature="", readout=name, tasks_seen=job.last, note=note)
 
 
 def _epochs(result: Result) -> Iterator[RetrainingRow]:
     """Yield a row for each epoch of a job's retrainings, the longest of each feature and step."""
     each = result.downstream
-    longest = {(r.feature, r.step, r.reestimated): r for r in each if r.base == RETRAIN}
+    longest = {(r.feature, r.tasks_seen, r.reestimated): r for r in each if r.base == RETRAIN}
     for reading in longest.values():
-        at: dict[str, Any] = {"step": reading.step, "feature": reading.feature}
+        at: dict[str, Any] = {"tasks_seen": reading.tasks_seen, "feature": reading.feature}
         row = partial(RetrainingRow, **result.job.columns, **at, readout=reading.readout)
         if history := each[reading].history:
             accuracies = (float("nan"), *history.accuracies)
@@ -244,15 +256,17 @@ def _epochs(result: Result) -> Iterator[RetrainingRow]:
 def _diagnostics(result: Result) -> Iterator[DiagnosticRow]:
     """Yield a row for each number that describes a feature of a job's last network."""
     for reading, values in result.diagnostics.items():
-        at: dict[str, Any] = {"step": reading.step, "feature": reading.feature}
+        at: dict[str, Any] = {"tasks_seen": reading.tasks_seen, "feature": reading.feature}
         depth = 1 + result.features.index(reading.feature)
         row = partial(DiagnosticRow, **result.job.columns, **at, depth=depth)
-        yield from (row(measure=name, value=value) for name, value in values.items())
+        yield from (row(metric=name, value=value) for name, value in values.items())
 
 
 def _per_task(
-    cell: Callable[..., Row], result: Result, values: NDArray[np.float64]
-) -> Iterator[Row]:
+    cell: Callable[..., MeasurementRow], result: Result, values: NDArray[np.float64]
+) -> Iterator[MeasurementRow]:
     """Yield a row for each task's value, (T,), with its name and position in the order."""
-    for place, (task, value) in enumerate(zip(result.names, values.tolist(), strict=True), 1):
-        yield cell(place=place, task=task, value=value)
+    for task_position, (task, value) in enumerate(
+        zip(result.names, values.tolist(), strict=True), 1
+    ):
+        yield cell(task_position=task_position, task=task, value=value)

@@ -34,7 +34,7 @@ def budget_curves(layers: Iterable[LayerRow]) -> dict[tuple[str, str], Curve]:
     curves: dict[tuple[str, str], dict[int, dict[str, LayerRow]]] = {}
     for row in sorted(layers, key=lambda row: (row.depth, multiple_of(row.readout) or 0)):
         multiple = multiple_of(row.readout)
-        if multiple and row.place is None and row.learner not in CONTROLS:
+        if multiple and row.task_position is None and row.learner not in CONTROLS:
             curve = curves.setdefault((row.learner, row.feature), {})
             curve.setdefault(multiple, {})[row.quantity] = row
     # Only the output, where nothing is retrained, has a level of guessing.
@@ -50,11 +50,11 @@ def budget_sheets(
     notes: by which numbers are marked that have not converged; given: whether the networks were, so
     that there is one learner.
     """
-    last = max((row.place or 0 for row in layers), default=0)
+    last = max((row.task_position or 0 for row in layers), default=0)
     noted = {
         (row.learner, row.feature, multiple_of(row.readout))
         for row in notes
-        if (row.step == last or row.learner in CONTROLS)
+        if (row.tasks_seen == last or row.learner in CONTROLS)
         and row.note.startswith((UNFINISHED, STUCK))
     }
     lines: dict[str, list[tuple[str, ...]]] = {}

@@ -37,7 +37,7 @@ def differences(first: Tables, second: Tables) -> Iterator[Difference]:
     The interval is Student's, of the differences of the seeds, where both runs have the same seeds
     and the layer has a value of each.
     """
-    seeds = [{row.seed for row in tables["rows"]} for tables in (first, second)]
+    seeds = [{row.seed for row in tables["measurements"]} for tables in (first, second)]
     before = {_key(row): row for row in first.get("statements", ())}
     for row in second.get("statements", ()):
         if old := before.get(_key(row)):

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.tables.matrices import Matrices
-from probe.tables.rows import Row
+from probe.tables.rows import MeasurementRow
 
 if TYPE_CHECKING:
     import xarray as xr
 
-_RUN = ("learner", "order", "seed", "step")
+_RUN = ("learner", "order", "seed", "tasks_seen")
 _DIMS = {
     "accuracy": (*_RUN, "feature", "readout", "task"),
     "pra": (*_RUN, "feature", "readout"),
@@ -25,13 +25,13 @@ _DIMS = {
 }
 
 
-def to_dataset(rows: Iterable[Row]) -> xr.Dataset:
+def to_dataset(rows: Iterable[MeasurementRow]) -> xr.Dataset:
     """Return all measurements as arrays with named dimensions; NaN = not measured.
 
     - `accuracy` (learner, order, seed, step, feature, readout, task): A[l, t, j] of every run;
     - `pra`: the same over all tasks, without the dimension task; `f1`: as accuracy;
     - `R` (learner, order, seed, step, head, task): of the networks themselves;
-    - coordinate `place` (order, task): the task's position in the executed order, from 1.
+    - coordinate `task_position` (order, task): the task's position in the executed order, from 1.
 
     At the output, for every readout, accuracy is R under the main head (the first in the rows), and
     pra and f1 are the network's own; for readouts of each task accuracy and pra are multi-head. The
@@ -45,8 +45,8 @@ def to_dataset(rows: Iterable[Row]) -> xr.Dataset:
         raise InputError("a Dataset needs xarray, which is absent: pip install xarray") from None
     matrices = Matrices(rows)
     table = matrices.table
-    of_networks = (table["measure"] == "accuracy") & (table["feature"] == "")
-    _check(table[table["measure"] != "pra"], "task")
+    of_networks = (table["metric"] == "accuracy") & (table["feature"] == "")
+    _check(table[table["metric"] != "pra"], "task")
     _check(table[~of_networks], "feature")
     networks, coords = table[of_networks], _coords(matrices)
     cells = {
@@ -56,13 +56,13 @@ def to_dataset(rows: Iterable[Row]) -> xr.Dataset:
     }
     arrays = {"R": _array("R", networks[networks["head"] != ""], coords)}
     for name, own in cells.items():
-        arrays[name] = _array(name, own[own["measure"] == name], coords)
+        arrays[name] = _array(name, own[own["metric"] == name], coords)
     own_places = (matrices.places.get(order, {}) for order in coords["order"])
     positions = [{task: at for at, task in own.items()} for own in own_places]
     places = [[own.get(task, np.nan) for task in coords["task"]] for own in positions]
     dataset: xr.Dataset = xarray.Dataset(
         {name: (dims, arrays[name]) for name, dims in _DIMS.items()},
-        coords={**coords, "place": (("order", "task"), np.array(places, dtype=float))},
+        coords={**coords, "task_position": (("order", "task"), np.array(places, dtype=float))},
     )
     return dataset
 
@@ -76,7 +76,7 @@ def _coords(matrices: Matrices) -> dict[str, Sequence[Any]]:
         "learner": table["learner"].unique().tolist(),
         "order": table["order"].unique().tolist(),
         "seed": list(matrices.seeds),
-        "step": sorted(table["step"].unique().tolist()),
+        "tasks_seen": sorted(table["tasks_seen"].unique().tolist()),
         "feature": list(matrices.features),
         "readout": list(matrices.readouts),
         "head": [head for head in table["head"].unique() if head],
@@ -115,5 +115,5 @@ def _array(
 
 
 def _check(table: pd.DataFrame, column: str) -> None:
-    for measure in table["measure"][table[column] == ""]:
+    for measure in table["metric"][table[column] == ""]:
         raise InputError(f"a row of measure {measure!r} needs a {column}, and has none")

@@ -23,8 +23,8 @@ def to_tensorboard(tables: Tables, sheets: Sequence[Sheet], where: Any) -> None:
     Raises InputError where a folder is given and tensorboard is not installed.
     """
     writer = _writer(where) if isinstance(where, str | Path) else where
-    for tag, step, value in scalars(tables):
-        writer.add_scalar(tag, value, step)
+    for tag, tasks_seen, value in scalars(tables):
+        writer.add_scalar(tag, value, tasks_seen)
     writer.add_text("tables", f"```\n{as_text(sheets, ())}\n```")
     writer.close() if writer is not where else writer.flush()
 
@@ -34,9 +34,9 @@ def to_wandb(tables: Tables, run: Any) -> None:
     import wandb
 
     axis = "tasks learned"
-    for tag, step, value in scalars(tables):
+    for tag, tasks_seen, value in scalars(tables):
         run.define_metric(tag, step_metric=axis)
-        run.log({tag: value, axis: step})
+        run.log({tag: value, axis: tasks_seen})
     for name, rows in tables.items():
         if rows:
             frame = to_frame(rows).astype(object)
@@ -45,14 +45,14 @@ def to_wandb(tables: Tables, run: Any) -> None:
 
 def scalars(tables: Tables) -> Iterator[tuple[str, int, float]]:
     """Yield the tag, the step (the number of tasks learned) and the value of each scalar."""
-    frame = to_frame(tables["rows"])
-    frame = frame[(frame["measure"] == "pra") & frame["step"].notna()]
-    seeds = frame.groupby(["step", *_LAYER, "seed"], sort=True)["value"].mean()
-    for (step, *layer), value in seeds.groupby(level=[0, 1, 2, 3]).mean().dropna().items():
-        yield "/".join(filter(None, ("accuracy", *layer))), int(step), value
-    last = int(frame["step"].max())
+    frame = to_frame(tables["measurements"])
+    frame = frame[(frame["metric"] == "pra") & frame["tasks_seen"].notna()]
+    seeds = frame.groupby(["tasks_seen", *_LAYER, "seed"], sort=True)["value"].mean()
+    for (tasks_seen, *layer), value in seeds.groupby(level=[0, 1, 2, 3]).mean().dropna().items():
+        yield "/".join(filter(None, ("accuracy", *layer))), int(tasks_seen), value
+    last = int(frame["tasks_seen"].max())
     for row in tables.get("layers", ()):
-        if row.place is None and row.value == row.value:  # NaN: not identifiable
+        if row.task_position is None and row.value == row.value:  # NaN: not identifiable
             yield (
                 f"layers/{row.quantity}/{row.learner}/{row.feature}/{row.readout}",
                 last,

@@ -24,10 +24,10 @@ from probe.tables import rows
 from probe.tables.table_file import read_table, write_table
 
 KINDS: Mapping[str, type[Any]] = {
-    "rows": rows.Row,
+    "measurements": rows.MeasurementRow,
     "layers": rows.LayerRow,
     "statements": rows.StatementRow,
-    "starts": rows.StartRow,
+    "first_layer": rows.FirstLayerRow,
     "notes": rows.NoteRow,
     "summary": rows.SummaryRow,
     "metrics": rows.MetricRow,
@@ -105,12 +105,12 @@ def read_folder(folder: Path) -> Saved:
 def read_tables(folder: Path) -> Tables:
     """Return the tables of a saved result or of a study's run directory, those that are there.
 
-    Raises InputError without rows.csv, and for a table that cannot be read.
+    Raises InputError without measurements.csv, and for a table that cannot be read.
     """
-    if not (folder / "rows.csv").is_file():
+    if not (folder / "measurements.csv").is_file():
         raise InputError(
-            f"{folder} holds no result (no rows.csv): name the directory of a `probe run`, or a "
-            f"folder that `save` wrote"
+            f"{folder} holds no result (no measurements.csv): name the directory of a `probe run`, "
+            f"or a folder that `save` wrote"
         )
     there = {name: folder / f"{name}.csv" for name in KINDS}
     return {name: read_table(p, KINDS[name]) for name, p in there.items() if p.is_file()}
@@ -118,7 +118,7 @@ def read_tables(folder: Path) -> Tables:
 
 def _fill(folder: Path, saved: Saved) -> None:
     for name, table in saved.tables.items():
-        if table or name == "rows":
+        if table or name == "measurements":
             write_table(folder / f"{name}.csv", KINDS[name], table)
     if saved.arrays:
         with (folder / _ARRAYS).open("wb") as file:

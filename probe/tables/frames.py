@@ -7,11 +7,11 @@ import pandas as pd
 from pydantic import TypeAdapter, ValidationError
 
 from probe.errors import InputError
-from probe.tables.rows import AnyRow, Row
+from probe.tables.rows import AnyRow, MeasurementRow
 from probe.tables.table_file import needed, wrong_cell
 
 
-def to_frame(rows: Iterable[AnyRow], kind: type[Any] = Row) -> pd.DataFrame:
+def to_frame(rows: Iterable[AnyRow], kind: type[Any] = MeasurementRow) -> pd.DataFrame:
     """Return rows of one kind as a DataFrame: a line for each, a column for each field.
 
     Texts are `string`, numbers `float64` with NaN as in the rows, whole numbers `int64`, or `Int64`
@@ -26,7 +26,7 @@ def to_frame(rows: Iterable[AnyRow], kind: type[Any] = Row) -> pd.DataFrame:
         raise InputError(f"the rows hold a value that its column cannot: {error}") from None
 
 
-def rows_of_frame(frame: pd.DataFrame, kind: type[AnyRow] = Row) -> list[AnyRow]:  # type: ignore[assignment]
+def rows_of_frame(frame: pd.DataFrame, kind: type[AnyRow] = MeasurementRow) -> list[AnyRow]:  # type: ignore[assignment]
     """Return the rows that a DataFrame holds, line by line; the inverse of `to_frame`.
 
     The frame may have been filtered, sorted, given further columns, and passed through a CSV, which

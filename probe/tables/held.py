@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from probe.errors import InputError, unknown
 from probe.tables.folder import KINDS, Saved, Tables, write_folder
-from probe.tables.rows import Row
+from probe.tables.rows import MeasurementRow
 from probe.tables.sheets import Sheet, as_html
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ class Held(ABC):
     """A result in memory, with the same tables as the run directory of a study."""
 
     @abstractmethod
-    def rows(self) -> list[Row]:
-        """Return all measurements, one row each, as in rows.csv."""
+    def measurements(self) -> list[MeasurementRow]:
+        """Return all measurements, one row each, as in measurements.csv."""
 
     @abstractmethod
     def sheets(self) -> list[Sheet]:
@@ -44,10 +44,10 @@ class Held(ABC):
         """Return all tables, by their names in a run directory."""
         from probe.tables.summary import summarize
 
-        rows = self.rows()
-        return {"rows": rows, "summary": summarize(rows)}
+        rows = self.measurements()
+        return {"measurements": rows, "summary": summarize(rows)}
 
-    def to_pandas(self, table: str = "rows") -> pd.DataFrame:
+    def to_pandas(self, table: str = "measurements") -> pd.DataFrame:
         """Return a table as a pandas DataFrame, see `probe.tables.frames`.
 
         Raises InputError for an unknown table.
@@ -65,7 +65,7 @@ class Held(ABC):
         """
         from probe.tables.dataset import to_dataset
 
-        return to_dataset(self.rows())
+        return to_dataset(self.measurements())
 
     def save(self, folder: str | Path) -> None:
         """Write it into a folder, from which `probe.load` reads it back exactly.

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from probe.metrics.murata import RETRAIN
-from probe.tables.rows import ControlRow, LayerRow, StartRow, StatementRow, SummaryRow, grouped
+from probe.tables.rows import ControlRow, FirstLayerRow, LayerRow, StatementRow, SummaryRow, grouped
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points, sentences
 
@@ -19,7 +19,7 @@ _COLUMNS = ("accuracy", "floor", "ceiling", "missing", "never_learned", "forgott
 def layer_sheets(
     layers: Iterable[LayerRow],
     statements: Iterable[StatementRow],
-    starts: Iterable[StartRow],
+    first_layer: Iterable[FirstLayerRow],
     *,
     given: bool = False,
 ) -> list[Sheet]:
@@ -30,9 +30,9 @@ def layer_sheets(
     there is one learner, and seeds are those of retrainings.
     """
     rows = list(layers)
-    tasks = max((row.place or 1 for row in rows), default=1)
-    groups = grouped((row for row in rows if row.place is None), "learner", "readout")
-    said = sentences(statements, starts, tasks)
+    tasks = max((row.task_position or 1 for row in rows), default=1)
+    groups = grouped((row for row in rows if row.task_position is None), "learner", "readout")
+    said = sentences(statements, first_layer, tasks)
     return [
         Sheet(
             of="" if given else learner,
@@ -49,7 +49,7 @@ def control_sheets(controls: Sequence[ControlRow]) -> list[Sheet]:
     """Return a sheet for each control, with a line for each layer over all tasks, in %."""
     sheets = []
     for name, told in _TOLD.items():
-        own = [row for row in controls if row.quantity == name and row.place is None]
+        own = [row for row in controls if row.quantity == name and row.task_position is None]
         lines = [(row.learner, row.readout, row.feature, *_beside(row)) for row in own]
         title = f"{name.replace('_', ' ')}, in %: {told}"
         sheets += [Sheet(title=title, columns=_BESIDE, lines=lines)] if own else []
@@ -58,7 +58,7 @@ def control_sheets(controls: Sequence[ControlRow]) -> list[Sheet]:
 
 def pra_sheet(summary: Iterable[SummaryRow]) -> Sheet:
     """Return the PRA of each learner's features as one sheet."""
-    rows = [row for row in summary if row.measure == "pra"]
+    rows = [row for row in summary if row.metric == "pra"]
     seeds = max((row.seeds for row in rows), default=0)
     over = f", mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
     return Sheet(

@@ -1,4 +1,4 @@
-"""The rows of layers.csv, statements.csv and starts.csv: what layers lack, and what that shows."""
+"""The rows of layers.csv, statements.csv, first_layer.csv: quantities of layers, and their meaning."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from probe.analysis.statements import (
     seeds_to_decide,
     verdict,
 )
-from probe.tables.rows import LayerRow, StartRow, StatementRow, grouped
+from probe.tables.rows import FirstLayerRow, LayerRow, StatementRow, grouped
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,7 +60,7 @@ class Layer:
             yield row(**found.columns)
         if self.chance is not None:
             chance = partial(row, value=self.chance, low=nan, high=nan)
-            yield chance(place=None, quantity="chance", seeds=self.seeds)
+            yield chance(task_position=None, quantity="chance", seeds=self.seeds)
 
     def statements(self) -> Iterator[StatementRow]:
         """Yield the statements that the quantities allow.
@@ -68,14 +68,14 @@ class Layer:
         None on what the output acquires: it competes with the classes seen so far alone, the
         ceiling's with all.
         """
-        found = {q.quantity: q for q in self.quantities if q.place is None}
+        found = {q.quantity: q for q in self.quantities if q.task_position is None}
         ends = [found[name].value if name in found else nan for name in ("ceiling", "floor")]
         at_output = self.chance is not None
         for name in (name for name, quantity in STATEMENTS.items() if quantity in found):
-            if at_output and name not in ("falls_below", "forgets"):
+            if at_output and name not in ("below_ceiling", "forgets"):
                 continue
             own = found[STATEMENTS[name]]
-            positions = self.layout.orders.shape[1] - 1 if name == "learns_worse" else 1
+            positions = self.layout.orders.shape[1] - 1 if name == "loses_plasticity" else 1
             least = margin(ends[0] - ends[1], positions)
             yield StatementRow(
                 **self._at,
@@ -90,28 +90,30 @@ class Layer:
             )
 
 
-def start_rows(stated: Iterable[StatementRow], depths: Mapping[str, int]) -> Iterator[StartRow]:
+def start_rows(
+    stated: Iterable[StatementRow], depths: Mapping[str, int]
+) -> Iterator[FirstLayerRow]:
     """Yield the range of the first layer for each learner, readout and statement.
 
     depths: the number of layers of each learner, the output among them. Yields nothing for fewer
     than 3 seeds, nor where a layer lacks the statement: the first of the remaining layers need not
     be the first of all.
     """
-    first = (row for row in stated if row.statement != "learns_worse")
+    first = (row for row in stated if row.statement != "loses_plasticity")
     groups = grouped(first, "learner", "readout", "statement")
     for (learner, readout, statement), own in groups.items():
-        seeds, lacks = max(row.seeds for row in own), statement == "acquires_less"
+        seeds, lacks = max(row.seeds for row in own), statement == "learns_less"
         if len(own) >= depths[learner] - lacks and seeds >= FEWEST:
             own.sort(key=attrgetter("depth"))
             earliest, latest = first_layer([row.verdict for row in own])
-            yield StartRow(
+            yield FirstLayerRow(
                 learner=learner,
                 readout=readout,
                 statement=statement,
-                earliest="" if earliest is None else own[earliest].feature,
-                latest="" if latest is None else own[latest].feature,
+                first_possible="" if earliest is None else own[earliest].feature,
+                first_confirmed="" if latest is None else own[latest].feature,
                 seeds=seeds,
-                needed=_needed(own, earliest, latest),
+                seeds_needed=_needed(own, earliest, latest),
             )
 
 

@@ -17,10 +17,10 @@ from probe.errors import InputError, unknown
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN
 from probe.tables.frames import to_frame
-from probe.tables.rows import CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED, Row
+from probe.tables.rows import CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED, MeasurementRow
 
 _MATRIX = ["learner", "feature", "readout"]
-_RUN = ["step", "order", "seed"]
+_RUN = ["tasks_seen", "order", "seed"]
 
 
 class Matrices:
@@ -36,7 +36,7 @@ class Matrices:
     Raises InputError for a position or step that the number of tasks rules out.
     """
 
-    def __init__(self, rows: Iterable[Row]) -> None:
+    def __init__(self, rows: Iterable[MeasurementRow]) -> None:
         table = to_frame(rows)
         names = table["learner"].unique().tolist()
         self.learners = tuple(name for name in names if name not in CONTROLS)
@@ -44,10 +44,12 @@ class Matrices:
         self.seeds = tuple(sorted(table["seed"].unique().tolist()))
         self.readouts = tuple(filter(None, table["readout"].unique())) or (RETRAIN,)
         self.head: str = next(filter(None, table["head"]), "")
-        placed = table.dropna(subset="place").drop_duplicates(["order", "place"], keep="last")
-        self._placed = placed[["order", "task", "place"]]
+        placed = table.dropna(subset="task_position").drop_duplicates(
+            ["order", "task_position"], keep="last"
+        )
+        self._placed = placed[["order", "task", "task_position"]]
         self.places: dict[str, dict[int, str]] = {
-            order: dict(zip(own["place"].tolist(), own["task"].tolist(), strict=True))
+            order: dict(zip(own["task_position"].tolist(), own["task"].tolist(), strict=True))
             for order, own in placed.groupby("order", sort=False)
         }
         self.orders = tuple(filter(None, self.places))
@@ -57,10 +59,10 @@ class Matrices:
         by_depth = self._layers.drop_duplicates("feature").sort_values("depth", kind="stable")
         self.features = tuple(by_depth["feature"])
         # Tables of earlier versions have the last step alone, and do not name it.
-        self.table = table.assign(step=table["step"].fillna(self.tasks))
-        outputs = self.table[(table["measure"] == "pra") & (table["readout"] == "")]
+        self.table = table.assign(tasks_seen=table["tasks_seen"].fillna(self.tasks))
+        outputs = self.table[(table["metric"] == "pra") & (table["readout"] == "")]
         self._outputs = outputs.drop_duplicates(["learner", "feature"])
-        self._group(self.table[(table["measure"] == "accuracy")])
+        self._group(self.table[(table["metric"] == "accuracy")])
         self._made: dict[tuple[str, ...], AccuracyMatrix] = {}
 
     def _group(self, cells: pd.DataFrame) -> None:
@@ -73,9 +75,11 @@ class Matrices:
                     f"the rows name {self.tasks} tasks, of which order {order!r} has {len(own)}: "
                     f"give all rows of its tasks"
                 )
-        for step in cells["step"][cells["step"] > self.tasks]:
-            raise InputError(f"a row is of step {step}, and there are {self.tasks} tasks")
-        cells = cells.drop_duplicates([*_MATRIX, *_RUN, "task"], keep="last").drop(columns="place")
+        for tasks_seen in cells["tasks_seen"][cells["tasks_seen"] > self.tasks]:
+            raise InputError(f"a row is of step {tasks_seen}, and there are {self.tasks} tasks")
+        cells = cells.drop_duplicates([*_MATRIX, *_RUN, "task"], keep="last").drop(
+            columns="task_position"
+        )
         self._cells, self._none = dict(list(cells.groupby(_MATRIX))), cells[:0]
         self._orders = cells[["learner", "order"]].drop_duplicates()
 
@@ -85,7 +89,9 @@ class Matrices:
 
     def steps(self, learner: str) -> tuple[int, ...]:
         """Return the numbers of tasks after which a learner was measured, ascending."""
-        own = [each["step"].tolist() for key, each in self._cells.items() if key[0] == learner]
+        own = [
+            each["tasks_seen"].tolist() for key, each in self._cells.items() if key[0] == learner
+        ]
         return tuple(sorted(set(chain(*own))))
 
     def R(self, learner: str) -> AccuracyMatrix:  # noqa: N802, as the literature has it
@@ -119,7 +125,7 @@ class Matrices:
     def _matrix(self, learner: str, key: tuple[str, str]) -> AccuracyMatrix:
         if (learner, *key) not in self._made:
             cells = self._cells.get((learner, *key), self._none)
-            if not (cells["step"] == 0).any():
+            if not (cells["tasks_seen"] == 0).any():
                 cells = pd.concat([cells, self._control(UNTRAINED, learner, key)])
             self._made[learner, *key] = AccuracyMatrix(self._means(cells))
         return self._made[learner, *key]
@@ -133,7 +139,7 @@ class Matrices:
         here, there = (self._layers[self._layers["learner"] == each] for each in (learner, name))
         if len(here.merge(there, on=["feature", "depth"])) < len(here):
             return self._none
-        last = cells[cells["step"] == cells["step"].max()].assign(step=0)
+        last = cells[cells["tasks_seen"] == cells["tasks_seen"].max()].assign(tasks_seen=0)
         orders = self._orders["order"][self._orders["learner"] == learner]
         return last.drop(columns="order").merge(orders, how="cross")
 
@@ -142,11 +148,13 @@ class Matrices:
         values = np.full((self.tasks + 1, self.tasks), np.nan)
         placed = cells.merge(self._placed, on=["order", "task"])
         pairs = defaultdict[tuple[int, int], list[tuple[int, float]]](list)
-        columns = (placed[name].tolist() for name in ("step", "place", "seed", "value"))
-        for step, place, seed, value in zip(*columns, strict=True):
-            pairs[int(step), int(place)].append((seed, value))
-        for (step, place), own in pairs.items():
+        columns = (
+            placed[name].tolist() for name in ("tasks_seen", "task_position", "seed", "value")
+        )
+        for tasks_seen, task_position, seed, value in zip(*columns, strict=True):
+            pairs[int(tasks_seen), int(task_position)].append((seed, value))
+        for (tasks_seen, task_position), own in pairs.items():
             # Equal values have themselves for a mean, to the last bit.
             mean = None if len({value for _, value in own}) == 1 else mean_over_seeds(own)
-            values[step, place - 1] = mean.mean if mean else own[0][1]
+            values[tasks_seen, task_position - 1] = mean.mean if mean else own[0][1]
         return values

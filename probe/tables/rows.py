@@ -52,18 +52,19 @@ AmountOrNone = Annotated[Amount | None, BeforeValidator(_or_none)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class MeasurementRow:
     """One measurement of one run; cells that do not apply are None or empty. Fractions in [0, 1].
 
-    Measures: `accuracy` (a cell of R: step, head, place, task; with a feature and readout a cell of
-    that feature's matrix A), `pra` (feature, depth, readout, step: of all tasks), `f1`
-    (feature, depth, readout, step, place, task). `step` = tasks learned so far, empty only in
-    tables of earlier versions, which had the last step alone; `head` = the outputs that compete:
-    `single` (all classes seen so far), `multi` (those of the task), `all`; `place` = position
-    of the task in the executed order, from 1; `depth` of a feature from 1 to L; `readout` = trained
-    downstream of the feature, as `retrain` and `linear`; empty at the output, but for readouts of
-    each task, for which it is multi-head. Cells of A have no `head`. The learners
-    `offline` and `untrained` have no order: their features give ceiling and floor.
+    Measures: `accuracy` (a cell of R: tasks_seen, head, task_position, task; with a feature and
+    readout a cell of that feature's matrix A), `pra` (feature, depth, readout, tasks_seen: of all
+    tasks), `f1` (feature, depth, readout, tasks_seen, task_position, task). `tasks_seen` = tasks
+    learned so far, empty only in tables of earlier versions, which had the last step alone; `head`
+    = the outputs that compete: `single` (all classes seen so far), `multi` (those of the task),
+    `all`; `task_position` = position of the task in the executed order, from 1; `depth` of a
+    feature from 1 to L; `readout` = trained downstream of the feature, as `retrain` and `linear`;
+    empty at the output, but for readouts of each task, for which it is multi-head. Cells of A have
+    no `head`. The learners `offline` and `untrained` have no order: their features give ceiling and
+    floor.
     """
 
     scenario: str
@@ -71,12 +72,12 @@ class Row:
     learner: str
     order: str
     seed: From0
-    step: From0OrNone = None
+    tasks_seen: From0OrNone = None
     head: str = ""
     feature: str = ""
     depth: From1OrNone = None
-    measure: Measure
-    place: From1OrNone = None
+    metric: Measure
+    task_position: From1OrNone = None
     task: str = ""
     value: Number
     readout: str = ""
@@ -86,14 +87,14 @@ class Row:
 class SummaryRow:
     """Mean and sample standard deviation over seeds (orders averaged within a seed first).
 
-    `place` is None for `pra`; `std` is NaN for a single seed.
+    `task_position` is None for `pra`; `std` is NaN for a single seed.
     """
 
     learner: str
     feature: str
     depth: From1
-    measure: Measure
-    place: From1OrNone
+    metric: Measure
+    task_position: From1OrNone
     mean: Number
     std: Positive
     seeds: From1
@@ -103,8 +104,8 @@ class SummaryRow:
 class MetricRow:
     """One metric of one paper for one learner: mean and sample standard deviation over seeds.
 
-    `head` as in `Row`; empty where it makes no difference; feature, readout: of whose matrix A it
-    is, empty for R. `std` is NaN for a single seed.
+    `head` as in `MeasurementRow`; empty where it makes no difference; feature, readout: of whose
+    matrix A it is, empty for R. `std` is NaN for a single seed.
     """
 
     learner: str
@@ -137,7 +138,7 @@ class LayerRow(_OfLayer):
     high alone for a single seed. Fractions, or differences of fractions.
     """
 
-    place: From1OrNone
+    task_position: From1OrNone
     quantity: str
     value: Number
     low: Number
@@ -161,11 +162,12 @@ class ControlRow(LayerRow):
 class StatementRow(_OfLayer):
     """A statement on a layer for one learner and readout, with the 95 % interval that decides it.
 
-    statement: `falls_below` the ceiling, `forgets`, `acquires_less` than offline training,
-    `learns_worse` task by task; value: of the quantity of `probe.analysis.statements.STATEMENTS`,
-    over all tasks; verdict: `yes` where the interval lies above the margin, `no` where below,
-    `open` where it holds it; `few seeds`, `not converged`, `near chance` and `no ceiling` where
-    nothing is stated; by_seed: the value of each seed, with blanks between.
+    statement: `below_ceiling` the ceiling, `forgets`, `learns_less` than offline training,
+    `loses_plasticity` task by task; value: of the quantity of
+    `probe.analysis.statements.STATEMENTS`, over all tasks; verdict: `yes` where the interval lies
+    above the margin, `no` where below, `open` where it holds it; `few seeds`, `not converged`,
+    `near chance` and `no ceiling` where nothing is stated; by_seed: the value of each seed, with
+    blanks between.
     """
 
     statement: str
@@ -179,32 +181,32 @@ class StatementRow(_OfLayer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StartRow:
+class FirstLayerRow:
     """The range of the first layer of which a statement is true, for one learner and readout.
 
-    earliest: the first by depth that is not excluded, empty where all are; latest: the first by
-    which it is confirmed from there to the output, empty where none is, see
-    `probe.analysis.statements.first_layer`; needed: about how many seeds would narrow the range,
-    None where it has one layer or two neighbors, and where more seeds would not help.
+    first_possible: the first by depth that is not excluded, empty where all are; first_confirmed:
+    the first by which it is confirmed from there to the output, empty where none is, see
+    `probe.analysis.statements.first_layer`; seeds_needed: about how many seeds would narrow the
+    range, None where it has one layer or two neighbors, and where more seeds would not help.
     """
 
     learner: str
     readout: str
     statement: str
-    earliest: str
-    latest: str
+    first_possible: str
+    first_confirmed: str
     seeds: From1
-    needed: From1OrNone
+    seeds_needed: From1OrNone
 
 
 @dataclass(frozen=True, kw_only=True)
 class _OfStep:
-    """The network of a row: that of one run after `step` tasks."""
+    """The network of a row: that of one run after `tasks_seen` tasks."""
 
     learner: str
     order: str
     seed: From0
-    step: From0
+    tasks_seen: From0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,7 +234,7 @@ class DiagnosticRow(_OfStep):
 
     feature: str
     depth: From1
-    measure: str
+    metric: str
     value: Number
 
 
@@ -283,8 +285,8 @@ class TimeRow(_OfStep):
 class NoteRow:
     """A note on the measurements of one run, a sentence.
 
-    It concerns a readout of a feature or, with both empty, the learner itself; after `step` tasks,
-    None in tables of earlier versions.
+    It concerns a readout of a feature or, with both empty, the learner itself; after `tasks_seen`
+    tasks, None in tables of earlier versions.
     """
 
     learner: str
@@ -292,7 +294,7 @@ class NoteRow:
     seed: From0
     feature: str
     note: str
-    step: From0OrNone = None
+    tasks_seen: From0OrNone = None
     readout: str = ""
 
 

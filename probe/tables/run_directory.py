@@ -1,10 +1,10 @@
 """The names of the tables that a study writes into its run directory."""
 
-TABLES = ("rows.csv", "summary.csv", "metrics.csv", "learners.csv", "costs.csv")
+TABLES = ("measurements.csv", "summary.csv", "metrics.csv", "learners.csv", "costs.csv")
 """By file name; the same study gives the same bytes."""
 
 LAYERS = (
-    *("layers.csv", "statements.csv", "starts.csv", "retraining.csv", "diagnostics.csv"),
+    *("layers.csv", "statements.csv", "first_layer.csv", "retraining.csv", "diagnostics.csv"),
     "controls.csv",
 )
 """Tables of measurements downstream of features; each is written only if it has rows."""

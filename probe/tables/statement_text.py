@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from probe.analysis.statements import FEWEST
-from probe.tables.rows import StartRow, StatementRow, grouped
+from probe.tables.rows import FirstLayerRow, StatementRow, grouped
 
 _VERBS = {
-    "falls_below": ("falls below the ceiling", "fall below the ceiling"),
+    "below_ceiling": ("falls below the ceiling", "fall below the ceiling"),
     "forgets": ("forgets", "forget"),
-    "acquires_less": ("acquires less than offline", "acquire less than offline"),
-    "learns_worse": ("learns each task worse, on average", "learn each task worse"),
+    "learns_less": ("acquires less than offline", "acquire less than offline"),
+    "loses_plasticity": ("learns each task worse, on average", "learn each task worse"),
 }
 """The statements by name, of the learner and of no layer."""
 
@@ -32,11 +32,11 @@ _READOUTS = (
 
 
 def sentences(
-    statements: Iterable[StatementRow], starts: Iterable[StartRow], tasks: int
+    statements: Iterable[StatementRow], first_layer: Iterable[FirstLayerRow], tasks: int
 ) -> dict[tuple[str, str], list[str]]:
     """Return the sentences on each learner and readout; tasks: their number T."""
     statements = list(statements)
-    ranges = {(row.learner, row.readout, row.statement): row for row in starts}
+    ranges = {(row.learner, row.readout, row.statement): row for row in first_layer}
     said: dict[tuple[str, str], list[str]] = {}
     for (learner, readout), every in grouped(statements, "learner", "readout").items():
         own, seeds = grouped(every, "statement"), max(row.seeds for row in every)
@@ -50,7 +50,7 @@ def sentences(
             sentence(rows, start, tasks) + _unmeasured(rows, own)
             for rows, start in each
             # The slope says something of a layer only where there is one.
-            if rows[0].statement != "learns_worse" or "yes" in {row.verdict for row in rows}
+            if rows[0].statement != "loses_plasticity" or "yes" in {row.verdict for row in rows}
         ]
     depths = {(row.learner, row.feature): row.depth for row in statements}
     for one, other in combinations(ranges.values(), 2):
@@ -63,7 +63,7 @@ def sentences(
     return said
 
 
-def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -> str:
+def sentence(rows: Sequence[StatementRow], start: FirstLayerRow | None, tasks: int) -> str:
     """Describe one statement on the layers of a learner and readout, by depth.
 
     start: the range of the first layer, None where it has none; tasks: their number T.
@@ -79,7 +79,7 @@ def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -
     finds, finding = _VERBS[one.statement]
     units = {
         "forgets": f" on task{'s 1 to' * (tasks > 2)} {tasks - 1}",
-        "learns_worse": " per task",
+        "loses_plasticity": " per task",
     }
     of = units.get(one.statement, "")
     if shown := by.get("yes"):
@@ -96,14 +96,14 @@ def sentence(rows: Sequence[StatementRow], start: StartRow | None, tasks: int) -
     for verdict, why in WITHHELD.items():
         if own := by.get(verdict):
             parts.append(f"not judged, as {why}, at {', '.join(row.feature for row in own)}")
-    if start is not None and start.needed is not None:
-        parts.append(f"about {start.needed} seeds would narrow this down")
+    if start is not None and start.seeds_needed is not None:
+        parts.append(f"about {start.seeds_needed} seeds would narrow this down")
     return "; ".join(parts)
 
 
 def _unmeasured(rows: Sequence[StatementRow], stated: Mapping[str, Sequence[StatementRow]]) -> str:
     """Return the layers without the statement `forgets`, as rows of theirs were left out."""
-    every = [row.feature for row in stated.get("falls_below", ())]
+    every = [row.feature for row in stated.get("below_ceiling", ())]
     lacking = [feature for feature in every if feature not in {row.feature for row in rows}]
     if rows[0].statement != "forgets" or not lacking:
         return ""
@@ -122,14 +122,14 @@ def _values(rows: Sequence[StatementRow], of: str) -> str:
     return ", ".join(cells)
 
 
-def _range(start: StartRow | None) -> str:
-    if start is None or not start.earliest:
+def _range(start: FirstLayerRow | None) -> str:
+    if start is None or not start.first_possible:
         return ""
-    if not start.latest:
-        return f", not before {start.earliest}"
-    if start.earliest == start.latest:
-        return f", first at {start.latest}"
-    return f", first between {start.earliest} and {start.latest}"
+    if not start.first_confirmed:
+        return f", not before {start.first_possible}"
+    if start.first_possible == start.first_confirmed:
+        return f", first at {start.first_confirmed}"
+    return f", first between {start.first_possible} and {start.first_confirmed}"
 
 
 def margin(rows: Iterable[StatementRow]) -> str:
@@ -148,7 +148,9 @@ def points(value: float) -> str:
     return f"{round(100 * value, 1) + 0:.1f}"
 
 
-def _disagree(one: StartRow, other: StartRow, depths: Mapping[tuple[str, str], int]) -> bool:
+def _disagree(
+    one: FirstLayerRow, other: FirstLayerRow, depths: Mapping[tuple[str, str], int]
+) -> bool:
     """Return whether the ranges of `retrain` and `linear` of one statement have no layer in common.
 
     depths: by learner and feature.
@@ -156,7 +158,7 @@ def _disagree(one: StartRow, other: StartRow, depths: Mapping[tuple[str, str], i
     same = (one.learner, one.statement) == (other.learner, other.statement)
     if not same or {one.readout, other.readout} != {"retrain", "linear"}:
         return False
-    if not (one.latest and other.latest):
+    if not (one.first_confirmed and other.first_confirmed):
         return False
-    begin = max(depths[row.learner, row.earliest] for row in (one, other))
-    return begin > min(depths[row.learner, row.latest] for row in (one, other))
+    begin = max(depths[row.learner, row.first_possible] for row in (one, other))
+    return begin > min(depths[row.learner, row.first_confirmed] for row in (one, other))

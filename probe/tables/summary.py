@@ -13,14 +13,14 @@ from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN
 from probe.tables.frames import to_frame
-from probe.tables.rows import Measure, Row, SummaryRow, TimeRow
+from probe.tables.rows import Measure, MeasurementRow, SummaryRow, TimeRow
 
 MEASURES: tuple[Measure, ...] = ("pra", "f1")
 """The measures that `summarize` keeps, in the order in which it lists them."""
 
 
 class Layer(NamedTuple):
-    """A feature of a learner's network, see `Row`."""
+    """A feature of a learner's network, see `MeasurementRow`."""
 
     learner: str
     depth: int
@@ -28,16 +28,16 @@ class Layer(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The runs that a line of the summary averages, see `Row`; place: None for `pra`."""
+    """The runs that a line of the summary averages, see `MeasurementRow`; place: None for `pra`."""
 
     learner: str
-    measure: Measure
+    metric: Measure
     depth: int
     feature: str
-    place: int | None
+    task_position: int | None
 
 
-def summarize(rows: Iterable[Row]) -> list[SummaryRow]:
+def summarize(rows: Iterable[MeasurementRow]) -> list[SummaryRow]:
     """Return the mean and the sample standard deviation (ddof=1) over seeds of `pra` and `f1`.
 
     Of the readout `retrain` and of the output, each learner after its last step: 0 for `untrained`.
@@ -49,13 +49,13 @@ def summarize(rows: Iterable[Row]) -> list[SummaryRow]:
     for rows of more than one scenario or network.
     """
     table = _of_one_study(rows)
-    kept = table[table["measure"].isin(MEASURES) & table["readout"].isin(["", RETRAIN])]
-    last = kept.groupby("learner")["step"].transform("max")
+    kept = table[table["metric"].isin(MEASURES) & table["readout"].isin(["", RETRAIN])]
+    last = kept.groupby("learner")["tasks_seen"].transform("max")
     # Tables of earlier versions have the last step alone, and do not name it.
-    kept = kept[kept["step"].isna() | (kept["step"] == last).fillna(False)]
+    kept = kept[kept["tasks_seen"].isna() | (kept["tasks_seen"] == last).fillna(False)]
     _check(kept, "depth", 1)
-    _check(kept[kept["measure"] == "f1"], "place", 1)
-    kept = kept.assign(place=kept["place"].where(kept["measure"] == "f1", 0))
+    _check(kept[kept["metric"] == "f1"], "task_position", 1)
+    kept = kept.assign(task_position=kept["task_position"].where(kept["metric"] == "f1", 0))
     keyed = _grouped(kept, Group._fields)
     groups = {Group._make((*key[:4], key[4] or None)): pairs for key, pairs in keyed}
     return summarize_groups(groups, table["learner"].unique().tolist())
@@ -70,14 +70,14 @@ def summarize_groups(
     """
 
     def rank(group: Group) -> tuple[int, int, int, int]:
-        measure = MEASURES.index(group.measure)
-        return learners.index(group.learner), measure, group.depth, group.place or 0
+        metric = MEASURES.index(group.metric)
+        return learners.index(group.learner), metric, group.depth, group.task_position or 0
 
     means = ((group, mean_over_seeds(groups[group])) for group in sorted(groups, key=rank))
     return [SummaryRow(**group._asdict(), **vars(mean)) for group, mean in means if mean]
 
 
-def mean_accuracies(rows: Iterable[Row]) -> dict[str, AccuracyMatrix]:
+def mean_accuracies(rows: Iterable[MeasurementRow]) -> dict[str, AccuracyMatrix]:
     """Return R of each learner, (T+1, T): each cell the mean over orders, then over seeds.
 
     Learners come in order of first appearance, without those that have no `accuracy` rows. T is the
@@ -86,13 +86,13 @@ def mean_accuracies(rows: Iterable[Row]) -> dict[str, AccuracyMatrix]:
     scenario or network, and for fewer cells than tasks: a single evaluation gives T.
     """
     table = _of_one_study(rows)
-    table = table[(table["measure"] == "accuracy") & (table["feature"] == "")]
-    _check(table, "step", 0)
-    _check(table, "place", 1)
-    means = _means(table, ["learner", "step", "place"])
+    table = table[(table["metric"] == "accuracy") & (table["feature"] == "")]
+    _check(table, "tasks_seen", 0)
+    _check(table, "task_position", 1)
+    means = _means(table, ["learner", "tasks_seen", "task_position"])
     matrices = {}
     for learner, own in table.groupby("learner", sort=False):
-        tasks, cells = int(own[["step", "place"]].max(axis=None)), means[learner]
+        tasks, cells = int(own[["tasks_seen", "task_position"]].max(axis=None)), means[learner]
         # A damaged step or position could ask for a matrix of any size.
         if len(cells) < tasks:
             raise InputError(
@@ -100,13 +100,13 @@ def mean_accuracies(rows: Iterable[Row]) -> dict[str, AccuracyMatrix]:
                 f"R: write the tables again from the results"
             )
         values = np.full((tasks + 1, tasks), np.nan)
-        for (step, place), mean in cells.items():
-            values[step, place - 1] = mean.mean if mean else np.nan
+        for (tasks_seen, task_position), mean in cells.items():
+            values[tasks_seen, task_position - 1] = mean.mean if mean else np.nan
         matrices[learner] = AccuracyMatrix(values)
     return matrices
 
 
-def pra_by_step(rows: Iterable[Row], readout: str) -> dict[Layer, dict[int, SeedMean]]:
+def pra_by_step(rows: Iterable[MeasurementRow], readout: str) -> dict[Layer, dict[int, SeedMean]]:
     """Return the PRA of each learner's features by the number of tasks learned, ascending.
 
     Each is the mean over seeds of means over orders. readout: by which the features were read; the
@@ -115,16 +115,18 @@ def pra_by_step(rows: Iterable[Row], readout: str) -> dict[Layer, dict[int, Seed
     left out.
     """
     table = to_frame(rows)
-    own = (table["measure"] == "pra") & (table["readout"] == readout)
-    other = (table["measure"] == "pra") & (table["readout"] == "")
+    own = (table["metric"] == "pra") & (table["readout"] == readout)
+    other = (table["metric"] == "pra") & (table["readout"] == "")
     table = table[own | (other & ~table["feature"].isin(table["feature"][own]))]
-    table = table.dropna(subset="step")
+    table = table.dropna(subset="tasks_seen")
     _check(table, "depth", 1)
-    means = _means(table, [*Layer._fields, "step"]).dropna()
+    means = _means(table, [*Layer._fields, "tasks_seen"]).dropna()
     learners = table["learner"].unique().tolist()
     courses: dict[Layer, dict[int, SeedMean]] = {}
-    for *layer, step in sorted(means.index, key=lambda at: (learners.index(at[0]), at[1], at[3])):
-        courses.setdefault(Layer(*layer), {})[step] = means[(*layer, step)]
+    for *layer, tasks_seen in sorted(
+        means.index, key=lambda at: (learners.index(at[0]), at[1], at[3])
+    ):
+        courses.setdefault(Layer(*layer), {})[tasks_seen] = means[(*layer, tasks_seen)]
     return courses
 
 
@@ -140,9 +142,11 @@ def training_seconds(times: Iterable[TimeRow]) -> dict[str, float]:
     """
     runs = to_frame(times, TimeRow).groupby(["learner", "order", "seed"], sort=False)
     # Python's sum, for its rounding.
-    whole = runs.agg(step=("step", "max"), value=("seconds", lambda own: sum(own))).reset_index()
+    whole = runs.agg(
+        tasks_seen=("tasks_seen", "max"), value=("seconds", lambda own: sum(own))
+    ).reset_index()
     # An unfinished run took less time because it did less.
-    whole = whole[whole["step"] == whole["step"].max()]
+    whole = whole[whole["tasks_seen"] == whole["tasks_seen"].max()]
     return {name: mean.mean for name, mean in _means(whole, ["learner"]).dropna().items()}
 
 
@@ -168,7 +172,7 @@ def _check(table: pd.DataFrame, column: str, least: int) -> None:
         )
 
 
-def _of_one_study(rows: Iterable[Row]) -> pd.DataFrame:
+def _of_one_study(rows: Iterable[MeasurementRow]) -> pd.DataFrame:
     """Return rows as a table; raises InputError unless one scenario and network gave them all."""
     table = to_frame(rows)
     studies = sorted(set(table["network"] + " on " + table["scenario"]))

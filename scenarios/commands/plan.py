@@ -65,7 +65,7 @@ def _steps(plan: Plan, every: Sequence[int], job: Job, left: Sequence[str]) -> i
     """
     sizes = [every[task] for task in job.tasks]
     recipe, retraining = plan.learners[job.learner].training, plan.retraining
-    learned = [n for place, n in enumerate(sizes, 1) if place != job.without]
+    learned = [n for task_position, n in enumerate(sizes, 1) if task_position != job.without]
     steps, trained = 0, left
     if job.without and f"step-{job.last}" in left:
         # Its last evaluation is its only one.
@@ -78,7 +78,7 @@ def _steps(plan: Plan, every: Sequence[int], job: Job, left: Sequence[str]) -> i
     longest: dict[tuple[int, str, bool], int] = {}
     for each in readings_of(plan, job):
         if each.part in left and is_retraining(each.part):
-            key = each.step, each.feature, each.reestimated
+            key = each.tasks_seen, each.feature, each.reestimated
             longest[key] = max(longest.get(key, 0), each.multiple)
     epoch = ceil(sum(sizes) / retraining.batch_size)
     return steps + sum(longest.values()) * retraining.epochs * epoch

@@ -10,7 +10,7 @@ ROWS = (
 SUMMARY = "learner,feature,depth,measure,place,mean,std,seeds\nfinetune,output,1,pra,,0.5,,1\n"
 METRICS = "learner,paper,metric,head,mean,std,seeds\nfinetune,gem,acc,single,0.5,,1\n"
 TABLES = {
-    "rows.csv": ROWS,
+    "measurements.csv": ROWS,
     "summary.csv": SUMMARY,
     "metrics.csv": METRICS,
     "learners.csv": "learner,kind,per_class,total,sampling\nfinetune,finetune,,,\n",
@@ -22,19 +22,43 @@ CELL = "{}.csv, line 2: '{}' cannot be the value of {}"
 CHANGES: dict[str, tuple[str, str | bytes | None, str]] = {
     "no-summary": ("summary", None, "no-summary/summary.csv cannot be read (...run the study"),
     "swapped": ("summary", METRICS, "summary.csv: expected the columns"),
-    "long-line": ("rows", ROWS.replace("0.5\n", "0.5,1\n"), "line 2 has 14 cells, expected 13"),
-    "nul": ("rows", ROWS.replace("0.5", "0.\x005"), CELL.format("rows", "0.\\x005", "value")),
-    "minus": ("rows", ROWS.replace("0,0,1", "0,0,-1"), CELL.format("rows", -1, "step, expected 0")),
+    "long-line": (
+        "measurements",
+        ROWS.replace("0.5\n", "0.5,1\n"),
+        "line 2 has 14 cells, expected 13",
+    ),
+    "nul": (
+        "measurements",
+        ROWS.replace("0.5", "0.\x005"),
+        CELL.format("measurements", "0.\\x005", "value"),
+    ),
+    "minus": (
+        "measurements",
+        ROWS.replace("0,0,1", "0,0,-1"),
+        CELL.format("measurements", -1, "step, expected 0"),
+    ),
     "escape": (
         "summary",
         SUMMARY.replace("pra", "\x1b[2J\u202e"),
         CELL.format("summary", r"\x1b[2J\u202e", "measure"),
     ),
     "hostile": ("metrics", TRAP, "metrics.csv is not a table of this study ('utf-8'"),
-    "quote": ("rows", ROWS + '"' + "x" * 200000 + "\n", "is not a table of this study (field lar"),
-    "accuracy": ("rows", ROWS.replace("0.5\n", "7.5\n"), "R[1,1] = 7.5 is outside [0, 1]"),
-    "few-cells": ("rows", ROWS.replace("0,0,1", "0,0,100000"), "100000 tasks...1 cells of R"),
-    "no-place": ("rows", ROWS.replace("accuracy,1", "accuracy,"), "'accuracy' (learner 'finetune'"),
+    "quote": (
+        "measurements",
+        ROWS + '"' + "x" * 200000 + "\n",
+        "is not a table of this study (field lar",
+    ),
+    "accuracy": ("measurements", ROWS.replace("0.5\n", "7.5\n"), "R[1,1] = 7.5 is outside [0, 1]"),
+    "few-cells": (
+        "measurements",
+        ROWS.replace("0,0,1", "0,0,100000"),
+        "100000 tasks...1 cells of R",
+    ),
+    "no-place": (
+        "measurements",
+        ROWS.replace("accuracy,1", "accuracy,"),
+        "'accuracy' (learner 'finetune'",
+    ),
 }
 FILES: dict[str, str | bytes] = {
     f"{name}/{file}": content
@@ -50,7 +74,7 @@ FILES: dict[str, str | bytes] = {
 }
 MISTAKES = {
     **{f"figures {name}": said for name, (_, _, said) in CHANGES.items()},
-    "figures absent": "absent/rows.csv cannot be read (...run the study",
+    "figures absent": "absent/measurements.csv cannot be read (...run the study",
     "status folder-study": "folder-study holds no study (no study.json)",
     **each("status {}", "{}/study.json...again", "other", "deep", "hostile-study"),
     "status older": "older was written by an earlier version",

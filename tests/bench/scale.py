@@ -17,7 +17,7 @@ from probe.metrics.counts import Counts
 from probe.results.run_directory import describe, read_plan, store_of
 from probe.results.scores import metric_rows
 from probe.results.tables import measured_rows, read_results, summary_rows
-from probe.tables.rows import MetricRow, Row, SummaryRow
+from probe.tables.rows import MeasurementRow, MetricRow, SummaryRow
 from probe.tables.table_file import write_table
 from probe.training.costs import Cost
 from tests.bench.timing import Rows, scratch
@@ -26,7 +26,7 @@ from tests.scenarios.study.toy import measurement, named_plan
 LEARNERS = ("finetune", "er", "ewc", "si", "lwf", "gem", "icarl", "cumulative", "offline")
 TASKS, PER_TASK, SEEDS = 20, 5, 5
 HEADS = ("single", "multi", "all")
-STEPS = ("reading", "summary.csv", "metrics.csv", "rows.csv")
+STEPS = ("reading", "summary.csv", "metrics.csv", "measurements.csv")
 _POOL = 40  # tables of counts that the parts take turns with: to draw them takes longest
 _COST = Cost(**dict.fromkeys((field.name for field in fields(Cost)), 10))
 
@@ -36,9 +36,9 @@ def tables(repeats: int) -> Rows:
     with scratch() as root:
         _write_study(root)
         seconds = _written_tables(root)
-        with (root / "rows.csv").open("rb") as file:
+        with (root / "measurements.csv").open("rb") as file:
             count = sum(1 for _ in file) - 1
-    yield ("rows", *STEPS, "no rows.csv")
+    yield ("measurements", *STEPS, "no measurements.csv")
     yield (f"{count:,}", *(f"{each:.2f}" for each in (*seconds, sum(seconds[:-1]))))
 
 
@@ -56,7 +56,7 @@ def _written_tables(root: Path) -> list[float]:
     summary, metrics, table = (root / name for name in STEPS[1:])
     step(lambda: write_table(summary, SummaryRow, summary_rows(results)))
     step(lambda: write_table(metrics, MetricRow, metric_rows(results, plan.report)))
-    step(lambda: write_table(table, Row, measured_rows(plan, results)))
+    step(lambda: write_table(table, MeasurementRow, measured_rows(plan, results)))
     return seconds
 
 
@@ -70,8 +70,8 @@ def _write_study(root: Path) -> None:
         "seeds": SEEDS,
         "report": {"heads": HEADS},
     }
-    starts = range(0, TASKS * PER_TASK, PER_TASK)
-    plan = named_plan(raw, tuple((f"task {k}", tuple(range(k, k + PER_TASK))) for k in starts))
+    first_layer = range(0, TASKS * PER_TASK, PER_TASK)
+    plan = named_plan(raw, tuple((f"task {k}", tuple(range(k, k + PER_TASK))) for k in first_layer))
     describe(root, plan)
     # 100 test examples a class, most of them in few cells.
     draw, spread = np.random.default_rng(0), np.full(TASKS * PER_TASK, 0.1)

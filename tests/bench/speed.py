@@ -72,12 +72,12 @@ class Cost:
 
     fixed: float
     example: float
-    step: float
+    tasks_seen: float
 
     @property
     def total(self) -> float:
         """Seconds of the whole sweep."""
-        return self.fixed + self.example * EXAMPLES + self.step * EXAMPLES * EPOCHS
+        return self.fixed + self.example * EXAMPLES + self.tasks_seen * EXAMPLES * EPOCHS
 
 
 def sweeps(repeats: int) -> Rows:
@@ -164,9 +164,13 @@ def _costs(
     solved = {}
     for way in runs:
         base, longer, larger = (times[f"{way} {k}"] for k in range(3))
-        step = (longer - base) / more[way] / n
-        example = max(0.0, (larger - base) / n - step)
-        solved[way] = Cost(fixed=max(0.0, base - n * (step + example)), example=example, step=step)
+        tasks_seen = (longer - base) / more[way] / n
+        example = max(0.0, (larger - base) / n - tasks_seen)
+        solved[way] = Cost(
+            fixed=max(0.0, base - n * (tasks_seen + example)),
+            example=example,
+            tasks_seen=tasks_seen,
+        )
     return solved
 
 

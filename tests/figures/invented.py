@@ -6,12 +6,12 @@ import numpy as np
 
 from probe.tables.rows import (
     DiagnosticRow,
+    FirstLayerRow,
     LayerRow,
     LearnerRow,
+    MeasurementRow,
     MetricRow,
     NoteRow,
-    Row,
-    StartRow,
     SummaryRow,
     TimeRow,
 )
@@ -32,23 +32,31 @@ def rows(learners, features=("output",), *, tasks=5, orders=2, seeds=2, head="si
             for order in [""] if alone else map(str, range(orders)):
                 who = {"scenario": "digits", "network": "cnn3", "learner": learner}
                 found += [
-                    Row(**who, order=order, seed=seed, **cell, value=float(rng.random()))
+                    MeasurementRow(**who, order=order, seed=seed, **cell, value=float(rng.random()))
                     for cell in _cells(has, tasks, head, alone)
                 ]
     return found
 
 
 def _cells(features, tasks, head, alone):
-    task = {place: f"t{place}" for place in range(1, tasks + 1)}
+    task = {p: f"t{p}" for p in range(1, tasks + 1)}
     cells = [
-        {"measure": "accuracy", "head": head, "step": step, "place": place, "task": name}
-        for step in ((0, tasks) if alone else range(tasks + 1))
-        for place, name in task.items()
+        {
+            "metric": "accuracy",
+            "head": head,
+            "tasks_seen": tasks_seen,
+            "task_position": task_position,
+            "task": name,
+        }
+        for tasks_seen in ((0, tasks) if alone else range(tasks + 1))
+        for task_position, name in task.items()
     ]
     for depth, feature in list(enumerate(features, start=1))[-1 if alone else 0 :]:
         at = {"feature": feature, "depth": depth}
-        cells.append({"measure": "pra", **at})
-        cells += [{"measure": "f1", **at, "place": p, "task": name} for p, name in task.items()]
+        cells.append({"metric": "pra", **at})
+        cells += [
+            {"metric": "f1", **at, "task_position": p, "task": name} for p, name in task.items()
+        ]
     return cells
 
 
@@ -89,7 +97,13 @@ def times(learners, *, tasks=5, orders=2, seeds=2):
     """Return how long the tasks of a study took."""
     rng = np.random.default_rng(0)
     return [
-        TimeRow(learner=name, order=str(order), seed=seed, step=k, seconds=float(rng.uniform(1, 9)))
+        TimeRow(
+            learner=name,
+            order=str(order),
+            seed=seed,
+            tasks_seen=k,
+            seconds=float(rng.uniform(1, 9)),
+        )
         for name in learners
         for seed in range(seeds)
         for order in range(orders)
@@ -119,7 +133,11 @@ def diagnostics(learners, features, *, tasks=5, orders=2, seeds=2, own=None):
     return [
         DiagnosticRow(
             **{"learner": learner, "order": order, "seed": seed, "depth": depth},
-            **{"feature": feature, "measure": measure, "step": tasks * (learner != "untrained")},
+            **{
+                "feature": feature,
+                "metric": measure,
+                "tasks_seen": tasks * (learner != "untrained"),
+            },
             value=8
             if measure == "units"
             else float(rng.random()) * (8 if measure == "rank" else 1),
@@ -134,7 +152,7 @@ def diagnostics(learners, features, *, tasks=5, orders=2, seeds=2, own=None):
 
 def note(learner, said, *, feature="", seed=0, readout=""):
     """Return a note on a run."""
-    at = {"feature": feature, "readout": readout, "step": 5}
+    at = {"feature": feature, "readout": readout, "tasks_seen": 5}
     return NoteRow(learner=learner, order="0", seed=seed, note=said, **at)
 
 
@@ -143,17 +161,17 @@ def write(folder, measured, scores=(), found=(), begun=(), looked=()):
     folder.mkdir(exist_ok=True)
     names = list(dict.fromkeys(row.learner for row in scores))
     for name, kind, table in (
-        ("rows", Row, measured),
+        ("measurements", MeasurementRow, measured),
         ("summary", SummaryRow, summarize(measured)),
         ("metrics", MetricRow, scores),
         ("learners", LearnerRow, stored(names)),
         ("times", TimeRow, times(names, tasks=2)),
         ("layers", LayerRow, found),
-        ("starts", StartRow, begun),
+        ("first_layer", FirstLayerRow, begun),
         ("diagnostics", DiagnosticRow, looked),
     ):
         # As a study does, without files for tables without rows.
-        if table or name not in ("layers", "starts", "diagnostics"):
+        if table or name not in ("layers", "first_layer", "diagnostics"):
             write_table(folder / f"{name}.csv", kind, table)
     return folder
 
@@ -174,15 +192,21 @@ def courses(learners, features, *, steps=5, seeds=2, orders=2, readout="linear",
 def _pra(runs, features, steps, seeds, readout, own):
     rng = np.random.default_rng(2)
     return [
-        Row(
+        MeasurementRow(
             **{"scenario": "digits", "network": "cnn3", "learner": learner, "order": order},
-            **{"seed": seed, "step": step, "depth": depth, "feature": feature, "measure": "pra"},
+            **{
+                "seed": seed,
+                "tasks_seen": tasks_seen,
+                "depth": depth,
+                "feature": feature,
+                "metric": "pra",
+            },
             readout="" if feature == "output" else readout,
             value=float(rng.uniform(0.5, 0.95)),
         )
         for learner, order in runs
         for seed in range(seeds)
-        for step in steps[learner]
+        for tasks_seen in steps[learner]
         for depth, feature in enumerate(own.get(learner, features), start=1)
     ]
 
@@ -198,23 +222,23 @@ def layers(learners, features, *, tasks=5, readouts=("retrain",), seeds=3, split
     return [
         LayerRow(
             **{"learner": learner, "readout": readout, "feature": feature, "depth": depth},
-            **{"place": place, "quantity": name, "seeds": seeds},
+            **{"task_position": task_position, "quantity": name, "seeds": seeds},
             **{"value": value, "low": value - half, "high": value + half},
         )
         for learner in learners
         for readout in readouts
         for has in [(own or {}).get(learner, features)]
         for depth, feature in enumerate(has, start=1)
-        for place in [*range(1, tasks + 1), None]
+        for task_position in [*range(1, tasks + 1), None]
         for name, value in _quantities(
-            depth, place, len(has), tasks, whole=readout in split or feature == has[-1]
+            depth, task_position, len(has), tasks, whole=readout in split or feature == has[-1]
         ).items()
     ]
 
 
-def _quantities(depth, place, deepest, tasks, *, whole):
-    deep, old = depth / deepest, 1 - ((place or tasks / 2) - 1) / tasks
-    forgotten = {"forgotten": 0.6 * deep**2 * old} if place != tasks else {}
+def _quantities(depth, task_position, deepest, tasks, *, whole):
+    deep, old = depth / deepest, 1 - ((task_position or tasks / 2) - 1) / tasks
+    forgotten = {"forgotten": 0.6 * deep**2 * old} if task_position != tasks else {}
     never = 0.1 * old - 0.072
     missing = never + forgotten.get("forgotten", 0)
     return {
@@ -224,16 +248,21 @@ def _quantities(depth, place, deepest, tasks, *, whole):
         "missing": missing,
         "retained": math.nan if depth == 1 else 1 - missing / (0.7 * deep),
         **(forgotten | {"never_learned": never} if whole else {}),
-        **({"chance": 0.1} if place is None and depth == deepest else {}),
+        **({"chance": 0.1} if task_position is None and depth == deepest else {}),
     }
 
 
-def starts(learners, feature, *, readouts=("retrain",), seeds=3):
-    """Return starts.csv: every statement is true from that feature on, "" = of none."""
-    ends = {"earliest": feature, "latest": feature, "seeds": seeds, "needed": None}
+def first_layer(learners, feature, *, readouts=("retrain",), seeds=3):
+    """Return first_layer.csv: every statement is true from that feature on, "" = of none."""
+    ends = {
+        "first_possible": feature,
+        "first_confirmed": feature,
+        "seeds": seeds,
+        "seeds_needed": None,
+    }
     return [
-        StartRow(learner=learner, readout=readout, statement=statement, **ends)
+        FirstLayerRow(learner=learner, readout=readout, statement=statement, **ends)
         for learner in learners
         for readout in readouts
-        for statement in ("falls_below", "forgets", "acquires_less")
+        for statement in ("below_ceiling", "forgets", "learns_less")
     ]

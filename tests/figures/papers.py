@@ -29,15 +29,15 @@ def tables():
     names, stored = [*LEARNERS, *SWEEP], invented.stored(SWEEP)
     spread = {"tasks": TASKS, "seeds": SEEDS, "split": ("linear",)}
     swept = invented.layers(SWEEP, FEATURES, **spread, readouts=("linear",))
-    forgotten = (row for row in swept if (row.quantity, row.place) == ("forgotten", None))
+    forgotten = (row for row in swept if (row.quantity, row.task_position) == ("forgotten", None))
     return Tables(
-        rows=rows(),
+        measurements=rows(),
         summary=summarize(rows()),
         metrics=invented.metrics(names, tasks=TASKS, seeds=SEEDS, weightings=["W1", "mine[1]"]),
         learners=[*(invented.learner(name) for name in LEARNERS), *stored],
         times=invented.times(names, tasks=TASKS, seeds=SEEDS),
         layers=[*invented.layers(LEARNERS, FEATURES, **spread, **BOTH), *forgotten],
-        starts=invented.starts(LEARNERS, "conv2", **BOTH),
+        first_layer=invented.first_layer(LEARNERS, "conv2", **BOTH),
         diagnostics=invented.diagnostics(LEARNERS, FEATURES, tasks=TASKS, seeds=SEEDS),
     )
 
@@ -62,4 +62,4 @@ def metric(name, learner):
 def run_directory(folder):
     """Write the study as a run does, with the scores of the sweep."""
     t = tables()
-    return invented.write(folder, rows(), t.metrics, t.layers, t.starts, t.diagnostics)
+    return invented.write(folder, rows(), t.metrics, t.layers, t.first_layer, t.diagnostics)

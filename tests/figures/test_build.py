@@ -21,7 +21,7 @@ ROWS = invented.rows(["finetune", "offline"], ["conv1", "output"], tasks=2)
 COURSES = invented.courses(["finetune"], ["conv1", "output"], steps=2)
 BUDGET = ("retrain", "retrain@4")
 LAYERS = invented.layers(["finetune"], ["conv1", "output"], tasks=2, readouts=BUDGET)
-STARTS = invented.starts(["finetune"], "output")
+STARTS = invented.first_layer(["finetune"], "output")
 METRICS = invented.metrics(["er10-uniform", "er20-uniform", "er10-entropy"], tasks=2)
 LOOKED = invented.diagnostics(["finetune"], ["conv1", "output"], tasks=2)
 ALL = (ROWS + COURSES, METRICS, LAYERS, STARTS, LOOKED)
@@ -65,8 +65,8 @@ def test_the_same_tables_give_the_same_bytes_and_others_do_not(whole, tmp_path):
     assert contents(tmp_path) == before
     other = [*OTHER_ROWS, *(replace(row, value=1 - row.value) for row in COURSES)]
     less = [replace(row, value=row.value / 2) for row in LAYERS]
-    more = [replace(row, value=row.value / 2) for row in LOOKED if row.measure != "units"]
-    more += [row for row in LOOKED if row.measure == "units"]
+    more = [replace(row, value=row.value / 2) for row in LOOKED if row.metric != "units"]
+    more += [row for row in LOOKED if row.metric == "units"]
     build(write(tmp_path, other, OTHER_METRICS, less, STARTS, more))
     after = contents(tmp_path)
     # Captions name the measurements, and no number of them.
@@ -90,7 +90,7 @@ def sketched(monkeypatch):
 
 
 def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(sketched, tmp_path):
-    run = write(tmp_path, [row for row in ROWS if row.measure == "pra"])
+    run = write(tmp_path, [row for row in ROWS if row.metric == "pra"])
     (run / "figures").mkdir()
     (run / "figures" / "bias.png").write_bytes(b"of an earlier table")
     (run / "figures" / "budget.png").write_bytes(b"of an earlier version")
@@ -98,7 +98,9 @@ def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(sk
     assert sorted(contents(run)) == ["depth.png", "depth.svg", "depth.txt", RECORD]
 
 
-@pytest.mark.parametrize("table", ["rows.csv", "summary.csv", "metrics.csv", "learners.csv"])
+@pytest.mark.parametrize(
+    "table", ["measurements.csv", "summary.csv", "metrics.csv", "learners.csv"]
+)
 def test_a_missing_table_says_so_and_nothing_is_written(table, tmp_path):
     """Times may be missing, but not unreadable; of Offline alone there is no figure."""
     run = write(tmp_path, [row for row in ROWS if row.learner == "offline"])
@@ -149,7 +151,7 @@ def drawn_again(run):
 
 
 def tables(rows, metrics):
-    return lambda run: write(run, [row for row in rows if row.measure != "f1"], metrics)
+    return lambda run: write(run, [row for row in rows if row.metric != "f1"], metrics)
 
 
 def file(name, text=None):

@@ -20,7 +20,7 @@ def outputs(learners, tasks=5, shares=False):
     rows = invented.rows(learners, ["output"], tasks=tasks)
     metrics = invented.metrics(learners, tasks=tasks)
     return Tables(
-        rows=rows,
+        measurements=rows,
         summary=summarize(rows),
         metrics=[row for row in metrics if shares or not row.metric.startswith("omega_")],
         learners=[invented.learner(name) for name in learners],
@@ -32,7 +32,10 @@ def outputs(learners, tasks=5, shares=False):
     ("tables", "drawn"),
     [
         (papers.tables(), ["layers", "depth", "time", "replay", "budget", "tasks"]),
-        (replace(papers.tables(), layers=[], starts=[]), ["depth", "time", "tasks", "diagnostics"]),
+        (
+            replace(papers.tables(), layers=[], first_layer=[]),
+            ["depth", "time", "tasks", "diagnostics"],
+        ),
         (outputs(MANY), ["tasks", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2]), ["matrix", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2], tasks=2), ["matrix", "tradeoff", "spider", "scores"]),

@@ -17,7 +17,7 @@ from figures.kinds import KINDS
 from figures.options import Options
 from figures.plotting import asked_for
 from probe.errors import InputError
-from probe.tables.rows import Row
+from probe.tables.rows import MeasurementRow
 from tests.figures import papers, seen
 
 TABLES = {name: import_module(f"figures.kinds.{name}").TABLES for name in KINDS}
@@ -53,7 +53,7 @@ def test_every_source_gives_the_same_picture(run, tmp_path):
     whole = pixels(papers.figure("depth"))
     for figure in (figures.depth(str(run)), figures.depth(analysis), Plot(analysis).depth()):
         assert pixels(figure) == whole
-    (tmp_path / "rows.csv").write_bytes((run / "rows.csv").read_bytes())
+    (tmp_path / "measurements.csv").write_bytes((run / "measurements.csv").read_bytes())
     frame = pandas.DataFrame([vars(row) for row in papers.rows()])
     whole = pixels(papers.figure("bias"))
     for source in (run, tmp_path, frame, papers.rows()):
@@ -67,7 +67,7 @@ def test_every_source_gives_the_same_picture(run, tmp_path):
         (3, "got int"),
         ([], "got nothing"),
         ("no-such-folder", "cannot be read"),
-        (SimpleNamespace(tables=lambda: {"rows": [1]}), "got int"),
+        (SimpleNamespace(tables=lambda: {"measurements": [1]}), "got int"),
     ],
 )
 def test_what_is_no_source_is_told(source, said):
@@ -75,7 +75,9 @@ def test_what_is_no_source_is_told(source, said):
         figures.depth(source)
 
 
-@pytest.mark.parametrize("name", [k for k in KINDS if not {"rows", "summary"} & {*TABLES[k]}])
+@pytest.mark.parametrize(
+    "name", [k for k in KINDS if not {"measurements", "summary"} & {*TABLES[k]}]
+)
 def test_a_table_that_rows_do_not_have_is_named(name):
     with pytest.raises(InputError, match=rf"figures.{name} draws .*no ({'|'.join(TABLES[name])})"):
         getattr(figures, name)(papers.rows())
@@ -93,7 +95,11 @@ def test_who_is_selected_and_renamed_keeps_color_and_marker(name):
 
 
 def test_a_name_with_a_dollar_sign_is_found_under_it():
-    rows = [Row(**vars(row) | {"learner": "a$b"}) for row in papers.rows() if row.learner == "ewc"]
+    rows = [
+        MeasurementRow(**vars(row) | {"learner": "a$b"})
+        for row in papers.rows()
+        if row.learner == "ewc"
+    ]
     figure = figures.matrix(rows, learners=["a$b"], labels={"a$b": r"$\alpha$"})
     assert seen.titles(figure)[0] == r"$\alpha$"
     figure, caption = asked_for(["matrix"], rows, Options())["matrix"]

@@ -21,7 +21,7 @@ def found() -> PartialRetraining:
 
 
 def test_its_rows_say_what_it_measured(found: PartialRetraining) -> None:
-    rows = found.rows()
+    rows = found.measurements()
     assert {(r.learner, r.order, r.seed, r.step) for r in rows} == {("model", "0", 4, 2)}
     pra = {r.feature: r.value for r in rows if r.measure == "pra"}
     f1 = [[r.value for r in rows if (r.measure, r.feature) == ("f1", name)] for name in ("1", "2")]

@@ -110,7 +110,7 @@ def test_one_stream_however_it_is_given() -> None:
         found = partial_retrain(ends[3], FEATURES, train, test, tasks, RECIPE)
         retrained.append([own.tables for own in found.measured.values()])
         how = {"features": FEATURES, "recipe": RECIPE, "offline": "train"}
-        rows.append(analyze(ends, train, test, tasks, **how).rows())
+        rows.append(analyze(ends, train, test, tasks, **how).measurements())
     assert retrained[0] == retrained[1] == retrained[2]
     assert rows[0] == rows[1] == rows[2]
 
@@ -125,10 +125,12 @@ def test_classes_of_tasks_are_a_shorthand() -> None:
     by_class = partial_retrain(model, FEATURES, train, test, classes, RECIPE)
     by_number = partial_retrain(model, FEATURES, *told, recipe=RECIPE)
     assert by_class.measured == by_number.measured
-    assert by_class.rows() == by_number.rows()
+    assert by_class.measurements() == by_number.measurements()
     pair = {0: networks()[0], 2: model}
     one = analyze(pair, train, test, classes, FEATURES, recipe=RECIPE)
-    assert one.rows() == analyze(pair, *told, features=FEATURES, recipe=RECIPE).rows()
+    assert (
+        one.measurements() == analyze(pair, *told, features=FEATURES, recipe=RECIPE).measurements()
+    )
 
 
 def test_f1_where_classes_recur_is_of_the_task_s_own_examples() -> None:

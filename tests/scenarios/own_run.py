@@ -79,7 +79,7 @@ OFFLINE = "offline-{seed}.pt"
 # What costs need, which only who has trained a network knows.
 COSTS = re.compile("(ms|sss|ce|model_size_mb|cl_.*)")
 
-SAME = ("rows.csv", "summary.csv", *LAYERS, NOTES)
+SAME = ("measurements.csv", "summary.csv", *LAYERS, NOTES)
 """The tables in which a study and an analysis of its checkpoints are the same, byte for byte."""
 
 

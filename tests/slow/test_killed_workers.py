@@ -122,7 +122,9 @@ def test_killed_every_time(tmp_path: Path, finished: Path) -> None:
         "its worker was killed, 3 times: if memory was short, run the same command again with "
         "fewer --workers"
     )
-    there, whole = (set(tables(root)["rows.csv"].splitlines()) for root in (work.root, finished))
+    there, whole = (
+        set(tables(root)["measurements.csv"].splitlines()) for root in (work.root, finished)
+    )
     assert there < whole
     before = results(work.root)
     assert list(finish(work_of(work.root), Inline())) == [SICK]

@@ -47,7 +47,7 @@ def test_at_a_moment(
         torch_is_imported = moment == "imports" and (lambda: "libtorch" in maps.read_text())
         started.reaches(torch_is_imported or (lambda: list(out.glob(moment))))
         started.stops(*how)
-    assert (out / "rows.csv").exists() == (moment == "figures")
+    assert (out / "measurements.csv").exists() == (moment == "figures")
     assert run(out)
     assert tables(out) == tables(finished)
     assert not list(out.rglob("*.tmp"))

@@ -1,6 +1,6 @@
 """The layers of a study on the screen: accuracy missing in each, and what that shows.
 
-The numbers come from layers.csv, statements.csv and starts.csv; without these files nothing is
+The numbers come from layers.csv, statements.csv and first_layer.csv; without these files nothing is
 printed. Accuracies after several multiples of the retraining's epochs have sheets of their own.
 """
 
@@ -38,12 +38,12 @@ def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
     points of accuracy; brackets hold 95 % intervals, of several seeds. maps: whether to print the
     heat maps of every readout, too. Raises InputError for tables that cannot be read.
     """
-    names = ("layers", "statements", "starts", "notes", "controls")
-    rows, stated, starts, notes, controls = (_read(root, name) for name in names)
+    names = ("layers", "statements", "first_layer", "notes", "controls")
+    rows, stated, first_layer, notes, controls = (_read(root, name) for name in names)
     rows = [row for row in rows if row.learner not in CONTROLS]
     for readout, title in _READOUTS.items():
         own = (row for row in rows if row.readout == readout)
-        sheets = layer_sheets(own, stated, starts)
+        sheets = layer_sheets(own, stated, first_layer)
         if sheets:
             console.print(title, markup=False, highlight=False)
         for sheet in sheets:
@@ -51,7 +51,7 @@ def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
     for sheet in (*budget_sheets(rows, notes), *control_sheets(controls)):
         show_sheet(console, sheet)
     if maps:
-        _show_maps(console, [row for row in rows if row.place is not None])
+        _show_maps(console, [row for row in rows if row.task_position is not None])
 
 
 def _read(root: Path, name: str) -> list[Any]:
@@ -65,7 +65,7 @@ def _show_maps(console: Console, layers: Sequence[LayerRow]) -> None:
     A cell shows the accuracy missing against the ceiling, darker for more; without a ceiling the
     accuracy, darker for less. Prints nothing for more tasks than fit.
     """
-    places = sorted({row.place or 0 for row in layers})
+    places = sorted({row.task_position or 0 for row in layers})
     if len(places) > _MOST:
         return
     for learner, readout in dict.fromkeys((row.learner, row.readout) for row in layers):
@@ -75,13 +75,16 @@ def _show_maps(console: Console, layers: Sequence[LayerRow]) -> None:
         title = f"{learner}, {readout}: {what} after all tasks, by task position"
         console.print(printable(title), markup=False, highlight=False)
         shown = "missing" if missing else "accuracy"
-        cells = {(r.feature, r.place): 100 * r.value for r in own if r.quantity == shown}
+        cells = {(r.feature, r.task_position): 100 * r.value for r in own if r.quantity == shown}
         features = dict.fromkeys(row.feature for row in sorted(own, key=lambda row: row.depth))
         lines = []
         for feature in features:
-            each = (_cell(cells.get((feature, place), math.nan), missing) for place in places)
+            each = (
+                _cell(cells.get((feature, task_position), math.nan), missing)
+                for task_position in places
+            )
             lines.append((Text(printable(feature)), *each))
-        show_table(console, ["", *(f"{place} " for place in places)], lines)
+        show_table(console, ["", *(f"{task_position} " for task_position in places)], lines)
 
 
 def _cell(value: float, dark_is_high: bool) -> Text:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from probe.notes import listed, ranged, without_decimals
 from probe.tables.layer_text import mean_cell
-from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow
+from probe.tables.rows import MeasurementRow, MetricRow, NoteRow, SummaryRow, TimeRow
 from probe.tables.run_directory import NOTES, TIMES
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import read_table
@@ -75,7 +75,7 @@ def show_results(
     over = f"mean±std over {seeds} seeds" if seeds > 1 else "one seed"
     console.print(printable(f"{what}, in %: {over}"), markup=False)
     a, f = (_after_the_last(metrics, m, main) for m in ("average_accuracy[", "forgetting["))
-    pra = {(r.learner, r.feature): (r.mean, r.std) for r in summary if r.measure == "pra"}
+    pra = {(r.learner, r.feature): (r.mean, r.std) for r in summary if r.metric == "pra"}
     for features, learners in networks.items():
         # Many features fit into 80 columns with the deviation below the mean.
         between = "\n±" if len(features) > 4 else "±"
@@ -133,10 +133,12 @@ def note_lines(root: Path) -> list[str]:
         notes[without_decimals(noted.note), noted.readout, bool(noted.feature)].append(noted)
     measured, last = _Jobs(set), defaultdict[str, int](int)
     # A note without a feature is on the learner itself, in any of its jobs.
-    for row in read_table(root / "rows.csv", Row, lambda cells: cells["measure"] == "pra"):
+    for row in read_table(
+        root / "measurements.csv", MeasurementRow, lambda cells: cells["metric"] == "pra"
+    ):
         measured[row.learner, row.feature].add(_job(row))
         measured[row.learner, ""].add(_job(row))
-        last[row.learner] = max(last[row.learner], row.step or 0)
+        last[row.learner] = max(last[row.learner], row.tasks_seen or 0)
     most_first = sorted(notes.values(), key=lambda n: (n[0].feature > "", -len({*map(_job, n)})))
     lines = [_note_line(own, measured, last) for own in most_first[:_MOST_NOTES]]
     more = len(most_first) - len(lines)
@@ -173,15 +175,19 @@ def _how(readout: str) -> str:
 
 def _when(own: Sequence[NoteRow], last: Mapping[str, int]) -> str:
     """Name the numbers of tasks after which a note applies, unless it is the last alone."""
-    steps = {row.step for row in own if row.step is not None and row.step < last[row.learner]}
+    steps = {
+        row.tasks_seen
+        for row in own
+        if row.tasks_seen is not None and row.tasks_seen < last[row.learner]
+    }
     if not steps:
         return ""
     tasks = "task" if steps == {1} else "tasks"
-    at_end = any(row.step is None or row.step >= last[row.learner] for row in own)
+    at_end = any(row.tasks_seen is None or row.tasks_seen >= last[row.learner] for row in own)
     return f", after {listed(sorted(steps))} {tasks}{' and after all' if at_end else ''}"
 
 
-def _job(row: Row | NoteRow) -> tuple[str, str, int]:
+def _job(row: MeasurementRow | NoteRow) -> tuple[str, str, int]:
     return row.learner, row.order, row.seed
 
 
@@ -192,9 +198,9 @@ def _by_features(summary: Sequence[SummaryRow]) -> dict[tuple[str, ...], list[st
     """
     features: dict[str, list[str]] = {}
     for row in sorted(summary, key=lambda row: row.depth):
-        if row.measure == "pra":
+        if row.metric == "pra":
             features.setdefault(row.learner, []).append(row.feature)
-    own = {row.learner: tuple(features[row.learner]) for row in summary if row.measure == "pra"}
+    own = {row.learner: tuple(features[row.learner]) for row in summary if row.metric == "pra"}
     first = next((names for names in own.values() if len(names) > 1), ())
     networks: dict[tuple[str, ...], list[str]] = {}
     for learner, names in own.items():

@@ -21,7 +21,8 @@ def test_budget_has_a_panel_for_each_feature_but_the_output_and_its_levels():
         own = {
             (row.learner, row.quantity): 100 * row.value
             for row in rows
-            if (row.feature, row.place, row.readout) == (axes.get_title(), None, "retrain@4")
+            if (row.feature, row.task_position, row.readout)
+            == (axes.get_title(), None, "retrain@4")
         }
         lines = {"offline": "ceiling", "untrained": "floor"}
         for drawn in axes.containers:

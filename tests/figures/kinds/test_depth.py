@@ -21,13 +21,15 @@ SUMMARY = summarize(invented.rows(LEARNERS, FEATURES, seeds=3, own=OWN))
 
 
 def pra(learner, summary=SUMMARY):
-    return [row for row in summary if row.learner == learner and row.measure == "pra"]
+    return [row for row in summary if row.learner == learner and row.metric == "pra"]
 
 
 def of_all_tasks(quantity, learner="ewc"):
     wanted = (learner, "retrain", quantity, None)
     rows = papers.tables().layers
-    return [row for row in rows if (row.learner, row.readout, row.quantity, row.place) == wanted]
+    return [
+        row for row in rows if (row.learner, row.readout, row.quantity, row.task_position) == wanted
+    ]
 
 
 def bands(axes):
@@ -136,8 +138,8 @@ def test_where_an_interval_lacks_all_bars_are_deviations(lost):
         "intervals": [replace(row, low=math.nan, high=math.nan) for row in whole.layers],
         "readout": [row for row in whole.layers if row.readout == "linear"],
     }[lost]
-    linear = invented.starts(papers.LEARNERS, "conv2", readouts=("linear",))
-    tables = replace(whole, layers=layers, starts=linear)
+    linear = invented.first_layer(papers.LEARNERS, "conv2", readouts=("linear",))
+    tables = replace(whole, layers=layers, first_layer=linear)
     figure = figures.depth(tables)
     (axes,) = figure.axes
     for learner, drawn in zip(papers.LEARNERS, axes.containers, strict=True):

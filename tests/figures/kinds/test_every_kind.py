@@ -59,9 +59,9 @@ def tables(shape):
     courses = invented.courses(learners, features, steps=tasks, own=OWN, **spread)
     layers = {"split": ("linear",), "seeds": seeds, **papers.BOTH}
     return Tables(
-        rows=[*rows, *courses, *invented.levels(features, steps=tasks, seeds=seeds)],
+        measurements=[*rows, *courses, *invented.levels(features, steps=tasks, seeds=seeds)],
         layers=invented.layers(learners, features, **of, **layers),
-        starts=invented.starts(learners, features[1], seeds=seeds, **papers.BOTH),
+        first_layer=invented.first_layer(learners, features[1], seeds=seeds, **papers.BOTH),
         diagnostics=invented.diagnostics(learners, features, **of, **spread),
         summary=summarize(rows),
         metrics=invented.metrics(
@@ -108,6 +108,8 @@ def test_a_figure_fits_on_a_page_and_in_a_column_in_another_font(name):
 
 def test_a_study_of_offline_alone_and_empty_tables_have_nothing_to_draw():
     rows = invented.rows(["offline"], CNN3)
-    alone = Tables(rows=rows, summary=summarize(rows), learners=[invented.learner("offline")])
+    alone = Tables(
+        measurements=rows, summary=summarize(rows), learners=[invented.learner("offline")]
+    )
     for given in (alone, Tables()):
         assert asked_for((), given, Options()) == {}

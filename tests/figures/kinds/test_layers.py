@@ -13,12 +13,12 @@ from tests.figures import invented, papers, seen
 
 FEATURES, LEARNERS = papers.FEATURES, ["finetune", "ewc"]
 ROWS = [row for row in papers.tables().layers if row.learner in LEARNERS]
-STARTS = [row for row in papers.tables().starts if row.learner in LEARNERS]
+STARTS = [row for row in papers.tables().first_layer if row.learner in LEARNERS]
 AT = {1: 0, 2: 1, 3: 2, None: 3 + GAP}
 
 
-def drawn(rows, starts=()):
-    return figures.layers(Tables(layers=list(rows), starts=starts))
+def drawn(rows, first_layer=()):
+    return figures.layers(Tables(layers=list(rows), first_layer=first_layer))
 
 
 def parts(mesh):
@@ -38,14 +38,18 @@ def test_halves_are_never_learned_and_forgotten_and_add_up_to_the_number():
     keys = [(name, readout) for readout in READOUTS[:2] for name in LEARNERS]
     looks = learner_appearances(LEARNERS)
     assert seen.titles(figure)[:4] == [f"{looks[name].label}, {readout}" for name, readout in keys]
-    points = {(r.learner, r.readout, r.feature, r.place, r.quantity): 100 * r.value for r in ROWS}
+    points = {
+        (r.learner, r.readout, r.feature, r.task_position, r.quantity): 100 * r.value for r in ROWS
+    }
     for axes, key in zip(panels, keys, strict=True):
         found, expected, numbers = parts(axes.collections[1]), {}, []
         for x, feature in enumerate(FEATURES):
-            for place, y in AT.items():
+            for task_position, y in AT.items():
                 names = ("missing", "never_learned", "forgotten")
-                total, *halves = (points.get((*key, feature, place, name)) for name in names)
-                if place and None not in halves:
+                total, *halves = (
+                    points.get((*key, feature, task_position, name)) for name in names
+                )
+                if task_position and None not in halves:
                     expected |= {(x, y): halves[0], (x + 0.5, y): halves[1]}
                     assert sum(halves) == pytest.approx(total)
                 else:
@@ -76,7 +80,9 @@ def test_a_number_is_weaker_if_its_interval_holds_0_and_a_cell_surely_below_untr
     high = {1: -0.1, 2: 0.1, 3: math.nan, None: math.nan}
     rows = [r for r in ROWS if (r.learner, r.readout) == ("ewc", "linear")]
     above = {"quantity": "above_floor", "value": -0.5}
-    rows += [replace(r, **above, high=high[r.place]) for r in rows if r.quantity == "retained"]
+    rows += [
+        replace(r, **above, high=high[r.task_position]) for r in rows if r.quantity == "retained"
+    ]
     figure = drawn(rows)
     (axes,) = seen.titled(figure)
     weak = [row.low <= 0 <= row.high for row in rows if row.quantity == "missing"]
@@ -93,9 +99,11 @@ def test_marks_are_left_out_where_there_is_no_reason_for_them():
     """Of one seed no interval is known, so nothing is weak and nothing surely below."""
     inner = [r for r in ROWS if r.quantity != "forgotten"]
     one = [replace(r, low=math.nan, high=math.nan, seeds=1) for r in inner]
-    lost = [r for r in one if (r.feature, r.place) != ("conv2", 3)]
-    lost += [replace(r, value=math.nan) for r in one if (r.feature, r.place) == ("conv2", 3)]
-    found = drawn(lost, invented.starts(["ewc"], ""))
+    lost = [r for r in one if (r.feature, r.task_position) != ("conv2", 3)]
+    lost += [
+        replace(r, value=math.nan) for r in one if (r.feature, r.task_position) == ("conv2", 3)
+    ]
+    found = drawn(lost, invented.first_layer(["ewc"], ""))
     for axes in seen.titled(found):
         assert len(parts(axes.collections[1])) == 11
         assert not frames(axes)
@@ -116,7 +124,7 @@ def test_it_fits_on_a_page_and_numbers_lie_within_their_cells(learners, features
     """Also of three digits, in the narrowest cells."""
     rows = invented.layers(learners, features, tasks=tasks, split=("linear",), **papers.BOTH)
     rows = [replace(r, value=-0.12) if r.quantity == "missing" else r for r in rows]
-    found = drawn(rows, invented.starts(learners, features[1], **papers.BOTH))
+    found = drawn(rows, invented.first_layer(learners, features[1], **papers.BOTH))
     assert seen.text_faults(found) + seen.hidden_data(found) == []
     assert found.get_figwidth() <= 7 + 1e-9
     assert found.get_figheight() < 10

@@ -82,7 +82,7 @@ def test_replay_has_what_each_layer_forgot_by_budget_beside_a_learner_without_sa
     assert seen.legend(figure) == papers.FEATURES
     assert figure.get_supxlabel() == "Stored samples per class"
     wanted = ("linear", "forgotten", None)
-    rows = [r for r in papers.tables().layers if (r.readout, r.quantity, r.place) == wanted]
+    rows = [r for r in papers.tables().layers if (r.readout, r.quantity, r.task_position) == wanted]
     for axes, how in zip(figure.axes, ("uniform", "entropy"), strict=True):
         assert seen.tick_names(axes) == ["0", "10", "20"]
         learners = ["finetune", f"er10-{how}", f"er20-{how}"]

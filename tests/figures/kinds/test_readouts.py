@@ -10,7 +10,7 @@ from probe.tables.rows import grouped
 from tests.figures import invented, papers, seen
 
 LAYERS = [row for row in papers.tables().layers if row.learner in ("ewc", "mine")]
-BY = grouped(LAYERS, "learner", "readout", "quantity", "place")
+BY = grouped(LAYERS, "learner", "readout", "quantity", "task_position")
 
 
 def test_readouts_have_a_line_each_between_their_own_floor_and_ceiling():
@@ -36,7 +36,7 @@ def test_readouts_have_a_line_each_between_their_own_floor_and_ceiling():
 
 def test_diagnostics_are_means_over_seeds_with_both_controls():
     rows = invented.diagnostics(["ewc"], papers.FEATURES)
-    by = grouped(rows, "learner", "feature", "measure")
+    by = grouped(rows, "learner", "feature", "metric")
     figure = figures.diagnostics(Tables(diagnostics=rows))
     expected = {"Dead units (%)": ("dead", 100), "Rank (% of units)": ("rank", 100 / 8)}
     expected |= {"CKA to untrained": ("cka.untrained", 1), "CKA to offline": ("cka.offline", 1)}

@@ -14,14 +14,14 @@ LEVELS = invented.levels(FEATURES, steps=4, seeds=3)
 
 
 def drawn(*rows):
-    return figures.time(Tables(rows=[row for each in rows for row in each]))
+    return figures.time(Tables(measurements=[row for each in rows for row in each]))
 
 
-def by_seed(learner, feature, step):
+def by_seed(learner, feature, tasks_seen):
     """Return the means over orders of each seed, in percent, by a plain loop."""
     found = {}
     for row in [*COURSES, *LEVELS]:
-        if (row.learner, row.feature, row.step) == (learner, feature, step):
+        if (row.learner, row.feature, row.tasks_seen) == (learner, feature, tasks_seen):
             found.setdefault(row.seed, []).append(100 * row.value)
     return [fmean(orders) for orders in found.values()]
 
@@ -32,7 +32,7 @@ def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_th
     for learner, axes in zip(["er", "finetune"], figure.axes, strict=True):
         for feature, course in zip(FEATURES, axes.containers, strict=True):
             scores = [by_seed("untrained", feature, 0)]
-            scores += [by_seed(learner, feature, step) for step in (1, 2, 3, 4)]
+            scores += [by_seed(learner, feature, tasks_seen) for tasks_seen in (1, 2, 3, 4)]
             assert seen.heights(course) == pytest.approx([fmean(each) for each in scores])
             ends = [[fmean(s) - stdev(s), fmean(s) + stdev(s)] for s in scores]
             assert seen.bars(course) == pytest.approx(np.array(ends))
@@ -56,8 +56,8 @@ def test_of_several_readouts_that_of_most_steps_is_drawn_and_linear_where_they_a
 
     for rows, readout in (
         ((other(COURSES, "knn"), COURSES), "linear"),
-        ((other([r for r in COURSES if r.step in (1, 4)], "retrain"), COURSES), "linear"),
-        (([r for r in COURSES if r.step in (1, 4)], other(COURSES, "ncm")), "ncm"),
+        ((other([r for r in COURSES if r.tasks_seen in (1, 4)], "retrain"), COURSES), "linear"),
+        (([r for r in COURSES if r.tasks_seen in (1, 4)], other(COURSES, "ncm")), "ncm"),
     ):
         figure = drawn(*rows, LEVELS)
         assert seen.note(figure) == f"Mean ± standard deviation over 3 seeds, readout {readout}"

@@ -26,12 +26,12 @@ def test_bias_has_the_f1_of_a_feature_by_position_and_rows_for_each_architecture
     assert seen.titles(figure) == ["conv1", "conv2", trained, "som", trained]
     assert [axes.get_ylabel() for axes in figure.axes] == ["ER, Finetune", "", "", "GeppNet", ""]
     places = [axes.get_subplotspec() for axes in figure.axes]
-    assert [place.rowspan.start for place in places] == [0, 0, 0, 1, 1]
-    assert [place.colspan.start for place in places] == [0, 1, 2, 0, 1]
+    assert [task_position.rowspan.start for task_position in places] == [0, 0, 0, 1, 1]
+    assert [task_position.colspan.start for task_position in places] == [0, 1, 2, 0, 1]
     architectures = [["er", "finetune"]] * 3 + [["geppnet"]] * 2
     for axes, names, depth in zip(figure.axes, architectures, [1, 2, 3, 1, 2], strict=True):
         for name, drawn in zip(names, axes.containers, strict=True):
-            rows = [r for r in summary if (r.learner, r.measure, r.depth) == (name, "f1", depth)]
+            rows = [r for r in summary if (r.learner, r.metric, r.depth) == (name, "f1", depth)]
             assert seen.heights(drawn) == pytest.approx([100 * r.mean for r in rows])
             assert np.round(seen.points(drawn)[:, 0]).tolist() == [1, 2, 3, 4]
             assert seen.bars(drawn) == pytest.approx(seen.spread(rows))
@@ -40,10 +40,10 @@ def test_bias_has_the_f1_of_a_feature_by_position_and_rows_for_each_architecture
 
 def test_matrix_has_r_in_percent_and_hatches_what_was_not_measured():
     rows = [
-        replace(row, value=math.nan) if (row.step, row.place) == (2, 1) else row
+        replace(row, value=math.nan) if (row.tasks_seen, row.task_position) == (2, 1) else row
         for row in invented.rows(["finetune", "er", "gem", "offline"], tasks=4)
     ]
-    panels = seen.titled(figures.matrix(Tables(rows=rows)))
+    panels = seen.titled(figures.matrix(Tables(measurements=rows)))
     assert [axes.get_title() for axes in panels] == ["Finetune", "ER", "GEM"]
     for learner, axes in zip(["finetune", "er", "gem"], panels, strict=True):
         percent = 100 * mean_accuracies(rows)[learner].values
@@ -188,7 +188,9 @@ def test_of_a_single_order_f1_is_by_task_and_not_by_position():
     """One order cannot tell whether a task is hard, or was learned early."""
     for orders, named in ((1, ["t1", "t2", "t3"]), (2, ["1", "2", "3"])):
         rows = invented.rows(["er"], ["conv1", "output"], tasks=3, orders=orders)
-        tables = Tables(rows=rows, summary=summarize(rows), learners=[invented.learner("er")])
+        tables = Tables(
+            measurements=rows, summary=summarize(rows), learners=[invented.learner("er")]
+        )
         figure = figures.bias(tables)
         assert [seen.tick_names(axes) for axes in figure.axes] == [named] * 2
         assert (figure.get_supxlabel() == "Task position") == (orders == 2)
@@ -204,19 +206,24 @@ def test_cells_of_a_single_head_that_can_only_be_0_are_grey_and_no_result():
     """Nor are they lines of `curves`; where heads are told the task, 0 is a result."""
     for head in ("single", "multi"):
         rows = invented.rows(["er"], tasks=3, head=head)
-        rows = [replace(r, value=0.0) if r.place and r.place > (r.step or 9) else r for r in rows]
-        (axes,) = seen.titled(figures.matrix(Tables(rows=rows)))
+        rows = [
+            replace(r, value=0.0)
+            if r.task_position and r.task_position > (r.tasks_seen or 9)
+            else r
+            for r in rows
+        ]
+        (axes,) = seen.titled(figures.matrix(Tables(measurements=rows)))
         found = np.asarray(axes.collections[0].get_array()).reshape(4, 3)
         single = head == "single"
         assert (found < 0).sum() == len([1 for k in (1, 2, 3) for j in (1, 2, 3) if j > k]) * single
         assert len(axes.texts) == 12 - 3 * single
-        given = figures.matrix(Tables(rows=rows), ax=Figure().add_subplot())
+        given = figures.matrix(Tables(measurements=rows), ax=Figure().add_subplot())
         assert given.figure.axes[-1].get_ylabel().split("\n")[1:] == [GRAY] * single
-        said = papers.caption("matrix", Tables(rows=rows))
+        said = papers.caption("matrix", Tables(measurements=rows))
         assert (GRAY in said) == single
         assert "standard deviation over seeds is" in said
         assert ("Single head" in said, "Multi-head" in said) == (single, not single)
-        before = figures.curves(Tables(rows=rows)).axes[0].lines[2].get_ydata()
+        before = figures.curves(Tables(measurements=rows)).axes[0].lines[2].get_ydata()
         assert np.isnan(before[1:2]).all() == single
 
 

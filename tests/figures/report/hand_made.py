@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from probe.tables.rows import LayerRow, NoteRow, Row, StartRow, StatementRow
+from probe.tables.rows import FirstLayerRow, LayerRow, MeasurementRow, NoteRow, StatementRow
 
 T, SEEDS = 3, 5
 LAYERS = ("conv1", "conv2", "output")
@@ -22,8 +22,8 @@ def stated(
     return StatementRow(**given | changes)
 
 
-def layer(feature: str, quantity: str, value: float, place: int | None = None) -> LayerRow:
-    at = {"learner": "ft", "readout": "linear", "feature": feature, "place": place}
+def layer(feature: str, quantity: str, value: float, task_position: int | None = None) -> LayerRow:
+    at = {"learner": "ft", "readout": "linear", "feature": feature, "task_position": task_position}
     ends = {"value": value, "low": value - 0.01, "high": value + 0.01, "seeds": SEEDS}
     return LayerRow(**at, **ends, depth=1 + LAYERS.index(feature), quantity=quantity)
 
@@ -35,43 +35,43 @@ def layers(missing: dict[str, float], room: float = 0.5) -> list[LayerRow]:
         each = {"missing": lacking, "floor": 0.9 - room, "ceiling": 0.9, "accuracy": 0.9 - lacking}
         for name, value in each.items():
             places = (None, *range(1, T + 1)) if name == "missing" else (None,)
-            found += [layer(feature, name, value, place) for place in places]
+            found += [layer(feature, name, value, task_position) for task_position in places]
     return found
 
 
-def rows(learner: str = "ft", orders: int = 2, seeds: int = SEEDS) -> list[Row]:
+def rows(learner: str = "ft", orders: int = 2, seeds: int = SEEDS) -> list[MeasurementRow]:
     """Return the accuracies of a learner's output."""
     return [
-        Row(
+        MeasurementRow(
             **{"scenario": "toy", "network": "net", "learner": learner, "order": str(order)},
-            **{"seed": seed, "step": step, "head": "single", "measure": "accuracy"},
-            **{"place": 1 + (task + order) % T, "task": str(task)},
-            value=math.nan if step == 0 else 0.5,
+            **{"seed": seed, "tasks_seen": tasks_seen, "head": "single", "metric": "accuracy"},
+            **{"task_position": 1 + (task + order) % T, "task": str(task)},
+            value=math.nan if tasks_seen == 0 else 0.5,
         )
         for order in range(orders)
         for seed in range(seeds)
-        for step in range(T + 1)
+        for tasks_seen in range(T + 1)
         for task in range(T)
     ]
 
 
-def of_layers(learner: str = "ft", readouts: Sequence[str] = ("linear",)) -> list[Row]:
+def of_layers(learner: str = "ft", readouts: Sequence[str] = ("linear",)) -> list[MeasurementRow]:
     """Return the accuracies of layers after each task, with floor and ceiling.
 
     conv2 loses 10 points of a task with each task that follows; conv1 loses nothing.
     """
-    runs = [(learner, "0", step) for step in range(T + 1)]
+    runs = [(learner, "0", tasks_seen) for tasks_seen in range(T + 1)]
     return [
-        Row(
+        MeasurementRow(
             **{"scenario": "toy", "network": "net", "learner": name, "order": order, "seed": 0},
-            **{"step": step, "feature": feature, "depth": depth, "measure": "accuracy"},
-            **{"place": place, "task": str(place - 1), "readout": readout},
-            value=0.9 - 0.1 * (depth - 1) * max(0, step - place) * (name == learner),
+            **{"tasks_seen": tasks_seen, "feature": feature, "depth": depth, "metric": "accuracy"},
+            **{"task_position": task_position, "task": str(task_position - 1), "readout": readout},
+            value=0.9 - 0.1 * (depth - 1) * max(0, tasks_seen - task_position) * (name == learner),
         )
-        for name, order, step in [*runs, ("untrained", "", 0), ("offline", "", T)]
+        for name, order, tasks_seen in [*runs, ("untrained", "", 0), ("offline", "", T)]
         for readout in readouts
         for depth, feature in enumerate(LAYERS[:-1], 1)
-        for place in range(1, T + 1)
+        for task_position in range(1, T + 1)
     ]
 
 
@@ -79,10 +79,10 @@ def tables(statements: list[StatementRow], missing: dict[str, float], **others: 
     """Return the tables of a run; others: in place of these, or `room` and `orders`."""
     room, orders = others.pop("room", 0.5), others.pop("orders", 2)
     found = {
-        "rows": rows(orders=orders),
+        "measurements": rows(orders=orders),
         "layers": layers(missing, room),
         "statements": statements,
-        "starts": list[StartRow](),
+        "first_layer": list[FirstLayerRow](),
         "notes": list[NoteRow](),
     }
     return found | others

@@ -8,16 +8,16 @@ import pytest
 
 from figures.report.answer import answers
 from figures.report.page import report
-from probe.tables.rows import NoteRow, StartRow
+from probe.tables.rows import FirstLayerRow, NoteRow
 from probe.tables.statement_text import WITHHELD
 from tests.figures.report.hand_made import layers, stated, tables
 
 ALL = {"conv1": 0.0, "conv2": 0.0, "output": 0.0}
-OUTPUT = stated("output", "yes", 0.6), stated("output", "yes", 0.4, "falls_below")
+OUTPUT = stated("output", "yes", 0.6), stated("output", "yes", 0.4, "below_ceiling")
 ONE = [
     stated("conv1", "no", 0.0),
     stated("conv2", "yes", 0.21),
-    *(stated(f, "no", 0.0, "falls_below") for f in ("conv1", "conv2")),
+    *(stated(f, "no", 0.0, "below_ceiling") for f in ("conv1", "conv2")),
     *OUTPUT,
 ]
 
@@ -38,7 +38,7 @@ def test_forgetting_at_one_layer_and_what_the_output_lacks() -> None:
 
 
 def test_what_was_never_learned_is_no_forgetting() -> None:
-    never = [stated("conv2", "no", 0.0), stated("conv2", "yes", 0.07, "acquires_less")]
+    never = [stated("conv2", "no", 0.0), stated("conv2", "yes", 0.07, "learns_less")]
     assert answer(never, ALL).first == (
         "conv2 forgot less than 1 point; conv2 never learned 7.0 points [6.0, 8.0] of what offline "
         "training learns"
@@ -46,7 +46,7 @@ def test_what_was_never_learned_is_no_forgetting() -> None:
 
 
 def test_what_was_learned_later_was_not_never_learned() -> None:
-    late = [stated("conv2", "no", -0.1), stated("conv2", "yes", 0.12, "acquires_less")]
+    late = [stated("conv2", "no", -0.1), stated("conv2", "yes", 0.12, "learns_less")]
     assert answer(late, ALL).first == (
         "conv2 gained 10.0 points [9.0, 11.0] on tasks 1 to 2; conv2 at first lacked 12.0 points "
         "[11.0, 13.0] of what offline training learns"
@@ -56,19 +56,19 @@ def test_what_was_learned_later_was_not_never_learned() -> None:
 def test_readouts_that_disagree_are_a_caveat() -> None:
     """By retraining conv1 falls below the ceiling first, by the linear readout conv2."""
     retrained = [replace(row, readout="retrain") for row in ONE]
-    starts = [
-        StartRow(
+    first_layer = [
+        FirstLayerRow(
             learner="ft",
             readout=readout,
-            statement="falls_below",
-            earliest=at,
-            latest=at,
+            statement="below_ceiling",
+            first_possible=at,
+            first_confirmed=at,
             seeds=5,
-            needed=None,
+            seeds_needed=None,
         )
         for readout, at in (("retrain", "conv1"), ("linear", "conv2"))
     ]
-    (caveat,) = answer([*retrained, *ONE], ALL, starts=starts).caveats
+    (caveat,) = answer([*retrained, *ONE], ALL, first_layer=first_layer).caveats
     assert caveat.startswith("retrain and linear differ on where ft falls below the ceiling first")
 
 
@@ -177,8 +177,8 @@ def test_of_many_layers_some_are_named_by_the_ends_of_their_names() -> None:
 
 
 def test_one_task_cannot_be_forgotten() -> None:
-    alone = [replace(row, place=None) for row in layers(ALL)]
-    (found,) = answers(tables([stated("conv1", "no", 0.0, "falls_below")], ALL, layers=alone))
+    alone = [replace(row, task_position=None) for row in layers(ALL)]
+    (found,) = answers(tables([stated("conv1", "no", 0.0, "below_ceiling")], ALL, layers=alone))
     assert found.first == "it learned one task, and had nothing to forget"
 
 

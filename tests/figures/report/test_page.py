@@ -59,7 +59,7 @@ def test_nothing_is_fetched_and_only_its_own_style_and_script_may_run() -> None:
         assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
     assert len(script) < 15_000
     kept = json.loads(data)["toy"]["statements"]
-    assert dict(zip(kept["columns"], kept["rows"][0], strict=True))["value"] == 0.3
+    assert dict(zip(kept["columns"], kept["measurements"][0], strict=True))["value"] == 0.3
     for tag, attributes in page.elements:
         assert not {"style", "src", "href", "onclick"} & attributes.keys(), (tag, attributes)
 
@@ -88,7 +88,7 @@ def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() ->
 def test_a_reader_chooses_the_number_of_tasks_learned() -> None:
     found = made(rows=[*rows(orders=1), *of_layers()])
     page = Page(report({"toy": found}, {}))
-    steps = [a["value"] for tag, a in page.elements if a.get("name") == "step"]
+    steps = [a["value"] for tag, a in page.elements if a.get("name") == "tasks_seen"]
     assert steps == ["1", "2", "all"]
     cells = [str(a.get("aria-label")) for tag, a in page.elements if a.get("class") == "cell"]
     assert "conv2, task position 1, after 2: missing 10.0" in cells
@@ -144,7 +144,7 @@ def test_differences_between_runs_are_paired_by_seed() -> None:
     ]
     text = report({"a": made(), "b": tables(worse, MISSING)}, {})
     assert "10.0 [1.2, 18.8]" in text  # Student's t: 2.776 x .0707 / sqrt 5
-    others = [replace(row, seed=row.seed + 1) for row in made()["rows"]]
+    others = [replace(row, seed=row.seed + 1) for row in made()["measurements"]]
     assert "10.0 [" not in report({"a": made(), "b": tables(worse, MISSING, rows=others)}, {})
     lacking = [replace(worse[0], seeds=4, by_seed="0.3 0.4 0.5 0.4")]
     assert "10.0 [" not in report({"a": made(), "b": tables(lacking, MISSING)}, {})

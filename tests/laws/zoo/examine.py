@@ -128,7 +128,7 @@ def spread(net: Net, model: nn.Module, sample: Inputs, number: int) -> list[str]
     """
     names = list(_features(trace(model, sample, ModelCall(output=net.output))))
     last, steps = len(names) - 1, max(1, number - 1)
-    return list(dict.fromkeys(names[last * step // steps] for step in range(number)))
+    return list(dict.fromkeys(names[last * tasks_seen // steps] for tasks_seen in range(number)))
 
 
 def _features(seen: Trace) -> Iterator[str]:

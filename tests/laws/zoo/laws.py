@@ -117,8 +117,8 @@ def frozen(case: Case) -> None:
     endless = {name for name in case.frozen if not case.state[name].isfinite().all()}
     hidden = {name for name in case.frozen if name.startswith(tuple(case.net.shows_not))}
     doubtful = sorted(case.frozen - _by_gradient(case) - hidden - endless)
-    step = max(1, len(doubtful) // _TRIED)
-    for name in doubtful[::step]:
+    tasks_seen = max(1, len(doubtful) // _TRIED)
+    for name in doubtful[::tasks_seen]:
         with torch.no_grad():
             # A bias that a softmax all but undoes shows in the rounding, if it is large.
             moves = any(_moves(case, case.state[name], before, times) for times in (1, 100))

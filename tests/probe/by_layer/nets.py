@@ -79,10 +79,12 @@ def analyzed(models: Any, **given: Any) -> Analysis:
     return analyze(models, **(asked | given))
 
 
-def rows(analysis: Analysis, quantity: str, place: int | None = None) -> dict[Any, LayerRow]:
+def rows(
+    analysis: Analysis, quantity: str, task_position: int | None = None
+) -> dict[Any, LayerRow]:
     """The rows of one quantity by readout and feature."""
     return {
         (row.readout, row.feature): row
         for row in analysis.layers()
-        if row.quantity == quantity and row.place == place
+        if row.quantity == quantity and row.task_position == task_position
     }

@@ -71,8 +71,8 @@ def test_the_prefix_of_a_control_has_its_accuracy_whatever_follows(
 def test_an_unchanged_network_has_forgotten_nothing_and_a_changed_one_has(whole: Analysis) -> None:
     every = Measure(steps={"retrain": "all"})
     same = analyzed(dict.fromkeys((1, 2, 3), finetuned()), readouts=every, recipe=SHORT)
-    for place in (None, 1, 2):
-        forgotten = rows(same, "forgotten", place)
+    for task_position in (None, 1, 2):
+        forgotten = rows(same, "forgotten", task_position)
         # At the output fewer classes compete after the first task than after all.
         assert {forgotten[key].value for key in HIDDEN} == {0.0}
     forgotten = rows(whole, "forgotten", 1)
@@ -204,8 +204,8 @@ def test_the_networks_are_not_changed() -> None:
     models = {0: fresh(norm=True), 3: fresh(1, norm=True).train()}
     before = copy.deepcopy(models)
     analyzed(models, offline="train", readouts=["ncm"], recipe=SHORT)
-    for step, model in models.items():
-        state, old = model.state_dict(), before[step].state_dict()
+    for tasks_seen, model in models.items():
+        state, old = model.state_dict(), before[tasks_seen].state_dict()
         assert all(torch.equal(state[name], value) for name, value in old.items())
     assert models[3].training
 

@@ -42,7 +42,9 @@ def test_what_is_kept_is_what_is_in_memory(tmp_path: Path) -> None:
     here, there = analyzed(model(), **given), analyzed(model(), **given, out=tmp_path / "run")
     assert str(there) == str(here)
     assert there.evaluations == here.evaluations
-    assert there.rows() == probe.load(tmp_path / "run").rows() == here.rows()
+    assert (
+        there.measurements() == probe.load(tmp_path / "run").measurements() == here.measurements()
+    )
     assert here.readouts == ("retrain", "retrain@2", "linear")
 
 
@@ -53,7 +55,7 @@ def test_files_leave_nothing_without_out(tmp_path: Path, monkeypatch: pytest.Mon
     files = probe.Model("task{index}.pt", fresh=fresh)
     found = analyzed(files, readouts=["linear"])
     assert [path.name for path in tmp_path.iterdir()] == ["task2.pt"]
-    assert found.rows() == analyzed(model(fresh=fresh), readouts=["linear"]).rows()
+    assert found.measurements() == analyzed(model(fresh=fresh), readouts=["linear"]).measurements()
 
 
 class Stopping:
@@ -71,7 +73,7 @@ class Stopping:
 
 def test_what_ctrl_c_stopped_goes_on_to_the_same_tables(tmp_path: Path) -> None:
     call = Stopping()
-    models = probe.Model({step: finetuned(step) for step in (1, 2, 3)}, call=call)
+    models = probe.Model({tasks_seen: finetuned(tasks_seen) for tasks_seen in (1, 2, 3)}, call=call)
     given = {"models": models, "readouts": ["ncm"]}
     analyzed(**given, out=tmp_path / "whole")
     every, stops, finished = call.calls, 0, set[Path]()
@@ -94,7 +96,10 @@ def test_what_ctrl_c_stopped_goes_on_to_the_same_tables(tmp_path: Path) -> None:
 def test_another_request_in_one_folder_shows_its_own_tables(tmp_path: Path) -> None:
     knn, ncm = ({"readouts": [name], "features": ["relu1"]} for name in ("knn", "ncm"))
     analyzed(model(), **knn, out=tmp_path)
-    assert analyzed(model(), **ncm, out=tmp_path).rows() == analyzed(model(), **ncm).rows()
+    assert (
+        analyzed(model(), **ncm, out=tmp_path).measurements()
+        == analyzed(model(), **ncm).measurements()
+    )
 
 
 def test_what_is_no_run_directory_is_left_as_it_was(tmp_path: Path) -> None:
@@ -122,15 +127,19 @@ def test_another_way_to_the_logits_is_measured_anew(tmp_path: Path, changes: Any
     """Their source is the same: the results in the directory are not."""
     given = {"readouts": ["ncm"]}
     one, two = (analyzed(model(**each), **given, out=tmp_path) for each in changes)
-    assert one.rows() != two.rows() == analyzed(model(**changes[1]), **given).rows()
+    assert (
+        one.measurements()
+        != two.measurements()
+        == analyzed(model(**changes[1]), **given).measurements()
+    )
 
 
 def test_a_recorder_that_was_given_call_wants_it_again(tmp_path: Path) -> None:
     train, test = digits()
     call = partial(_signed, -1)
     rec = probe.Recorder(tmp_path, finetuned(), test, TASKS, train=train, call=call)
-    for step in (1, 2, 3):
-        rec.after_task(step)
+    for tasks_seen in (1, 2, 3):
+        rec.after_task(tasks_seen)
     with pytest.raises(InputError, match="recorded network was called by a function"):
         probe.analyze(probe.Model(tmp_path, fresh=fresh))
     given = {"features": FEATURES, "readouts": ["ncm"]}
@@ -142,9 +151,9 @@ def test_a_recorder_that_was_given_call_wants_it_again(tmp_path: Path) -> None:
 def test_a_recording_is_of_the_networks_and_the_data_that_are_measured(tmp_path: Path) -> None:
     train, test = digits()
     rec = probe.Recorder(tmp_path, finetuned(), test, TASKS, train=train)
-    for step in (1, 2, 3):
-        rec.model.load_state_dict(finetuned(step).state_dict())
-        rec.after_task(step)
+    for tasks_seen in (1, 2, 3):
+        rec.model.load_state_dict(finetuned(tasks_seen).state_dict())
+        rec.after_task(tasks_seen)
     files, given = probe.Model(tmp_path, fresh=fresh), {"features": FEATURES, "readouts": ["ncm"]}
     assert "recorded" not in str(probe.analyze(files, **given))
     for head, noted in ((None, True), ("multi", False)):  # of other outputs, it is no recorded one

@@ -31,17 +31,17 @@ def kept(whole: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_evaluation_is_a_row_as_a_study_writes_it(whole: Analysis) -> None:
     """That each table follows from the counts is tested in `tests/probe/results`."""
     found = {
-        (r.learner, r.seed, r.step, r.feature, r.readout): r.value
-        for r in whole.rows()
+        (r.learner, r.seed, r.tasks_seen, r.feature, r.readout): r.value
+        for r in whole.measurements()
         # The untrained network is also row 0 of the output in all other runs.
-        if r.measure == "pra" and (r.step or r.learner == "untrained")
+        if r.metric == "pra" and (r.tasks_seen or r.learner == "untrained")
     }
     controls = {0: ("untrained", 0), "offline": ("offline", 3)}
     expected = {}
     for at, one in whole.evaluations.items():
-        learner, step = controls.get(at.step, ("model", at.step))
+        learner, tasks_seen = controls.get(at.tasks_seen, ("model", at.tasks_seen))
         readout = "" if at.feature == "output" else at.readout
-        expected[learner, at.seed, step, at.feature, readout] = pra(one.counts)
+        expected[learner, at.seed, tasks_seen, at.feature, readout] = pra(one.counts)
     assert found == expected
 
 
@@ -101,7 +101,7 @@ def test_text_html_and_latex_have_a_line_for_each_feature(whole: Analysis) -> No
 
 
 def test_frames_and_arrays_have_each_cell(whole: Analysis) -> None:
-    assert rows_of_frame(whole.to_pandas()) == whole.rows()
+    assert rows_of_frame(whole.to_pandas()) == whole.measurements()
     layers = rows_of_frame(whole.to_pandas("layers"), LayerRow)
     assert list(map(repr, layers)) == list(map(repr, whole.layers()))
     with pytest.raises(InputError, match="unknown table 'row': did you mean 'rows'"):
@@ -109,7 +109,7 @@ def test_frames_and_arrays_have_each_cell(whole: Analysis) -> None:
     pytest.importorskip("xarray")
     found = whole.to_xarray().accuracy.sel(learner="model", order="0", readout="linear")
     for feature in FEATURES:
-        mean = found.sel(feature=feature).mean("seed").sel(task=list(NAMES), step=[1, 3])
+        mean = found.sel(feature=feature).mean("seed").sel(task=list(NAMES), tasks_seen=[1, 3])
         expected = whole.matrix(feature, "linear").values[[1, 3]]
         np.testing.assert_allclose(mean, expected, atol=1e-12)
 
@@ -117,6 +117,6 @@ def test_frames_and_arrays_have_each_cell(whole: Analysis) -> None:
 def test_a_folder_without_a_result_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"holds no result \(no rows\.csv\): name the directory"):
         load(tmp_path)
-    (tmp_path / "rows.csv").write_text("learner,value\n")
+    (tmp_path / "measurements.csv").write_text("learner,value\n")
     with pytest.raises(InputError, match=r"rows\.csv: expected the columns scenario,network"):
         load(tmp_path)

@@ -51,15 +51,19 @@ def test_at_the_output_every_table_is_multi_head(found):
     chance = sum(np.isin(TRUTH, own).mean() / len(own) for own in TASKS)
     assert rows(found, "chance")[NAME, "output"].value == pytest.approx(chance)
     pra = pytest.approx(found.right(3, "output", NAME).mean())
-    cells = to_dataset(found.rows()).pra.sel(learner="model", order="0", step=3, readout=NAME)
-    assert pra_by_step(found.rows(), NAME)["model", 3, "output"][3].mean == pra
+    cells = to_dataset(found.measurements()).pra.sel(
+        learner="model", order="0", tasks_seen=3, readout=NAME
+    )
+    assert pra_by_step(found.measurements(), NAME)["model", 3, "output"][3].mean == pra
     assert cells.sel(feature="output").item() == pra
     assert analyzed({3: finetuned()}, readouts=[NAME]).own[3].counts == found.own[3].counts
 
 
 def test_a_feature_need_not_tell_tasks_apart_and_classes_may_recur():
-    place = torch.arange(40) % 2
-    data = (Examples(place[:, None].float(), own) for own in (place, 1 - place))
+    task_position = torch.arange(40) % 2
+    data = (
+        Examples(task_position[:, None].float(), own) for own in (task_position, 1 - task_position)
+    )
     tasks = [Task(index=1, name="", classes=(0, 1), train=own, test=own) for own in data]
     merged = Scenario(name="", kind="", tasks=tuple(tasks)).merged
     x, y = FeatureMatrix(merged.test.x, "flattened"), merged.test.y

@@ -40,7 +40,7 @@ def read(of, learner, feature="hidden1"):
     found = {}
     for reading in readings_of(of, job(of, learner)):
         if reading.feature == feature:
-            found.setdefault(reading.readout, []).append(reading.step)
+            found.setdefault(reading.readout, []).append(reading.tasks_seen)
     return found
 
 
@@ -113,7 +113,7 @@ def test_a_learner_with_its_own_network_has_its_own_floor_and_no_ceiling():
 def test_a_last_network_is_compared_with_each_of_its_own_and_with_the_controls():
     given = plan()
     peers = {learner: peers_of(given, job(given, learner)) for learner in given.learners}
-    after = [f"step-{step}" for step in range(1, T)]
+    after = [f"step-{tasks_seen}" for tasks_seen in range(1, T)]
     assert peers.pop("finetune") == [*after, "untrained", "offline"]
     assert peers == {"offline": ["untrained"], "untrained": []}
 
@@ -125,7 +125,7 @@ def test_parts_come_step_by_step_the_evaluation_first_and_each_has_its_name():
     numbers = (re.match(r"(?:step|row)-(\d)", name) for name in names)
     steps = [int(number[1]) if number else T for number in numbers]
     assert steps == sorted(steps)
-    assert [names[steps.index(step)] for step in range(T + 1)] == [
+    assert [names[steps.index(tasks_seen)] for tasks_seen in range(T + 1)] == [
         f"step-{k}" for k in range(T + 1)
     ]
     # The last row of retraining alone has the name that it always had.

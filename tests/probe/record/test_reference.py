@@ -67,7 +67,7 @@ def test_the_command_runs_no_code_that_the_folder_names(tmp_path, monkeypatch):
         with apart(), quiet():
             assert probe_model(str(folder), ModelOptions(out=tmp_path / "out", **flags, **more))
         return re.sub(
-            "\n(own_nets:load|data),", "\n", tables(tmp_path / "out")["rows.csv"].decode()
+            "\n(own_nets:load|data),", "\n", tables(tmp_path / "out")["measurements.csv"].decode()
         )
 
     with pytest.raises(InputError, match="give --data own_nets:load"):

@@ -14,22 +14,24 @@ FEATURES = ("hidden1", "hidden2")
 LEFT_OUT = {4, 9}  # of twelve rows
 
 
-def by_task(study, job, step, feature, readout) -> np.ndarray:
+def by_task(study, job, tasks_seen, feature, readout) -> np.ndarray:
     """Return the accuracy on each task in base order, (2,): digits 0-4 and 5-9."""
-    part = f"row-{step}.{feature}.{readout}"
-    if job.startswith("finetune") and (step, readout) == (2, "retrain"):
+    part = f"row-{tasks_seen}.{feature}.{readout}"
+    if job.startswith("finetune") and (tasks_seen, readout) == (2, "retrain"):
         part = f"feature-{feature}"
-    table = counts(study, job, f"step-{step}" if feature == "output" else part)
+    table = counts(study, job, f"step-{tasks_seen}" if feature == "output" else part)
     right, all_of = np.diagonal(table), table.sum(axis=1)
     return np.array([right[own].sum() / all_of[own].sum() for own in (slice(5), slice(5, 10))])
 
 
-def row_of(study, learner, step, feature, readout) -> np.ndarray:
+def row_of(study, learner, tasks_seen, feature, readout) -> np.ndarray:
     """Return a row of A by position, (2,): the mean over orders, then over seeds."""
     each = []
     for seed, (name, order) in product(SEEDS, ORDERS.items()):
         run = f".order-{name}" if learner == "finetune" else ""
-        each.append(by_task(study, f"{learner}{run}.seed-{seed}", step, feature, readout)[order])
+        each.append(
+            by_task(study, f"{learner}{run}.seed-{seed}", tasks_seen, feature, readout)[order]
+        )
     return np.reshape(each, (len(SEEDS), len(ORDERS), 2)).mean(axis=1).mean(axis=0)
 
 
@@ -39,8 +41,8 @@ def test_quantities_of_layers_are_those_of_the_parts(study, feature, readout):
     """Of all tasks, what was forgotten is the mean over the positions before the last."""
     last = row_of(study, "finetune", 2, feature, readout)
     floor, ceiling = (
-        row_of(study, learner, step, feature, readout)
-        for learner, step in (("untrained", 0), ("offline", 2))
+        row_of(study, learner, tasks_seen, feature, readout)
+        for learner, tasks_seen in (("untrained", 0), ("offline", 2))
     )
     expected = {"accuracy": last, "floor": floor, "ceiling": ceiling, "missing": ceiling - last}
     if readout == "linear":
@@ -49,8 +51,8 @@ def test_quantities_of_layers_are_those_of_the_parts(study, feature, readout):
     here = {"learner": "finetune", "readout": readout, "feature": feature}
     for quantity, places in expected.items():
         found = rows(study, "layers", **here, quantity=quantity)
-        by_place = {row["place"]: float(row["value"]) for row in found}
-        each = {str(place): own for place, own in enumerate(places, 1)}
+        by_place = {row["task_position"]: float(row["value"]) for row in found}
+        each = {str(task_position): own for task_position, own in enumerate(places, 1)}
         assert by_place == pytest.approx({"": places.mean(), **each}, abs=1e-12), quantity
         assert {row["seeds"] for row in found} == {"2"}
 
@@ -60,7 +62,9 @@ def test_metrics_of_a_layer_are_those_of_its_own_matrix(study, feature):
     """By the linear readout, whose every row is measured; of retraining one row is missing."""
     own = {"learner": "finetune", "feature": feature, "paper": "gem"}
     # GEM's formula: what task 1 lost while task 2 was learned.
-    learned, last = (row_of(study, "finetune", step, feature, "linear") for step in (1, 2))
+    learned, last = (
+        row_of(study, "finetune", tasks_seen, feature, "linear") for tasks_seen in (1, 2)
+    )
     found = value(study, "metrics", "mean", **own, metric="bwt", readout="linear")
     assert found == pytest.approx((last - learned)[0], abs=1e-12)
     assert not rows(study, "metrics", **own, readout="retrain")
@@ -74,7 +78,7 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
     tiny.run(probed('readouts = { retrain = "last", linear = "all" }'), seeds=3)
     assert rows(tiny, "layers", readout="retrain", feature="output", quantity="missing")
     assert not rows(tiny, "layers", readout="retrain", feature="hidden1", quantity="missing")
-    found = {row["readout"] for row in rows(tiny, "starts", statement="falls_below")}
+    found = {row["readout"] for row in rows(tiny, "first_layer", statement="below_ceiling")}
     assert found == {"linear"}
 
 
@@ -87,9 +91,9 @@ def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
     own = {"learner": "finetune", "readout": "linear", "feature": "hidden1"}
     for quantity, last in (("forgotten", 11), ("never_learned", 12)):
         found = rows(tiny, "layers", **own, quantity=quantity)
-        places = {int(row["place"]) for row in found}
+        places = {int(row["task_position"]) for row in found}
         assert places == set(range(1, last + 1)) - LEFT_OUT
-    assert rows(tiny, "layers", **own, quantity="missing", place="")
+    assert rows(tiny, "layers", **own, quantity="missing", task_position="")
     assert not rows(tiny, "metrics", **own, metric="bwt")
     note = "measured after 10 of 12 tasks: forgotten and never learned are known of these"
     assert [row["readout"] for row in rows(tiny, "notes", learner="er") if note in row["note"]]
@@ -101,8 +105,8 @@ def test_a_learner_with_its_own_network_has_its_own_floor(tmp_path):
     given = probed('readouts.linear = "ends"').replace("[learners.finetune]", "[learners.fel]")
     tiny.run(given.replace('features = ["hidden1"]', ""), seeds=2)
     found = rows(tiny, "layers", learner="fel", feature="hidden", quantity="floor")
-    floors = {row["place"]: float(row["value"]) for row in found}
+    floors = {row["task_position"]: float(row["value"]) for row in found}
     each = [by_task(tiny, f"fel.order-there.seed-{s}", 0, "hidden", "linear") for s in SEEDS]
-    places = {str(place): own for place, own in enumerate(np.mean(each, axis=0), 1)}
+    places = {str(task_position): own for task_position, own in enumerate(np.mean(each, axis=0), 1)}
     assert floors == pytest.approx({"": np.mean(each), **places}, abs=1e-12)
     assert not rows(tiny, "layers", learner="fel", quantity="ceiling")

@@ -9,7 +9,7 @@ import pytest
 
 from probe import Analysis, load
 from probe.errors import InputError
-from probe.tables.rows import LayerRow, Row, SummaryRow
+from probe.tables.rows import LayerRow, MeasurementRow, SummaryRow
 from probe.tables.table_file import read_table
 from tests.scenarios.tiny_run import Tiny
 
@@ -27,7 +27,7 @@ def found(study: Tiny) -> Analysis:
 def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(
     study: Tiny, found: Analysis
 ) -> None:
-    assert found.rows() == read_table(study.root / "rows.csv", Row)
+    assert found.measurements() == read_table(study.root / "measurements.csv", MeasurementRow)
     assert set(found.tables()) == {path.stem for path in study.root.glob("*.csv")} | {"notes"}
     assert (found.learners, found.orders) == (("finetune", "joint"), ("there", "back"))
     assert (found.features, found.readouts) == (FEATURES, ("retrain", "linear"))
@@ -48,9 +48,9 @@ def test_arrays_over_orders_then_seeds_are_the_summary(study: Tiny, found: Analy
     assert len(summary) == 4 * 3 * 3
     for row in summary:
         at = {"learner": row.learner, "feature": row.feature, "readout": "retrain"}
-        cells = data[row.measure].sel(step=LAST.get(row.learner, 2), **at)
-        if row.place is not None:
-            cells = cells.where(cells.place == row.place).mean("task")
+        cells = data[row.metric].sel(tasks_seen=LAST.get(row.learner, 2), **at)
+        if row.task_position is not None:
+            cells = cells.where(cells.task_position == row.task_position).mean("task")
         by_seed = cells.mean("order")
         assert by_seed.mean("seed").item() == pytest.approx(row.mean, abs=1e-12)
         assert by_seed.std("seed", ddof=1).item() == pytest.approx(row.std, abs=1e-12)
@@ -59,13 +59,13 @@ def test_arrays_over_orders_then_seeds_are_the_summary(study: Tiny, found: Analy
 def test_matrices_have_the_accuracies_of_layers(study: Tiny, found: Analysis) -> None:
     steps = {"accuracy": 2, "floor": 0}
     for row in read_table(study.root / "layers.csv", LayerRow):
-        if row.place and row.quantity in steps and row.feature != "output":
+        if row.task_position and row.quantity in steps and row.feature != "output":
             matrix = found.matrix(row.feature, row.readout, row.learner)
-            cell = matrix.cell(steps[row.quantity], row.place)
+            cell = matrix.cell(steps[row.quantity], row.task_position)
             assert cell == pytest.approx(row.value, abs=1e-12)
-        if row.place and row.quantity == "ceiling":
+        if row.task_position and row.quantity == "ceiling":
             ceiling = found.ceiling(row.feature, row.readout)
-            assert ceiling[row.place - 1] == pytest.approx(row.value, abs=1e-12)
+            assert ceiling[row.task_position - 1] == pytest.approx(row.value, abs=1e-12)
 
 
 def test_of_several_learners_one_must_be_named(found: Analysis) -> None:
@@ -89,14 +89,14 @@ def test_it_is_saved_without_evaluations_and_the_run_is_left_alone(
     ("name", "damage", "told"),
     [
         ("layers.csv", b"er,x\n", r"layers\.csv: expected the columns learner,readout"),
-        ("rows.csv", b"\xff\xfe", r"rows\.csv is not a table of this study"),
+        ("measurements.csv", b"\xff\xfe", r"rows\.csv is not a table of this study"),
         ("learners.csv", b"learner,kind,per_class,total,sampling\ner,er,x,,\n", "line 2: 'x'"),
     ],
 )
 def test_a_damaged_table_is_told(
     study: Tiny, tmp_path: Path, name: str, damage: bytes, told: str
 ) -> None:
-    (tmp_path / "rows.csv").write_bytes((study.root / "rows.csv").read_bytes())
+    (tmp_path / "measurements.csv").write_bytes((study.root / "measurements.csv").read_bytes())
     (tmp_path / name).write_bytes(damage)
     with pytest.raises(InputError, match=told):
         load(tmp_path)

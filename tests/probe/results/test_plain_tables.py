@@ -24,7 +24,7 @@ from probe.metrics.scorecard import scorecard
 from probe.results.run_directory import store_of
 from probe.results.scores import cl_scores
 from probe.results.tables import read_results, write_tables
-from probe.tables.rows import CostRow, LearnerRow, MetricRow, Row, SummaryRow, TimeRow
+from probe.tables.rows import CostRow, LearnerRow, MeasurementRow, MetricRow, SummaryRow, TimeRow
 from probe.tables.run_directory import TIMES
 from probe.tables.summary import summarize
 from probe.tables.table_file import read_table
@@ -56,9 +56,9 @@ class Made:
     def features(self, job):
         return self.plan.learners[job.learner].features
 
-    def at_step(self, job, step, head=None):
+    def at_step(self, job, tasks_seen, head=None):
         """Return the counts of the network itself, under its main head unless another is named."""
-        return self.counts.get((job, f"step-{step}"), {}).get(head or main_head(job))
+        return self.counts.get((job, f"step-{tasks_seen}"), {}).get(head or main_head(job))
 
     def retrained(self, job, feature):
         """Return the counts of a feature's retraining; the output's are the network's."""
@@ -91,8 +91,8 @@ def made(root, seed, missing, tasks, heads, mean):
     for job in jobs_of(plan):
         for part in parts_of(plan, job):
             if draw.random() >= missing:
-                step = int(part.partition("-")[2]) if part.startswith("step-") else None
-                named = HEADS[:1] if step is None else HEADS[1:2] if job.task_aware else HEADS
+                tasks_seen = int(part.partition("-")[2]) if part.startswith("step-") else None
+                named = HEADS[:1] if tasks_seen is None else HEADS[1:2] if job.task_aware else HEADS
                 size = (1 if tasks == "apart" else 3, 6)
                 # As many test examples of a class each time, and of each class another number.
                 tables = {
@@ -101,10 +101,10 @@ def made(root, seed, missing, tasks, heads, mean):
                 }
                 counts = {head: tuple(map(Counts, own)) for head, own in tables.items()}
                 study.counts[job, part], spent = counts, None
-                if step:
+                if tasks_seen:
                     cost = Cost.of_tensor(torch.from_numpy(draw.integers(1, 99, 7)))
-                    study.costs[job, step] = cost
-                    spent = Spent(cost=cost, seconds=0.25 * step)
+                    study.costs[job, tasks_seen] = cost
+                    spent = Spent(cost=cost, seconds=0.25 * tasks_seen)
                 store_of(plan, root, job).write(part, measurement(counts=counts, spent=spent))
     return study
 
@@ -133,32 +133,40 @@ def plain_rows(made):
     rows = []
     for job in jobs_of(made.plan):
         known = {"scenario": "digits", "network": "mlp", "learner": job.learner}
-        row = partial(Row, **known, order=job.order, seed=job.seed)
+        row = partial(MeasurementRow, **known, order=job.order, seed=job.seed)
 
         def add(measure, score, counts, job=job, row=row, **at):
-            for place, (task, classes) in enumerate(made.tasks(job)):
-                table = counts[place if len(counts) > 1 else 0].table.tolist()
+            for task_position, (task, classes) in enumerate(made.tasks(job)):
+                table = counts[task_position if len(counts) > 1 else 0].table.tolist()
                 value = score(table, classes)
-                rows.append(row(**at, measure=measure, place=place + 1, task=task, value=value))
+                rows.append(
+                    row(
+                        **at,
+                        metric=measure,
+                        task_position=task_position + 1,
+                        task=task,
+                        value=value,
+                    )
+                )
 
         accuracy = partial(plain_accuracy, mean=made.plan.report.mean)
-        for head, step in product(made.plan.report.heads, range(4)):
-            if counts := made.at_step(job, step, head):
-                add("accuracy", accuracy, counts, step=step, head=head)
+        for head, tasks_seen in product(made.plan.report.heads, range(4)):
+            if counts := made.at_step(job, tasks_seen, head):
+                add("accuracy", accuracy, counts, tasks_seen=tasks_seen, head=head)
         *inner, output = made.features(job)
         for depth, feature in enumerate(inner, 1):
             if counts := made.retrained(job, feature):
-                at = {"feature": feature, "depth": depth, "step": 3, "readout": "retrain"}
-                rows.append(row(**at, measure="pra", value=plain_pra(counts)))
+                at = {"feature": feature, "depth": depth, "tasks_seen": 3, "readout": "retrain"}
+                rows.append(row(**at, metric="pra", value=plain_pra(counts)))
                 add("accuracy", accuracy, counts, **at)
-        for step in range(4):
-            if counts := made.at_step(job, step):
-                at = {"feature": output, "depth": 1 + len(inner), "step": step}
-                rows.append(row(**at, measure="pra", value=plain_pra(counts)))
+        for tasks_seen in range(4):
+            if counts := made.at_step(job, tasks_seen):
+                at = {"feature": output, "depth": 1 + len(inner), "tasks_seen": tasks_seen}
+                rows.append(row(**at, metric="pra", value=plain_pra(counts)))
         for depth, feature in enumerate([*inner, output], 1):
             if counts := made.retrained(job, feature):
                 readout = "retrain" if feature != output else ""
-                at = {"feature": feature, "depth": depth, "step": 3, "readout": readout}
+                at = {"feature": feature, "depth": depth, "tasks_seen": 3, "readout": readout}
                 add("f1", plain_f1, counts, **at)
     return rows
 
@@ -167,9 +175,9 @@ def plain_metrics(made, rows):
     """Return (learner, paper, metric, head) -> `SeedMean`, from the rows of the table."""
     found, every = defaultdict(list), defaultdict(lambda: np.full((4, 3), nan))
     for row in rows:
-        if row.measure == "accuracy" and not row.feature:
+        if row.metric == "accuracy" and not row.feature:
             own = every[row.learner, row.order, row.seed, row.head]
-            own[row.step, row.place - 1] = row.value
+            own[row.tasks_seen, row.task_position - 1] = row.value
     R = {run: values for run, values in every.items() if not np.isnan(values).any()}
     jobs = jobs_of(made.plan)
     for job in jobs:
@@ -196,7 +204,11 @@ def plain_metrics(made, rows):
                 for paper, metric, value in plain_card(made, job, R, head, every, last).rows():
                     if value is not None:
                         add(paper, metric, value, head)
-        costs = [made.costs[job, step] for step in (1, 2, 3) if (job, step) in made.costs]
+        costs = [
+            made.costs[job, tasks_seen]
+            for tasks_seen in (1, 2, 3)
+            if (job, tasks_seen) in made.costs
+        ]
         if len(costs) == 3:
             for metric, value in plain_costs(costs).items():
                 add("diaz_rodriguez", metric, value)
@@ -249,12 +261,12 @@ def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, ta
     root = tmp_path_factory.mktemp("run")
     study = made(root, seed, missing, tasks, heads, mean)
     write_tables(study.plan, root)
-    rows = read_table(root / "rows.csv", Row)
+    rows = read_table(root / "measurements.csv", MeasurementRow)
     # Equal as text, as a NaN is no number that equals itself.
     assert list(map(repr, rows)) == list(map(repr, plain_rows(study)))
     summary = read_table(root / "summary.csv", SummaryRow)
     # Rows alone do not say which step was to be the last; accuracies say the learners' order.
-    last = [row for row in rows if row.step == 3 or row.measure == "accuracy"]
+    last = [row for row in rows if row.tasks_seen == 3 or row.metric == "accuracy"]
     assert list(map(repr, summary)) == list(map(repr, summarize(last)))
     metrics = read_table(root / "metrics.csv", MetricRow)
     found = {(m.learner, m.paper, m.metric, m.head): (m.mean, m.std, m.seeds) for m in metrics}
@@ -268,7 +280,10 @@ def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, ta
         else:
             assert repr(found[name]) == repr(values), name
     costs, times = read_table(root / "costs.csv", CostRow), read_table(root / TIMES, TimeRow)
-    spent = {(j.learner, j.order, j.seed, step): cost for (j, step), cost in study.costs.items()}
+    spent = {
+        (j.learner, j.order, j.seed, tasks_seen): cost
+        for (j, tasks_seen), cost in study.costs.items()
+    }
     assert [astuple(row) for row in costs] == [
         (*run, *astuple(cost)) for run, cost in spent.items()
     ]

@@ -124,7 +124,7 @@ def test_guessing_a_single_class_is_no_sign_of_chance(study: Tiny) -> None:
         output = {t: replace(s, accuracy=np.full(2, 0.4)) for t, s in one.output.items()}
         tasks = (("a", first), ("b", tuple(range(2, 10))))
         found, _ = doubts([replace(one, tasks=tasks, output=output)])
-        return {row.step for row in found if "near chance" in row.note}
+        return {row.tasks_seen for row in found if "near chance" in row.note}
 
     assert (noted((0,)), noted((0, 1))) == (set(), {1})
 

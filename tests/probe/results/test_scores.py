@@ -39,10 +39,10 @@ def metrics(parts, by_first=False):
             PLAN,
             JOBS[run],
             {
-                f"step-{step}": measurement(
+                f"step-{tasks_seen}": measurement(
                     counts={head: (Counts(np.array(own)),) for head, own in heads.items()}
                 )
-                for step, heads in steps.items()
+                for tasks_seen, heads in steps.items()
             }.get,
         )
         for run, steps in parts.items()
@@ -55,7 +55,7 @@ def test_an_offline_model_that_knows_nothing_is_no_ideal() -> None:
     """Omega divides by its accuracy on the first task: 0 gives no number."""
     for right in (3, 0):
         offline = {2: {"single": [[right, 3 - right], [0, 3]]}}
-        own = {step: {"single": [[2, 1], [1, 2]]} for step in range(3)}
+        own = {tasks_seen: {"single": [[2, 1], [1, 2]]} for tasks_seen in range(3)}
         found = metrics({("offline", ""): offline, ("finetune", "0"): own})
         omegas = {name for _, name in found if name.startswith("omega_")}
         assert omegas == {"omega_new", *(("omega_base", "omega_all") if right else ())}
@@ -184,5 +184,5 @@ def test_a_slow_retraining_below_the_linear_readout_has_not_converged(
         table = np.array([[right - 10, 90 - right], [0, 10]])
         parts[reading.part] = measurement({"single": (Counts(table),)}, **given)
     found = result_of(plan, job, parts.get).downstream
-    (own,) = (s for r, s in found.items() if (r.base, r.step) == ("retrain", 2))
+    (own,) = (s for r, s in found.items() if (r.base, r.tasks_seen) == ("retrain", 2))
     assert (history.converged, own.converged, not own.notes) == (True, converged, converged)

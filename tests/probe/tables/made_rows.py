@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from probe.tables.rows import Row
+from probe.tables.rows import MeasurementRow
 
 ORDERS = {"a": ("x", "y", "z"), "b": ("z", "x", "y")}
 BASE = ("x", "y", "z")
@@ -15,15 +15,15 @@ READOUTS = ("retrain", "linear")
 T = len(BASE)
 
 
-def study(seeds: int = 2, learners: tuple[str, ...] = ("er", "finetune")) -> list[Row]:
+def study(seeds: int = 2, learners: tuple[str, ...] = ("er", "finetune")) -> list[MeasurementRow]:
     """Rows as `probe run` writes them, with values that no two cells share."""
     draw = np.random.default_rng(0)
     runs = [(name, *order, seed) for name in learners for order in ORDERS.items()
             for seed in range(seeds)]  # fmt: skip
     rows = [row for run in runs for row in _run(draw, *run, range(T + 1), range(1, T + 1))]
-    for control, step in (("offline", T), ("untrained", 0)):
+    for control, tasks_seen in (("offline", T), ("untrained", 0)):
         for seed in range(seeds):
-            rows += _run(draw, control, "", BASE, seed, {0, step}, {step})
+            rows += _run(draw, control, "", BASE, seed, {0, tasks_seen}, {tasks_seen})
     return rows
 
 
@@ -35,22 +35,27 @@ def _run(
     seed: int,
     steps: Iterable[int],
     read: Iterable[int],
-) -> Iterator[Row]:
-    def row(**cells: object) -> Row:
+) -> Iterator[MeasurementRow]:
+    def row(**cells: object) -> MeasurementRow:
         run = {"learner": learner, "order": order, "seed": seed, "value": draw.random()}
-        return Row(scenario="made", network="up", **run, **cells)  # type: ignore[arg-type]
+        return MeasurementRow(scenario="made", network="up", **run, **cells)  # type: ignore[arg-type]
 
-    def each(**cells: object) -> Iterator[Row]:
-        for place, task in enumerate(tasks, 1):
-            yield row(measure="accuracy", place=place, task=task, **cells)
+    def each(**cells: object) -> Iterator[MeasurementRow]:
+        for task_position, task in enumerate(tasks, 1):
+            yield row(metric="accuracy", task_position=task_position, task=task, **cells)
 
-    for step in steps:
+    for tasks_seen in steps:
         for head in ("single", "multi"):
-            yield from each(step=step, head=head)
-        yield row(measure="pra", feature="output", depth=3, step=step)
-    for step in read:
+            yield from each(tasks_seen=tasks_seen, head=head)
+        yield row(metric="pra", feature="output", depth=3, tasks_seen=tasks_seen)
+    for tasks_seen in read:
         for depth, feature in enumerate(FEATURES, 1):
             for readout in READOUTS:
-                at = {"feature": feature, "depth": depth, "readout": readout, "step": step}
-                yield row(measure="pra", **at)
+                at = {
+                    "feature": feature,
+                    "depth": depth,
+                    "readout": readout,
+                    "tasks_seen": tasks_seen,
+                }
+                yield row(metric="pra", **at)
                 yield from each(**at)

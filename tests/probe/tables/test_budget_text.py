@@ -15,15 +15,23 @@ QUANTITIES = {"accuracy": 0.61, "floor": 0.85, "ceiling": nan, "missing": 0.3}
 
 def layers(readout: str, *, feature: str = "conv1", **quantities: float) -> list[LayerRow]:
     at: dict[str, Any] = {"learner": "er", "readout": readout, "feature": feature, "depth": 1}
-    row = LayerRow(**at, place=None, quantity="", value=0.0, low=nan, high=nan, seeds=2)
+    row = LayerRow(**at, task_position=None, quantity="", value=0.0, low=nan, high=nan, seeds=2)
     known = QUANTITIES | quantities
-    of_tasks = [replace(row, quantity="accuracy", place=place) for place in (1, 2)]
+    of_tasks = [
+        replace(row, quantity="accuracy", task_position=task_position) for task_position in (1, 2)
+    ]
     return [*of_tasks, *(replace(row, quantity=q, value=value) for q, value in known.items())]
 
 
-def note(learner: str, readout: str, step: int, said: str = UNFINISHED) -> NoteRow:
+def note(learner: str, readout: str, tasks_seen: int, said: str = UNFINISHED) -> NoteRow:
     return NoteRow(
-        learner=learner, order="", seed=0, feature="conv1", note=said, step=step, readout=readout
+        learner=learner,
+        order="",
+        seed=0,
+        feature="conv1",
+        note=said,
+        tasks_seen=tasks_seen,
+        readout=readout,
     )
 
 

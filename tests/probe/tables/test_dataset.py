@@ -13,7 +13,7 @@ from tests.probe.tables.made_rows import BASE, FEATURES, ORDERS, READOUTS, study
 from tests.probe.tables.test_table import PRA
 
 pytest.importorskip("xarray")
-RUN = ("learner", "order", "seed", "step")
+RUN = ("learner", "order", "seed", "tasks_seen")
 
 
 def test_each_row_is_in_its_cell_and_nothing_else_is_there():
@@ -21,8 +21,8 @@ def test_each_row_is_in_its_cell_and_nothing_else_is_there():
     counted = dict.fromkeys(("accuracy", "pra", "R", "f1"), 0)
     for row in rows:
         at = {name: getattr(row, name) for name in RUN}
-        at |= {"task": row.task} if row.measure == "accuracy" else {}
-        name, feature = row.measure, row.feature or "output"
+        at |= {"task": row.task} if row.metric == "accuracy" else {}
+        name, feature = row.metric, row.feature or "output"
         if not row.feature:
             assert data.R.sel(head=row.head, **at).item() == row.value
             counted["R"] += 1
@@ -38,11 +38,11 @@ def test_names_are_in_the_order_of_the_rows_and_features_by_depth():
     data = to_dataset(study()[::-1])
     assert data.feature.values.tolist() == [*FEATURES, "output"]
     assert data.task.values.tolist() == list(BASE)
-    assert data.step.values.tolist() == [0, 1, 2, 3]
+    assert data.tasks_seen.values.tolist() == [0, 1, 2, 3]
     assert data.accuracy.dims == (*RUN, "feature", "readout", "task")
     assert to_dataset(study()).learner.values.tolist() == ["er", "finetune", "offline", "untrained"]
     for order, tasks in {**ORDERS, "": BASE}.items():
-        assert data.place.sel(order=order, task=list(tasks)).values.tolist() == [1, 2, 3]
+        assert data.task_position.sel(order=order, task=list(tasks)).values.tolist() == [1, 2, 3]
 
 
 def test_what_is_there_twice_or_lacks_its_names_is_told(monkeypatch):

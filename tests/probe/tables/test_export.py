@@ -26,14 +26,16 @@ def found():
 
 def test_the_scalars_are_those_of_the_tables(found):
     """Two tasks of as many examples: the accuracy of all is the mean of a row of A."""
-    written = {(tag, step): value for tag, step, value in scalars(found.tables())}
+    written = {(tag, tasks_seen): value for tag, tasks_seen, value in scalars(found.tables())}
     for feature, layer in (("1", "1/linear"), ("output", "output")):
         floor, *rows = found.matrix(feature, "linear").values
         assert written[f"accuracy/untrained/{layer}", 0] == pytest.approx(floor.mean())
-        for step, row in enumerate(rows, 1):
-            assert written[f"accuracy/model/{layer}", step] == pytest.approx(row.mean())
+        for tasks_seen, row in enumerate(rows, 1):
+            assert written[f"accuracy/model/{layer}", tasks_seen] == pytest.approx(row.mean())
     key = ("forgotten", None, "1")
-    (forgotten,) = (r.value for r in found.layers() if (r.quantity, r.place, r.feature) == key)
+    (forgotten,) = (
+        r.value for r in found.layers() if (r.quantity, r.task_position, r.feature) == key
+    )
     assert written["layers/forgotten/model/1/linear", 2] == forgotten
 
 
@@ -46,8 +48,10 @@ def test_tensorboard(found, tmp_path, by_writer):
     found.to_tensorboard(SummaryWriter(str(tmp_path)) if by_writer else tmp_path)
     read = events.EventAccumulator(str(tmp_path)).Reload()
     tags = read.Tags()["scalars"]
-    own = {(tag, event.step): event.value for tag in tags for event in read.Scalars(tag)}
-    assert own == {(t, step): pytest.approx(x) for t, step, x in scalars(found.tables())}
+    own = {(tag, event.tasks_seen): event.value for tag in tags for event in read.Scalars(tag)}
+    assert own == {
+        (t, tasks_seen): pytest.approx(x) for t, tasks_seen, x in scalars(found.tables())
+    }
     (text,) = read.Tensors("tables/text_summary")
     assert b"forgotten" in text.tensor_proto.string_val[0]
 

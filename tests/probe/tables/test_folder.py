@@ -16,7 +16,7 @@ from tests.probe.tables.made_rows import study
 
 ARRAYS = {"counts": np.arange(8).reshape(2, 2, 2), "bits": np.array([3, 255], np.uint8)}
 RECORD = {"seeds": 3, "names": ["a", "ü\n"], "share": 0.1, "none": None}
-SAVED = Saved(kind="made", tables={"rows": study()}, record=RECORD, arrays=ARRAYS)
+SAVED = Saved(kind="made", tables={"measurements": study()}, record=RECORD, arrays=ARRAYS)
 
 
 @pytest.fixture
@@ -35,7 +35,11 @@ def check(read, expected=SAVED):
 
 def test_it_comes_back_as_it_was_and_is_the_same_bytes_again(folder, tmp_path):
     check(read_folder(folder))
-    assert {path.name for path in folder.iterdir()} == {"rows.csv", "arrays.npz", DESCRIPTION}
+    assert {path.name for path in folder.iterdir()} == {
+        "measurements.csv",
+        "arrays.npz",
+        DESCRIPTION,
+    }
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
     write_folder(tmp_path / "again", SAVED)
     for path in folder.iterdir():
@@ -43,7 +47,7 @@ def test_it_comes_back_as_it_was_and_is_the_same_bytes_again(folder, tmp_path):
 
 
 def test_an_earlier_result_and_an_empty_folder_are_replaced(folder, tmp_path):
-    other = Saved(kind="other", tables={"rows": study()[:3]})
+    other = Saved(kind="other", tables={"measurements": study()[:3]})
     (tmp_path / "empty").mkdir()
     for path in (folder, tmp_path / "empty", tmp_path / "deep" / "new"):
         write_folder(path, other)
@@ -52,7 +56,7 @@ def test_an_earlier_result_and_an_empty_folder_are_replaced(folder, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"kept", "empty", "deep"}
 
 
-@pytest.mark.parametrize("name", ["study.json", "rows.csv.bak"])
+@pytest.mark.parametrize("name", ["study.json", "measurements.csv.bak"])
 def test_a_folder_that_holds_something_else_is_left_alone(folder, name):
     (folder / name).write_text("mine")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -63,9 +67,9 @@ def test_a_folder_that_holds_something_else_is_left_alone(folder, name):
         write_folder(folder / name, SAVED)
 
 
-@pytest.mark.parametrize("step", ["fsync", "rename"])
+@pytest.mark.parametrize("tasks_seen", ["fsync", "rename"])
 @pytest.mark.parametrize("before", [False, True])
-def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, step, before):
+def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, tasks_seen, before):
     kept = tmp_path / "kept"
     if before:
         write_folder(kept, SAVED)
@@ -73,13 +77,13 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, step, b
 
     def full(path, to=kept):
         # The earlier result may be moved aside and back; the new one cannot take its place.
-        if step == "rename" and (path == kept or _kind(path) == "made"):
+        if tasks_seen == "rename" and (path == kept or _kind(path) == "made"):
             return rename(path, to)
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os if step == "fsync" else Path, step, full)
+    monkeypatch.setattr(os if tasks_seen == "fsync" else Path, tasks_seen, full)
     with pytest.raises(NotWritten, match=r"cannot write .*kept \(No space left on device\)"):
-        write_folder(kept, Saved(kind="other", tables={"rows": []}))
+        write_folder(kept, Saved(kind="other", tables={"measurements": []}))
     monkeypatch.undo()
     assert [path.name for path in tmp_path.iterdir()] == (["kept"] if before else [])
     if before:
@@ -112,9 +116,15 @@ def _pickle(folder):
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (lambda at: _flip(at / "rows.csv"), r"rows\.csv is damaged \(its content does not match"),
+        (
+            lambda at: _flip(at / "measurements.csv"),
+            r"rows\.csv is damaged \(its content does not match",
+        ),
         (lambda at: _flip(at / DESCRIPTION), "json is damaged"),
-        (lambda at: (at / "rows.csv").unlink(), r"rows\.csv is damaged \(it cannot be read \(No s"),
+        (
+            lambda at: (at / "measurements.csv").unlink(),
+            r"rows\.csv is damaged \(it cannot be read \(No s",
+        ),
         (lambda at: (at / DESCRIPTION).unlink(), r"kept holds no saved result \(.*: No such file"),
         (lambda at: _describe(at, files={"../../secret": "0"}), "it describes no result"),
         (_pickle, r"arrays\.npz is damaged \(it holds no arrays\)"),

@@ -26,10 +26,10 @@ def test_rows_come_back_as_they_were(kind, data):
 def test_a_frame_may_be_filtered_sorted_widened_and_lack_columns_that_came_later():
     rows, frame = study(), to_frame(study())
     frame["mine"] = 1.0
-    chosen = frame[(frame.learner == "er") & (frame.measure == "pra")].sort_values("value")
-    expected = [row for row in rows if (row.learner, row.measure) == ("er", "pra")]
+    chosen = frame[(frame.learner == "er") & (frame.metric == "pra")].sort_values("value")
+    expected = [row for row in rows if (row.learner, row.metric) == ("er", "pra")]
     assert rows_of_frame(chosen[chosen.columns[::-1]]) == sorted(expected, key=lambda r: r.value)
-    assert rows_of_frame(to_frame([PRA]).drop(columns=["readout", "step"])) == [PRA]
+    assert rows_of_frame(to_frame([PRA]).drop(columns=["readout", "tasks_seen"])) == [PRA]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_frame_may_be_filtered_sorted_widened_and_lack_columns_that_came_later
     [
         ({"seed": [0, -1]}, "row 1 of the DataFrame: '-1' cannot be the value of seed"),
         ({"value": [0.1, float("inf")]}, "'inf' cannot be the value of value"),
-        ({"measure": ["pra", "acc"]}, "'acc' cannot be the value of measure"),
+        ({"metric": ["pra", "acc"]}, "'acc' cannot be the value of measure"),
         ({"seed": [None, 1]}, "row 0 of the DataFrame: '' cannot be the value of seed"),
     ],
 )

@@ -16,20 +16,20 @@ from tests.probe.tables.made_rows import FEATURES, ORDERS, READOUTS, T, study
 SEEDS = 3
 ROWS = study(SEEDS)
 VALUES = {
-    (r.learner, r.order, r.seed, r.step, r.feature, r.readout, r.task): r.value
+    (r.learner, r.order, r.seed, r.tasks_seen, r.feature, r.readout, r.task): r.value
     for r in ROWS
-    if r.measure == "accuracy" and r.feature
+    if r.metric == "accuracy" and r.feature
 }
 
 
 @pytest.mark.parametrize("readout", READOUTS)
 @pytest.mark.parametrize("feature", FEATURES)
 def test_a_matrix_is_the_mean_over_orders_then_seeds_with_the_floor_in_row_0(feature, readout):
-    def over(learner, step, place):
+    def over(learner, tasks_seen, task_position):
         return mean(
             mean(
-                VALUES[learner, "" if learner != "er" else order, seed, step, feature, readout,
-                       tasks[place - 1]]
+                VALUES[learner, "" if learner != "er" else order, seed, tasks_seen, feature, readout,
+                       tasks[task_position - 1]]
                 for order, tasks in ORDERS.items()
             )
             for seed in range(SEEDS)
@@ -37,10 +37,15 @@ def test_a_matrix_is_the_mean_over_orders_then_seeds_with_the_floor_in_row_0(fea
 
     matrix = Matrices(ROWS).matrix("er", feature, readout).values
     ceiling = Matrices(ROWS).ceiling("er", feature, readout)
-    for place in range(1, T + 1):
-        column = [over("untrained", 0, place), *(over("er", k, place) for k in range(1, T + 1))]
-        np.testing.assert_allclose(matrix[:, place - 1], column, atol=1e-12)
-        assert ceiling[place - 1] == pytest.approx(over("offline", T, place), abs=1e-12)
+    for task_position in range(1, T + 1):
+        column = [
+            over("untrained", 0, task_position),
+            *(over("er", k, task_position) for k in range(1, T + 1)),
+        ]
+        np.testing.assert_allclose(matrix[:, task_position - 1], column, atol=1e-12)
+        assert ceiling[task_position - 1] == pytest.approx(
+            over("offline", T, task_position), abs=1e-12
+        )
 
 
 def test_at_the_output_it_is_that_of_the_main_head_bit_for_bit():
@@ -68,8 +73,14 @@ def test_a_learner_with_another_network_has_neither_floor_nor_ceiling():
     ("call", "told"),
     [
         (lambda: Matrices(ROWS).matrix("er", "conv", "linear"), "unknown feature of this analysis"),
-        (lambda: Matrices([replace(ROWS[0], place=9)]), "name 9 tasks, of which order 'a' has 1"),
-        (lambda: Matrices([*ROWS, replace(ROWS[0], step=9)]), "is of step 9, and there are 3"),
+        (
+            lambda: Matrices([replace(ROWS[0], task_position=9)]),
+            "name 9 tasks, of which order 'a' has 1",
+        ),
+        (
+            lambda: Matrices([*ROWS, replace(ROWS[0], tasks_seen=9)]),
+            "is of step 9, and there are 3",
+        ),
     ],
 )
 def test_what_cannot_be_is_told(call, told):

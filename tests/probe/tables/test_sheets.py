@@ -34,8 +34,8 @@ def test_text_has_columns_of_one_width_and_notes_above() -> None:
     note, empty, *lines = as_text([SHEET, SHEET], ["that is all"]).splitlines()
     assert (note, empty) == ("note: that is all", "")
     assert lines[0] == "er, readout linear, in %"
-    starts = {line.index(cell) for line, cell in zip(lines[1:3], ("acc", "93.1"), strict=True)}
-    assert starts == {len(NASTY) + 2}
+    first_layer = {line.index(cell) for line, cell in zip(lines[1:3], ("acc", "93.1"), strict=True)}
+    assert first_layer == {len(NASTY) + 2}
     assert lines[4:6] == [*SHEET.after, ""]
 
 

@@ -184,7 +184,7 @@ def test_nothing_is_lost():
 def test_the_output_is_not_judged_by_what_it_acquires():
     """It competes with the classes seen so far alone, the ceiling's with all."""
     at_output = replace(layer("out1", last=0.5), chance=0.1)
-    assert [row.statement for row in at_output.statements()] == ["falls_below", "forgets"]
+    assert [row.statement for row in at_output.statements()] == ["below_ceiling", "forgets"]
 
 
 def test_layers_whose_rows_were_left_out_are_named_beside_the_output():

@@ -10,22 +10,22 @@ from hypothesis import given, strategies as st
 
 from probe.analysis.intervals import mean_over_seeds
 from probe.errors import InputError
-from probe.tables.rows import Row, TimeRow
+from probe.tables.rows import MeasurementRow, TimeRow
 from probe.tables.summary import Layer, mean_accuracies, pra_by_step, summarize, training_seconds
 
 
-def a_row(seed, order, value, learner="er", **cells) -> Row:
+def a_row(seed, order, value, learner="er", **cells) -> MeasurementRow:
     known = {"scenario": "digits", "network": "cnn3", "learner": learner, "order": order}
-    return Row(**known, seed=seed, value=value, **cells)
+    return MeasurementRow(**known, seed=seed, value=value, **cells)
 
 
-def pra(*run, feature="conv1", depth=1, **given) -> Row:
-    return a_row(*run, measure="pra", feature=feature, depth=depth, **given)
+def pra(*run, feature="conv1", depth=1, **given) -> MeasurementRow:
+    return a_row(*run, metric="pra", feature=feature, depth=depth, **given)
 
 
-def accuracy(seed, order, step, place, value, **given) -> Row:
-    at = {"step": step, "place": place, "task": f"t{place}"}
-    return a_row(seed, order, value, measure="accuracy", **at, **given)
+def accuracy(seed, order, tasks_seen, task_position, value, **given) -> MeasurementRow:
+    at = {"tasks_seen": tasks_seen, "task_position": task_position, "task": f"t{task_position}"}
+    return a_row(seed, order, value, metric="accuracy", **at, **given)
 
 
 UNEQUAL = [pra(0, "0", 0.9), pra(0, "1", 0.6), pra(0, "2", 0.3), pra(1, "0", 1.0)]
@@ -40,8 +40,8 @@ def test_what_was_not_measured_counts_nowhere():
 def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
     values = np.random.default_rng(0).random((2, 3, 4, 5, 4))
     rows = [
-        accuracy(s, str(o), step, place + 1, float(v), learner=f"er{learner}")
-        for (learner, s, o, step, place), v in np.ndenumerate(values)
+        accuracy(s, str(o), tasks_seen, task_position + 1, float(v), learner=f"er{learner}")
+        for (learner, s, o, tasks_seen, task_position), v in np.ndenumerate(values)
     ]
     rows += [pra(s, str(o), float(v)) for (s, o), v in np.ndenumerate(values[0, :, :, 0, 0])]
     (row,) = summarize(rows)
@@ -93,12 +93,12 @@ def test_a_spread_is_numpys_and_neither_order_nor_nan_changes_a_bit(pairs, data)
 def test_of_several_steps_and_readouts_the_last_step_of_retraining_is_summarized():
     """The untrained network's last step is 0; other readouts and variants are other measures."""
     rows = [
-        pra(0, "0", 0.1, step=1, readout="retrain"),
-        pra(0, "0", 0.2, step=3, readout="retrain"),
-        pra(0, "0", 0.4, step=4, readout="linear"),
-        pra(0, "0", 0.5, step=3, readout="retrain@2"),
-        pra(0, "0", 0.6, step=3, feature="output", depth=2),
-        pra(0, "", 0.8, step=0, learner="untrained", readout="retrain"),
+        pra(0, "0", 0.1, tasks_seen=1, readout="retrain"),
+        pra(0, "0", 0.2, tasks_seen=3, readout="retrain"),
+        pra(0, "0", 0.4, tasks_seen=4, readout="linear"),
+        pra(0, "0", 0.5, tasks_seen=3, readout="retrain@2"),
+        pra(0, "0", 0.6, tasks_seen=3, feature="output", depth=2),
+        pra(0, "", 0.8, tasks_seen=0, learner="untrained", readout="retrain"),
     ]
     means = {(row.learner, row.feature): row.mean for row in summarize(rows)}
     assert means == {("er", "conv1"): 0.2, ("er", "output"): 0.6, ("untrained", "conv1"): 0.8}
@@ -106,12 +106,16 @@ def test_of_several_steps_and_readouts_the_last_step_of_retraining_is_summarized
 
 def test_pra_by_step_is_a_mean_over_seeds_of_means_of_orders_for_each_readout():
     rows = [
-        replace(row, step=step, readout=readout, value=scale * row.value)
-        for step, readout, scale in ((2, "linear", 0.5), (1, "linear", 1), (1, "retrain", 0.1))
+        replace(row, tasks_seen=tasks_seen, readout=readout, value=scale * row.value)
+        for tasks_seen, readout, scale in (
+            (2, "linear", 0.5),
+            (1, "linear", 1),
+            (1, "retrain", 0.1),
+        )
         for row in UNEQUAL
     ]
-    output = [pra(0, "0", 0.25, step=k, feature="output", depth=2) for k in (1, 2)]
-    untrained = [pra(0, "", 0.75, step=0, learner="untrained", readout="linear")]
+    output = [pra(0, "0", 0.25, tasks_seen=k, feature="output", depth=2) for k in (1, 2)]
+    untrained = [pra(0, "", 0.75, tasks_seen=0, learner="untrained", readout="linear")]
     old = [pra(0, "0", 0.0, readout="linear")]
     courses = pra_by_step([*output, *rows, *untrained, *old], "linear")
     means = {layer: {k: each.mean for k, each in own.items()} for layer, own in courses.items()}
@@ -123,7 +127,7 @@ def test_pra_by_step_is_a_mean_over_seeds_of_means_of_orders_for_each_readout():
 
 def run(learner, seconds, order="0", seed=0):
     return [
-        TimeRow(learner=learner, order=order, seed=seed, step=k, seconds=each)
+        TimeRow(learner=learner, order=order, seed=seed, tasks_seen=k, seconds=each)
         for k, each in enumerate(seconds, start=1)
     ]
 

@@ -10,7 +10,15 @@ from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from probe.tables.folder import KINDS
-from probe.tables.rows import LayerRow, LearnerRow, MetricRow, NoteRow, Row, StartRow, SummaryRow
+from probe.tables.rows import (
+    FirstLayerRow,
+    LayerRow,
+    LearnerRow,
+    MeasurementRow,
+    MetricRow,
+    NoteRow,
+    SummaryRow,
+)
 from probe.tables.table_file import read_table, write_table
 
 # What spreadsheets, shells and csv itself give a meaning to, and anything else that is Unicode.
@@ -21,37 +29,46 @@ text = nasty | st.text(st.characters(codec="utf-8"), max_size=12) | st.lists(nas
 COSTS = "parameter_bytes,carried_bytes,stored_bytes,train_bytes,ops_one_pass,ops,kept_bytes"
 # Other columns hold texts. Multiply-adds of a whole training lie past 2^53: a float rounds them.
 HOLDS = {
-    **dict.fromkeys(("seed", "step", "epoch"), st.integers(0, 100_000)),
-    **dict.fromkeys(("place", "depth", "seeds", "needed"), st.integers(1, 100_000)),
+    **dict.fromkeys(("seed", "tasks_seen", "epoch"), st.integers(0, 100_000)),
+    **dict.fromkeys(("task_position", "depth", "seeds", "seeds_needed"), st.integers(1, 100_000)),
     **dict.fromkeys(("per_class", "total", *COSTS.split(",")), st.integers(0, 2**63 - 1)),
     **dict.fromkeys(("value", "mean", "low", "high", "margin", "control"), st.floats(-1e15, 1e15)),
     **dict.fromkeys(("std", "seconds", "loss", "accuracy"), st.floats(0, 1e15)),
-    "measure": st.sampled_from(["accuracy", "pra", "f1"]),
+    "metric": st.sampled_from(["accuracy", "pra", "f1"]),
 }
 COLUMNS = {
-    "rows": "scenario,network,learner,order,seed,step,head,feature,depth,measure,place,task,value,"
-    "readout",
-    "summary": "learner,feature,depth,measure,place,mean,std,seeds",
+    "measurements": "scenario,network,learner,order,seed,tasks_seen,head,feature,depth,"
+    "metric,task_position,task,value,readout",
+    "summary": "learner,feature,depth,metric,task_position,mean,std,seeds",
     "metrics": "learner,paper,metric,head,mean,std,seeds,feature,readout",
     "learners": "learner,kind,per_class,total,sampling",
-    "costs": f"learner,order,seed,step,{COSTS}",
-    "times": "learner,order,seed,step,seconds",
-    "notes": "learner,order,seed,feature,note,step,readout",
-    "layers": "learner,readout,feature,depth,place,quantity,value,low,high,seeds",
+    "costs": f"learner,order,seed,tasks_seen,{COSTS}",
+    "times": "learner,order,seed,tasks_seen,seconds",
+    "notes": "learner,order,seed,feature,note,tasks_seen,readout",
+    "layers": "learner,readout,feature,depth,task_position,quantity,value,low,high,seeds",
     "statements": "learner,readout,feature,depth,statement,verdict,margin,value,low,high,seeds,"
     "by_seed",
-    "starts": "learner,readout,statement,earliest,latest,seeds,needed",
-    "retraining": "learner,order,seed,step,feature,readout,epoch,loss,accuracy",
-    "diagnostics": "learner,order,seed,step,feature,depth,measure,value",
-    "controls": "learner,readout,feature,depth,place,quantity,value,low,high,seeds,accuracy,"
+    "first_layer": "learner,readout,statement,first_possible,first_confirmed,seeds,seeds_needed",
+    "retraining": "learner,order,seed,tasks_seen,feature,readout,epoch,loss,accuracy",
+    "diagnostics": "learner,order,seed,tasks_seen,feature,depth,metric,value",
+    "controls": "learner,readout,feature,depth,task_position,quantity,value,low,high,seeds,accuracy,"
     "control",
 }
 # The last columns, which tables of earlier versions lack.
-LATER = {Row: 1, MetricRow: 2, NoteRow: 2}
-MAY_BE_NONE = {Row: "step,depth,place", SummaryRow: "place", LearnerRow: "per_class,total"}
-MAY_BE_NONE |= {NoteRow: "step", LayerRow: "place", KINDS["controls"]: "place", StartRow: "needed"}
+LATER = {MeasurementRow: 1, MetricRow: 2, NoteRow: 2}
+MAY_BE_NONE = {
+    MeasurementRow: "tasks_seen,depth,task_position",
+    SummaryRow: "task_position",
+    LearnerRow: "per_class,total",
+}
+MAY_BE_NONE |= {
+    NoteRow: "tasks_seen",
+    LayerRow: "task_position",
+    KINDS["controls"]: "task_position",
+    FirstLayerRow: "seeds_needed",
+}
 RUN = {"scenario": "digits", "network": "cnn3", "learner": "er", "order": "1", "seed": 0}
-PRA = Row(**RUN, feature="conv1", depth=1, measure="pra", value=1 / 3)
+PRA = MeasurementRow(**RUN, feature="conv1", depth=1, metric="pra", value=1 / 3)
 kinds = st.sampled_from(list(KINDS.values()))
 
 
@@ -66,7 +83,7 @@ def rows_of(kind):
 def test_rows_read_back_as_they_were_written(tmp_path_factory, kind, data):
     """Bit for bit: two floats of one repr are the same, also -0.0."""
     rows = data.draw(st.lists(rows_of(kind), max_size=5))
-    path = tmp_path_factory.mktemp("table") / "rows.csv"
+    path = tmp_path_factory.mktemp("table") / "measurements.csv"
     write_table(path, kind, rows)
     assert repr(read_table(path, kind)) == repr(rows)
 
@@ -78,7 +95,7 @@ def test_the_columns_are_those_that_others_rely_on():
 @given(kind=st.sampled_from(list(LATER)), data=st.data())
 def test_tables_of_earlier_versions_are_read_with_the_defaults(tmp_path_factory, kind, data):
     row = data.draw(rows_of(kind))
-    path = tmp_path_factory.mktemp("table") / "rows.csv"
+    path = tmp_path_factory.mktemp("table") / "measurements.csv"
     write_table(path, kind, [row])
     with path.open(newline="", encoding="utf-8") as file:
         lines = list(csv.reader(file))
@@ -95,9 +112,9 @@ def test_tables_of_earlier_versions_are_read_with_the_defaults(tmp_path_factory,
 
 def test_the_bytes_of_a_table(tmp_path):
     """Empty cells for None and NaN, line feeds alone, numbers by repr, NumPy's as they are."""
-    path = tmp_path / "rows.csv"
+    path = tmp_path / "measurements.csv"
     written = [PRA, replace(PRA, value=np.float32(0.1), seed=np.int64(3), task="a\rb")]
-    write_table(path, Row, [*written, replace(PRA, value=math.nan)])
+    write_table(path, MeasurementRow, [*written, replace(PRA, value=math.nan)])
     content = path.read_bytes()
     assert content.decode().split("\n")[1:] == [
         "digits,cnn3,er,1,0,,,conv1,1,pra,,,0.3333333333333333,",
@@ -106,7 +123,7 @@ def test_the_bytes_of_a_table(tmp_path):
         "",
     ]
     path.write_bytes(content.replace(b"\n", b"\r\n"))
-    first, second, third = read_table(path, Row)
+    first, second, third = read_table(path, MeasurementRow)
     assert (first, second) == (PRA, replace(PRA, value=0.10000000149011612, seed=3, task="a\rb"))
     assert math.isnan(third.value)
     assert first.learner is second.learner  # in memory once
@@ -118,15 +135,15 @@ def test_the_bytes_of_a_table(tmp_path):
         ({"learner": "er\ud800"}, r"rows\.csv cannot be written: 'er\\ud800' .* text of Unicode"),
         ({"learner": None}, "None cannot be the value of learner, expected text"),
         ({"learner": "x" * (csv.field_size_limit() + 1)}, r"'xxx.*x\.\.\. cannot .* learner"),
-        ({"step": "1"}, "'1' cannot be the value of step, expected a whole number"),
+        ({"tasks_seen": "1"}, "'1' cannot be the value of step, expected a whole number"),
         ({"value": 10**400}, "1000.* cannot be the value of value, expected a number"),
         ({"value": math.inf}, r"inf cannot be the value of value, expected 1e\+15 or less"),
-        ({"measure": "acc"}, "'acc' cannot be the value of measure, expected 'accuracy', 'pra'"),
+        ({"metric": "acc"}, "'acc' cannot be the value of measure, expected 'accuracy', 'pra'"),
     ],
 )
 def test_what_would_not_read_back_is_refused(tmp_path, change, reason):
     with pytest.raises(InputError, match=reason):
-        write_table(tmp_path / "rows.csv", Row, [PRA, replace(PRA, **change)])
+        write_table(tmp_path / "measurements.csv", MeasurementRow, [PRA, replace(PRA, **change)])
 
 
 ALL = f"{COLUMNS['metrics']}\n"
@@ -154,11 +171,13 @@ def test_what_is_no_such_table_is_refused(tmp_path, content, reason):
 
 
 def test_only_the_lines_that_are_wanted_become_rows_and_all_are_checked(tmp_path):
-    path = tmp_path / "rows.csv"
+    path = tmp_path / "measurements.csv"
     rows = [replace(PRA, learner=name, seed=seed) for seed in (0, 1) for name in ("er", "gem")]
-    write_table(path, Row, rows)
-    kept = read_table(path, Row, lambda cells: cells["learner"] == "gem" and cells["seed"] == 1)
+    write_table(path, MeasurementRow, rows)
+    kept = read_table(
+        path, MeasurementRow, lambda cells: cells["learner"] == "gem" and cells["seed"] == 1
+    )
     assert kept == rows[3:]
     path.write_text(path.read_text().replace("er,1,0,", "er,1,none,"))
     with pytest.raises(InputError, match=r"rows\.csv, line 2: 'none' cannot be the value of seed"):
-        read_table(path, Row, lambda cells: cells["learner"] == "gem")
+        read_table(path, MeasurementRow, lambda cells: cells["learner"] == "gem")

@@ -147,7 +147,7 @@ def test_a_study_whose_reader_goes_says_how_to_go_on(finished: Path, tmp_path: P
         assert process.communicate()[1] == f"{HOW_TO_GO_ON}\n"
         assert process.returncode == 141
         until(lambda: not any(map(alive, workers)))
-    assert not (root / "rows.csv").exists()
+    assert not (root / "measurements.csv").exists()
     done = results(root)
     assert done
     assert run(root, finished / "study.toml")

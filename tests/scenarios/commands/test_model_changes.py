@@ -98,7 +98,7 @@ def test_a_limit_of_the_training_data_and_the_page_where_it_is_wanted(two: Own) 
     few = {"target": f"{two.code}:Two", **FEW, "output": "0"}
     limited = two.model("limited", **few, train_limit=3, report=Path("page.html"))
     expected = tables(two.model("few", **few, data=f"{two.code}:few_to_train"))
-    assert tables(two.model("all", **few))["rows.csv"] != expected["rows.csv"]
+    assert tables(two.model("all", **few))["measurements.csv"] != expected["measurements.csv"]
     names = (b"few-digits", b"own_nets:few_to_train")
     found = {name: text.replace(*names) for name, text in tables(limited).items()}
     assert found == expected

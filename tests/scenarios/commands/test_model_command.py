@@ -62,11 +62,14 @@ def begun(own: Own, modeled: Path) -> Path:
 def test_the_tables_are_those_of_the_study(studied: Own, modeled: Path) -> None:
     found = tables(modeled)
     assert found == tables(studied.folder / "study")
-    assert set(SAME) - set(found) == {"starts.csv", "controls.csv"}  # not asked for, or few seeds
+    assert set(SAME) - set(found) == {
+        "first_layer.csv",
+        "controls.csv",
+    }  # not asked for, or few seeds
     assert metrics(modeled) == metrics(studied.folder / "study")
     assert len(metrics(modeled)) > 10
     # Batch norm's statistics and the weights of several networks: rows that are not all alike.
-    assert found["rows.csv"].count(b"\n") > 200
+    assert found["measurements.csv"].count(b"\n") > 200
 
 
 def test_only_what_other_checkpoints_are_of_is_done_again(
@@ -79,7 +82,7 @@ def test_only_what_other_checkpoints_are_of_is_done_again(
     own.model()
     twice = {job for job, each in folders(begun).items() if len(each) == 2}
     assert twice == {"finetune.order-0.seed-0", "finetune.order-0.seed-1"}
-    assert tables(begun)["rows.csv"] != tables(modeled)["rows.csv"]
+    assert tables(begun)["measurements.csv"] != tables(modeled)["measurements.csv"]
 
 
 def test_status_and_figures_need_none_of_the_users_code(
@@ -118,8 +121,8 @@ def test_a_recorders_folder_gives_the_same_as_its_files(own: Own, modeled: Path)
     folder = str(own.folder / "rec")
     flags: dict[str, Any] = {"orders": None, "offline": None, "tasks": None, "data": None}
     root = own.model("run", folder, checkpoints=None, network=f"{own.code}:build", **flags)
-    rows = tables(modeled)["rows.csv"].replace(b"few-digits,", b"data,")
-    assert tables(root)["rows.csv"] == rows
+    rows = tables(modeled)["measurements.csv"].replace(b"few-digits,", b"data,")
+    assert tables(root)["measurements.csv"] == rows
     before = results(root)
     # The same networks by the names of their files: nothing is done again.
     named = {

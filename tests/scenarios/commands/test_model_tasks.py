@@ -46,21 +46,23 @@ def module(own: Own) -> ModuleType:
 def measured(root: Path, head: str) -> dict[tuple[int, int], float]:
     """Return R, by tasks learned and task."""
     return {
-        (row.step, int(row.task)): row.value
-        for row in load(root).rows()
-        if (row.learner, row.measure, row.head) == ("model", "accuracy", head) and row.step
+        (row.tasks_seen, int(row.task)): row.value
+        for row in load(root).measurements()
+        if (row.learner, row.metric, row.head) == ("model", "accuracy", head) and row.tasks_seen
     }
 
 
 def plain(own: Own, sign: int) -> dict[tuple[int, int], float]:
     """Return R by a plain loop; sign: by which the logits of domain 2 are multiplied."""
     code, found = module(own), {}
-    for step in range(1, 4):
+    for tasks_seen in range(1, 4):
         model = code.build().eval()
-        model.load_state_dict(torch.load(own.checkpoints / f"task{step}.pt", weights_only=True))
+        model.load_state_dict(
+            torch.load(own.checkpoints / f"task{tasks_seen}.pt", weights_only=True)
+        )
         for task, (_, (x, y)) in enumerate(code.domains(), 1):
             right = (model(x) * (sign if task == 2 else 1)).argmax(1) == y
-            found[step, task] = float(right.double().mean())
+            found[tasks_seen, task] = float(right.double().mean())
     return found
 
 
@@ -70,8 +72,8 @@ def test_domains_by_a_function_and_by_files_are_the_plain_evaluation(own: Own) -
     listed = own.model("listed", **domains)
     assert measured(listed, "single") == pytest.approx(plain(own, 1), abs=1e-12)
     files = own.model("files", data=str(own.folder / "sites" / "{task}.npz"), **flags)
-    expected = tables(listed)["rows.csv"].replace(f"{MODULE}:domains,".encode(), b"sites,")
-    assert tables(files)["rows.csv"] == expected
+    expected = tables(listed)["measurements.csv"].replace(f"{MODULE}:domains,".encode(), b"sites,")
+    assert tables(files)["measurements.csv"] == expected
     told = own.model("told", call=f"{own.code}:turned", **domains)
     assert measured(told, "multi") == pytest.approx(plain(own, -1), abs=1e-12)
     assert not measured(told, "single")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from probe.tables.rows import NoteRow, Row
+from probe.tables.rows import MeasurementRow, NoteRow
 from probe.tables.table_file import write_table
 from scenarios.commands.screen.results import note_lines
 
@@ -18,11 +18,14 @@ def lines_of(
     root: Path, notes: Iterable[NoteRow], measured: Iterable[tuple[object, ...]]
 ) -> list[str]:
     """Return the lines of a run directory; measured: learner, seed, feature, and perhaps step."""
-    columns = ("learner", "seed", "feature", "step")
-    known = {"scenario": "digits", "network": "mlp", "order": "0", "depth": 1, "measure": "pra"}
-    rows = [Row(**known, value=0.5, **dict(zip(columns, at, strict=False))) for at in measured]  # type: ignore[arg-type]
+    columns = ("learner", "seed", "feature", "tasks_seen")
+    known = {"scenario": "digits", "network": "mlp", "order": "0", "depth": 1, "metric": "pra"}
+    rows = [
+        MeasurementRow(**known, value=0.5, **dict(zip(columns, at, strict=False)))
+        for at in measured
+    ]  # type: ignore[arg-type]
     write_table(root / "notes.csv", NoteRow, notes)
-    write_table(root / "rows.csv", Row, rows)
+    write_table(root / "measurements.csv", MeasurementRow, rows)
     return note_lines(root)
 
 
@@ -58,8 +61,8 @@ def test_notes_on_most_jobs_come_first_and_many_are_counted(tmp_path: Path) -> N
     ]
 
 
-def note(learner: str, step: int | None, readout: str, feature: str = "a") -> NoteRow:
-    return on((learner, 0, feature), "so", step=step, readout=readout)
+def note(learner: str, tasks_seen: int | None, readout: str, feature: str = "a") -> NoteRow:
+    return on((learner, 0, feature), "so", tasks_seen=tasks_seen, readout=readout)
 
 
 @pytest.mark.parametrize(

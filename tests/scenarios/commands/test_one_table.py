@@ -17,7 +17,11 @@ from probe.tables.run_directory import LAYERS
 from tests.scenarios.own_run import OFFLINE, RECIPE, STUDY, TASKS, Own, apart, quiet
 
 # Of one seed there is no range of layers.
-TABLES = ("rows.csv", "summary.csv", *sorted({*LAYERS} - {"starts.csv", "controls.csv"}))
+TABLES = (
+    "measurements.csv",
+    "summary.csv",
+    *sorted({*LAYERS} - {"first_layer.csv", "controls.csv"}),
+)
 ONE: dict[str, Any] = {"seeds": 1, "orders": "none"}
 
 
@@ -45,7 +49,7 @@ def state(path: Path) -> dict[str, torch.Tensor]:
 
 
 def paths(own: Own) -> dict[int, Path]:
-    return {step: own.checkpoints / f"model-order0-seed0-task{step}.pt" for step in (1, 2)}
+    return {n: own.checkpoints / f"model-order0-seed0-task{n}.pt" for n in (1, 2)}
 
 
 def network(code: ModuleType, path: Path) -> torch.nn.Module:
@@ -66,13 +70,13 @@ def analyzed(code: ModuleType, models: Any, head: Any = None, **given: Any) -> p
 
 
 def in_memory(own: Own, code: ModuleType, out: Path) -> None:
-    models = {step: network(code, path) for step, path in paths(own).items()}
+    models = {tasks_seen: network(code, path) for tasks_seen, path in paths(own).items()}
     offline = network(code, own.checkpoints / "offline-0.pt")
     analyzed(code, models, offline=offline).save(out)
 
 
 def with_out(own: Own, code: ModuleType, out: Path) -> None:
-    models = {step: network(code, path) for step, path in paths(own).items()}
+    models = {tasks_seen: network(code, path) for tasks_seen, path in paths(own).items()}
     offline = network(code, own.checkpoints / "offline-0.pt")
     analyzed(code, models, offline=offline, out=out)
 
@@ -90,9 +94,9 @@ def by_recorder(own: Own, code: ModuleType, out: Path) -> None:
     model, (train, test) = code.build(), code.load()
     folder = out.with_name("recorded")
     rec = probe.Recorder(folder, model, test, TASKS, train=train)
-    for step, path in paths(own).items():
+    for tasks_seen, path in paths(own).items():
         model.load_state_dict(state(path))
-        rec.after_task(step)
+        rec.after_task(tasks_seen)
     rec.offline(network(code, own.checkpoints / "offline-0.pt"))
     analyzed(code, folder, out=out)
 
@@ -126,7 +130,7 @@ def test_networks_that_are_told_the_task_have_one_table(
     (tmp_path / "study.toml").write_text(text.replace("[scenario]", kind))
     told.keep(told.run(**ONE))
     analyzed(code, paths(told), "multi", offline="train").save(tmp_path / "found")
-    for name in ("rows.csv", "layers.csv", "statements.csv"):
+    for name in ("measurements.csv", "layers.csv", "statements.csv"):
         expected = (
             (tmp_path / "study" / name)
             .read_bytes()

@@ -14,11 +14,11 @@ from rich.console import Console
 
 from probe.tables.layer_text import layer_sheets
 from probe.tables.rows import (
+    FirstLayerRow,
     LayerRow,
+    MeasurementRow,
     MetricRow,
     NoteRow,
-    Row,
-    StartRow,
     StatementRow,
     SummaryRow,
     TimeRow,
@@ -33,9 +33,9 @@ KINDS: dict[str, Any] = {
     "times": TimeRow,
     "layers": LayerRow,
     "statements": StatementRow,
-    "starts": StartRow,
+    "first_layer": FirstLayerRow,
     "notes": NoteRow,
-    "rows": Row,
+    "measurements": MeasurementRow,
 }
 
 
@@ -62,7 +62,7 @@ def words(lines: Sequence[str]) -> list[str]:
 
 def pra(learner: str, feature: str, mean: float, depth: int) -> SummaryRow:
     at = {"learner": learner, "feature": feature, "depth": depth}
-    return SummaryRow(**at, measure="pra", place=None, mean=mean, std=0.01, seeds=2)  # type: ignore[arg-type]
+    return SummaryRow(**at, metric="pra", task_position=None, mean=mean, std=0.01, seeds=2)  # type: ignore[arg-type]
 
 
 def metric(learner: str, name: str, head: str, mean: float, paper: str = "chaudhry") -> MetricRow:
@@ -141,7 +141,7 @@ def test_kemkers_table_has_the_main_heads_omegas_and_their_cost(printed: Printed
         kemker("ewc", "omega_new", "multi", 0.987),
     ]
     spent = {"learner": "fel", "order": "0", "seed": 0}
-    times = [TimeRow(**spent, step=k, seconds=s) for k, s in ((1, 2.5), (2, 4))]  # type: ignore[arg-type]
+    times = [TimeRow(**spent, tasks_seen=k, seconds=s) for k, s in ((1, 2.5), (2, 4))]  # type: ignore[arg-type]
     assert words(printed(omegas=True, metrics=rows, times=times)[-2:]) == [
         "fel 0.100±0.020 0.200±0.020 0.300±0.020 4.54 6.5",
         "ewc - 0.987±0.020 - - -",
@@ -169,17 +169,23 @@ VALUES = {
     ("conv3", "retained"): (-2.239, -2.941, -1.539),
 }
 STATED = StatementRow(
-    learner="ft", readout="retrain", feature="conv3", depth=3, statement="falls_below", seeds=3,
+    learner="ft", readout="retrain", feature="conv3", depth=3, statement="below_ceiling", seeds=3,
     verdict="yes", margin=0.01, value=0.379, low=0.301, high=0.457, by_seed="",
 )  # fmt: skip
-START = StartRow(
-    learner="ft", readout="retrain", statement="falls_below", earliest="conv2", latest="conv3",
-    seeds=3, needed=None,
+START = FirstLayerRow(
+    learner="ft", readout="retrain", statement="below_ceiling",
+    first_possible="conv2", first_confirmed="conv3",
+    seeds=3, seeds_needed=None,
 )  # fmt: skip
 
 
 def layers(learner: str = "ft", readout: str = "retrain", seeds: int = 3) -> list[LayerRow]:
-    at: dict[str, Any] = {"learner": learner, "readout": readout, "place": None, "seeds": seeds}
+    at: dict[str, Any] = {
+        "learner": learner,
+        "readout": readout,
+        "task_position": None,
+        "seeds": seeds,
+    }
     rows = []
     for (feature, quantity), (value, *interval) in VALUES.items():
         low, high = interval if seeds > 1 else (math.nan, math.nan)
@@ -190,9 +196,9 @@ def layers(learner: str = "ft", readout: str = "retrain", seeds: int = 3) -> lis
 
 def test_a_line_for_each_layer_in_percent_with_intervals(printed: Printed) -> None:
     """Rows of single tasks and of the controls have no part in it; a dash was not measured."""
-    of_one_task = [replace(row, value=0.5, place=1) for row in layers()]
+    of_one_task = [replace(row, value=0.5, task_position=1) for row in layers()]
     others = [*of_one_task, *layers("offline"), *layers("untrained")]
-    lines = printed(layers=[*layers()[::-1], *others], statements=[STATED], starts=[START])
+    lines = printed(layers=[*layers()[::-1], *others], statements=[STATED], first_layer=[START])
     assert words(lines[1:]) == [
         "Accuracy missing in each layer, everything downstream retrained (readout retrain)",
         "ft, readout retrain, in %, mean over 3 seeds, retained [95 % interval]",

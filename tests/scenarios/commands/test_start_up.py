@@ -71,7 +71,7 @@ def test_a_study_imports_no_compiler_nor_torchvision_nor_before_it_draws_matplot
     assert seen[0] == 0
     assert {"torch", "pandas"} <= set(seen)
     assert not {COMPILER, "torchvision", "sklearn", "matplotlib"} & set(seen)
-    assert (out / "rows.csv").exists()
+    assert (out / "measurements.csv").exists()
 
 
 def test_the_package_gives_its_names_and_loads_torch_only_for_those_that_need_it():

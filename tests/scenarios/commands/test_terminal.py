@@ -56,9 +56,9 @@ def test_tables_of_results(printed):
         "metrics": [metric(EVIL, "omega_new", EVIL, 0.5)],
         "layers": [replace(row, feature=EVIL) for row in layers(EVIL)],
         "statements": [replace(STATED, learner=EVIL, feature=EVIL)],
-        "starts": [replace(START, learner=EVIL, earliest=EVIL, latest=EVIL)],
+        "first_layer": [replace(START, learner=EVIL, first_possible=EVIL, first_confirmed=EVIL)],
         "notes": [note],
-        "rows": [],
+        "measurements": [],
     }
     lines = printed(width=300, omegas=True, **tables)
     assert sum(line.count(TAMED) for line in lines) == 13
@@ -80,10 +80,10 @@ def test_the_tables_lack_what_failed_unless_other_processes_are_still_at_it(
 def test_the_notes_and_the_name_of_a_run_directory(probe, tmp_path):
     (tmp_path / "run" / "quarantine").mkdir(parents=True)
     describe(tmp_path / "run", PLAN)
-    (tmp_path / "run" / "quarantine" / "x.txt").write_text(f"rows.csv: {EVIL}\nsecond\n")
+    (tmp_path / "run" / "quarantine" / "x.txt").write_text(f"measurements.csv: {EVIL}\nsecond\n")
     code, out, err = probe("status run")
     assert (code, err) == (0, "")
-    assert out.splitlines()[-2:] == [f"rows.csv: {TAMED}", "second"]
+    assert out.splitlines()[-2:] == [f"measurements.csv: {TAMED}", "second"]
     (tmp_path / EVIL.replace("/", "")).mkdir()
     code, out, err = probe(f"status '{EVIL.replace('/', '')}'")
     assert (code, out) == (2, "")

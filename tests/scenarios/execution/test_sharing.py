@@ -75,7 +75,7 @@ def test_a_shard_that_ends_before_the_others_says_so(
         assert run(out, shard="1/2", **FLAGS)
         said = " ".join(capsys.readouterr().out.split())
         assert "running in other processes: the last to finish writes the tables" in said
-        assert not (out / "rows.csv").exists()
+        assert not (out / "measurements.csv").exists()
         assert list((out / "jobs").glob("offline*/*/step-5.json"))
         assert not list((out / "jobs" / FIRST).glob("*/*"))
     assert run(out, shard="2/7", **FLAGS)

@@ -37,7 +37,9 @@ def test_controls_are_added_and_enter_no_other_table(grown):
     assert after == before | {"controls.csv": after["controls.csv"]}
     assert {job: {p: found[job][p] for p in own} for job, own in stored.items()} == stored
     # The last network alone, without diagnostics.
-    apart = (f"finetune.order-back.without-{place}.seed-0" for place in range(1, T + 1))
+    apart = (
+        f"finetune.order-back.without-{task_position}.seed-0" for task_position in range(1, T + 1)
+    )
     last = {job: set(map(bare, found[job])) for job in found.keys() - stored.keys()}
     assert last == {job: {f"step-{T}", f"row-{T}.hidden1.linear"} for job in apart}
     learners = [row["learner"] for row in rows(tiny, "controls", quantity="selectivity")]
@@ -55,10 +57,12 @@ def test_without_the_last_task_it_is_the_network_before_that_task(results):
 @pytest.mark.parametrize("feature", ["hidden1", "output"])
 def test_the_exclusion_difference_is_that_of_the_rows(grown, results, feature):
     run, *others = (result.rows(feature, "linear")[T].accuracy for result in results)
-    never = [own[place] for place, own in enumerate(others)]
+    never = [own[task_position] for task_position, own in enumerate(others)]
     assert (never == [0] * T) == (feature == "output")
     here = {"learner": "finetune", "feature": feature, "quantity": "exclusion_difference"}
-    found = {row["place"]: float(row["value"]) for row in rows(grown[0], "controls", **here)}
-    each = {str(place): own for place, own in enumerate(run - never, 1)}
+    found = {
+        row["task_position"]: float(row["value"]) for row in rows(grown[0], "controls", **here)
+    }
+    each = {str(task_position): own for task_position, own in enumerate(run - never, 1)}
     whole = np.average(run - never, weights=SIZES)
     assert found == pytest.approx({"": whole, **each}, abs=1e-12)

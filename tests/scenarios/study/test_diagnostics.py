@@ -21,13 +21,13 @@ from tests.scenarios.tiny_run import Tiny, probed
 Matrix = NDArray[np.float64]
 
 
-def hidden(kept_study: Tiny, job: str, step: int) -> Matrix:
+def hidden(kept_study: Tiny, job: str, tasks_seen: int) -> Matrix:
     """Return hidden1 of the test digits, (50, 256), of a network as its checkpoint has it."""
     model = mlp((1, 8, 8), 10)
     if job == UNTRAINED:
         initialize(model, "torch", stream(0, "init"))
     else:
-        [path] = kept_study.root.glob(f"jobs/{job}/*/step-{step}.pt")
+        [path] = kept_study.root.glob(f"jobs/{job}/*/step-{tasks_seen}.pt")
         model.load_state_dict(torch.load(path, weights_only=True))
     with torch.no_grad():
         return model[0](limited(load("digits"), 4, 5).test.x).double().numpy()
@@ -61,19 +61,19 @@ PEERS = {
 }
 
 
-@pytest.mark.parametrize(("job", "step"), PEERS)
+@pytest.mark.parametrize(("job", "tasks_seen"), PEERS)
 def test_diagnostics_are_those_of_the_networks_in_the_checkpoints(
-    kept_study: Tiny, job: str, step: int
+    kept_study: Tiny, job: str, tasks_seen: int
 ) -> None:
     """Once of each network, and there are no others."""
-    own = hidden(kept_study, job, step)
+    own = hidden(kept_study, job, tasks_seen)
     expected = {"units": 256.0, "dead": np.mean(np.ptp(own, axis=0) == 0), "rank": rank(own)}
-    for peer, of in PEERS[job, step].items():
+    for peer, of in PEERS[job, tasks_seen].items():
         expected[f"cka.{peer}"] = plain_cka(own, hidden(kept_study, *of))
     found = rows(kept_study, "diagnostics", learner=job.partition(".")[0])
-    assert {(row["feature"], row["step"]) for row in found} == {("hidden1", str(step))}
-    assert sorted(row["measure"] for row in found) == sorted(expected)
-    measured = {row["measure"]: float(row["value"]) for row in found}
+    assert {(row["feature"], row["tasks_seen"]) for row in found} == {("hidden1", str(tasks_seen))}
+    assert sorted(row["metric"] for row in found) == sorted(expected)
+    measured = {row["metric"]: float(row["value"]) for row in found}
     assert measured == pytest.approx(expected, rel=1e-4)
 
 
@@ -92,7 +92,7 @@ def test_rows_of_reestimated_statistics_say_so_and_differ(
     both.run(probed('batch_norm = "reestimated"\nbudget = [1, 2]'))
     readouts = {"retrain", "retrain@2", "linear"}
     for tiny, found in ((kept, readouts), (both, readouts | {f"{r}+bn" for r in readouts})):
-        assert {r["readout"] for r in rows(tiny, "rows") if r["readout"]} == found
+        assert {r["readout"] for r in rows(tiny, "measurements") if r["readout"]} == found
         assert {r["readout"] for r in rows(tiny, "layers")} == found
     # The kept ones are there beside them, bit for bit.
     for job, own in names(kept).items():

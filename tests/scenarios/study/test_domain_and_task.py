@@ -95,7 +95,10 @@ def test_classes_and_lists_of_the_same_tasks_give_the_same_rows(tmp_path) -> Non
     text = study.replace('"few-digits"', '"listed"').replace("tasks = [[0, 1], [2, 3]]\n", "")
     (own.folder / "study.toml").write_text(text)
     listed = tables(own.run("listed", **few))
-    assert listed["rows.csv"].replace(b"listed,", b"few-digits,") == by_class["rows.csv"]
+    assert (
+        listed["measurements.csv"].replace(b"listed,", b"few-digits,")
+        == by_class["measurements.csv"]
+    )
     told = text.replace("[learners.finetune]", '[learners.finetune]\ncompeting = "task"')
     for scenario, said in (
         ('data = "listed"\nclasses_per_task = 2', "listed brings its tasks: leave out classes_per"),

@@ -27,7 +27,7 @@ RAW = {
     "orders": {"there": [1, 2, 3, 4, 5], "back": [5, 4, 3, 2, 1]},
     "probing": {"readouts": {"linear": "last"}, "diagnostics": False},
 }
-TABLES = ("rows.csv", "costs.csv", "metrics.csv", "learners.csv")
+TABLES = ("measurements.csv", "costs.csv", "metrics.csv", "learners.csv")
 
 
 @pytest.mark.parametrize("kind", ALIKE)

@@ -49,16 +49,18 @@ Y, EVERY = TEST.y.numpy(), list(range(10))
 
 def matrix(tiny: Tiny, learner: str, order: str = "0") -> dict[tuple[int, int], float]:
     """Return R by step and position, from the table."""
-    own = {"learner": learner, "order": order, "measure": "accuracy", "feature": ""}
-    found = rows(tiny, "rows", head="single", **own)
-    return {(int(row["step"]), int(row["place"])): float(row["value"]) for row in found}
+    own = {"learner": learner, "order": order, "metric": "accuracy", "feature": ""}
+    found = rows(tiny, "measurements", head="single", **own)
+    return {
+        (int(row["tasks_seen"]), int(row["task_position"])): float(row["value"]) for row in found
+    }
 
 
 def predicted(
-    tiny: Tiny, job: str, step: int, x: torch.Tensor, seen: list[int]
+    tiny: Tiny, job: str, tasks_seen: int, x: torch.Tensor, seen: list[int]
 ) -> NDArray[np.int64]:
     """Return what a saved model predicts among the classes seen, by a plain network."""
-    [file] = tiny.root.glob(f"jobs/{job}/*/step-{step}.pt")
+    [file] = tiny.root.glob(f"jobs/{job}/*/step-{tasks_seen}.pt")
     layers: list[nn.Module] = []
     for weight, bias in zip(*[iter(torch.load(file, weights_only=True).values())] * 2, strict=True):
         layer = nn.Linear(weight.shape[1], weight.shape[0])
@@ -74,19 +76,21 @@ def test_r_is_the_accuracy_on_each_sessions_own_permuted_test_data(tmp_path: Pat
     tiny, x = Tiny(tmp_path / "tiny"), TEST.x.flatten(1)
     tiny.run(PERMUTED)
 
-    def accuracies(job: str, step: int, sessions: tuple[int, ...]) -> list[float]:
+    def accuracies(job: str, tasks_seen: int, sessions: tuple[int, ...]) -> list[float]:
         each = [x if k == 1 else x[:, permutation(64, k, 0)] for k in sessions]
-        return [float(np.mean(predicted(tiny, job, step, own, EVERY) == Y)) for own in each]
+        return [float(np.mean(predicted(tiny, job, tasks_seen, own, EVERY) == Y)) for own in each]
 
     for order, sessions in (("there", (1, 2, 3)), ("back", (3, 1, 2))):
         R, job = matrix(tiny, "finetune", order), f"finetune.order-{order}.seed-0"
-        for step in (1, 2, 3):
-            expected = accuracies(job, step, sessions)
-            assert [R[step, place] for place in (1, 2, 3)] == expected
-            assert expected[step - 1] > 0.6  # the session was learned, in its own permutation
-            assert accuracies(job, step, (*sessions[1:], sessions[0])) != expected
+        for tasks_seen in (1, 2, 3):
+            expected = accuracies(job, tasks_seen, sessions)
+            assert [R[tasks_seen, task_position] for task_position in (1, 2, 3)] == expected
+            assert expected[tasks_seen - 1] > 0.6  # the session was learned, in its own permutation
+            assert accuracies(job, tasks_seen, (*sessions[1:], sessions[0])) != expected
     R = matrix(tiny, "offline", "")
-    assert [R[3, place] for place in (1, 2, 3)] == accuracies("offline.seed-0", 3, (1, 2, 3))
+    assert [R[3, task_position] for task_position in (1, 2, 3)] == accuracies(
+        "offline.seed-0", 3, (1, 2, 3)
+    )
 
 
 def test_mean_per_class_is_balanced_accuracy_and_over_examples_it_is_accuracy(
@@ -97,12 +101,14 @@ def test_mean_per_class_is_balanced_accuracy_and_over_examples_it_is_accuracy(
     tiny.run(INCREMENTAL)
     groups = [tuple(range(7)), (7,), (8,), (9,)]
     R, alpha_all = matrix(tiny, "er"), []
-    for step in (1, 2, 3, 4):
-        seen = [c for group in groups[:step] for c in group]
-        labels = predicted(tiny, "er.order-0.seed-0", step, TEST.x, seen)
+    for tasks_seen in (1, 2, 3, 4):
+        seen = [c for group in groups[:tasks_seen] for c in group]
+        labels = predicted(tiny, "er.order-0.seed-0", tasks_seen, TEST.x, seen)
         own = [np.mean(labels[c == Y] == c) for c in EVERY]
         expected = [np.mean([own[c] for c in group]) for group in groups]
-        assert [R[step, place] for place in (1, 2, 3, 4)] == pytest.approx(expected, abs=1e-12)
+        assert [R[tasks_seen, task_position] for task_position in (1, 2, 3, 4)] == pytest.approx(
+            expected, abs=1e-12
+        )
         among = np.isin(Y, seen)
         alpha_all.append(balanced_accuracy_score(Y[among], labels[among]))
     offline = predicted(tiny, "offline.seed-0", 4, TEST.x, EVERY)

@@ -63,16 +63,16 @@ class Nothing(nn.Module):
 
 
 READ = {
-    *(("finetune", step, "hidden1", "linear") for step in "12"),
+    *(("finetune", tasks_seen, "hidden1", "linear") for tasks_seen in "12"),
     *(("offline", "2", "hidden1", readout) for readout in ("retrain", "linear")),
     *(("untrained", "0", "hidden1", readout) for readout in ("retrain", "linear")),
     ("finetune", "2", "hidden1", "retrain"),
 }
-OWN = {*(("finetune", step, "", "") for step in "12"), ("offline", "2", "", "")}
+OWN = {*(("finetune", tasks_seen, "", "") for tasks_seen in "12"), ("offline", "2", "", "")}
 
 
 def where(tiny: Tiny, note: str) -> set[tuple[str, ...]]:
-    keys = ("learner", "step", "feature", "readout")
+    keys = ("learner", "tasks_seen", "feature", "readout")
     return {tuple(row[k] for k in keys) for row in rows(tiny, "notes") if note in row["note"]}
 
 
@@ -119,7 +119,7 @@ JOBS = {
 
 def histories(tiny: Tiny) -> dict[tuple[str, ...], str]:
     """Return the loss of each retraining after each epoch."""
-    key = ("learner", "order", "seed", "step", "feature", "epoch")
+    key = ("learner", "order", "seed", "tasks_seen", "feature", "epoch")
     return {tuple(row[k] for k in key): row["loss"] for row in rows(tiny, "retraining")}
 
 
@@ -140,8 +140,8 @@ def test_a_budget_is_a_readout_that_reads_the_one_training_at_another_length(
         assert (counts(both, job, double) == counts(twice, job, part)).all()
         [new] = set(parts(both)[job]) - set(parts(once)[job])
         assert "retrain@2" in new
-    same = [row for row in rows(both, "rows") if row["readout"] != "retrain@2"]
-    assert same == rows(once, "rows")
+    same = [row for row in rows(both, "measurements") if row["readout"] != "retrain@2"]
+    assert same == rows(once, "measurements")
     assert histories(both) == histories(twice)
     assert histories(once).items() < histories(both).items()
     assert len(histories(both)) == 3 * (1 + 6)

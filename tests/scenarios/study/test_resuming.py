@@ -63,7 +63,7 @@ class OneJob:
         self.kind = kind
         self.store = Store(root, "job", {})
         _, _, job, _ = planned(kind)
-        self.steps = [f"step-{step}" for step in job.steps]
+        self.steps = [f"step-{tasks_seen}" for tasks_seen in job.steps]
 
     def run(self) -> list[str]:
         """Do what is left and return which parts that was."""
@@ -122,7 +122,7 @@ def test_counts_and_costs_are_the_same_after_a_kill_anywhere(kind: str, copied: 
 @pytest.mark.parametrize(
     ("lost", "again"),
     [
-        *(([f"{step}.json"], step) for step in ("step-0", "step-1", "step-2")),
+        *(([f"{tasks_seen}.json"], tasks_seen) for tasks_seen in ("step-0", "step-1", "step-2")),
         # A lost feature needs the last checkpoint alone.
         (["step-2.pt", "feature-hidden1.json"], "feature-hidden1"),
     ],
@@ -153,7 +153,7 @@ def test_of_a_checkpoint_stays_what_somebody_still_needs(
         assert not results.contents(checkpoints=True).corrupt
         if part.startswith("step-"):
             kept[int(part[5:])] = learners, len(each) - learners
-    assert kept == {step: (min(step, 1), own) for step, own in enumerate(models)}
+    assert kept == {tasks_seen: (min(tasks_seen, 1), own) for tasks_seen, own in enumerate(models)}
     left = {part: results.read(part) for part in finished("er").store.finished()}
     assert all(m and m.counts == finished("er").measured()[part][0] for part, m in left.items())
     assert quarantine_notes(tmp_path) == []
@@ -236,10 +236,10 @@ def cut_back(own: OneJob, model: Spoil, learner: Spoil, every: bool = False) -> 
     *steps, last = own.steps
     own.lose(f"{last}.json", f"{last}.checkpoint.json")
     spoilt = steps[1:] if every else steps[-1:]
-    for step in spoilt:
-        saved = own.store.load_checkpoint(step)
+    for tasks_seen in spoilt:
+        saved = own.store.load_checkpoint(tasks_seen)
         assert saved is not None
-        own.store.save_checkpoint(step, model(saved.model), learner(saved.learner))
+        own.store.save_checkpoint(tasks_seen, model(saved.model), learner(saved.learner))
     return spoilt
 
 
@@ -261,7 +261,9 @@ def test_a_checkpoint_from_which_no_learner_can_be_restored_is_set_aside(
     notes = quarantine_notes(own.store.root)
     assert len(notes) == 3 * len(spoilt)
     assert all("the learner cannot be restored from it" in note for note in notes)
-    assert all(any(f"/{step}.checkpoint.json: " in note for note in notes) for step in spoilt)
+    assert all(
+        any(f"/{tasks_seen}.checkpoint.json: " in note for note in notes) for tasks_seen in spoilt
+    )
 
 
 def test_other_values_give_other_results(copied: Copied) -> None:

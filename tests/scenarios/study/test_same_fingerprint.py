@@ -110,8 +110,8 @@ def test_what_is_not_in_the_fingerprint_changes_no_bit(kind: str, tmp_path: Path
     assert found.items() <= measured.items()
     assert len(found) >= 2
     assert states.keys() == others.keys()
-    for step, saved in states.items():
-        other = others[step]
+    for tasks_seen, saved in states.items():
+        other = others[tasks_seen]
         for here, there in ((saved.model, other.model), (saved.learner, other.learner)):
             names = here.keys() - {"seconds"}
             assert names == there.keys() - {"seconds"}

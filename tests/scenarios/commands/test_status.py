@@ -135,6 +135,6 @@ def test_corrupt_checkpoints_and_fingerprints_are_named(root: Path, said: Any) -
     checkpoint = next(folder.glob("step-*.learner.pt"))
     checkpoint.write_bytes(checkpoint.read_bytes()[:-1])
     (folder / "fingerprint.json").write_bytes(b"{}")
-    tasks_seen = checkpoint.name.partition(".")[0]
+    checkpoint_name = checkpoint.name.partition(".")[0]
     named = [line.partition(":")[0] for line in said()[1]]
-    assert named == [f"{FIRST}, fingerprint.json", f"{FIRST}, {tasks_seen}.checkpoint"]
+    assert named == [f"{FIRST}, fingerprint.json", f"{FIRST}, {checkpoint_name}.checkpoint"]

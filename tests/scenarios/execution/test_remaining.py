@@ -19,9 +19,9 @@ JOB = Job(learner="er", kind="er", order="a", tasks=(0, 1, 2), seed=0)
 @pytest.mark.parametrize(
     ("parts", "pace", "seconds"),
     [
-        ("step-1 feature-conv1", {"tasks_seen": 2.0}, 2 + 3 * 2),
-        ("step-1 feature-conv1", {"tasks_seen": 2, "retraining": 5}, 2 + 15),
-        ("row-2.conv1.linear-0123abcd", {"tasks_seen": 4}, pytest.approx(0.4)),
+        ("step-1 feature-conv1", {"step": 2.0}, 2 + 3 * 2),
+        ("step-1 feature-conv1", {"step": 2, "retraining": 5}, 2 + 15),
+        ("row-2.conv1.linear-0123abcd", {"step": 4}, pytest.approx(0.4)),
         ("step-1", {}, None),
     ],
 )
@@ -34,7 +34,7 @@ def test_processes_share_jobs_but_not_a_job() -> None:
     assert [effort(each, "step-2") for each in (JOB, offline, cumulative)] == [1, 3, 2]
     left = {JOB: ["step-1", "step-2"], **{replace(JOB, seed=k): ["step-1"] for k in (1, 2)}}
     expected = {1: 24, 2: 12, 50: 12}  # the longest job takes as long with any number
-    assert {n: seconds_left(left, {"tasks_seen": 6.0}, processes=n) for n in expected} == expected
+    assert {n: seconds_left(left, {"step": 6.0}, processes=n) for n in expected} == expected
 
 
 def test_the_pace_is_read_off_the_files(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_the_pace_is_read_off_the_files(tmp_path: Path) -> None:
     job, *_ = jobs = jobs_in(work)
     carried_out(work, job)
     for took, pace in (
-        ([5, 4, 8, 7, 6, 40_000, 10, 30], {"tasks_seen": 7, "retraining": 4}),
+        ([5, 4, 8, 7, 6, 40_000, 10, 30], {"step": 7, "retraining": 4}),
         ([0.0001] * 8, {}),
     ):
         at = 1_000_000_000.0

@@ -41,12 +41,12 @@ def test_killed_at_every_write(fresh: Tiny, finished_study: Tiny) -> None:
 
     Every start writes study.json first; a step of training takes four writes, the tables seven.
     """
-    first_layer = 0
+    n_starts = 0
     while not (fresh.root / TABLES[-1]).exists():
-        killed_in_write(1 + first_layer % 8, fresh)
-        first_layer += 1
-        assert first_layer < 100
-    assert first_layer > 8
+        killed_in_write(1 + n_starts % 8, fresh)
+        n_starts += 1
+        assert n_starts < 100
+    assert n_starts > 8
     fresh.run()
     assert fresh.tables() == finished_study.tables()
     times = read_table(fresh.root / TIMES, TimeRow)

@@ -63,7 +63,7 @@ class OneJob:
         self.kind = kind
         self.store = Store(root, "job", {})
         _, _, job, _ = planned(kind)
-        self.steps = [f"step-{tasks_seen}" for tasks_seen in job.steps]
+        self.steps = [f"step-{step}" for step in job.steps]
 
     def run(self) -> list[str]:
         """Do what is left and return which parts that was."""

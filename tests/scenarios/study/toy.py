@@ -234,8 +234,8 @@ def replaced_by(other: Path) -> Callable[[Path], None]:
 SPOILT = [truncated, emptied, flipped, made_a_folder]
 
 
-def damaged_versions(whole: bytes, tasks_seen: int) -> list[bytes]:
-    """Return a file's content with one bit flipped, and cut off, at every `tasks_seen`-th byte."""
-    at = range(0, len(whole), tasks_seen)
+def damaged_versions(whole: bytes, interval: int) -> list[bytes]:
+    """Return a file's content with one bit flipped, and cut off, at every `interval`-th byte."""
+    at = range(0, len(whole), interval)
     bits = [whole[:k] + bytes([whole[k] ^ 1 << k % 8]) + whole[k + 1 :] for k in at]
     return bits + [whole[:k] for k in at]

@@ -22,7 +22,7 @@ from tests.laws.plain_map import sessions
 from tests.scenarios.learners.tiny_learners import learn
 
 TINY: dict[str, Any] = {
-    "measurements": 4,
+    "rows": 4,
     "columns": 6,
     "base_iterations": 400,
     "iterations": 150,

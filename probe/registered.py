@@ -138,7 +138,7 @@ def data(name: str) -> Callable[[Marked], Marked]:
 def learner(name: str) -> Callable[[type[Class]], type[Class]]:
     """Mark a subclass of `scenarios.learners.base.Learner`, so that a study can name it.
 
-    >>> from scenarios.learners.finetune import Finetune
+    >>> from scenarios.learners.continual import Finetune
     >>> @learner("mine")
     ... class Mine(Finetune): ...
 

@@ -39,10 +39,11 @@ class Task:
 class Scenario:
     """T tasks in the order in which they are learned, over K classes in all.
 
-    kind: the stream: `split` (disjoint classes, or tasks that the data bring), `incremental` (a
-    base session of several classes, then one class per session), `permutation` (the same classes in
-    every session, the input elements permuted), `multimodal` (two data sets, classes disjoint),
-    `domain` (the same classes in every task, of other inputs).
+    kind: the stream: `class-incremental` or `task-incremental` (disjoint classes, or tasks of the
+    data set), `incremental` (a base session of several classes, then one class per session),
+    `permutation` (the same classes in every session, the input elements permuted), `multimodal`
+    (two data sets, classes disjoint), `domain-incremental` (the same classes in every task, of
+    other inputs).
     """
 
     name: str
@@ -50,7 +51,7 @@ class Scenario:
     tasks: tuple[Task, ...]
 
     @classmethod
-    def of_numbered(cls, name: str, given: Numbered, kind: str = "split") -> Self:
+    def of_numbered(cls, name: str, given: Numbered, kind: str = "class-incremental") -> Self:
         """Cut numbered examples, `train` and `test`, into tasks, keeping their order."""
         names, (train, test) = task_names(given.classes), given.halves.values()
         each = [

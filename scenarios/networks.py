@@ -1,6 +1,6 @@
 """Networks with named stages, whose outputs are the features; the last is the output.
 
-A user-defined network, registered by name (`scenarios.own_code`), serves as well: its features are
+A user-defined network, registered by name (`scenarios.user_code`), serves as well: its features are
 those that a study names, or a chosen set.
 """
 
@@ -21,12 +21,11 @@ from probe.modules import restore
 from probe.registered import OwnNetwork
 from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import Fresh, Rule, fresh_state, initialize
-from scenarios.own_code import REGISTRY, unregistered
-from scenarios.user_model import build_model
+from scenarios.user_code import REGISTRY, build_model, unregistered
 
 
 @dataclass(frozen=True)
-class Architecture:
+class BuiltInNetwork:
     """A network's builder, and its features in order of depth (the last is the output).
 
     build: from the shape of one input and the number of classes K to a chain of stages, which maps
@@ -37,7 +36,7 @@ class Architecture:
     features: tuple[str, ...]
 
 
-def architecture(name: str) -> Architecture | OwnNetwork:
+def network_entry(name: str) -> BuiltInNetwork | OwnNetwork:
     """Return the network of that name; raises InputError suggesting the nearest names."""
     if name in ARCHITECTURES:
         return ARCHITECTURES[name]
@@ -63,8 +62,8 @@ def draw_weights(model: nn.Module, name: str, rule: Rule, generator: torch.Gener
 
 def fresh_source(name: str, rule: Rule) -> Fresh:
     """Return the source of fresh weights: a rule, or for torch's rule the user's factory."""
-    own = REGISTRY.networks.get(name)
-    return own.build if own and own.draws and rule == "torch" else rule
+    entry = REGISTRY.networks.get(name)
+    return entry.build if entry and entry.draws and rule == "torch" else rule
 
 
 def network_for(name: str, x: Value, classes: int) -> nn.Module:
@@ -72,19 +71,19 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
 
     classes: K. Raises InputError for an unknown name, and for inputs that it cannot take.
     """
-    known = architecture(name)
-    if isinstance(known, Architecture):
+    entry = network_entry(name)
+    if isinstance(entry, BuiltInNetwork):
         if not isinstance(x, Tensor):
             raise InputError(f"{name} takes one tensor, got several: register your own network")
         return build_network(name, x.shape[1:], classes)
-    if known.call and takes_task(known.call):
+    if entry.call and takes_task(entry.call):
         raise InputError(
             f"the call of network {name} takes the task, which studies do not give: leave it out; "
-            f'with kind = "task" the outputs of a task\'s classes compete'
+            f'with kind = "task-incremental" the loss is over the classes of the task'
         )
-    model = build_model(known.name, known.build)
-    plain = isinstance(x, Tensor) and known.call is None and known.output is None
-    return model if plain else Called(model, ModelCall(call=known.call, output=known.output))
+    model = build_model(entry.name, entry.build)
+    plain = isinstance(x, Tensor) and entry.call is None and entry.output is None
+    return model if plain else Called(model, ModelCall(call=entry.call, output=entry.output))
 
 
 def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
@@ -217,15 +216,15 @@ def _image(shape: Sequence[int]) -> tuple[int, int, int]:
 
 
 ARCHITECTURES = {
-    "mlp": Architecture(mlp, ("hidden1", "hidden2", "output")),
-    "mlp400": Architecture(partial(mlp, width=400), ("hidden1", "hidden2", "output")),
-    "mlp2000": Architecture(partial(mlp, width=2000), ("hidden1", "hidden2", "output")),
-    "cnn3": Architecture(cnn3, ("conv1", "conv2", "conv3", "output")),
-    "cnn4": Architecture(cnn4, ("conv1", "conv2", "conv3", "conv4", "output")),
-    "cnn6": Architecture(
+    "mlp": BuiltInNetwork(mlp, ("hidden1", "hidden2", "output")),
+    "mlp400": BuiltInNetwork(partial(mlp, width=400), ("hidden1", "hidden2", "output")),
+    "mlp2000": BuiltInNetwork(partial(mlp, width=2000), ("hidden1", "hidden2", "output")),
+    "cnn3": BuiltInNetwork(cnn3, ("conv1", "conv2", "conv3", "output")),
+    "cnn4": BuiltInNetwork(cnn4, ("conv1", "conv2", "conv3", "conv4", "output")),
+    "cnn6": BuiltInNetwork(
         partial(cnn4, hidden=512), ("conv1", "conv2", "conv3", "conv4", "dense", "output")
     ),
-    "reduced_resnet18": Architecture(
+    "reduced_resnet18": BuiltInNetwork(
         reduced_resnet18, ("stem", "layer1", "layer2", "layer3", "layer4", "output")
     ),
 }

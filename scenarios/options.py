@@ -23,9 +23,9 @@ _LEAST_SHARE = 0.001  # of a GPU; Ray counts in ten thousandths
 _MOST_WORKERS = 10_000  # more is a slip of the pen
 
 
-def flag(told: str, default: Any = None, metavar: str | None = None) -> Any:
+def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:
     """Define a flag by its help; MISSING as its default makes it required."""
-    return field(default=default, metadata={"help": told, "metavar": metavar})
+    return field(default=default, metadata={"help": text, "metavar": metavar})
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class Shard:
     def order(self, jobs: Sequence[_Item]) -> list[_Item]:
         """Return all jobs: first this shard's, every n-th, then the others' from the end.
 
-        It thus helps where most jobs are left, and meets the others as late as possible.
+        It thus helps where most jobs remain, and meets the others as late as possible.
 
         >>> Shard(2, 3).order("abcdefg")
         ['b', 'e', 'f', 'c', 'g', 'd', 'a']
         """
         # Every n-th and not a block: slow and fast learners are shared out evenly.
-        own, *others = (jobs[(self.number - 1 + k) % self.of :: self.of] for k in range(self.of))
-        return [*own, *(job for other in others for job in reversed(other))]
+        first, *others = (jobs[(self.number - 1 + k) % self.of :: self.of] for k in range(self.of))
+        return [*first, *(job for other in others for job in reversed(other))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class JobOptions:
     recompute: str | None = flag("changed: rerun the jobs whose results come from different code.")
     workers: int | None = flag("Jobs to run in parallel; by default one for each core or GPU.")
     shard: str | None = flag("Run as process i of n that share a run directory, given as i/n.")
-    controls: str | None = flag("Controls: exclusion (`probe run` alone), labels, or both.")
+    controls: str | None = flag("Controls: exclusion (only `probe run`), labels, or both.")
     device: str = flag("cpu, cuda or cuda:N.", "cpu")
     cache_budget: str | None = flag(
         "Memory for cached activations, such as 4GB; half of the free memory by default."
@@ -122,8 +122,10 @@ class RunOptions(JobOptions):
     epochs: int | None = flag("Epochs of training and retraining.")
     train_limit: int | None = flag("Training examples per class.")
     validation: int | None = flag("Test on this many held-out training examples per class instead.")
-    sets: str | None = flag("Other data: NAME or A.npz,B.npz.")
-    budget: str | None = flag("Test after these multiples of the retraining epochs, such as 1,2,4.")
+    dataset: str | None = flag("Other data: NAME or A.npz,B.npz.")
+    epoch_multiples: str | None = flag(
+        "Test after these multiples of the retraining epochs, such as 1,2,4."
+    )
     heads: str | None = flag("Heads to report: any of single,multi,all.")
     weights: tuple[str, ...] | None = flag("Weights of a CLscore, NAME=w1,...,w7; repeatable.")
     data: Path | None = flag("Data folder; PROBE_DATA by default.")
@@ -138,7 +140,7 @@ class RunOptions(JobOptions):
             raise unknown("executor", self.executor, EXECUTORS)
         if self.executor == "inline" and self.workers not in (None, 1):
             raise InputError(
-                f"--executor inline is this process alone, got --workers {self.workers}: use "
+                f"--executor inline is only this process, got --workers {self.workers}: use "
                 f"--executor pool"
             )
         if self.executor == "ray" and self.shard is not None:
@@ -209,7 +211,7 @@ class ModelOptions(JobOptions):
     @property
     def of_run(self) -> RunOptions:
         """The flags that `probe run` has as well."""
-        return RunOptions(**{each.name: getattr(self, each.name) for each in fields(JobOptions)})
+        return RunOptions(**{f.name: getattr(self, f.name) for f in fields(JobOptions)})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import probe
-from scenarios.study.source import check_study
+from scenarios.study.study_file import check_study
 
 README = Path(__file__).parents[1] / "README.md"
 DOCS = README.parent / "docs"

@@ -1,6 +1,6 @@
 """The interfaces of networks to the engine: `Source` gives the `Networks` of each job.
 
-Both have two implementations: networks learned by a study (`scenarios.study.learned`), and given
+Both have two implementations: networks learned by a study (`scenarios.study.training`), and given
 ones, in files or in memory (`probe.by_layer.given`).
 """
 

@@ -87,7 +87,7 @@ class Plan(_Frozen):
 
     name: str
     scenario: str
-    kind: str = "split"
+    kind: str = "class-incremental"
     network: str
     tasks: tuple[PlannedTask, ...]
     learners: dict[_Name, PlannedLearner]

@@ -19,9 +19,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
 
 
-def _show_version(asked: bool) -> None:
-    """Print the version and exit, if asked."""
-    if asked:
+def _show_version(requested: bool) -> None:
+    """Print the version and exit, if requested."""
+    if requested:
         print(f"forgetting-probe {version('forgetting-probe')}")
         raise typer.Exit
 
@@ -109,17 +109,17 @@ def status(directory: Directory, as_json: AsJson = False) -> None:
 @app.command()
 @with_options
 def figures(directory: Directory, options: flags.FigureOptions) -> None:
-    """Draw the figures of a study from its tables alone.
+    """Draw the figures of a study from its tables only.
 
     With any flag, draw only the requested figures, for a paper: each with its caption, in a
     separate folder.
     """
-    from scenarios.commands.figures import draw_asked, draw_figures
+    from scenarios.commands.figures import draw_figures, draw_requested
 
     if options == flags.FigureOptions():
         draw_figures(directory)
     else:
-        draw_asked(directory, options)
+        draw_requested(directory, options)
 
 
 @app.command()
@@ -213,7 +213,7 @@ def features(
     A study takes the file instead of a data set. torchvision downloads its weights if needed.
     """
     from scenarios.data.image_features import write_features_of_images
-    from scenarios.execution.choosing import device_named
+    from scenarios.execution.devices import device_named
 
     device = device_named(options.device)
     write_features_of_images(folder, options.network, options.weights, options.out, device)
@@ -238,8 +238,8 @@ def redundancy(
 
 
 @app.command("list")
-def list_known(as_json: AsJson = False) -> None:
+def list_names(as_json: AsJson = False) -> None:
     """List presets, data sets, networks with their features, learners and metrics."""
-    from scenarios.commands.listing import show_known
+    from scenarios.commands.listing import show_names
 
-    show_known(as_json)
+    show_names(as_json)

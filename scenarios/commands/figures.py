@@ -1,4 +1,4 @@
-"""`probe figures`: the figures of a study, from its tables alone.
+"""`probe figures`: the figures of a study, from its tables only.
 
 They can be drawn on another machine from a copy of the tables, or again in another style.
 """
@@ -17,35 +17,35 @@ from scenarios.options import FigureOptions, names
 def draw_figures(directory: Path) -> None:
     """Draw every figure; print the paths, the notes, and remarks on the results.
 
-    directory: of a run, or a folder with tables alone. Raises InputError for missing and unreadable
+    directory: of a run, or a folder with only tables. Raises InputError for missing and unreadable
     tables.
     """
     # Before anything is drawn: unreadable notes and descriptions are refused first.
-    notes, said = note_lines(directory), list[str]()
+    notes, comments = note_lines(directory), list[str]()
     if (directory / "study.json").is_file():
         states = survey(read_plan(directory), directory)
         older = older_tables(directory, states)
         # Remarks on the results do not apply to tables of older results.
-        said = [older] if older else list(remarks(directory, states))
-    for line in (*map(str, build(directory)), *notes, *said):
+        comments = [older] if older else list(remarks(directory, states))
+    for line in (*map(str, build(directory)), *notes, *comments):
         print(printable(line))
 
 
-def draw_asked(directory: Path, asked: FigureOptions) -> None:
+def draw_requested(directory: Path, flags: FigureOptions) -> None:
     """Draw the requested figures and print the paths of their files.
 
     Raises InputError, before anything is written, for a request that cannot be met.
     """
     options = Options(
-        learners=_listed(asked.learners),
-        labels=dict(map(_labelled, asked.label or ())),
-        readouts=_listed(asked.readouts),
-        width=asked.width,
-        font_size=asked.font_size,
-        font=asked.font or "",
+        learners=_listed(flags.learners),
+        labels=dict(map(_labelled, flags.label or ())),
+        readouts=_listed(flags.readouts),
+        width=flags.width,
+        font_size=flags.font_size,
+        font=flags.font or "",
     )
-    kinds, formats = _listed(asked.only) or (), _listed(asked.format) or ON_REQUEST[:1]
-    for path in build_asked(directory, options, kinds, formats, asked.out):
+    kinds, formats = _listed(flags.only) or (), _listed(flags.format) or ON_REQUEST[:1]
+    for path in build_asked(directory, options, kinds, formats, flags.out):
         print(printable(str(path)))
 
 

@@ -13,7 +13,7 @@ from probe.files import not_written
 from scenarios.commands.screen.terminal import printable
 from scenarios.data.datasets import BUNDLED, LOADERS, Dataset, load
 from scenarios.options import InitOptions, names
-from scenarios.study.source import check_study, chosen_learners
+from scenarios.study.study_file import check_study, chosen_learners
 
 _TEMPLATES = files("scenarios.commands") / "templates"
 OWN_FILE = "mynets.py"
@@ -28,32 +28,32 @@ def show_written(file: Path, options: InitOptions) -> None:
     Raises InputError, before anything is written, for unknown names, for existing files and where
     they cannot be written.
     """
-    own = options.own
+    user_code = options.own
     if file.suffix != ".toml":
         raise InputError(f"a study file ends in .toml, got {file}: call it {file.name}.toml")
-    if own and (options.data or options.network):
+    if user_code and (options.data or options.network):
         raise InputError("--own writes its own network and data: leave out --data, --network")
-    chosen = options.data or "digits"
-    given = None if own else _known(chosen)
+    name = options.data or "digits"
+    data = None if user_code else _load_bundled(name)
     # A network for vectors, or for images of any size of 8 x 8 or more.
-    suits = "mlp" if given is not None and given.train.x.ndim < 4 else "cnn3"
-    command = f"probe run {file}" + (f" --load {file.with_name(OWN_FILE)}" if own else "")
+    network = "mlp" if data is not None and data.train.x.ndim < 4 else "cnn3"
+    command = f"probe run {file}" + (f" --load {file.with_name(OWN_FILE)}" if user_code else "")
     text = (
         (_TEMPLATES / "study.toml")
         .read_text("utf-8")
         .format(
             command=command,
-            data='"mydata"' if own else json.dumps(chosen),
-            tasks="tasks = [[0, 1], [2, 3]]" if own else _tasks(chosen, given),
-            network="mynet" if own else options.network or suits,
+            data='"mydata"' if user_code else json.dumps(name),
+            tasks="tasks = [[0, 1], [2, 3]]" if user_code else _tasks(name, data),
+            network="mynet" if user_code else options.network or network,
             learners="\n".join(
-                f"[learners.{name}]\n{_ABOUT.get(name, '')}"
-                for name in chosen_learners(names(options.learners or "finetune,er,offline"), {})
+                f"[learners.{learner}]\n{_ABOUT.get(learner, '')}"
+                for learner in chosen_learners(names(options.learners or "finetune,er,offline"), {})
             ),
         )
     )
     texts = {file: "\n".join(map(_aligned, text.split("\n")))}
-    if own:
+    if user_code:
         texts[file.with_name(OWN_FILE)] = (_TEMPLATES / "mynets.txt").read_text("utf-8")
     else:
         check_study({"name": file.stem, **tomllib.loads(texts[file])}, str(file))
@@ -71,7 +71,7 @@ def show_written(file: Path, options: InitOptions) -> None:
     print(f"next: {printable(command)}")
 
 
-def _known(data: str) -> Dataset | None:
+def _load_bundled(data: str) -> Dataset | None:
     """Return the data if they are on disk, None if they are downloaded later."""
     if not data.endswith(".npz") and data not in LOADERS:
         raise unknown("data set", data, [*LOADERS, "NAME.npz"])
@@ -86,7 +86,7 @@ def _tasks(name: str, data: Dataset | None) -> str:
     if sizes := [size for size in range(2, classes) if classes % size == 0]:
         size = min(sizes, key=lambda size: abs(classes / size - _TASKS))
         return f"classes_per_task = {size}"
-    # A prime number of classes: tasks of two, and of three at last.
+    # A prime number of classes: tasks of two, the last of three.
     cut = [list(range(at, min(at + 2, classes))) for at in range(0, classes - 1, 2)]
     cut[-1] = list(range(cut[-1][0], classes))
     return f"tasks = {cut}"

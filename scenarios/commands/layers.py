@@ -26,7 +26,7 @@ from probe.seeding import stream
 from scenarios.commands.screen.terminal import print_json, show_line
 from scenarios.networks import ARCHITECTURES, build_network
 from scenarios.options import LayersOptions, position
-from scenarios.user_model import build_model, importing, load_callable
+from scenarios.user_code import build_model, importing, load_callable
 
 _EXAMPLES = 3
 _INPUT = r"(?:([^\W\d]\w*)=)?([1-9]\d{0,9}(?:x[1-9]\d{0,9})*)(:int)?"
@@ -42,7 +42,7 @@ def show_layers(target: str, options: LayersOptions) -> None:
         try:
             sample = sample_inputs(options.input, options.integers)
             model = _model(target, sample)
-            found = candidates(
+            modules = candidates(
                 model, sample, position(options.output), progress=partial(tracked, label="cutting")
             )
         # The user's model may raise anything.
@@ -55,21 +55,21 @@ def show_layers(target: str, options: LayersOptions) -> None:
                 f"{', '.join(options.input)}: check --input, and --integers where it reads words"
             ) from error
     if options.json:
-        print_json(_record(found))
+        print_json(_record(modules))
     else:
-        _print(found)
+        _print(modules)
 
 
-def _record(found: Sequence[Candidate]) -> dict[str, Any]:
+def _record(modules: Sequence[Candidate]) -> dict[str, Any]:
     """Return the table as values that JSON has; docs/tables.md lists the keys."""
     renamed = {"kind": "type", "shape": "output", "bytes": "cached_bytes"}
     features = []
-    for one in found:
-        entry = {renamed.get(name, name): value for name, value in asdict(one).items()}
-        entry["cached_bytes"] = None if one.slow else one.bytes
-        entry["slow"] = one.slow or None
+    for module in modules:
+        entry = {renamed.get(name, name): value for name, value in asdict(module).items()}
+        entry["cached_bytes"] = None if module.slow else module.bytes
+        entry["slow"] = module.slow or None
         features.append(entry)
-    return {"features": features, "suggested": [one.feature for one in found if one.suggested]}
+    return {"features": features, "suggested": [m.feature for m in modules if m.suggested]}
 
 
 def _model(target: str, sample: Value) -> nn.Module:
@@ -83,10 +83,11 @@ def _model(target: str, sample: Value) -> nn.Module:
     return build_network(target, tensors(sample)[0].shape[1:], classes=10)
 
 
-def _print(found: Sequence[Candidate]) -> None:
+def _print(modules: Sequence[Candidate]) -> None:
     """Print a table of the features, the reasons against caching some, and the suggested set.
 
-    found: in the order in which the model computes them. Lines to a file or a pipe are not cut off.
+    modules: in the order in which the model computes them. Lines to a file or a pipe are not cut
+    off.
     """
     console = Console()
     if not console.is_terminal:
@@ -96,23 +97,23 @@ def _print(found: Sequence[Candidate]) -> None:
         table.add_column(column, overflow="fold")
     for column in ("output", "cached per example", "frozen", "left"):
         table.add_column(column, justify="right", overflow="fold")
-    for one in found:
+    for m in modules:
+        shape = "x".join(map(str, m.shape)) or "one number"
         table.add_row(
-            "*" if one.suggested else "",
-            escape(one.feature),
-            escape(one.kind),
-            ("x".join(map(str, one.shape)) or "one number")
-            + (f", 1 of {one.tensors}" if one.tensors > 1 else ""),
-            "the slow way" if one.slow else show_size(one.bytes),
-            f"{one.frozen:,}",
-            f"{one.left:,}",
+            "*" if m.suggested else "",
+            escape(m.feature),
+            escape(m.kind),
+            f"{shape}, 1 of {m.tensors}" if m.tensors > 1 else shape,
+            "the slow way" if m.slow else show_size(m.bytes),
+            f"{m.frozen:,}",
+            f"{m.left:,}",
         )
     console.print(table)
     # Each reason once, with all of its features.
-    for reason in dict.fromkeys(one.slow for one in found if one.slow):
-        names = ", ".join(one.feature for one in found if one.slow == reason)
+    for reason in dict.fromkeys(m.slow for m in modules if m.slow):
+        names = ", ".join(m.feature for m in modules if m.slow == reason)
         show_line(console, f"the slow way, as {reason}: {names}")
-    chosen = ", ".join(f'"{one.feature}"' for one in found if one.suggested)
+    chosen = ", ".join(f'"{m.feature}"' for m in modules if m.suggested)
     show_line(console, f"* features = [{chosen}]" if chosen else "no features to suggest")
 
 
@@ -123,19 +124,21 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
     are normal, or zeros and ones, which any embedding holds; the same every time. Raises InputError
     for any other text, and for names that some inputs lack or two share.
     """
-    given = [_read(text, integers) for text in texts]
-    named = [name for name, *_ in given if name]
-    if named and len(set(named)) < len(given):
+    inputs = [_read(text, integers) for text in texts]
+    names = [name for name, *_ in inputs if name]
+    if names and len(set(names)) < len(inputs):
         raise InputError(
             f"--input expects a different name for each input, or no names, got {', '.join(texts)}"
         )
-    chance = stream(0, "sample")
+    generator = stream(0, "sample")
     drawn = [
-        torch.randint(2, sizes, generator=chance) if whole else torch.randn(sizes, generator=chance)
-        for _, sizes, whole in given
+        torch.randint(2, sizes, generator=generator)
+        if is_integer
+        else torch.randn(sizes, generator=generator)
+        for _, sizes, is_integer in inputs
     ]
-    if named:
-        return dict(zip(named, drawn, strict=True))
+    if names:
+        return dict(zip(names, drawn, strict=True))
     return tuple(drawn) if len(drawn) > 1 else drawn[0]
 
 
@@ -146,5 +149,5 @@ def _read(text: str, integers: bool) -> tuple[str, tuple[int, ...], bool]:
         raise InputError(
             f"--input expects a shape as 3x32x32, NAME=16 or NAME=16:int, got {text!r}"
         )
-    name, shape, whole = match.groups()
-    return name or "", (_EXAMPLES, *map(int, shape.split("x"))), integers or bool(whole)
+    name, shape, is_integer = match.groups()
+    return name or "", (_EXAMPLES, *map(int, shape.split("x"))), integers or bool(is_integer)

@@ -17,30 +17,30 @@ from scenarios.commands.screen.terminal import print_json
 from scenarios.data.datasets import BUNDLED, LOADERS
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import ARCHITECTURES
-from scenarios.study.source import check_study, preset_names, read_study
 from scenarios.study.spec import Study
+from scenarios.study.study_file import check_study, preset_names, read_study
 
 
-def show_known(as_json: bool = False) -> None:
+def show_names(as_json: bool = False) -> None:
     """Print the presets, data sets, networks with their features, learners, readouts and metrics.
 
     as_json: as one JSON object with a list of each. Every preset is read and checked; no data are
     loaded.
     """
-    known = _known()
+    names = _names()
     if as_json:
-        print_json(known)
+        print_json(names)
         return
-    for key, entries in known.items():
+    for key, entries in names.items():
         title = "metrics of" if key == "metrics" else key.removesuffix("s").replace("_", " ")
         table = Table(title, "")
         for entry in entries:
             name, about, *rest = entry.values()
-            table.add_row(name, _told(key, about, *rest))
+            table.add_row(name, _cell(key, about, *rest))
         Console().print(table)
 
 
-def _told(key: str, about: Any, *rest: Any) -> str:
+def _cell(key: str, about: Any, *rest: Any) -> str:
     """Return the second cell of an entry of a table."""
     listed = ", ".join(about) if isinstance(about, list) else str(about)
     if key == "networks":
@@ -48,7 +48,7 @@ def _told(key: str, about: Any, *rest: Any) -> str:
     return f"{listed} ({rest[0]})" if rest and rest[0] else listed
 
 
-def _known() -> dict[str, list[dict[str, Any]]]:
+def _names() -> dict[str, list[dict[str, Any]]]:
     """Return the entries of each list: the name first, then the description."""
     presets = [
         {"name": name, "about": _contents(check_study(read_study(name), name))}
@@ -59,8 +59,8 @@ def _known() -> dict[str, list[dict[str, Any]]]:
         for name in LOADERS
     ]
     # A placeholder: such files are the user's.
-    own = "a feature file: your own data, or made by probe features"
-    data.append({"name": "NAME.npz", "about": own})
+    about = "a feature file: your own data, or made by probe features"
+    data.append({"name": "NAME.npz", "about": about})
     papers: list[dict[str, Any]] = [
         {"paper": paper, "metrics": [metric.name for metric in metrics], "needs": ""}
         for paper, metrics in groupby(METRICS, key=lambda metric: metric.paper)
@@ -80,7 +80,7 @@ def _known() -> dict[str, list[dict[str, Any]]]:
         "learners": [_described(name, kind) for name, kind in LEARNERS.items()],
         "readouts": [
             {"name": RETRAIN, "about": "Partial retraining: all downstream of the feature anew."},
-            *(_described(name, own.readout) for name, own in READOUTS.items()),
+            *(_described(name, entry.readout) for name, entry in READOUTS.items()),
         ],
         "metrics": papers,
     }
@@ -93,6 +93,5 @@ def _described(name: str, kind: type) -> dict[str, str]:
 def _contents(study: Study) -> str:
     """Return a description of a study in a line."""
     learners = ", ".join(study.learners)
-    return (
-        f"{study.network.name} on {study.scenario.title}: {learners}; seeds 0-{study.each_seed[-1]}"
-    )
+    seeds = f"seeds 0-{study.seed_numbers[-1]}"
+    return f"{study.network.name} on {study.scenario.title}: {learners}; {seeds}"

@@ -11,7 +11,7 @@ from errno import EBADF, EDQUOT, EFBIG, EIO, ENOSPC
 from typing import NoReturn
 
 from probe.errors import InputError, no_exit
-from scenarios.commands.screen.stopping import HOW_TO_GO_ON, STOPPED, stoppable
+from scenarios.commands.screen.signals import HOW_TO_GO_ON, STOPPED, stoppable
 from scenarios.commands.screen.terminal import READER_GONE, printable, printed, say
 
 _OUTPUT_FAILS = {EBADF, EDQUOT, EFBIG, EIO, ENOSPC}

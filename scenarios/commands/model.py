@@ -18,14 +18,14 @@ from probe.record.readers import READERS, ForeignRuns
 from probe.record.recording import Recording, read_recording
 from probe.results.run_directory import refuse_foreign
 from probe.validation import problem, problems
-from scenarios.commands.run import Begun, carry_through
+from scenarios.checkpoint_loader import CheckpointLoader
+from scenarios.commands.run import PreparedRun, carry_through
 from scenarios.commands.screen.results import show_page
 from scenarios.data.datasets import Location
 from scenarios.data.feature_files import SUFFIX
-from scenarios.given import GivenOrigin
 from scenarios.options import ModelOptions, names, position
-from scenarios.own_code import OwnCode, source_of
-from scenarios.study.planning import OURS
+from scenarios.study.plan import BUILT_IN
+from scenarios.user_code import UserCode, source_of
 
 _ORDERS = TypeAdapter(dict[str, list[StrictInt]])
 _MOST_CLASSES = 100_000  # of one range: more is taken for a typing error
@@ -40,11 +40,11 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     """
     reading = _reading(options)
     recording = None if reading else _recording(target, options)
-    own = _own_code(_factory(target, options), recording, options)
+    user_code = _user_code(_factory(target, options), recording, options)
     if reading:
-        own = replace(own, class_order=reading.class_order or ())
-    with own.opened(OURS), TemporaryDirectory() as scratch:
-        network = own.typed_network().name
+        user_code = replace(user_code, class_order=reading.class_order or ())
+    with user_code.opened(BUILT_IN), TemporaryDirectory() as scratch:
+        network = user_code.network_entry().name
         name = options.out.name if options.out else f"model-{network}"
         name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
         root = options.out or Path("runs") / name
@@ -52,17 +52,17 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             if reading.class_order is None:
                 print("note: the labels of the data are taken as the indices of the outputs")
             refuse_foreign(root)
-            found = reading.keep((Path(scratch) if options.dry_run else root) / "checkpoints")
+            checkpoints = reading.keep((Path(scratch) if options.dry_run else root) / "checkpoints")
         else:
-            found = _found(recording, options)
+            checkpoints = _checkpoints(recording, options)
         if recording and not options.call:
             options = replace(options, head=options.head or recording.head)
-        origin = GivenOrigin(
-            own=own,
+        loader = CheckpointLoader(
+            user_code=user_code,
             name=name,
             network=network,
-            data=own.typed_data().name if own.data else str(options.data),
-            checkpoints=found,
+            data=user_code.data_entry().name if user_code.data else str(options.data),
+            checkpoints=checkpoints,
             records=recording.records if recording else {},
             reference=recording.reference if recording else None,
             tasks=_tasks(recording or reading, options),
@@ -71,16 +71,18 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             code=source_of("network", network),
             location=Location(),
         )
-        return carry_through(partial(_begun, origin), options.of_run, root, show_page)
+        return carry_through(partial(_prepare, loader), options.of_run, root, show_page)
 
 
-def _begun(origin: GivenOrigin, device: torch.device) -> Begun:
-    location = Location(files=origin.location.stamps(origin.data))
-    given = origin.given(device)
-    sizes = [len(task.train) for task in given.scenario.tasks]
-    caches = partial(origin.caches, given.plan)
-    origin = replace(origin, location=location)
-    return Begun(plan=given.plan, origin=origin, caches=caches, sizes=sizes)
+def _prepare(loader: CheckpointLoader, device: torch.device) -> PreparedRun:
+    location = Location(files=loader.location.stamps(loader.data))
+    networks = loader.networks(device)
+    return PreparedRun(
+        plan=networks.plan,
+        loader=replace(loader, location=location),
+        caches=partial(loader.caches, networks.plan),
+        sizes=[len(task.train) for task in networks.scenario.tasks],
+    )
 
 
 def _reading(options: ModelOptions) -> ForeignRuns | None:
@@ -124,23 +126,24 @@ def _factory(target: str, options: ModelOptions) -> str:
     return options.network or target
 
 
-def _own_code(factory: str, recording: Recording | None, options: ModelOptions) -> OwnCode:
+def _user_code(factory: str, recording: Recording | None, options: ModelOptions) -> UserCode:
     """Return the user's code named by the flags; raises InputError without data."""
     data = options.data
     if data is None and recording and recording.data:
         data = str(recording.data.absolute())
     if data is None:
         # What a recording names may be code, and only what the user types is imported.
-        known = recording.reference.name if recording and recording.reference else "MODULE:LOAD"
+        reference = recording.reference if recording else None
+        name = reference.name if reference else "MODULE:LOAD"
         raise InputError(
-            f"there are no data: give --data {known}, a function that returns (train, test), or "
+            f"there are no data: give --data {name}, a function that returns (train, test), or "
             f"feature files, or record them, by Recorder(train=...)"
         )
     if recording and recording.called and options.call is None:
         raise InputError(
             "the recorded network was called by a function: name it again, as --call m:f"
         )
-    return OwnCode(
+    return UserCode(
         loads=options.load or (),
         network=factory,
         output=recording.output if recording and not options.output else position(options.output),
@@ -149,7 +152,7 @@ def _own_code(factory: str, recording: Recording | None, options: ModelOptions) 
     )
 
 
-def _found(recording: Recording | None, options: ModelOptions) -> Checkpoints:
+def _checkpoints(recording: Recording | None, options: ModelOptions) -> Checkpoints:
     """Return the files of all networks."""
     if recording is None:
         if not options.checkpoints:
@@ -164,12 +167,12 @@ def _found(recording: Recording | None, options: ModelOptions) -> Checkpoints:
 
 
 def _tasks(
-    found: Recording | ForeignRuns | None, options: ModelOptions
+    runs: Recording | ForeignRuns | None, options: ModelOptions
 ) -> tuple[tuple[int, ...], ...] | None:
     """Return the classes of each task, None where the examples must have their tasks."""
     if options.tasks is not None:
         return as_tasks(classes_of_tasks(options.tasks))
-    return None if found is None or found.tasks is None else as_tasks(found.tasks)
+    return None if runs is None or runs.tasks is None else as_tasks(runs.tasks)
 
 
 def classes_of_tasks(text: str) -> list[list[int]]:
@@ -178,23 +181,23 @@ def classes_of_tasks(text: str) -> list[list[int]]:
     >>> classes_of_tasks("0-2,3+5,4")
     [[0, 1, 2], [3, 5], [4]]
     """
-    found = []
+    tasks = []
     for task in names(text):
         limits = re.fullmatch(r"(\d{1,9})-(\d{1,9})", task)
         if limits and 0 <= int(limits[2]) - int(limits[1]) < _MOST_CLASSES:
-            found.append(list(range(int(limits[1]), int(limits[2]) + 1)))
+            tasks.append(list(range(int(limits[1]), int(limits[2]) + 1)))
         elif re.fullmatch(r"\d{1,9}(\+\d{1,9})*", task):
-            found.append(list(map(int, task.split("+"))))
+            tasks.append(list(map(int, task.split("+"))))
         else:
             raise InputError(
                 f"--tasks expects the classes of each task, as 0-1,2-3 or 0+5,1+6, got {task!r} "
                 f"in {text!r}"
             )
-    return found
+    return tasks
 
 
 def _orders(recording: Recording | None, options: ModelOptions) -> Any:
-    """Return the orders as a rule or by name, None for the base order alone."""
+    """Return the orders as a rule or by name, None for only the base order."""
     if options.orders is None:
         if recording is None:
             return None

@@ -39,8 +39,8 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         command(argument, options=kind(**flags | lists))
 
     hints = get_type_hints(kind)
-    own_first = sorted(fields(kind), key=lambda f: f.name not in kind.__annotations__)
-    flags = [_parameter(each, hints[each.name]) for each in own_first]
+    specific_first = sorted(fields(kind), key=lambda f: f.name not in kind.__annotations__)
+    flags = [_parameter(field, hints[field.name]) for field in specific_first]
     typed.__signature__ = inspect.Signature([first.replace(name="argument"), *flags])  # type: ignore[attr-defined]
     # Else typer would take the argument's plain type from there, without its help.
     typed.__annotations__ = {}

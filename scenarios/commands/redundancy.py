@@ -33,14 +33,14 @@ def show_redundancy(names: Sequence[str], options: RedundancyOptions) -> None:
     location, out = Location.of(options.data, options.download), options.out
     data_sets = [load(name, location) for name in names]
     # One table would replace the other.
-    known = [data.name for data in data_sets]
-    if len(set(known)) < len(known):
-        raise InputError(f"two data sets have the same name ({', '.join(known)}): name each once")
-    found = [measure(data, options.bins) for data in data_sets]
+    titles = [data.name for data in data_sets]
+    if len(set(titles)) < len(titles):
+        raise InputError(f"two data sets have the same name ({', '.join(titles)}): name each once")
+    results = [measure(data, options.bins) for data in data_sets]
     make_folder(out)
-    tables = [write_redundancy(out, one) for one in found]
-    pictures = style.save(draw(found), out, "redundancy")
-    _print(found)
+    tables = [write_redundancy(out, result) for result in results]
+    pictures = style.save(draw(results), out, "redundancy")
+    _print(results)
     for path in [*tables, *pictures]:
         print(path)
 
@@ -65,13 +65,13 @@ def measure(data: Dataset, bins: int | None = None) -> Redundancy:
     )
 
 
-def _print(found: Sequence[Redundancy]) -> None:
+def _print(results: Sequence[Redundancy]) -> None:
     """Print the numbers of all, relevant and non-redundant features of each data set."""
     lines = []
-    for one in found:
-        D, relevant, selected = len(one.bins), int((one.with_class > 0).sum()), len(one.selected)
+    for r in results:
+        D, relevant, selected = len(r.bins), int((r.with_class > 0).sum()), len(r.selected)
         share = f"{100 * selected / D:.1f}"
-        lines.append((one.data, f"{D:,}", f"{relevant:,}", f"{selected:,}", share))
+        lines.append((r.data, f"{D:,}", f"{relevant:,}", f"{selected:,}", share))
     columns = ("data set", "all", "relevant", "non-redundant", "% of all")
-    title = f"features, {found[0].discretization}"
+    title = f"features, {results[0].discretization}"
     show_sheet(Console(), Sheet(title=title, columns=columns, lines=lines))

@@ -24,39 +24,38 @@ from probe.by_layer.plan import Plan
 from probe.files import make_folder, sweep
 from probe.results import run_directory
 from probe.values.allocation import Allocation, CacheSettings
-from scenarios.commands.plan import show_dry_run
+from scenarios.commands.dry_run import show_dry_run
 from scenarios.commands.report import build, show_report
 from scenarios.commands.screen.progress import show_ends, show_plan, show_progress
 from scenarios.commands.screen.results import show_outcome
 from scenarios.commands.screen.terminal import show_line
 from scenarios.data.datasets import Location
-from scenarios.execution.choosing import device_named, executor_for, side_by_side
-from scenarios.execution.executor import Executor
+from scenarios.execution.devices import device_named, executor_for, side_by_side
 from scenarios.execution.locks import is_locked, lock
-from scenarios.execution.schedule import execute
-from scenarios.execution.work import Ended, Origin, Work
+from scenarios.execution.schedule import Executor, execute
+from scenarios.execution.work import Ended, Loader, Work
 from scenarios.options import RunOptions
-from scenarios.own_code import REGISTRY, OwnCode
-from scenarios.study.origin import StudyOrigin
-from scenarios.study.planning import OURS, plan_of, sources_of, with_own_features, with_precision
-from scenarios.study.preflight import cache_plans, examples_of, few_of, refuse_misfits
-from scenarios.study.source import check_study, overridden, read_study
+from scenarios.study.loader import StudyLoader
+from scenarios.study.plan import BUILT_IN, plan_of, sources_of, with_precision, with_user_features
+from scenarios.study.preflight import cache_plans, examples_of, refuse_misfits, sample_of
 from scenarios.study.spec import Study
+from scenarios.study.study_file import check_study, overridden, read_study
+from scenarios.user_code import REGISTRY, UserCode
 
 _ROUNDS = 2
 _LOST = "its files were damaged while they were read, twice: check the disk, and run again"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Begun:
+class PreparedRun:
     """A plan with everything needed to carry it out.
 
-    origin: of its networks and data; caches: returns the allocations of features' values, by
+    loader: of its networks and data; caches: returns the allocations of features' values, by
     network; sizes: the numbers of training examples of each task.
     """
 
     plan: Plan
-    origin: Origin
+    loader: Loader
     caches: Callable[[CacheSettings], Mapping[str, Sequence[Allocation]]]
     sizes: Sequence[int]
 
@@ -67,67 +66,70 @@ def run_study(source: str, options: RunOptions) -> bool:
     source: a preset's name or a TOML file's path; options: the flags. Returns and raises as
     `carry_through` does.
     """
-    own = OwnCode(loads=options.load or ())
-    with own.opened(OURS):
+    user_code = UserCode(loads=options.load or ())
+    with user_code.opened(BUILT_IN):
         # First without the flags: mistakes in the file are reported in the file's terms.
         study = overridden(check_study(read_study(source), source), options)
         root = options.out or Path("runs") / study.name
         # A dry run writes nothing: it takes the precision that is there.
-        at = None if options.dry_run and not (root / run_directory.PRECISION).exists() else root
-        begin = partial(_begun, study, own, Location.of(options.data, options.download), at)
-        show = partial(show_outcome, omegas=study.scenario.kind != "split")
-        return carry_through(begin, options, root, show)
+        dry = options.dry_run and not (root / run_directory.PRECISION).exists()
+        location = Location.of(options.data, options.download)
+        prepare = partial(_prepare, study, user_code, location, None if dry else root)
+        show = partial(show_outcome, omegas=study.scenario.kind != "class-incremental")
+        return carry_through(prepare, options, root, show)
 
 
-def _begun(
-    study: Study, own: OwnCode, location: Location, root: Path | None, device: torch.device
-) -> Begun:
+def _prepare(
+    study: Study, user_code: UserCode, location: Location, root: Path | None, device: torch.device
+) -> PreparedRun:
     """Plan a study with its data; raises InputError for settings that do not fit them."""
     # Before they are read: a file that changes meanwhile has another one.
-    given = Location(location.folder, files=location.stamps(study.scenario.data))
+    stamped = Location(location.folder, files=location.stamps(study.scenario.data))
     scenario = study.scenario.scenario(location)
-    study = with_precision(with_own_features(study, scenario), scenario, device, root)
+    study = with_precision(with_user_features(study, scenario), scenario, device, root)
     plan = plan_of(study, scenario, device)
     jobs_of(plan)
     refuse_misfits(study, scenario)
-    return Begun(
+    return PreparedRun(
         plan=plan,
-        origin=StudyOrigin(study=study, location=given, own=own, sources=sources_of(study)),
-        # Only this is kept of the data: every process that does a job loads them.
-        caches=partial(cache_plans, study, few_of(scenario), *examples_of(scenario)),
+        loader=StudyLoader(
+            study=study, location=stamped, user_code=user_code, sources=sources_of(study)
+        ),
+        # Only this is stored of the data: every process that does a job loads them.
+        caches=partial(cache_plans, study, sample_of(scenario), *examples_of(scenario)),
         sizes=[len(task.train) for task in scenario.tasks],
     )
 
 
 def carry_through(
-    begin: Callable[[torch.device], Begun],
+    prepare: Callable[[torch.device], PreparedRun],
     options: RunOptions,
     root: Path,
     show: Callable[[Console, Path], None],
 ) -> bool:
     """Run a plan to its end, resuming an earlier run, and print its results.
 
-    begin: returns the plan for a device; options: the flags; root: the run directory; show: prints
-    the results in it. Returns whether no job failed; the tables are then complete. Raises
+    prepare: returns the plan for a device; options: the flags; root: the run directory; show:
+    prints the results in it. Returns whether no job failed; the tables are then complete. Raises
     InputError for flags, data and networks that cannot be used, before anything is written, and
     NotWritten when the run directory can no longer be written to.
     """
     console = Console()
     device = device_named(options.device, here=not options.remote)
-    executor, begun = executor_for(options, device), begin(device)
-    jobs = jobs_of(begun.plan)
-    work = _work(begun, root, options, len(jobs))
+    executor, run = executor_for(options, device), prepare(device)
+    jobs = jobs_of(run.plan)
+    work = _work(run, root, options, len(jobs))
     run_directory.refuse_foreign(root)
     # Before the files are looked at and the network is cut, which takes half as long again.
     show_line(console, f"{work.plan.name}: {len(jobs)} jobs, results in {root}")
     # A machine that only drives others with GPUs does not know their memory.
-    known = work.sharing is None and work.retraining_left(jobs)
-    plans = begun.caches(work.cache) if known else {}
+    is_known = work.sharing is None and work.retraining_left(jobs)
+    plans = run.caches(work.cache) if is_known else {}
     if options.dry_run:
         processes = min(side_by_side(options, device), len(jobs))
-        show_dry_run(console, work, begun.sizes, plans, jobs, processes)
+        show_dry_run(console, work, run.sizes, plans, jobs, processes)
         return True
-    del begun
+    del run
     if plans:
         show_plan(console, plans, work.cache)
     try:
@@ -137,32 +139,23 @@ def carry_through(
         with suppress(OSError):
             (root / "scratch").rmdir()
     if not any(end.how == "locked" for end in ends):
-        _show(console, root, show, options.report)
-    for remark in run_directory.remarks(root, states):
-        show_line(console, remark)
-    return show_ends(console, root, ends)
+        show(console, root)
+        if options.report:
+            show_report([root], options.report)
+    return show_ends(console, root, ends, run_directory.remarks(root, states))
 
 
-def _show(
-    console: Console, root: Path, show: Callable[[Console, Path], None], page: Path | None
-) -> None:
-    """Print the results, and write the page to another place as well if one is given."""
-    show(console, root)
-    if page:
-        show_report([root], page)
-
-
-def _work(begun: Begun, root: Path, options: RunOptions, jobs: int) -> Work:
+def _work(run: PreparedRun, root: Path, options: RunOptions, jobs: int) -> Work:
     """Return the work, with each worker's share of the memory if it runs on this machine.
 
     jobs: their number, as no more workers than that share the memory. For GPUs of other machines
     the share is determined there, when a job begins.
     """
     device = torch.device(options.device)
-    storage, sharing = begun.plan.storage, min(side_by_side(options, device), jobs)
+    storage, sharing = run.plan.storage, min(side_by_side(options, device), jobs)
     work = Work(
-        plan=begun.plan,
-        origin=begun.origin,
+        plan=run.plan,
+        loader=run.loader,
         device=options.device,
         root=root,
         cache=CacheSettings(budget=options.cache_bytes, storage=storage, scratch=root / "scratch"),
@@ -184,25 +177,25 @@ def _to_the_end(
     repeated once, and a second loss counts as failed.
     """
     make_folder(work.root)
-    with _alone_in(console, work.root):
+    with _locked(console, work.root):
         run_directory.describe(work.root, work.plan)
     # Floor and ceiling first in each seed, as the other jobs compare their networks with them.
-    begun = sorted(jobs, key=lambda job: (job.seed, not job.offline, bool(job.without)))
-    left = options.part.order(begun) if options.part else begun
+    ordered = sorted(jobs, key=lambda job: (job.seed, not job.offline, bool(job.without)))
+    remaining = options.part.order(ordered) if options.part else ordered
     ends: list[Ended] = []
     for _ in range(_ROUNDS):
         # A shard does not wait: the last of them to end writes the tables.
-        events = execute(work, left, executor, wait=options.part is None)
+        events = execute(work, remaining, executor, wait=options.part is None)
         ends += show_progress(console, work, jobs, events)
         if any(end.how == "locked" for end in ends):
             return ends, run_directory.survey(work.plan, work.root)
         states = _write_results(console, work)
         # What was damaged since it was last looked at is set aside when the tables are made.
         failed = {end.job for end in ends if end.how == "failed"}
-        left = [j for j in jobs if j not in failed and work.finished(j) != set(work.parts(j))]
-        if not left:
+        remaining = [j for j in jobs if j not in failed and work.finished(j) != set(work.parts(j))]
+        if not remaining:
             return ends, states
-    return ends + [Ended(job=job, how="failed", reason=_LOST) for job in left], states
+    return ends + [Ended(job=job, how="failed", reason=_LOST) for job in remaining], states
 
 
 def _write_results(console: Console, work: Work) -> list[run_directory.JobState]:
@@ -213,21 +206,21 @@ def _write_results(console: Console, work: Work) -> list[run_directory.JobState]
     """
     from probe.results.tables import write_tables
 
-    with _alone_in(console, work.root):
+    with _locked(console, work.root):
         # No job is at work any more: nobody is writing a first task's training.
         for folder in (work.root, work.root / "figures", *work.root.glob("jobs/first-task/*")):
             sweep(folder)
         # Before the tables: what is finished meanwhile may be in them, and then they are made anew.
         states = run_directory.survey(work.plan, work.root)
         write_tables(work.plan, work.root, REGISTRY.metrics.values())
-        # Another process may have described its own study there since this one began.
+        # Another process may have described its own study there since this one started.
         run_directory.describe(work.root, work.plan, run_directory.made_of(states))
         build(work.root)
         return states
 
 
 @contextmanager
-def _alone_in(console: Console, root: Path) -> Iterator[None]:
+def _locked(console: Console, root: Path) -> Iterator[None]:
     """Hold the lock of the run directory within the block; print a note if it has to wait."""
     if is_locked(root):
         show_line(console, f"{root}: waiting for another process to write the tables")

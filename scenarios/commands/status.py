@@ -17,7 +17,7 @@ from probe.tables.sheets import Sheet
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import print_json, show_line
 from scenarios.execution.locks import is_locked
-from scenarios.execution.remaining import pace_of, seconds_left, shown_duration
+from scenarios.execution.time_left import pace_of, seconds_left, shown_duration
 
 STATES = ("finished", "running", "failed", "left")
 """States of a job: finished; locked by a process; failed at the last attempt; not running."""
@@ -27,7 +27,7 @@ def show_status(root: Path, as_json: bool = False) -> None:
     """Print the progress of each learner, the running jobs, corrupt files, and the time left.
 
     root: the run directory; as_json: print one JSON object. Only intact measurements count. Nothing
-    is written: a corrupt file is named and left alone. Raises InputError if the directory holds no
+    is written: a corrupt file is named and not touched. Raises InputError if the directory holds no
     study.
     """
     status = status_of(root)
@@ -40,28 +40,28 @@ def show_status(root: Path, as_json: bool = False) -> None:
 def status_of(root: Path) -> dict[str, Any]:
     """Return the progress of a study as JSON values; docs/tables.md lists the keys.
 
-    It is read from the run directory alone, and nothing is changed there. The time left is that of
+    It is read only from the run directory, and nothing is changed there. The time left is that of
     the processes at work, or of a single one if there is none; None if it is not known.
     """
     plan = read_plan(root)
     states = survey(plan, root, checkpoints=True)
     now = {state.job: _state(root, state) for state in states}
-    left = {}
+    remaining = {}
     for job in (job for job in now if now[job] != "finished"):
         finished = store_of(plan, root, job).finished()
-        left[job] = [part for part in parts_of(plan, job) if part not in finished]
+        remaining[job] = [part for part in parts_of(plan, job) if part not in finished]
     running = [job.name for job in now if now[job] == "running"]
     learners = []
     for learner in dict.fromkeys(job.learner for job in now):
-        own = [state for state in states if state.job.learner == learner]
-        count = Counter(now[state.job] for state in own)
+        learner_states = [state for state in states if state.job.learner == learner]
+        count = Counter(now[state.job] for state in learner_states)
         learners.append(
             {
                 "learner": learner,
-                "jobs": len(own),
+                "jobs": len(learner_states),
                 **{state: count[state] for state in STATES},
-                "parts": sum(state.parts for state in own),
-                "parts_finished": sum(state.done for state in own),
+                "parts": sum(state.parts for state in learner_states),
+                "parts_finished": sum(state.done for state in learner_states),
             }
         )
     return {
@@ -74,7 +74,7 @@ def status_of(root: Path) -> dict[str, Any]:
         ],
         "corrupt": [{"job": s.job.name, "part": part} for s in states for part in s.corrupt],
         "processes": len(running),
-        "seconds_left": seconds_left(left, pace_of(plan, root, now), len(running)),
+        "seconds_left": seconds_left(remaining, pace_of(plan, root, now), len(running)),
         "remarks": list(remarks(root, states)),
     }
 
@@ -100,12 +100,12 @@ def _show(status: Mapping[str, Any]) -> None:
     for line in (
         *_time_left(status),
         *(
-            f"{each['job']}, {each['part']}: a corrupt file; `probe run` sets it aside and "
+            f"{file['job']}, {file['part']}: a corrupt file; `probe run` sets it aside and "
             f"computes it again"
-            for each in status["corrupt"]
+            for file in status["corrupt"]
         ),
         *(f"{job} is running in another process" for job in status["running"]),
-        *(f"{each['job']} failed: {each['reason']}" for each in status["failed"]),
+        *(f"{end['job']} failed: {end['reason']}" for end in status["failed"]),
         *status["remarks"],
     ):
         show_line(console, line)

@@ -18,13 +18,15 @@ import torch
 from torch import Tensor
 
 from probe.batch import kinds
-from probe.errors import InputError
-from probe.examples import Examples, check_examples
+from probe.errors import InputError, described, located
+from probe.examples import Examples, alike, check_examples
+from probe.numbered import examples_of
+from probe.registered import OwnData
+from probe.seeding import every_global_stream, stream
 from scenarios.data.feature_files import SUFFIX, TASK, files_of, find, read_features
 from scenarios.data.image_sets import IMAGE_SETS, read_image_set
 from scenarios.data.npz import Array
-from scenarios.data.own import read_own
-from scenarios.own_code import REGISTRY, unregistered
+from scenarios.user_code import REGISTRY, unregistered
 
 _SPOKEN = "fsdd.npz"
 
@@ -44,8 +46,8 @@ class Dataset:
     test: Examples[Any]
 
     def __post_init__(self) -> None:
-        for half, examples in (("training", self.train), ("test", self.test)):
-            check_examples(examples, range(self.classes), f"the {half} data of {self.name}")
+        for split, examples in (("training", self.train), ("test", self.test)):
+            check_examples(examples, range(self.classes), f"the {split} data of {self.name}")
 
     @property
     def has_tasks(self) -> bool:
@@ -57,7 +59,7 @@ class Dataset:
 class Location:
     """The data folder.
 
-    folder: in torchvision's layout, None for bundled data alone; download: whether torchvision may
+    folder: in torchvision's layout, None for only bundled data; download: whether torchvision may
     fetch missing files; files: stamps of a study's feature files; checked: whether they are those
     of files that were looked at and hashed before.
     """
@@ -69,16 +71,16 @@ class Location:
 
     @classmethod
     def of(cls, folder: Path | None, download: bool) -> Self:
-        """Return the given location, or else that of the environment variable PROBE_DATA."""
-        named = os.environ.get("PROBE_DATA")
-        return cls(folder or (Path(named) if named else None), download)
+        """Return the location of a folder, or else of the environment variable PROBE_DATA."""
+        default = os.environ.get("PROBE_DATA")
+        return cls(folder or (Path(default) if default else None), download)
 
     def stamps(self, data: str | Sequence[str]) -> tuple[tuple[int, int], ...]:
         """Return size and last change of each feature file of a study, none for other data."""
-        each = [data] if isinstance(data, str) else data
-        if not all(name.endswith(SUFFIX) for name in each):
+        names = [data] if isinstance(data, str) else data
+        if not all(name.endswith(SUFFIX) for name in names):
             return ()
-        files = (own.stat() for name in each for own in files_of(find(name, self.folder)))
+        files = (path.stat() for name in names for path in files_of(find(name, self.folder)))
         return tuple((file.st_size, file.st_mtime_ns) for file in files)
 
     def now(self, data: str | Sequence[str]) -> Self:
@@ -104,7 +106,7 @@ def load(name: str, location: Location | None = None) -> Dataset:
         title = path.stem.replace(TASK, "").strip("-_.") or path.parent.name
         return Dataset(name=title, classes=classes, train=train, test=test)
     if name in REGISTRY.data:
-        train, test = read_own(REGISTRY.data[name])
+        train, test = read_user_data(REGISTRY.data[name])
         classes = 1 + int(max(train.y.max(), test.y.max()))
         return Dataset(name=name, classes=classes, train=train, test=test)
     if name not in LOADERS:
@@ -123,16 +125,17 @@ def held_out(data: Dataset, count: int) -> Dataset:
     >>> len(held_out(digits, 5).test), len(held_out(digits, 5).train) == len(digits.train) - 50
     (50, True)
     """
-    held = torch.zeros(len(data.train), dtype=torch.bool)
-    for own in _groups(data.train):
-        if len(own) <= count:
-            label = int(data.train.y[own[0]])
+    validation = torch.zeros(len(data.train), dtype=torch.bool)
+    for group in _groups(data.train):
+        if len(group) <= count:
+            label = int(data.train.y[group[0]])
             raise InputError(
-                f"{data.name} has {len(own)} training examples of class {label}: hold out fewer "
+                f"{data.name} has {len(group)} training examples of class {label}: hold out fewer "
                 f"than that for validation, not {count}"
             )
-        held[own[-count:]] = True
-    train, test = (data.train.part(each.nonzero().squeeze(1)) for each in (~held, held))
+        validation[group[-count:]] = True
+    masks = ~validation, validation
+    train, test = (data.train.part(mask.nonzero().squeeze(1)) for mask in masks)
     return replace(data, train=train, test=test)
 
 
@@ -160,22 +163,75 @@ def standardized(data: Dataset) -> Dataset:
     axes = [axis for axis in range(x.dim()) if axis != 1]
     deviation, mean = torch.std_mean(x, axes, correction=0, keepdim=True)
     scale = torch.where(deviation > 0, deviation, 1.0)
-    train, test = (replace(half, x=(half.x - mean) / scale) for half in (data.train, data.test))
+    train, test = (replace(split, x=(split.x - mean) / scale) for split in (data.train, data.test))
     return replace(data, train=train, test=test)
 
 
-def _first(half: Examples[Any], limit: int | None) -> Examples[Any]:
+def _first(split: Examples[Any], limit: int | None) -> Examples[Any]:
     if limit is None:
-        return half
-    kept = [own[:limit] for own in _groups(half)]
-    return half.part(torch.cat(kept).sort().values)
+        return split
+    groups = [group[:limit] for group in _groups(split)]
+    return split.part(torch.cat(groups).sort().values)
 
 
-def _groups(half: Examples[Any]) -> Iterator[Tensor]:
+def _groups(split: Examples[Any]) -> Iterator[Tensor]:
     """Yield the examples of each class, in each task if they have tasks, by their numbers (n,)."""
-    tags = torch.zeros_like(half.y) if half.task is None else half.task
-    for each in torch.stack([tags, half.y]).unique(dim=1).T:
-        yield ((tags == each[0]) & (half.y == each[1])).nonzero().squeeze(1)
+    tasks = torch.zeros_like(split.y) if split.task is None else split.task
+    for task, label in torch.stack([tasks, split.y]).unique(dim=1).T:
+        yield ((tasks == task) & (split.y == label)).nonzero().squeeze(1)
+
+
+def read_user_data(entry: OwnData) -> tuple[Examples[Any], Examples[Any]]:
+    """Return the training and the test data of a user's function.
+
+    A list of (train, test), one a task, becomes examples with their task. It draws the same random
+    numbers every time, and restores the global generators. Raises InputError if it fails, or gives
+    anything but two sets of examples of one kind.
+    """
+    try:
+        with every_global_stream(stream(0, "data")):
+            data: Any = entry.load()
+    except (InputError, KeyboardInterrupt):
+        raise
+    # Any error of the user's code, SystemExit among them.
+    except BaseException as error:
+        raise InputError(
+            f"{entry.name} raised {described(error)}: give a function without arguments that "
+            f"returns (train, test)"
+        ) from error
+    by_task = isinstance(data, list) and len(data) > 0 and all(map(_is_pair, data))
+    # Of two tasks only the brackets tell (train, test) from a list of such pairs.
+    unclear = isinstance(data, list) and any(isinstance(part, list) for part in data)
+    if not by_task and (unclear or not isinstance(data, tuple | list) or len(data) != 2):
+        raise InputError(
+            f"{entry.name} must return (train, test), got {type(data).__name__}: give each as "
+            f"Examples, a Dataset, a pair (x, y) or a list of these; or a list of tuples (train, "
+            f"test), one a task"
+        )
+    with located(entry.name):
+        splits = []
+        for index, name in enumerate(("train", "test")):
+            tasks = [examples_of(task[index], name) for task in data] if by_task else data[index]
+            splits.append(examples_of(tasks, name))
+        if not all(map(len, splits)):
+            raise InputError("train or test holds no examples")
+        if entry.class_order:
+            splits = [in_order(split, entry.class_order) for split in splits]
+        return alike(*splits)
+
+
+def in_order(split: Examples[Any], class_order: Sequence[int]) -> Examples[Any]:
+    """Return the examples of some classes, each labeled by its position in the order."""
+    positions = torch.zeros(1 + max(class_order), dtype=torch.int64)
+    positions[list(class_order)] = torch.arange(len(class_order))
+    selected = split.of_classes(class_order)
+    return replace(selected, y=positions[selected.y])
+
+
+def _is_pair(data: Any) -> bool:
+    """Return whether this is (train, test), and not a pair (x, y)."""
+    pair = isinstance(data, tuple) and len(data) == 2
+    return pair and not isinstance(data[1], torch.Tensor | np.ndarray)
 
 
 def _digits(_: Location) -> Dataset:
@@ -204,13 +260,13 @@ def _split(name: str, x: Array, y: Array, scaler: Any = None) -> Dataset:
 
     scaler: of scikit-learn, fitted to the training inputs.
     """
-    halves = _stratified(y)
-    x_train, x_test = (x[half] for half in halves)
+    rows = _stratified(y)
+    inputs = [x[numbers] for numbers in rows]
     if scaler is not None:
-        x_train, x_test = scaler.fit_transform(x_train), scaler.transform(x_test)
+        inputs = [scaler.fit_transform(inputs[0]), scaler.transform(inputs[1])]
     train, test = (
-        Examples(torch.tensor(inputs, dtype=torch.float32), torch.tensor(y[half]))
-        for inputs, half in zip((x_train, x_test), halves, strict=True)
+        Examples(torch.tensor(values, dtype=torch.float32), torch.tensor(y[numbers]))
+        for values, numbers in zip(inputs, rows, strict=True)
     )
     return Dataset(name=name, classes=1 + int(y.max()), train=train, test=test)
 
@@ -222,14 +278,14 @@ def _stratified(y: Array) -> tuple[Array, Array]:
     """
     counts, draw, size = np.bincount(y), np.random.RandomState(0), len(y) * 4 // 5
     shares = counts / len(y) * size
-    kept = np.floor(shares).astype(int)
-    for left in np.unique(shares - np.floor(shares))[::-1]:
-        tied = np.flatnonzero(shares - np.floor(shares) == left)
-        if more := min(len(tied), size - kept.sum()):
-            kept[draw.choice(tied, more, replace=False)] += 1
-    own = [np.flatnonzero(y == k)[draw.permutation(n)] for k, n in enumerate(counts)]
-    halves = zip(*(np.split(each, [n]) for each, n in zip(own, kept, strict=True)), strict=True)
-    train, test = (draw.permutation(np.concatenate(half)) for half in halves)
+    sizes = np.floor(shares).astype(int)
+    for rest in np.unique(shares - np.floor(shares))[::-1]:
+        tied = np.flatnonzero(shares - np.floor(shares) == rest)
+        if more := min(len(tied), size - sizes.sum()):
+            sizes[draw.choice(tied, more, replace=False)] += 1
+    classes = [np.flatnonzero(y == k)[draw.permutation(n)] for k, n in enumerate(counts)]
+    parts = (np.split(numbers, [n]) for numbers, n in zip(classes, sizes, strict=True))
+    train, test = (draw.permutation(np.concatenate(part)) for part in zip(*parts, strict=True))
     return train, test
 
 
@@ -249,8 +305,8 @@ def _spoken_digits(location: Location) -> Dataset:
 
 def _image_set(name: str, location: Location) -> Dataset:
     """Load a published image set, see `scenarios.data.image_sets`."""
-    halves = read_image_set(name, location.folder, location.download)
-    return Dataset(name=name, classes=IMAGE_SETS[name].classes, **halves)
+    splits = read_image_set(name, location.folder, location.download)
+    return Dataset(name=name, classes=IMAGE_SETS[name].classes, **splits)
 
 
 BUNDLED: dict[str, Callable[[Location], Dataset]] = {

@@ -37,7 +37,6 @@ from scenarios.data.npz import read_arrays
 SUFFIX = ".npz"
 TASK = "{task}"
 
-_HALVES = ("train", "test")
 _REQUIRED = ("x_train", "y_train", "x_test", "y_test")
 _OPTIONAL = ("task_train", "task_test")
 
@@ -50,14 +49,14 @@ def find(name: str, folder: Path | None) -> Path:
     """
     try:
         # Path.expanduser raises for an unknown user.
-        given = Path(expanduser(name))
+        path = Path(expanduser(name))
     except ValueError:
-        given = Path(name)  # which no user's name can be
-    looked = [given] if folder is None or given.is_absolute() else [given, folder / given]
-    for path in looked:
+        path = Path(name)  # which no user's name can be
+    paths = [path] if folder is None or path.is_absolute() else [path, folder / path]
+    for path in paths:
         if path.is_file() or (TASK in name and glob(escape(str(path)).replace(TASK, "*"))):
             return path
-    shown = " or ".join(str(path.absolute()) for path in looked)
+    shown = " or ".join(str(path.absolute()) for path in paths)
     raise InputError(
         f"there is no feature file {shown}: give its path, or point --data at its folder"
     )
@@ -70,40 +69,40 @@ def read_features(path: Path, checked: bool = False) -> tuple[Examples, Examples
     its numbers were looked at before. Raises InputError with file and array for every defect.
     """
     read = partial(read_arrays, required=_REQUIRED, more=_OPTIONAL, checked=checked)
-    each = [_pair(read(own), own, checked) for own in files_of(path)]
-    return _features(each, path)
+    return _features([_pair(read(file), file, checked) for file in files_of(path)], path)
 
 
 def files_of(path: Path) -> list[Path]:
     """Return the files of all tasks in order, where a path has {task} in it, else that file."""
     if TASK not in str(path):
         return [path]
-    found = sorted((int(said["task"]), own) for own, said in Pattern(path, ["task"]).files())
-    numbers, first = [number for number, _ in found], min(found[0][0], 1)
-    if numbers != list(range(first, first + len(found))):
+    matches = Pattern(path, ["task"]).files()
+    files = sorted((int(fields["task"]), file) for file, fields in matches)
+    numbers, first = [number for number, _ in files], min(files[0][0], 1)
+    if numbers != list(range(first, first + len(files))):
         raise InputError(f"{path} fits files of numbers {numbers}, expected each from 0 or from 1")
-    return [own for _, own in found]
+    return [file for _, file in files]
 
 
 def write_features(
     path: Path, train: Examples, test: Examples, class_names: Sequence[str] | None = None
 ) -> None:
-    """Write a feature file, whole or not at all.
+    """Write a feature file, completely or not at all.
 
     class_names: K of them, kept beside the other arrays, or None. Raises InputError if it cannot be
     written, or `read_features` would refuse it.
 
     >>> from tempfile import TemporaryDirectory
-    >>> half = Examples(torch.eye(2), torch.tensor([0, 1]))
+    >>> split = Examples(torch.eye(2), torch.tensor([0, 1]))
     >>> with TemporaryDirectory() as folder:
-    ...     write_features(Path(folder) / "toy.npz", half, half, ["cat", "dog"])
+    ...     write_features(Path(folder) / "toy.npz", split, split, ["cat", "dog"])
     ...     classes = read_features(Path(folder) / "toy.npz")[2]
     >>> classes
     2
     """
     arrays = {
-        f"{kind}_{half}": part.numpy(force=True)
-        for half, examples in (("train", train), ("test", test))
+        f"{kind}_{split}": part.numpy(force=True)
+        for split, examples in (("train", train), ("test", test))
         for kind, part in vars(examples).items()
         if part is not None
     }
@@ -117,21 +116,21 @@ def write_features(
 
 def _pair(arrays: Mapping[str, Array], path: Path, checked: bool) -> tuple[Examples, Examples]:
     with located(str(path)):
-        return alike(_half(arrays, "train", checked), _half(arrays, "test", checked))
+        return alike(_split(arrays, "train", checked), _split(arrays, "test", checked))
 
 
 def _features(
-    each: Sequence[tuple[Examples, Examples]], path: Path
+    files: Sequence[tuple[Examples, Examples]], path: Path
 ) -> tuple[Examples, Examples, int]:
     """Check the content of one file, or of a file of each task, and return it."""
     with located(str(path)):
-        train, test = each[0]
+        splits = dict(zip(("train", "test"), files[0], strict=True))
         if TASK in str(path):
-            train, test = (examples_of([own[at] for own in each], _HALVES[at]) for at in (0, 1))
-        halves = train, test
-        count = 1 + max(int(half.y.max()) for half in halves)
-        for half, name in zip(halves, ("train", "test"), strict=True):
-            labels = half.y.unique()
+            parts = zip(splits, zip(*files, strict=True), strict=True)
+            splits = {name: examples_of(list(tasks), name) for name, tasks in parts}
+        count = 1 + max(int(split.y.max()) for split in splits.values())
+        for name, split in splits.items():
+            labels = split.y.unique()
             # Not one by one: a wild label may leave a billion.
             if int(labels[0]) != 0 or len(labels) != count or count < 2:
                 raise InputError(
@@ -139,25 +138,25 @@ def _features(
                     f"{max(count - 1, 1)}: number two classes or more without gaps, and give each "
                     f"of them examples to train and to test on"
                 )
-            check_examples(half, range(count), f"x_{name}")
-            if isinstance(half.x, FileRows):
-                half.x.finite = True
-    return *halves, count
+            check_examples(split, range(count), f"x_{name}")
+            if isinstance(split.x, FileRows):
+                split.x.finite = True
+    return splits["train"], splits["test"], count
 
 
-def _half(arrays: Mapping[str, Array], half: str, checked: bool) -> Examples:
-    """Return the examples of a half; raises InputError for other arrays than are expected."""
-    x, y, task = arrays[f"x_{half}"], arrays[f"y_{half}"], arrays.get(f"task_{half}")
+def _split(arrays: Mapping[str, Array], split: str, checked: bool) -> Examples:
+    """Return the examples of a split; raises InputError for other arrays than are expected."""
+    x, y, task = arrays[f"x_{split}"], arrays[f"y_{split}"], arrays.get(f"task_{split}")
     if x.dtype.kind not in "biuf" or x.ndim < 2 or not x.size:
         raise InputError(
-            f"x_{half} is {x.dtype} of shape {x.shape}, expected real numbers (N, ...) of 1 or "
+            f"x_{split} is {x.dtype} of shape {x.shape}, expected real numbers (N, ...) of 1 or "
             f"more examples with 1 or more features: put one example in each row"
         )
-    for name, own, noun in (("y", y, "class"), ("task", task, "task")):
-        if own is not None and own.dtype.kind not in "iu":
-            what = f"{name}_{half} is {own.dtype}, expected {noun} numbers from 0"
+    for name, array, noun in (("y", y, "class"), ("task", task, "task")):
+        if array is not None and array.dtype.kind not in "iu":
+            what = f"{name}_{split} is {array.dtype}, expected {noun} numbers from 0"
             raise InputError(f"{what}: write int64")
-    numbers = [torch.from_numpy(own.astype(np.int64)) for own in (y, task) if own is not None]
+    numbers = [torch.from_numpy(a.astype(np.int64)) for a in (y, task) if a is not None]
     if isinstance(x, np.memmap):
         return Examples(FileRows([x], finite=checked), *numbers)
     # Numbers too large for float32 become Inf, which is refused.

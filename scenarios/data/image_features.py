@@ -48,15 +48,15 @@ def write_features_of_images(
             f"features are written to a file NAME{SUFFIX} in a folder that exists, got {out}: "
             f"choose another --out"
         )
-    known = [name for name in models.list_models(module=models) if not name.startswith(_OTHERS)]
-    if network not in known:
-        raise unknown("network of torchvision", network, known)
-    images = {half: _images(folder / half, network) for half in ("train", "test")}
+    networks = [name for name in models.list_models(module=models) if not name.startswith(_OTHERS)]
+    if network not in networks:
+        raise unknown("network of torchvision", network, networks)
+    images = {split: _images(folder / split, network) for split in ("train", "test")}
     classes = images["train"].classes
     # Before a network is downloaded.
     _check_classes(folder, classes, images["test"].classes)
     model = load_network(network, weights).to(device)
-    train, test = (_examples(model, each, half, device) for half, each in images.items())
+    train, test = (_examples(model, data, split, device) for split, data in images.items())
     write_features(out, train, test, classes)
     print(
         f"{out}: {train.x.shape[1]} features of {len(train)} training and {len(test)} test images "
@@ -159,7 +159,7 @@ def _picture(path: str) -> Any:
 
 
 def _check_classes(folder: Path, train: Sequence[str], test: Sequence[str]) -> None:
-    """Raise InputError unless both halves have the same classes, two or more."""
+    """Raise InputError unless both splits have the same classes, two or more."""
     if train != test or len(train) < 2:
         raise InputError(
             f"{folder} has the classes {listed(train)} in train and {listed(test)} in test: give "
@@ -167,13 +167,13 @@ def _check_classes(folder: Path, train: Sequence[str], test: Sequence[str]) -> N
         )
 
 
-def _examples(model: nn.Module, images: Any, half: str, device: torch.device) -> Examples:
+def _examples(model: nn.Module, images: Any, split: str, device: torch.device) -> Examples:
     """Return the features (N, D) of images with their labels, on the CPU; shows progress."""
     # Without a generator it would draw from the global one.
     loader = DataLoader(images, batch_size=32, generator=stream(0, "loader"))
     rows, labels = [], []
     with torch.no_grad(), products("fp32"):
-        for x, y in tracked(loader, half):
+        for x, y in tracked(loader, split):
             # The features of all images need not fit on the device.
             rows.append(penultimate(model, x.to(device)).cpu())
             labels.append(y)

@@ -37,10 +37,10 @@ def read_arrays(
     try:
         # Opened here, as numpy gives an array for a .npy file, which cannot be closed.
         with path.open("rb") as file:
-            found = np.load(file, allow_pickle=False)
-            names = [] if isinstance(found, np.ndarray) else list(found)
-            held = [name for name in (*required, *more) if name in names]
-            arrays = {name: _array(found, name, file, checked) for name in held}
+            archive = np.load(file, allow_pickle=False)
+            names = [] if isinstance(archive, np.ndarray) else list(archive)
+            wanted = [name for name in (*required, *more) if name in names]
+            arrays = {name: _array(archive, name, file, checked) for name in wanted}
     except OSError as error:
         raise unreadable(path, error, "check the path") from None
     except MemoryError:
@@ -59,15 +59,16 @@ def read_arrays(
     return arrays
 
 
-def _array(found: Any, name: str, file: IO[bytes], checked: bool) -> Array:
+def _array(archive: Any, name: str, file: IO[bytes], checked: bool) -> Array:
     """Return an array of an open archive, mapped if it is large and can be."""
-    member = found.zip.getinfo(f"{name}.npy" if f"{name}.npy" in found.zip.namelist() else name)
+    stored = f"{name}.npy"
+    member = archive.zip.getinfo(stored if stored in archive.zip.namelist() else name)
     mapped = _mapped(file, member)
     if mapped is None:
-        return np.asarray(found[name])
-    with found.zip.open(member) as stored:
+        return np.asarray(archive[name])
+    with archive.zip.open(member) as stream:
         # To its end, where the archive compares its checksum.
-        while not checked and stored.read(2**24):
+        while not checked and stream.read(2**24):
             pass
     return mapped
 

@@ -28,7 +28,7 @@ from typing import Any
 from probe.by_layer.jobs import Job
 from probe.errors import InputError, NotWritten, Stopped
 from scenarios.environment import variables
-from scenarios.execution.executor import Started, Take, follow
+from scenarios.execution.schedule import Started, Take, follow
 from scenarios.execution.work import Ended, Event, Work, carried_out
 
 _AHEAD = 2  # jobs submitted at once for each processor of the cluster, which may grow
@@ -50,10 +50,10 @@ class Cluster:
     They write their results into the run directory, which must be on storage that all nodes share
     under one path: the loss of a node, or of this process, costs only unfinished measurements.
 
-    address: of a cluster (`auto`: this machine's), None = a temporary cluster on this machine
-    alone; workers: most jobs in parallel, None = as many as fit; gpus: the share of a GPU for each
-    job, 0 to 1. An existing connection to Ray is used and kept. Raises InputError without Ray, if
-    no cluster answers at the address, and if jobs need a GPU and there is none.
+    address: of a cluster (`auto`: this machine's), None = a temporary cluster on this machine;
+    workers: most jobs in parallel, None = as many as fit; gpus: the share of a GPU for each job, 0
+    to 1. An existing connection to Ray is used and kept. Raises InputError without Ray, if no
+    cluster answers at the address, and if jobs need a GPU and there is none.
     """
 
     def __init__(self, address: str | None, workers: int | None, gpus: float) -> None:
@@ -131,11 +131,11 @@ def _ended(ray: Any, future: Future[Ended], job: Job) -> Ended:
 def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
     """Connect to a cluster within the block; raises InputError if that is not possible."""
     # Ray sets variables, too.
-    with variables(_QUIET), ExitStack() as begun:
+    with variables(_QUIET), ExitStack() as stack:
         import ray
 
         if not ray.is_initialized():
-            begun.callback(ray.shutdown)
+            stack.callback(ray.shutdown)
             _connect(ray, address, workers)
         yield ray
 

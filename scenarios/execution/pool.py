@@ -25,14 +25,14 @@ from multiprocessing.context import BaseContext
 from probe.by_layer.jobs import Job
 from probe.errors import InputError
 from scenarios.environment import variables
-from scenarios.execution.executor import Started, Take, follow
+from scenarios.execution.schedule import Started, Take, follow
 from scenarios.execution.work import Ended, Event, Work, carried_out
 from scenarios.learners.catalog import MODULES
 
 _PAUSE = 0.2  # seconds before a worker is started again
 
 # All learners, so that every worker has the same code, even if it is edited while a study runs.
-_PRELOADED = ("scenarios.given", "scenarios.study.origin", *MODULES.values())
+_PRELOADED = ("scenarios.checkpoint_loader", "scenarios.study.loader", *MODULES.values())
 
 
 class Pool:

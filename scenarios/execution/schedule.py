@@ -1,4 +1,12 @@
-"""The schedule of a study's jobs: killed jobs are retried, locked ones left to other processes.
+"""The schedule of a study's jobs, and the protocol of their executors.
+
+An executor takes jobs one by one from a function and yields events: a measurement is finished, a
+job has ended. `Inline`, the simplest, is this process; `pool` and `cluster` start jobs in other
+processes and `follow` them: finished measurements are looked for in the run directory, as any other
+channel would break with its process and lose events.
+
+The schedule chooses the jobs and their order: killed jobs are retried, locked ones left to other
+processes.
 
 Several processes may run a study on one directory, and any of them may die. Each repeats two steps:
 it does every job that no other process has locked; then it looks at the locked ones, and does those
@@ -11,18 +19,79 @@ everything finished.
 
 import time
 from collections import Counter, deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from probe.by_layer.jobs import Job
-from scenarios.execution.executor import Executor
-from scenarios.execution.work import Ended, Event, Part, Work
+from scenarios.execution.work import Ended, Event, Part, Work, carry_out
+
+Take = Callable[[], Job | None]
+"""Function that returns the next job, or None if there is none now; there may be one later."""
+
+Started = tuple[Future[Ended], Callable[[], Ended]]
+"""A job in another process: its future, and a function that returns its end once that is done."""
 
 RETRIES = 2
 """The number of retries of a job whose process was killed."""
 
-_POLL = 0.5  # seconds between two looks at the jobs of other processes
+_POLL = 0.2  # seconds between two looks at the measurements of other processes
+_POLL_LOCKED = 0.5  # and at their jobs
+
+
+class Executor(Protocol):
+    """An executor of jobs, perhaps in parallel; on a CPU all executors give the same bits."""
+
+    def events(self, work: Work, take: Take) -> Generator[Event]:
+        """Do the jobs that `take` returns and yield their events, until all have ended.
+
+        Every job ends with one `Ended`, after all of its measurements; then `take` may return
+        another. Closing the generator ends everything that it started. Raises NotWritten as
+        `carry_out` does.
+        """
+
+
+class Inline:
+    """Executor in this process, one job after the other: the simplest to debug."""
+
+    def events(self, work: Work, take: Take) -> Generator[Event]:
+        """See `Executor.events`."""
+        while job := take():
+            yield from carry_out(work, job)
+
+
+def follow(
+    work: Work, take: Take, room: Callable[[], int], start: Callable[[Job], Started]
+) -> Generator[Event]:
+    """Do jobs in other processes and yield their events, see `Executor.events`.
+
+    Args:
+        work: The plan and its run directory.
+        take: Returns the next job.
+        room: Returns the number of jobs that may be started at a time.
+        start: Starts a job.
+    """
+    running: dict[Job, Started] = {}
+    finished: dict[Job, set[str]] = {}
+    while True:
+        while len(running) < room() and (job := take()):
+            finished[job] = work.finished(job)
+            running[job] = start(job)
+        if not running:
+            return
+        futures = [future for future, _ in running.values()]
+        done, _ = wait(futures, timeout=_POLL, return_when=FIRST_COMPLETED)
+        # After that: all measurements of jobs that have ended are seen.
+        for job in running:
+            new = work.finished(job) - finished[job]
+            finished[job] |= new
+            yield from (Part(job, part) for part in sorted(new))
+        for job, (future, end) in list(running.items()):
+            if future in done:
+                del running[job]
+                yield end()
 
 
 @dataclass(frozen=True)
@@ -37,15 +106,15 @@ def execute(
 ) -> Iterator[Event | Waiting]:
     """Do the unfinished jobs and yield their events; every job ends once, with an `Ended`.
 
-    jobs: in the order of execution; finished ones give no event. A job of another process is left
-    to the end, and done here if that process dies; without `wait` it ends as `locked`. A job whose
-    process was killed is retried RETRIES times. Raises NotWritten if the run directory cannot be
-    written to.
+    jobs: in the order of execution; finished ones give no event. A job of another process is put
+    off to the end, and done here if that process dies; without `wait` it ends as `locked`. A job
+    whose process was killed is retried RETRIES times. Raises NotWritten if the run directory cannot
+    be written to.
     """
-    left = deque(job for job in jobs if not work.is_finished(job))
-    while left:
-        locked = yield from _attempts(work, left, executor)
-        while locked and not left:
+    remaining = deque(job for job in jobs if not work.is_finished(job))
+    while remaining:
+        locked = yield from _attempts(work, remaining, executor)
+        while locked and not remaining:
             # This process holds no lock by now: of several that end without waiting, the last to
             # look here finds everything finished.
             free = [job for job in locked if not work.is_locked(job)]
@@ -55,26 +124,28 @@ def execute(
                     yield from (Part(job, part) for part in work.parts(job))
                     yield Ended(job=job, how="finished")
                 else:
-                    left.append(job)
+                    remaining.append(job)
             if not free and not wait:
                 yield from (Ended(job=job, how="locked") for job in locked)
                 return
             if not free:
                 yield Waiting(len(locked))
-                time.sleep(_POLL)
-        left.extend(locked)
+                time.sleep(_POLL_LOCKED)
+        remaining.extend(locked)
 
 
 def _attempts(
-    work: Work, left: deque[Job], executor: Executor
+    work: Work, remaining: deque[Job], executor: Executor
 ) -> Generator[Event, None, list[Job]]:
     """Do the jobs, retrying killed ones; return those that other processes had locked.
 
-    left: jobs are taken from its front, killed ones appended to its end.
+    remaining: jobs are taken from its front, killed ones appended to its end.
     """
     killed: Counter[Job] = Counter()
     locked: list[Job] = []
-    with closing(executor.events(work, lambda: left.popleft() if left else None)) as events:
+    with closing(
+        executor.events(work, lambda: remaining.popleft() if remaining else None)
+    ) as events:
         for event in events:
             if isinstance(event, Part):
                 yield event
@@ -84,7 +155,7 @@ def _attempts(
                 yield event
             elif killed[event.job] < RETRIES:
                 killed[event.job] += 1
-                left.append(event.job)
+                remaining.append(event.job)
             else:
                 reason = (
                     f"{event.reason}, {RETRIES + 1} times: if memory was short, run the same "

@@ -30,8 +30,8 @@ from probe.values.allocation import CacheSettings
 from scenarios.execution.locks import Locked, is_locked, lock
 
 
-class Origin(Protocol):
-    """The origin of a plan's networks and data: plain data, from which any process makes them."""
+class Loader(Protocol):
+    """Loader of a plan's networks and data in any process, itself plain data."""
 
     def opened(self) -> AbstractContextManager[None]:
         """Load the user's code for the block; raises InputError if it has changed."""
@@ -44,7 +44,7 @@ class Origin(Protocol):
 class Work:
     """Everything that a process needs to do any job of a plan, as plain data.
 
-    - plan: the networks, and the measurements to make of them; origin: of networks and data;
+    - plan: the networks, and the measurements to make of them; loader: of networks and data;
     - device: as torch names it; root: the run directory;
     - cache: memory and disk for features' values;
     - sharing: the number of a machine's workers that share the cache; None = it is for one worker;
@@ -52,7 +52,7 @@ class Work:
     """
 
     plan: Plan
-    origin: Origin
+    loader: Loader
     device: str
     root: Path
     cache: CacheSettings
@@ -174,7 +174,7 @@ def _do(work: Work, job: Job) -> Iterator[str]:
     if not work.root.is_dir():
         raise NotWritten(f"{work.root} is gone: name the folder where it is now, and run again")
     make_folder(work.folder(job))
-    with work.origin.opened(), lock(work.folder(job)):
+    with work.loader.opened(), lock(work.folder(job)):
         store = work.store(job)
         # Only under the lock: unfinished files are then of no running process.
         store.sweep()
@@ -183,7 +183,7 @@ def _do(work: Work, job: Job) -> Iterator[str]:
         # Under the lock: another process may just have finished it.
         if work.is_finished(job):
             return
-        source = work.origin.source(work.plan, device)
+        source = work.loader.source(work.plan, device)
         cache = work.cache if work.sharing is None else work.cache.settled(device, work.sharing)
         offline = partial(_offline_network, work, job, source)
         yield from measure(source, job, store, cache, offline)
@@ -197,8 +197,8 @@ def _offline_network(work: Work, job: Job, source: Source) -> nn.Module:
 
     If another process is running that job, wait for it; offline jobs never wait.
     """
-    each = jobs_of(work.plan)
-    offline = next(own for own in each if (own.kind, own.seed) == (OFFLINE, job.seed))
+    key = OFFLINE, job.seed
+    offline = next(other for other in jobs_of(work.plan) if (other.kind, other.seed) == key)
     make_folder(work.folder(offline))
     with lock(work.folder(offline), wait=True):
         store = work.store(offline)

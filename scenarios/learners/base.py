@@ -61,8 +61,8 @@ class Learner(Objective):
     network that the learner brings, by depth, the last `output`; none: it learns the study's
     network. task_aware: needs the task of each example, so that it has the multi-head only.
     first_task: the loss of the first task, which a learner names if it trains on it exactly as the
-    others that name it do: nothing is gathered at its steps, and `end` leaves the model alone. It
-    is not inherited.
+    others that name it do: nothing is gathered at its steps, and `end` does not change the model.
+    It is not inherited.
     """
 
     settings_class: ClassVar[type[Settings]] = Settings
@@ -180,7 +180,7 @@ def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
     >>> by_kind(anchor={"weight": torch.ones(1)}, score={"weight": torch.zeros(1)})
     {'anchor.weight': tensor([1.]), 'score.weight': tensor([0.])}
     """
-    return {f"{kind}.{n}": each for kind, part in kinds.items() for n, each in part.items()}
+    return {f"{kind}.{n}": x for kind, named in kinds.items() for n, x in named.items()}
 
 
 def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
@@ -190,4 +190,4 @@ def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
     {'weight': tensor([1.])}
     """
     start = f"{kind}."
-    return {n.removeprefix(start): each for n, each in tensors.items() if n.startswith(start)}
+    return {n.removeprefix(start): x for n, x in tensors.items() if n.startswith(start)}

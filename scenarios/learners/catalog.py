@@ -1,7 +1,7 @@
 """All learners by name: subclasses of `Learner` in this folder, marked by `probe.learner`.
 
 The module of a learner is imported when its class is asked for. A user's are marked the same way,
-and known while their file is loaded (`scenarios.own_code`).
+and known while their file is loaded (`scenarios.user_code`).
 """
 
 import re
@@ -15,7 +15,7 @@ from pydantic import PlainValidator, SerializeAsAny
 from probe.by_layer.sources import SOURCES
 from probe.registered import OwnLearner, marked_in
 from scenarios.learners.base import Learner, Settings
-from scenarios.own_code import REGISTRY, unregistered
+from scenarios.user_code import REGISTRY, unregistered
 
 _MARKED = re.compile(rb'^@learner\("([\w:-]+)"\)$', re.MULTILINE)
 # Found in the text, as most of these modules load torch.
@@ -44,7 +44,7 @@ class Catalog(Mapping[str, type[Learner]]):
             return REGISTRY.learners[kind].learner
         # Python keeps imported modules: the second time costs nothing.
         names = vars(import_module(MODULES[kind]))
-        return next(own.learner for own in marked_in(names, OwnLearner) if own.name == kind)
+        return next(e.learner for e in marked_in(names, OwnLearner) if e.name == kind)
 
     def __iter__(self) -> Iterator[str]:
         yield from MODULES

@@ -1,4 +1,7 @@
-"""The base of learners with exemplars, and with outputs that compete in training."""
+"""Fine-tuning and experience replay, and the base of learners with exemplars.
+
+The loss is over the classes that a setting names.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -11,6 +14,7 @@ from torch.nn import functional
 
 from probe.by_layer.heads import own_task
 from probe.examples import Examples, join
+from probe.registered import learner
 from probe.tasks import Task
 from probe.training.costs import bytes_of
 from probe.training.evaluation import barred_but
@@ -21,13 +25,13 @@ from scenarios.learners.exemplars import Exemplars, ExemplarSettings
 class ContinualSettings(base.Settings):
     """The settings that all continual learners share.
 
-    competing: the outputs in the training's cross-entropy: `all`; those of the classes `seen` so
+    loss_classes: the outputs in the training's cross-entropy: `all`; those of the classes `seen` so
     far, the present task's included; or those of each example's own `task`, as for a multi-head
     network (Chaudhry 2018, section 2.1). exemplars: stored of earlier tasks and replayed (the "-S"
     variants of Chaudhry 2018).
     """
 
-    competing: Literal["all", "seen", "task"] = "all"
+    loss_classes: Literal["all", "seen", "task"] = "all"
     exemplars: ExemplarSettings | None = None
 
     @property
@@ -51,7 +55,7 @@ class ClassMemorySettings(ContinualSettings):
 
 
 class ContinualLearner(base.Learner):
-    """A learner that may store exemplars; alone, it fine-tunes.
+    """A learner that may store exemplars; by itself it fine-tunes.
 
     Others override its steps, and `carried` and `take_over` for what they carry from task to task
     beside the model. `classification` is the loss of the batch, replayed examples included.
@@ -99,17 +103,17 @@ class ContinualLearner(base.Learner):
         return self.classification(model(x), y)
 
     def classification(self, scores: Tensor, y: Tensor) -> Tensor:
-        """Return the scalar mean cross-entropy among the outputs that compete.
+        """Return the scalar mean cross-entropy over the `loss_classes`.
 
         scores: (B, K), y: (B,) labels.
         """
-        if self.settings.competing != "all":
+        if self.settings.loss_classes != "all":
             # The number of outputs is known only here; the table serves the whole task.
             if self._barred is None:
-                classes, seen = scores.shape[1], [c for task in self._tasks for c in task]
-                own = self.settings.competing == "task"
-                competing = own_task(self._tasks, classes) if own else [seen] * classes
-                self._barred = barred_but(competing, classes, scores.device)
+                classes, seen_classes = scores.shape[1], [c for task in self._tasks for c in task]
+                by_task = self.settings.loss_classes == "task"
+                in_loss = own_task(self._tasks, classes) if by_task else [seen_classes] * classes
+                self._barred = barred_but(in_loss, classes, scores.device)
             scores = scores.masked_fill(self._barred[y], -torch.inf)
         return functional.cross_entropy(scores, y, weight=self._class_weights(scores, y))
 
@@ -137,7 +141,7 @@ class ContinualLearner(base.Learner):
     def _class_weights(self, scores: Tensor, y: Tensor) -> Tensor | None:
         """Return (K,) one over each class's count in the batch, None for equal weights."""
         balanced = self.exemplars is not None and self.exemplars.settings.balanced
-        # An example alone, as where a Fisher is taken, weighs 1.
+        # A single example, as where a Fisher is taken, weighs 1.
         if not balanced or self._stored is None or len(y) == 1:
             return None
         # torch divides by the sum of the weights: so the loss is the mean of the classes' means.
@@ -148,6 +152,32 @@ class ContinualLearner(base.Learner):
     @property
     def _joined(self) -> bool:
         return self.exemplars is not None and self.exemplars.settings.replay == "joined"
+
+
+@learner("finetune")
+class Finetune(ContinualLearner):
+    """Fine-tuning (FT, naive): plain training on each task in turn; Chaudhry 2018's Vanilla.
+
+    With exemplars it is their Vanilla-S.
+    """
+
+    by_scores = True
+    first_task = "cross-entropy"
+
+
+@learner("er")
+class ExperienceReplay(ContinualLearner):
+    """Experience replay, or naive rehearsal (Murata 2020, after Hsu et al. 2018).
+
+    Each batch is learned together with one of equal size from the memory, which random examples of
+    each class enter for good after their task. The replayed batch has no repeats, is smaller while
+    the memory is, and its examples weigh as much as new ones. It is fine-tuning with uniform
+    exemplars. Neither paper gives the replayed batch's size.
+    """
+
+    settings_class = ClassMemorySettings
+    by_scores = True
+    first_task = "cross-entropy"
 
 
 # Orders drawn at a time, and the most numbers in them.

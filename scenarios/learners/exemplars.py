@@ -77,14 +77,14 @@ class Exemplars:
             chosen = choose(self.settings.sampling, model, pool, quota, generator)
             self._groups.append(pool.take(chosen.to(pool.y.device)))
         self._groups = [
-            each.take(torch.arange(min(quota, len(each)), device=each.y.device))
-            for each in self._groups
+            group.take(torch.arange(min(quota, len(group)), device=group.y.device))
+            for group in self._groups
         ]
 
     def state(self) -> dict[str, Tensor]:
         """Return the exemplars, `memory.x` (M, ...) and `memory.y` (M,), for `restore`."""
-        kept = self.examples
-        return {"memory.x": kept.x, "memory.y": kept.y} if kept else {}
+        stored = self.examples
+        return {"memory.x": stored.x, "memory.y": stored.y} if stored else {}
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         """Restore the state that `state` returned after the tasks `past`."""

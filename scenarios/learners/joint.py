@@ -42,7 +42,7 @@ class FullRehearsalLearner(base.Learner):
         self.past += (task.train,)
 
     def stored_bytes(self) -> int:
-        return bytes_of(each for past in self.past for each in (*tensors(past.x), past.y))
+        return bytes_of(tensor for past in self.past for tensor in (*tensors(past.x), past.y))
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         super().restore(state, past)
@@ -54,8 +54,8 @@ class Cumulative(FullRehearsalLearner):
     """Training from scratch on all tasks so far (Diaz-Rodriguez 2018, appendix A).
 
     Each start has the same fresh weights, those that it is made with. The diagonal of its R is the
-    reference of Chaudhry 2018's intransigence, under every head: all outputs compete in its
-    training, whatever the learner it is compared with does.
+    reference of Chaudhry 2018's intransigence, under every head: its loss is over all
+    outputs, whatever the learner it is compared with does.
     """
 
     by_scores = True
@@ -64,12 +64,12 @@ class Cumulative(FullRehearsalLearner):
         self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int
     ) -> None:
         super().__init__(model, recipe, settings, seed)
-        self._first = {name: each.detach().clone() for name, each in named_state(model).items()}
+        self._first = {n: tensor.detach().clone() for n, tensor in named_state(model).items()}
 
     @torch.no_grad()
     def begin(self, task: Task) -> None:
-        for name, own in named_state(self.model).items():
-            own.copy_(self._first[name])
+        for name, tensor in named_state(self.model).items():
+            tensor.copy_(self._first[name])
 
     def examples(self, task: Task) -> Examples:
         return join([*self.past, task.train])

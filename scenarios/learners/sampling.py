@@ -20,24 +20,24 @@ _LAST = 1e-12  # of the largest weight: what draws an example only after all oth
 
 
 def choose(
-    strategy: Strategy, model: nn.Module, own: Examples, count: int, generator: torch.Generator
+    strategy: Strategy, model: nn.Module, pool: Examples, count: int, generator: torch.Generator
 ) -> Tensor:
     """Return the chosen numbers (m,), int64 on the CPU, m = min(n, count).
 
     model: after the task; it runs, in eval mode, only for strategies that need its features or
-    logits. own: the n examples of one class, 1 or more. generator: a CPU generator.
+    logits. pool: the n examples of one class, 1 or more. generator: a CPU generator.
     """
     if strategy == "uniform":
-        return uniform(len(own), count, generator)
+        return uniform(len(pool), count, generator)
     if strategy == "fifo":
         # The latest first, as a queue of that length keeps them.
-        return torch.arange(len(own) - 1, -1, -1)[:count]
+        return torch.arange(len(pool) - 1, -1, -1)[:count]
     if strategy == "mean_of_features":
-        return mean_of_features(penultimate_of(model, own), count)
-    logits = in_batches(model, model, own)
+        return mean_of_features(penultimate_of(model, pool), count)
+    logits = in_batches(model, model, pool)
     if strategy == "entropy":
         return entropy(logits, count, generator)
-    return plane_distance(logits[:, int(own.y[0])], count, generator)
+    return plane_distance(logits[:, int(pool.y[0])], count, generator)
 
 
 def uniform(n: int, count: int, generator: torch.Generator) -> Tensor:

@@ -2,12 +2,12 @@
 
 In the order in which they are used:
 
-- `scenario_spec`, `fields`, `spec`: the settings of a study; `source`: a preset or file, read,
-  checked and changed by flags;
-- `planning`: its plan for the engine, `probe.by_layer`, with the features and the code of
-  user-defined objects; `preflight`: checks before any training;
-- `learned`: the networks that its learners train; `resuming`: learners restored from checkpoints;
-- `origin`: its networks and data, made in any process.
+- `scenario_spec`, `spec`: the settings of a study; `study_file`: a preset or file, read, checked
+  and changed by flags;
+- `plan`: its plan for the engine, `probe.by_layer`, with the features and the code of user-defined
+  objects; `preflight`: checks before any training;
+- `training`: the networks that its learners train; `checkpoints`: learners restored from files;
+- `loader`: its networks and data, made in any process.
 
 Processes and the order of jobs are up to `scenarios.execution`.
 """

@@ -1,4 +1,4 @@
-"""The training on the first task, done once for all learners of a run that begin alike."""
+"""The training on the first task, done once for all learners that train on it in the same way."""
 
 import time
 from collections.abc import Callable
@@ -32,12 +32,12 @@ class FirstTask:
 
     def train(self, learner: Learner, task: Task, data: Examples, meter: OpsMeter) -> None:
         """Train a learner, or give it the weights, the losses and the counts of that training."""
-        kept = self.store.load_checkpoint(_STEP)
-        if kept and kept.learner and kept.code == self.store.code:
-            learner.model.load_state_dict(kept.model)
-            total, steps = kept.learner["counts"].tolist()
+        saved = self.store.load_checkpoint(_STEP)
+        if saved and saved.learner and saved.code == self.store.code:
+            learner.model.load_state_dict(saved.model)
+            total, steps = saved.learner["counts"].tolist()
             meter.total, meter.steps = meter.total + total, meter.steps + steps
-            self.spared, *losses = kept.learner["seconds and losses"].tolist()
+            self.spared, *losses = saved.learner["seconds and losses"].tolist()
             learner.losses = tuple(losses)
             return
         before, now = meter.total, clock_on(task.train.y.device)
@@ -45,20 +45,20 @@ class FirstTask:
         learner.train(task, data, meter)
         seconds = torch.tensor([now() - start, *learner.losses], dtype=torch.float64)
         counts = torch.tensor([meter.total - before, meter.steps])
-        own = {"counts": counts, "seconds and losses": seconds}
-        self.store.save_checkpoint(_STEP, learner.model.state_dict(), own)
+        state = {"counts": counts, "seconds and losses": seconds}
+        self.store.save_checkpoint(_STEP, learner.model.state_dict(), state)
 
 
-def first_task(plan: Plan, job: Job, learner: Learner, own: Store) -> FirstTask | None:
+def first_task(plan: Plan, job: Job, learner: Learner, store: Store) -> FirstTask | None:
     """Return the training of a job's first task; None for a learner that trains in its own way."""
-    way = vars(type(learner)).get("first_task")
-    if way is None or job.without == 1:
+    loss = vars(type(learner)).get("first_task")
+    if loss is None or job.without == 1:
         return None
     record = plan.record(job.learner, job.order, job.tasks, job.seed)
-    for other in ("learner", "retraining", "storage"):
-        record.pop(other, None)
-    record["first task"] = [way, getattr(learner.settings, "competing", "")]
-    return FirstTask(store=Store(own.root, "first-task", record, code_hash(_MODULES)))
+    for key in ("learner", "retraining", "storage"):
+        record.pop(key, None)
+    record["first task"] = [loss, getattr(learner.settings, "loss_classes", "")]
+    return FirstTask(store=Store(store.root, "first-task", record, code_hash(_MODULES)))
 
 
 def clock_on(device: torch.device) -> Callable[[], float]:

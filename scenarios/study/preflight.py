@@ -20,8 +20,8 @@ from probe.training.batch_norm import running_norms
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import bare
-from scenarios.study.learned import network_of
 from scenarios.study.spec import Study
+from scenarios.study.training import network_of
 
 
 def refuse_misfits(study: Study, scenario: Scenario) -> None:
@@ -31,17 +31,17 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
     reestimated batch norm in networks without any. Every learner of the study is built once, on the
     CPU; nothing is trained.
     """
-    few, norms = few_of(scenario), 0
+    sample, norms = sample_of(scenario), 0
     for name, settings in study.learners.items():
-        network = network_of(study, name, LEARNERS[settings.kind].view(few))
+        network = network_of(study, name, LEARNERS[settings.kind].view(sample))
         norms += len(running_norms(network))
         parts = share_classes(tuple({task.classes for task in scenario.tasks}))
-        if parts and getattr(settings, "competing", "all") == "task":
+        if parts and getattr(settings, "loss_classes", "all") == "task":
             what = "is for tasks that share all classes or none; some share a few: set it to all"
-            raise InputError(f'learners.{name}: competing = "task" {what}')
+            raise InputError(f'learners.{name}: loss_classes = "task" {what}')
         if settings.budget:
             settings.budget.quota(sum(map(len, (task.classes for task in scenario.tasks))))
-            if not isinstance(few.tasks[0].train.x, Tensor):
+            if not isinstance(sample.tasks[0].train.x, Tensor):
                 raise InputError(
                     f"learners.{name}: exemplars are of one tensor, and the data have several: "
                     f"leave it out"
@@ -61,11 +61,11 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
 
 
 def cache_plans(
-    study: Study, few: Scenario, train: int, test: int, cache: CacheSettings
+    study: Study, sample: Scenario, train: int, test: int, cache: CacheSettings
 ) -> dict[str, tuple[Allocation, ...]]:
     """Return the allocation of features' values, by network: the study's or a learner's own.
 
-    few: see `few_of`; train, test: the numbers of examples of the whole scenario; cache: the
+    sample: see `sample_of`; train, test: the numbers of examples of the whole scenario; cache: the
     available memory and disk. There is one allocation for each feature to retrain downstream of, by
     depth. Networks that no learner retrains are left out; learners that share a network share its
     plan, as they keep as much.
@@ -76,25 +76,22 @@ def cache_plans(
         # A learner's own network may depend on its settings: it is planned for each learner.
         network = name if kind.own_features else study.network.name
         if features and not kind.offline and network not in plans:
-            seen = kind.view(few)
-            model, call = bare(network_of(study, name, seen))
-            sample, recipe = seen.tasks[0].test.x, study.retraining_recipe
+            view, recipe = kind.view(sample), study.retraining_recipe
+            model, call = bare(network_of(study, name, view))
+            x, sizes = view.tasks[0].test.x, (train, test)
             plans[network] = cache_plan(
-                model, features, sample, (train, test), recipe, cache, call.output, call.call
+                model, features, x, sizes, recipe, cache, call.output, call.call
             )
     return plans
 
 
-def few_of(scenario: Scenario) -> Scenario:
+def sample_of(scenario: Scenario) -> Scenario:
     """Return the scenario with a few examples, from which a learner's view is cheap."""
-    tasks = [
-        replace(
-            task,
-            train=Examples(first(task.train.x, SAMPLE), task.train.y[:SAMPLE]),
-            test=Examples(first(task.test.x, SAMPLE), task.test.y[:SAMPLE]),
-        )
-        for task in scenario.tasks
-    ]
+    tasks = []
+    for task in scenario.tasks:
+        splits = task.train, task.test
+        train, test = (Examples(first(split.x, SAMPLE), split.y[:SAMPLE]) for split in splits)
+        tasks.append(replace(task, train=train, test=test))
     return replace(scenario, tasks=tuple(tasks))
 
 

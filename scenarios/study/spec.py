@@ -6,13 +6,18 @@ names are valid in paths, heads suit the learners. It holds only the user's sett
 follow from it are in `probe.by_layer.jobs`.
 """
 
+import re
 from typing import Annotated, Any, Self, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
+    StrictInt,
+    Tag,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -22,14 +27,58 @@ from probe.by_layer.plan import CONTROLS
 from probe.by_layer.probing import ProbingSpec
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError, located, unknown
+from probe.orders import MOST, orders
 from probe.retraining import check_multiples
 from probe.training.recipe import Recipe
+from probe.validation import shown
 from probe.values.allocation import Storage
 from scenarios.learners.base import Settings
 from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
-from scenarios.networks import Architecture, architecture
-from scenarios.study.fields import LONGEST, Name, Orders, Seeds
+from scenarios.networks import BuiltInNetwork, network_entry
 from scenarios.study.scenario_spec import ScenarioSpec, has_single_classes
+
+LONGEST = 80
+"""Most characters of a name: a job's folder has two names, and at most 255 characters in all."""
+
+
+def _check_name(name: str) -> str:
+    """Return a name that can be part of a job's folder; raises InputError for any other."""
+    # A job's folder is LEARNER.order-ORDER.seed-N: no name may contain the separators.
+    if len(name) > LONGEST or not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*", name):
+        raise InputError(
+            f"{shown(name)} becomes part of a folder's name: use up to {LONGEST} letters, digits, "
+            f"_ and -, and a dot only before a digit"
+        )
+    return name
+
+
+def _check_rule(rule: str) -> str:
+    """Return a rule of orders; raises InputError if there is no such rule."""
+    orders(rule, tasks=1)
+    return rule
+
+
+def _check_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(seeds)) < len(seeds):
+        raise InputError(f"seeds lists each seed once, got {list(seeds)}")
+    return seeds
+
+
+_BY_FORM = Discriminator(
+    lambda value: "listed" if isinstance(value, dict | list | tuple) else "rule"
+)
+Name = Annotated[str, AfterValidator(_check_name)]
+Orders = Annotated[
+    Annotated[str, AfterValidator(_check_rule), Tag("rule")]
+    | Annotated[dict[Name, tuple[StrictInt, ...]], Field(min_length=1), Tag("listed")],
+    _BY_FORM,
+]
+_Seeds = tuple[Annotated[StrictInt, Field(ge=0, lt=2**31)], ...]
+Seeds = Annotated[
+    Annotated[StrictInt, Field(ge=1, le=MOST), Tag("rule")]
+    | Annotated[_Seeds, Field(min_length=1), AfterValidator(_check_seeds), Tag("listed")],
+    _BY_FORM,
+]
 
 
 def _with_kinds(learners: object) -> object:
@@ -38,32 +87,34 @@ def _with_kinds(learners: object) -> object:
         return learners
     if not learners:
         raise InputError(f"name at least one of {', '.join(LEARNERS)}")
-    named = {
+    tables = {
         name: {"kind": name, **table} if isinstance(table, dict) else table
         for name, table in learners.items()
     }
-    for name, table in named.items():
+    for name, table in tables.items():
         # Tables and figures know the controls by their names.
         kind = table["kind"] if isinstance(table, dict) else name
-        for own in CONTROLS:
-            if (kind == own) != (name == own):
-                raise InputError(f"{name!r} has kind {kind!r}, but `{own}` is for that kind alone")
-    return named
+        for control in CONTROLS:
+            if (kind == control) != (name == control):
+                raise InputError(
+                    f"{name!r} has kind {kind!r}, but `{control}` is only for its kind"
+                )
+    return tables
 
 
-class _Strict(BaseModel):
+class _Table(BaseModel):
     """A frozen table that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class NetworkSpec(_Strict):
+class NetworkSpec(_Table):
     """The network, and the features to retrain downstream of (None = all of its stages).
 
     name: one of `scenarios.networks`, or registered; features: in any order. Features of learners
     that have networks of their own can be named, too. For a registered network None is a suggested
     set of features, which is found once there are data to call it on
-    (`scenarios.study.planning.with_own_features`).
+    (`scenarios.study.plan.with_user_features`).
     """
 
     name: str
@@ -71,28 +122,28 @@ class NetworkSpec(_Strict):
 
     @field_validator("name")
     @classmethod
-    def _known(cls, name: str) -> str:
-        architecture(name)
+    def _check_network(cls, name: str) -> str:
+        network_entry(name)
         return name
 
 
-def _told(name: str, settings: Settings) -> Settings:
-    """Return settings by which the outputs of the task's classes compete, unless they say others.
+def _task_aware(name: str, settings: Settings) -> Settings:
+    """Return settings with the loss over the task's classes, unless they say otherwise.
 
-    Raises InputError for a learner that cannot be told the task.
+    Raises InputError for a learner that cannot be trained so.
     """
-    kind, field = LEARNERS[settings.kind], type(settings).model_fields.get("competing")
-    if kind.offline or kind.task_aware or "competing" in settings.model_fields_set:
+    kind, field = LEARNERS[settings.kind], type(settings).model_fields.get("loss_classes")
+    if kind.offline or kind.task_aware or "loss_classes" in settings.model_fields_set:
         return settings
     if field is None or "task" not in get_args(field.annotation):
         raise InputError(
-            f'{name} has no competing = "task", so that its training cannot be told the task: '
-            f'leave it out, or use kind = "split"'
+            f'{name} has no loss_classes = "task", so it cannot be trained task-incrementally: '
+            f'leave it out, or use kind = "class-incremental"'
         )
-    return settings.model_copy(update={"competing": "task"})
+    return settings.model_copy(update={"loss_classes": "task"})
 
 
-class Study(_Strict):
+class Study(_Table):
     """A study. Two studies that compare equal give the same tables, bit for bit, on one device.
 
     - name: also of its run directory, unless another is given;
@@ -122,43 +173,32 @@ class Study(_Strict):
     @model_validator(mode="before")
     @classmethod
     def _multi_head(cls, raw: Any) -> Any:
-        """Report the head `multi` where the task is told, unless heads are given."""
+        """Report the head `multi` of a task-incremental study, unless heads are given."""
         match raw:
-            case {"scenario": {"kind": "task"}}:
+            case {"scenario": {"kind": "task-incremental"}}:
                 return {**raw, "report": {"heads": ["multi"], **raw.get("report", {})}}
         return raw
 
     @field_validator("learners")
     @classmethod
-    def _learners_told(cls, learners: dict[str, Settings], info: ValidationInfo) -> object:
-        """Let the outputs of the task's classes compete where the task is told."""
-        if not getattr(info.data.get("scenario"), "told", False):
+    def _task_aware_learners(cls, learners: dict[str, Settings], info: ValidationInfo) -> object:
+        """Train task-aware learners on the loss over the task's classes."""
+        if not getattr(info.data.get("scenario"), "task_aware", False):
             return learners
-        return {name: _told(name, settings) for name, settings in learners.items()}
+        return {name: _task_aware(name, settings) for name, settings in learners.items()}
 
     @property
-    def everyone(self) -> dict[str, Settings]:
+    def all_learners(self) -> dict[str, Settings]:
         """The learners by name, with `untrained` where a floor is measured on their network."""
-        named = dict(self.learners)
+        learners = dict(self.learners)
         if self.probing.has_floor and any(map(self._is_probed, self.learners)):
-            named.setdefault("untrained", settings_of({"kind": "untrained"}))
-        return named
+            learners.setdefault("untrained", settings_of({"kind": "untrained"}))
+        return learners
 
     @property
-    def each_seed(self) -> tuple[int, ...]:
+    def seed_numbers(self) -> tuple[int, ...]:
         """The seeds, in the order in which they are run."""
         return tuple(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
-
-    @property
-    def network_features(self) -> tuple[str, ...]:
-        """The features of the study's network by depth; of a user-defined one the named features.
-
-        Until they are named it has the output alone.
-        """
-        known = architecture(self.network.name)
-        if isinstance(known, Architecture):
-            return known.features
-        return self.network.features or known.features or ("output",)
 
     def _is_probed(self, learner: str) -> bool:
         """Return whether a learner has features of the study's network besides its output."""
@@ -172,8 +212,8 @@ class Study(_Strict):
 
     def recipe_of(self, learner: str) -> Recipe:
         """Return the recipe of a learner: the study's, with the learner's settings over it."""
-        own = self.everyone[learner].training
-        return own.instead_of(self.training) if own else self.training
+        changes = self.all_learners[learner].training
+        return changes.instead_of(self.training) if changes else self.training
 
     def features_of(self, learner: str) -> tuple[str, ...]:
         """Return the features of a learner to retrain downstream of, by depth, its output last.
@@ -181,41 +221,45 @@ class Study(_Strict):
         They are features of the study's network, or of the learner's own. The output is always
         among them: it stands for the unchanged model, and costs no retraining.
         """
-        known = self._known_features(learner)
+        features = self._all_features(learner)
         # A feature that this learner's network lacks belongs to another network.
-        chosen = self.network.features or known
-        return tuple(feature for feature in known if feature in chosen or feature == known[-1])
+        chosen = self.network.features or features
+        return tuple(f for f in features if f in chosen or f == features[-1])
 
-    def _known_features(self, learner: str) -> tuple[str, ...]:
-        """Return all features of a learner's network, by depth."""
+    def _all_features(self, learner: str) -> tuple[str, ...]:
+        """Return all features of a learner's network, by depth.
+
+        Of a user-defined network they are the named features: until then only the output.
+        """
         settings = self.learners.get(learner)
-        own = LEARNERS[settings.kind].own_features if settings else ()
-        return own or self.network_features
+        if settings and LEARNERS[settings.kind].own_features:
+            return LEARNERS[settings.kind].own_features
+        entry = network_entry(self.network.name)
+        if isinstance(entry, BuiltInNetwork):
+            return entry.features
+        return self.network.features or entry.features or ("output",)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         """Raise InputError for features that no network has, and learners that no head suits."""
         # A feature need not be in every network: each learner uses those of its own.
-        known = {f: None for learner in self.learners for f in self._known_features(learner)}
+        features = {f: None for learner in self.learners for f in self._all_features(learner)}
         for feature in self.network.features or ():
-            if feature not in known:
-                problem = unknown("feature of this study's networks", feature, known)
+            if feature not in features:
+                problem = unknown("feature of this study's networks", feature, features)
                 raise InputError(f"network.features: {problem}")
         with located("probing.budget"):
             check_multiples(self.probing.budget, self.retraining_recipe)
         for name, settings in self.learners.items():
-            if LEARNERS[settings.kind].task_aware or self.scenario.told:
-                self._refuse_unless_told(name)
+            if LEARNERS[settings.kind].task_aware or self.scenario.task_aware:
+                self._check_multi_head(name)
             with located(f"learners.{name}.training"):
                 self.recipe_of(name)
         return self
 
-    def _refuse_unless_told(self, learner: str) -> None:
-        """Raise InputError where a learner needs a task that is unknown or gives away the label."""
-        needs = (
-            f"learners.{learner}: only the classes of the task compete, so that it must be told "
-            f"the task of a test example"
-        )
+    def _check_multi_head(self, learner: str) -> None:
+        """Raise InputError where the task of a test example is unknown, or gives away its label."""
+        needs = f"learners.{learner}: only the classes of the task compete, so it needs the task id"
         if has_single_classes(self.scenario):
             raise InputError(f"{needs}, which in a session of one class is its label: leave it out")
         if "multi" not in self.report.heads:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.execution.executor import Inline
+from scenarios.execution.schedule import Inline
 from tests.bench.timing import Rows, interleaved, scratch
 from tests.scenarios.execution.helpers import finish, work_of
 

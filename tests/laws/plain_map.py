@@ -125,7 +125,7 @@ def drawn(tasks: Sequence[Task], count: int) -> Drawn:
 
 
 def base(plain: ByUnit, settings: MapSettings, some: Drawn) -> None:
-    alone = round(settings.alone * settings.base_iterations)
+    alone = round(settings.map_share * settings.base_iterations)
     for k, (x, label) in enumerate(some):
         if k >= alone:
             plain.learn(x, label, *constant(settings))

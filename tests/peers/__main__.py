@@ -14,7 +14,7 @@ from probe.examples import Examples
 from probe.tasks import Scenario
 from probe.training.loop import Recipe
 from scenarios.data.datasets import Location, limited, load
-from scenarios.streams.split import split_by_class
+from scenarios.streams import split_by_class
 from tests.bench.timing import machine
 from tests.peers.avalanche_side import FASTEST, USUAL, usages
 from tests.peers.compare import OURS, SETTINGS, differences, run_all

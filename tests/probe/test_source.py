@@ -11,7 +11,7 @@ import pytest
 
 from probe.source import source_hash
 from probe.syntax import syntax_hash
-from scenarios.own_code import REGISTRY, loaded
+from scenarios.user_code import REGISTRY, loaded
 
 ROOT = Path(__file__).parents[2]
 
@@ -149,7 +149,7 @@ def test_another_process_comes_to_the_same_hash_whatever_it_imported_before(proj
     program = (
         f"import sys; sys.path[:0] = {sys.path[:3]!r} + [{str(project / 'mine')!r}]\n"
         "import helper, pack.b, elsewhere, sklearn\n"
-        "from scenarios.own_code import REGISTRY, loaded\n"
+        "from scenarios.user_code import REGISTRY, loaded\n"
         f"with loaded([{str(project / 'mine/nets.py')!r}], {{}}):\n"
         "    print(REGISTRY.sources['network tiny'])"
     )

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from probe.by_layer.jobs import Job
-from scenarios.execution.executor import Inline, Take
+from scenarios.execution.schedule import Inline, Take
 from scenarios.execution.pool import Pool
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Event, Work

@@ -17,8 +17,8 @@ from probe.files import discard, make_folder, replacing
 from probe.results.run_directory import FAILURES, failure_file
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.screen.terminal import show_line
-from scenarios.execution.remaining import effort
 from scenarios.execution.schedule import Waiting
+from scenarios.execution.time_left import effort
 from scenarios.execution.work import Ended, Event, Part, Work
 
 
@@ -44,8 +44,8 @@ def show_progress(
     total = sum(effort(job, part) for job in jobs for part in parts[job])
     with bars.Progress(*columns, console=console) as progress:
         bar = progress.add_task(name, total=total, completed=0)
-        # Set after the bar has begun: the time left is estimated from this run alone.
-        progress.update(bar, completed=sum(effort(each.job, each.part) for each in done))
+        # Set after the bar has begun: the time left is estimated only from this run.
+        progress.update(bar, completed=sum(effort(event.job, event.part) for event in done))
         for event in events:
             if isinstance(event, Waiting):
                 progress.update(bar, description=f"{event.jobs} jobs left to other processes")
@@ -63,13 +63,17 @@ def show_progress(
 _LACKING = "the tables contain only finished jobs: means are over fewer orders or seeds, or missing"
 
 
-def show_ends(console: Console, root: Path, ends: Sequence[Ended]) -> bool:
-    """Print failed jobs and the number of other processes' jobs; return whether none failed.
+def show_ends(
+    console: Console, root: Path, ends: Sequence[Ended], remarks: Iterable[str]
+) -> bool:
+    """Print remarks on the results, failed jobs and the number of other processes' jobs; return whether none failed.
 
     root: the run directory. The reason of each failure, with the traceback of an unforeseen error,
     is written to a file in `failures/`, which is removed once the job is finished. Raises
     NotWritten if it cannot be written.
     """
+    for remark in remarks:
+        show_line(console, remark)
     for end in ends:
         if end.how == "finished":
             discard(failure_file(root, end.job))
@@ -108,6 +112,6 @@ def show_plan(
     allowed = show_size(cache.budget or 0)
     console.print(f"cached activations, at most {allowed} in memory per worker:")
     for network, plan in plans.items():
-        for each in plan:
-            line = f"  {each}" if len(plans) == 1 else f"  {network}, {each}"
+        for allocation in plan:
+            line = f"  {allocation}" if len(plans) == 1 else f"  {network}, {allocation}"
             console.print(line, markup=False, highlight=False)

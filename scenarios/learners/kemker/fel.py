@@ -48,14 +48,14 @@ class FelSettings(ContinualSettings):
 
     @model_validator(mode="after")
     def _enough(self) -> Self:
-        for share, whole, count in (
+        for share, total, count in (
             ("connected", "hidden", self.joined),
             ("firing", "units", self.fired),
         ):
             if count < 2:
                 raise ValueError(
-                    f"{share} x {whole} is {getattr(self, share):g} x {getattr(self, whole)}, "
-                    f"which is {count} units, expected 2 or more: raise {share} or {whole}"
+                    f"{share} x {total} is {getattr(self, share):g} x {getattr(self, total)}, "
+                    f"which is {count} units, expected 2 or more: raise {share} or {total}"
                 )
         return self
 
@@ -103,8 +103,8 @@ class Expansion(nn.Module):
     many fire where all inputs are 0.
 
     A gradient passes through the firing units as if their output were their excitation (straight
-    through), and not through the others. The weights are a buffer, which training leaves alone and
-    `reset_parameters` draws from torch's global generator.
+    through), and not through the others. The weights are a buffer, which training does not change
+    and `reset_parameters` draws from torch's global generator.
 
     weight: (U, D); connected: 2 to D; firing: 2 to U.
 

@@ -24,10 +24,10 @@ class MapSettings(base.Settings):
     rows, columns: of the map; base_iterations, iterations: examples learned one by one in the base
     session and in each later one; som_rate: the map's first learning rate; readout_rate: the
     readout's; threshold: an example with a smaller margin is novel (all from Kemker 2018's
-    supplement). alone: the part of the base session in which the map learns alone; final_som_rate,
-    final_radius: the map's rate and neighbourhood radius after decaying in that part; width: of the
-    activity (see `som`). The papers do not give these four; ours were chosen on held-out training
-    data of MNIST.
+    supplement). map_share: the part of the base session in which only the map learns;
+    final_som_rate, final_radius: the map's rate and neighbourhood radius after decaying in that
+    part; width: of the activity (see `som`). The papers do not give these four; ours were chosen on
+    held-out training data of MNIST.
     """
 
     training: None = None
@@ -38,7 +38,7 @@ class MapSettings(base.Settings):
     som_rate: float = Field(default=0.1, gt=0, lt=1)
     readout_rate: float = Field(default=1e-3, gt=0, allow_inf_nan=False)
     threshold: float = Field(default=0.5, ge=0, le=1)
-    alone: float = Field(default=0.25, gt=0, le=1)
+    map_share: float = Field(default=0.25, gt=0, le=1)
     final_som_rate: float = Field(default=0.01, gt=0, lt=1)
     final_radius: float = Field(default=0.5, gt=0, allow_inf_nan=False)
     width: float = Field(default=0.3, gt=0, allow_inf_nan=False)
@@ -48,7 +48,7 @@ class MapSettings(base.Settings):
 class Geppnet(FullRehearsalLearner):
     """GeppNet, a self-organizing map with a linear readout (Gepperth and Karaoguz 2016).
 
-    The base session trains the map alone, while its learning rate and neighbourhood radius decay
+    The base session trains only the map, while its learning rate and neighbourhood radius decay
     from `som_rate` and half of the lattice's longer side to their final values, then map and
     readout together. In later sessions an example changes both if it is novel: if the output of its
     label does not exceed all others by `threshold`. All examples of all sessions are stored; each
@@ -79,16 +79,16 @@ class Geppnet(FullRehearsalLearner):
         return nn.Sequential(OrderedDict(som=som, output=output))
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
-        own, network = self.settings, OnlineMap(self.model, self.settings.readout_rate, meter)
+        settings, network = self.settings, OnlineMap(self.model, self.settings.readout_rate, meter)
         session = self.later_session if self.learned else self._base_session
         # Rate and radius decay in the base session, and stay.
-        session(network, data, network.shares(own.final_som_rate, own.final_radius))
+        session(network, data, network.shares(settings.final_som_rate, settings.final_radius))
         # Once a session, as NaN and Inf stay.
         if not all(torch.isfinite(p).all() for p in self.model.parameters()):
             raise InputError(
                 f"training diverged: the map or its readout is not finite; raise final_radius "
-                f"({own.final_radius:g}) or width ({own.width:g}), lower readout_rate "
-                f"({own.readout_rate:g}), or scale the inputs down, whichever is extreme"
+                f"({settings.final_radius:g}) or width ({settings.width:g}), lower readout_rate "
+                f"({settings.readout_rate:g}), or scale the inputs down, whichever is extreme"
             )
 
     def later_session(self, network: OnlineMap, data: Examples, shares: Tensor) -> None:
@@ -96,9 +96,10 @@ class Geppnet(FullRehearsalLearner):
 
         shares: (U, U), see `OnlineMap.shares`.
         """
-        own = self.settings
-        for x, y in self.draws(data, own.iterations, longest_block(own.final_som_rate)):
-            network.learn(x, y, shares, own.threshold)
+        settings = self.settings
+        block = longest_block(settings.final_som_rate)
+        for x, y in self.draws(data, settings.iterations, block):
+            network.learn(x, y, shares, settings.threshold)
 
     def draws(self, data: Examples, iterations: int, block: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield inputs (B, D) and labels (B,) drawn from the stored and the new examples.
@@ -112,16 +113,16 @@ class Geppnet(FullRehearsalLearner):
             yield taken.x.flatten(1), taken.y
 
     def _base_session(self, network: OnlineMap, data: Examples, shares: Tensor) -> None:
-        own = self.settings
-        alone, done = max(1, round(own.alone * own.base_iterations)), 0
-        radius = max(own.rows, own.columns) / 2
-        block = longest_block(max(own.som_rate, own.final_som_rate))
-        for x, y in self.draws(data, own.base_iterations, block):
-            # A block may begin with the map alone and end with both layers.
-            first = max(0, min(len(y), alone - done))
-            parts = [k / alone for k in range(done, done + first)]
-            rates = [decayed(own.som_rate, own.final_som_rate, part) for part in parts]
-            radii = [decayed(radius, own.final_radius, part) for part in parts]
+        settings, n_seen = self.settings, 0
+        n_map_only = max(1, round(settings.map_share * settings.base_iterations))
+        radius = max(settings.rows, settings.columns) / 2
+        block = longest_block(max(settings.som_rate, settings.final_som_rate))
+        for x, y in self.draws(data, settings.base_iterations, block):
+            # A block may begin with only the map and end with both layers.
+            first = max(0, min(len(y), n_map_only - n_seen))
+            parts = [k / n_map_only for k in range(n_seen, n_seen + first)]
+            rates = [decayed(settings.som_rate, settings.final_som_rate, part) for part in parts]
+            radii = [decayed(radius, settings.final_radius, part) for part in parts]
             network.organize(x[:first], rates, radii)
             network.learn(x[first:], y[first:], shares)
-            done += len(y)
+            n_seen += len(y)

@@ -79,18 +79,18 @@ class GeppnetStm(Geppnet):
     settings: GeppnetStmSettings
 
     def later_session(self, network: OnlineMap, data: Examples, shares: Tensor) -> None:
-        own, memory = self.settings, ShortTermMemory(self.settings.memory)
-        block = longest_block(own.final_som_rate)
-        for x, y in self.draws(data, own.iterations, own.sleep_interval):
-            # Awake nothing is learned: novelty is told for the whole block at once.
-            novel = (network.margins(x, y) < own.threshold).nonzero().squeeze(1)
-            for one, label in zip(x[novel], y[novel].tolist(), strict=True):
-                memory.put(one, label)
+        settings, memory = self.settings, ShortTermMemory(self.settings.memory)
+        block = longest_block(settings.final_som_rate)
+        for x, y in self.draws(data, settings.iterations, settings.sleep_interval):
+            # Awake nothing is learned: novelty is found for the whole block at once.
+            novel = (network.margins(x, y) < settings.threshold).nonzero().squeeze(1)
+            for example, label in zip(x[novel], y[novel].tolist(), strict=True):
+                memory.put(example, label)
             if stored := memory.examples:
                 for some in zip(stored.x.split(block), stored.y.split(block), strict=True):
                     network.learn(*some, shares)
 
     def stored_bytes(self) -> int:
         # Full or not; the memory has no part in the first session.
-        one = self.model.get_parameter("som.prototypes")[0].nbytes + torch.int64.itemsize
-        return super().stored_bytes() + bool(self.learned) * self.settings.memory * one
+        example_bytes = self.model.get_parameter("som.prototypes")[0].nbytes + torch.int64.itemsize
+        return super().stored_bytes() + bool(self.learned) * self.settings.memory * example_bytes

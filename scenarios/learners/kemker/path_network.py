@@ -33,8 +33,8 @@ class PathLayer(nn.Module):
     def forward(self, x: Tensor, task: Tensor) -> Tensor:
         """Map inputs (B, D) and numbers of tasks (B,), from 0, to sums over the paths (B, W)."""
         # All modules at once (B, M, W), times the gates (B, M, 1).
-        each = functional.relu(self.dense(x)).unflatten(1, self.modules_width)
-        summed: Tensor = (each * self.gates[task].unsqueeze(2)).sum(1)
+        outputs = functional.relu(self.dense(x)).unflatten(1, self.modules_width)
+        summed: Tensor = (outputs * self.gates[task].unsqueeze(2)).sum(1)
         return summed
 
     def rows(self, modules: Sequence[int]) -> Tensor:
@@ -55,8 +55,8 @@ class TaskOutputs(nn.Module):
 
     def forward(self, x: Tensor, task: Tensor) -> Tensor:
         """Map inputs (B, W) and numbers of tasks (B,), from 0, to the tasks' scores (B, K)."""
-        each: Tensor = self.dense(x).unflatten(1, self.tasks_classes)
-        return each.take_along_dim(task[:, None, None], dim=1).squeeze(1)
+        scores: Tensor = self.dense(x).unflatten(1, self.tasks_classes)
+        return scores.take_along_dim(task[:, None, None], dim=1).squeeze(1)
 
 
 class PathNetwork(nn.Module):
@@ -146,9 +146,9 @@ class LiftedPath(nn.Module):
 
     def put_back(self, network: PathNetwork) -> None:
         """Write the learned weights back into the network."""
-        for own, whole in zip((self.layer1, self.layer2), network.layers, strict=True):
-            for part in cast(Iterable[_Rows], own.parts):
-                part.put_back(whole.dense)
+        for lifted, layer in zip((self.layer1, self.layer2), network.layers, strict=True):
+            for rows in cast(Iterable[_Rows], lifted.parts):
+                rows.put_back(layer.dense)
         self.output.put_back(network.output.dense)
 
 
@@ -166,8 +166,8 @@ class _LiftedLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map inputs (B, D) to the sum of the modules' outputs (B, W)."""
-        each = (functional.relu(part(x)).unflatten(1, (-1, self.width)) for part in self.parts)
-        summed: Tensor = reduce(torch.add, (units.sum(1) for units in each))
+        outputs = (functional.relu(rows(x)).unflatten(1, (-1, self.width)) for rows in self.parts)
+        summed: Tensor = reduce(torch.add, (units.sum(1) for units in outputs))
         return summed
 
 

@@ -60,8 +60,8 @@ class PathNet(Learner):
     paths; once all are frozen only the task's output layer learns.
 
     It needs the task: `view` appends the task's index to the inputs, and each task has an output
-    layer (for all K classes, as the network is built before the tasks are met; the task's classes
-    alone compete in its training). Cached features round indices above 256, so that `network`
+    layer (for all K classes, as the network is built before the tasks are met; its loss is over the
+    task's classes). Cached features round indices above 256, so that `network`
     raises InputError for more tasks.
 
     Features: `layer1` and `layer2`, the summed outputs of the modules on the path of the example's
@@ -74,7 +74,7 @@ class PathNet(Learner):
     weights.
 
     Costs: one pass (`ops_one_pass`) is that of the whole network, all modules and the outputs of
-    all T tasks, as in tests and retraining. Training costs the path alone, with the outputs of the
+    all T tasks, as in tests and retraining. Training costs only the path, with the outputs of the
     task's classes, so that CE is too kind to PathNet by the ratio of the two.
     """
 
@@ -106,23 +106,23 @@ class PathNet(Learner):
         return replace(scenario, tasks=tuple(map(_with_index, scenario.tasks)))
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
-        own = self.settings
+        settings = self.settings
         draw = self.stream("search")
         # Labels numbered within the task's classes.
         numbers = torch.zeros(self.model.output.tasks_classes[1], dtype=torch.int64)
         numbers[list(task.classes)] = torch.arange(len(task.classes))
         data = Examples(data.x, numbers.to(data.y.device)[data.y])
-        shape = own.population, len(self.model.layers), own.active
-        paths = torch.randint(own.modules, shape, generator=draw)
+        shape = settings.population, len(self.model.layers), settings.active
+        paths = torch.randint(settings.modules, shape, generator=draw)
 
         def fitness(path: Tensor) -> float:
-            count = own.batches * self.recipe.batch_size
+            count = settings.batches * self.recipe.batch_size
             drawn = torch.randint(len(data), (count,), generator=draw).to(data.y.device)
             # With replacement, as a task may have fewer examples.
             once = replace(self.recipe, epochs=1)
             return self._train_path(path, task, data.take(drawn), once, draw, meter)
 
-        best = search_path(fitness, paths, own.modules, own.generations, draw)
+        best = search_path(fitness, paths, settings.modules, settings.generations, draw)
         self._train_path(best, task, data, self.recipe, self.stream("batches"), meter)
         self.model.keep(task.index - 1, best)
 
@@ -144,12 +144,13 @@ class PathNet(Learner):
         lifted = LiftedPath(self.model, path, task.index - 1, task.classes)
         # Steps on paths of one shape cost the same, and metering takes long.
         shape = tuple((p.shape, p.requires_grad) for p in lifted.parameters())
-        own = self._meters.setdefault(shape, OpsMeter())
-        total, steps, counting = own.total, own.steps, _Counting(data.y.device)
-        fit(lifted, data, recipe, generator, objective=counting, meter=own)
+        path_meter = self._meters.setdefault(shape, OpsMeter())
+        total, steps, counting = path_meter.total, path_meter.steps, _Counting(data.y.device)
+        fit(lifted, data, recipe, generator, objective=counting, meter=path_meter)
         lifted.put_back(self.model)
         trained = sum(p.numel() for p in lifted.parameters() if p.requires_grad)
-        meter.add(own.total - total + (own.steps - steps) * trained * optimizer_ops(recipe))
+        new_steps = path_meter.steps - steps
+        meter.add(path_meter.total - total + new_steps * trained * optimizer_ops(recipe))
         return float(counting.right) / (recipe.epochs * len(data))
 
 
@@ -167,8 +168,8 @@ class _Counting(Objective):
 
 def _with_index(task: Task) -> Task:
     train, test = (
-        Examples(functional.pad(half.x.flatten(1), (0, 1), value=task.index), half.y)
-        for half in (task.train, task.test)
+        Examples(functional.pad(split.x.flatten(1), (0, 1), value=task.index), split.y)
+        for split in (task.train, task.test)
     )
     return replace(task, train=train, test=test)
 
@@ -198,9 +199,9 @@ def search_path(
     fit = torch.full((len(paths),), -torch.inf, dtype=torch.float64)
     for _ in range(generations):
         pair = torch.randperm(len(paths), generator=generator)[:2].tolist()
-        for one in pair:
+        for index in pair:
             # Again for each tournament, as the weights have moved.
-            fit[one] = fitness(paths[one].clone())
+            fit[index] = fitness(paths[index].clone())
         winner, loser = pair if fit[pair[0]] >= fit[pair[1]] else pair[::-1]
         paths[loser] = mutated(paths[winner], modules, generator)
         # The copy cannot be the fittest before it is evaluated.

@@ -150,7 +150,7 @@ class OnlineMap:
 
     @torch.no_grad()
     def organize(self, x: Tensor, rates: Sequence[float], radii: Sequence[float]) -> None:
-        """Train the map alone on examples (B, D), with a rate and a radius for each of the B."""
+        """Train only the map on examples (B, D), with a rate and a radius for each of the B."""
         steps, share = MapSteps(self._som, x), torch.empty_like(self._lattice[0])
         for k, (rate, radius) in enumerate(zip(rates, radii, strict=True)):
             winner = int(steps.squared_distances(k).argmin())
@@ -200,8 +200,8 @@ class OnlineMap:
         """
         self._meter.add(len(x) * (self._som.prototypes.numel() + self._output.weight.numel()))
         scores: Tensor = self._output(self._som(x))
-        own = scores.gather(1, y[:, None])
-        return (own - scores.scatter(1, y[:, None], -torch.inf).amax(1, True)).squeeze(1)
+        label_scores = scores.gather(1, y[:, None])
+        return (label_scores - scores.scatter(1, y[:, None], -torch.inf).amax(1, True)).squeeze(1)
 
 
 def decayed(first: float, last: float, part: float) -> float:

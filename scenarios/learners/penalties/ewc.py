@@ -28,8 +28,8 @@ _NUMBERS_ON_CPU, _NUMBERS = 2**24, 2**27
 class EwcSettings(PenalizedSettings):
     """strength: lambda, by default Chaudhry 2018's for EWC++ on MNIST, as no paper here gives one
     for this form of EWC. fisher_examples: the task's random examples that the Fisher is the mean
-    of, None for all. anchors: `each` = a term for every past task; `last` = for the last one alone,
-    one Fisher and one anchor, as Kemker 2018's equation 1 reads.
+    of, None for all. anchors: `each` = a term for every past task; `last` = only for the last one,
+    with one Fisher and one anchor, as Kemker 2018's equation 1 reads.
     """
 
     strength: float = Field(default=75_000.0, ge=0, allow_inf_nan=False)
@@ -43,8 +43,8 @@ class Ewc(PenalizedLearner):
 
     It minimizes L + (lambda / 2) sum_j sum_i F_ji (theta_i - theta_ji)^2 over past tasks j, with
     theta_j the parameters after task j and F_j the diagonal empirical Fisher there: the mean, over
-    the task's training data without exemplars, of the squared gradient of log p(y|x), p among the
-    outputs that compete in training. Source: Chaudhry 2018, section 4.1 and equation 1; nothing is
+    the task's training data without exemplars, of the squared gradient of log p(y|x), p over the
+    `loss_classes`. Source: Chaudhry 2018, section 4.1 and equation 1; nothing is
     normalized.
 
     All terms together are one quadratic, exactly (see `Quadratic.plus`), so that two copies of the
@@ -80,9 +80,9 @@ def diagonal_fisher(
 
     examples: x (N, ...), true labels y (N,): the empirical Fisher (Chaudhry 2018, section 2.3 and
     footnote 4). Each F has its parameter's shape; only parameters that require gradients have one.
-    Every example is alone with the model in eval mode, so that batch norm neither moves nor couples
-    examples, dropout is off, and buffers keep their values. A model that draws at random in eval
-    mode follows the generator.
+    Every example passes by itself through the model in eval mode, so that batch norm neither moves
+    nor couples examples, dropout is off, and buffers keep their values. A model that draws at
+    random in eval mode follows the generator.
 
     The squares of all examples are never in memory at once, those of most dense layers never at
     all: with one input vector a (D,) and the output's gradient g (H,) the weights' gradient is
@@ -143,16 +143,16 @@ def _squares(
     """
     shifts = {name: layer.weight.new_zeros(layer.out_features) for name, layer in dense.items()}
 
-    def one(
+    def of_example(
         parameters: dict[str, Tensor], shifts: dict[str, Tensor], x: Tensor, y: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
         with _watched(dense, shifts) as inputs:
             scores = functional_call(model, parameters, (x[None],))
-        return loss(scores, y[None]), {name: seen[0][0] for name, seen in inputs.items()}
+        return loss(scores, y[None]), {name: calls[0][0] for name, calls in inputs.items()}
 
-    gradients = vmap(grad(one, argnums=(0, 1), has_aux=True), in_dims=(None, None, 0, 0))
+    gradients = vmap(grad(of_example, argnums=(0, 1), has_aux=True), in_dims=(None, None, 0, 0))
     (by_parameter, by_output), inputs = gradients(_outside(model, dense), shifts, x, y)
-    sums = {name: each.square_().sum(0) for name, each in by_parameter.items()}
+    sums = {name: g.square_().sum(0) for name, g in by_parameter.items()}
     for name, layer in dense.items():
         # sum_n (g_n a_n^T)^2 = (g^2)^T a^2, without any of the products.
         squares = by_output[name].square()
@@ -173,13 +173,13 @@ def _watched(
     """
     inputs: dict[str, list[Tensor]] = {name: [] for name in dense}
 
-    def seen(name: str, layer: object, arguments: tuple[Tensor, ...], output: Tensor) -> Tensor:
+    def watch(name: str, layer: object, arguments: tuple[Tensor, ...], output: Tensor) -> Tensor:
         inputs[name].append(arguments[0])
         return output + shifts[name] if name in shifts else output
 
     with ExitStack() as hooks:
         for name, layer in dense.items():
-            hooks.callback(layer.register_forward_hook(partial(seen, name)).remove)
+            hooks.callback(layer.register_forward_hook(partial(watch, name)).remove)
         yield inputs
 
 
@@ -187,7 +187,7 @@ def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> dict[st
     """Return the dense layers that get exactly one vector per example, by name.
 
     None if the closed form is wrong on the first example, as where a layer's weights are used
-    elsewhere too. Raises RuntimeError if `vmap` alone is wrong too, as for an LSTM.
+    elsewhere too. Raises RuntimeError if `vmap` itself is wrong too, as for an LSTM.
     """
     first = examples.take(torch.zeros(1, dtype=torch.int64, device=examples.y.device))
     layers = {name: m for name, m in model.named_modules() if type(m) is nn.Linear}
@@ -196,15 +196,15 @@ def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> dict[st
     dense = {
         name: layer
         for name, layer in layers.items()
-        if [tuple(seen.shape) for seen in inputs[name]] == [(1, layer.in_features)]
+        if [tuple(x.shape) for x in inputs[name]] == [(1, layer.in_features)]
     }
     plain = _one_by_one(model, _unlike, first)
     # The closed form first, then vmap on all parameters.
     for tried in (dense, {}):
         squares = _squares(model, _unlike, first.x.clone(), first.y, tried)
         if squares.keys() == plain.keys() and all(
-            torch.allclose(squares[n], each, rtol=1e-3, atol=1e-3 * float(each.abs().max()))
-            for n, each in plain.items()
+            torch.allclose(squares[n], exact, rtol=1e-3, atol=1e-3 * float(exact.abs().max()))
+            for n, exact in plain.items()
         ):
             return tried
     raise RuntimeError("gradients under vmap differ from those without")

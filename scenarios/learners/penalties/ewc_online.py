@@ -30,7 +30,7 @@ class RunningFisherLearner(PenalizedLearner):
     penalty's gradient not), so F_batch = B g^2: at a minimum of the loss, where the mean gradient
     over the data vanishes, its expectation is the empirical Fisher for every B; elsewhere it is
     larger by (B - 1) times the square of that mean. The paper does not say how a batch gives its
-    Fisher; g^2 alone would be B times too small.
+    Fisher; g^2 by itself would be B times too small.
 
     fisher: F by parameter name, of the parameter's shape.
     """
@@ -44,7 +44,7 @@ class RunningFisherLearner(PenalizedLearner):
         trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
         before = self.fisher or {n: torch.zeros_like(p) for n, p in trained.items()}
         # A copy: the Fisher of the penalty must not move.
-        self.fisher = {n: each.clone() for n, each in before.items()}
+        self.fisher = {n: fisher.clone() for n, fisher in before.items()}
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         # Replayed examples included.

@@ -58,7 +58,7 @@ class RWalk(PathIntegralLearner, RunningFisherLearner):
 
     def begin(self, task: Task) -> None:
         super().begin(task)
-        self._new = {name: torch.zeros_like(each) for name, each in self.fisher.items()}
+        self._new = {name: torch.zeros_like(fisher) for name, fisher in self.fisher.items()}
         self._steps = 0
 
     def after_step(self, model: nn.Module) -> None:
@@ -71,8 +71,8 @@ class RWalk(PathIntegralLearner, RunningFisherLearner):
         super().end(task)
         # The last interval may be shorter.
         self._close_interval()
-        old, new = self.score, {name: each.clamp(min=0) for name, each in self._new.items()}
-        self.score = {n: (old[n] + each) / 2 for n, each in new.items()} if old else new
+        old, new = self.score, {name: score.clamp(min=0) for name, score in self._new.items()}
+        self.score = {n: (old[n] + score) / 2 for n, score in new.items()} if old else new
         self._hold({n: p.detach().clone() for n, p in self.model.named_parameters() if n in new})
 
     def carried(self) -> dict[str, Tensor]:
@@ -106,6 +106,6 @@ def normalized(numbers: Mapping[str, Tensor]) -> dict[str, Tensor]:
     >>> normalized({"weight": torch.tensor([1.0, 3.0]), "bias": torch.tensor([5.0])})
     {'weight': tensor([0.0000, 0.5000]), 'bias': tensor([1.])}
     """
-    least = torch.stack([each.min() for each in numbers.values()]).min()
-    span = torch.stack([each.max() for each in numbers.values()]).max() - least
-    return {n: torch.where(span > 0, (each - least) / span, 0.0) for n, each in numbers.items()}
+    least = torch.stack([x.min() for x in numbers.values()]).min()
+    span = torch.stack([x.max() for x in numbers.values()]).max() - least
+    return {n: torch.where(span > 0, (x - least) / span, 0.0) for n, x in numbers.items()}

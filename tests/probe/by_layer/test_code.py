@@ -59,7 +59,7 @@ def test_a_module_counts_for_those_jobs_alone_that_import_it(
 
 
 def _covered(kind: str) -> frozenset[str]:
-    modules = (ENGINE, "scenarios.study.learned", LEARNERS[kind].__module__)
+    modules = (ENGINE, "scenarios.study.training", LEARNERS[kind].__module__)
     return frozenset.union(*map(modules_of, modules))
 
 

@@ -11,7 +11,7 @@ from probe.tasks import Scenario
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.exemplars import ExemplarSettings
-from scenarios.study.source import check_study
+from scenarios.study.study_file import check_study
 from scenarios.study.spec import NetworkSpec, Study
 from tests.scenarios.study.toy import (
     CHANGES,

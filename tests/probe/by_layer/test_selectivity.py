@@ -10,7 +10,7 @@ K = 4
 
 
 @pytest.mark.parametrize(("examples", "numbers"), [(600, 2), (40, 200)])
-def test_many_numbers_of_few_examples_are_memorised_and_few_of_many_are_not(examples, numbers):
+def test_many_numbers_of_few_examples_are_memorised_and_sample_of_many_are_not(examples, numbers):
     draw = torch.Generator().manual_seed(0)
     drawn = ((torch.randn(n, numbers, generator=draw), n) for n in (examples, 400))
     train, test = (Examples(x, torch.arange(n) % K) for x, n in drawn)

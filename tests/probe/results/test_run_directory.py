@@ -17,7 +17,7 @@ from probe.results.run_directory import (
     store_of,
     survey,
 )
-from scenarios.study.source import check_study
+from scenarios.study.study_file import check_study
 from tests.scenarios.study.toy import COUNTS, MEASURED, RAW, changed, made_plan, scenario, truncated
 
 

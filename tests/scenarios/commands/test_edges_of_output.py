@@ -15,7 +15,7 @@ from subprocess import PIPE
 
 import pytest
 
-from scenarios.commands.screen.stopping import HOW_TO_GO_ON
+from scenarios.commands.screen.signals import HOW_TO_GO_ON
 from tests.bad_input.making import study
 from tests.bad_input.refused import contents
 from tests.scenarios.execution.helpers import (

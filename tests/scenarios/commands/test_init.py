@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scenarios.study.source import check_study, read_study
+from scenarios.study.study_file import check_study, read_study
 
 Call = Callable[[str], tuple[int, str, str]]
 pytestmark = pytest.mark.usefixtures("undrawn")

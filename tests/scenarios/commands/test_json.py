@@ -12,7 +12,7 @@ from scenarios.commands.screen.terminal import print_json
 from scenarios.data.datasets import LOADERS
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import ARCHITECTURES
-from scenarios.study.source import preset_names
+from scenarios.study.study_file import preset_names
 
 
 def test_list_names_everything_that_a_study_can_name(

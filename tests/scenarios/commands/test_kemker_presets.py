@@ -10,7 +10,7 @@ from scenarios.learners.kemker.geppnet import MapSettings
 from scenarios.learners.kemker.geppnet_stm import GeppnetStmSettings
 from scenarios.learners.kemker.pathnet import PathNetSettings
 from scenarios.networks import build_network
-from scenarios.study.source import check_study, preset_names, read_study
+from scenarios.study.study_file import check_study, preset_names, read_study
 from scenarios.study.spec import Study
 
 EVERY = tuple(name for name in preset_names() if name.startswith("kemker-"))

@@ -9,7 +9,7 @@ import torch
 from probe.cut.candidates import candidates
 from probe.seeding import stream
 from scenarios.networks import ARCHITECTURES, build_network
-from scenarios.user_model import build_model, importing, load_callable
+from scenarios.user_code import build_model, importing, load_callable
 
 MINE = """
 from torch import nn

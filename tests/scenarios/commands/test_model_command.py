@@ -13,11 +13,11 @@ import pytest
 import torch
 
 import probe
-from scenarios.commands.figures import draw_asked
+from scenarios.commands.figures import draw_requested
 from scenarios.commands.status import show_status
 from scenarios.options import FigureOptions
-from scenarios.own_code import REGISTRY
-from scenarios.user_model import importing
+from scenarios.user_code import REGISTRY
+from scenarios.user_code import importing
 from tests.scenarios.own_run import (
     ORDERS,
     SAME,
@@ -97,7 +97,7 @@ def test_status_and_figures_need_none_of_the_users_code(
         assert finished == {"finetune": 4, "offline": 2, "untrained": 2}
         assert all(own["parts"] == own["parts_finished"] > 0 for own in told)
     asked = FigureOptions(only="depth", format="svg", learners="finetune", out=tmp_path / "drawn")
-    draw_asked(copy, asked)
+    draw_requested(copy, asked)
     assert [path.suffix for path in (tmp_path / "drawn").glob("depth*.svg")]
     assert not REGISTRY.networks
 

@@ -10,7 +10,7 @@ import torch
 
 from probe.errors import InputError
 from probe.results.load import load
-from scenarios.user_model import importing
+from scenarios.user_code import importing
 from tests.scenarios.own_run import MODULE, RECIPE, SOURCE, Own, apart, tables
 
 DOMAINS = f"""{SOURCE}

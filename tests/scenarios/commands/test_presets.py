@@ -5,7 +5,7 @@ import pytest
 from probe.training.loop import Recipe
 from scenarios.learners.catalog import settings_of
 from scenarios.networks import build_network
-from scenarios.study.source import check_study, preset_names, read_study
+from scenarios.study.study_file import check_study, preset_names, read_study
 from scenarios.study.spec import ReportSpec
 
 SMALL = sorted(name for name in preset_names() if name.endswith("-small"))

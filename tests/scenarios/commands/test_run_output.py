@@ -27,7 +27,7 @@ def test_kemkers_omegas_and_a_plan_without_the_examples_of_what_cannot_be_traine
         last = nn.Linear(10, classes) if trains else nn.Identity()
         return nn.Sequential(OrderedDict(hidden1=first, hidden2=nn.ReLU(), output=last))
 
-    monkeypatch.setattr("scenarios.study.learned.network_for", tailed)
+    monkeypatch.setattr("scenarios.study.training.network_for", tailed)
     changes = {"scenario.kind": f'"{kind}"', "network.features": '["hidden1"]'}
     (cwd / "tiny.toml").write_text(study(changes))
     code, out, _ = probe("run tiny.toml --workers 1 --learners finetune")

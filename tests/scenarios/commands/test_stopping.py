@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.commands.screen.stopping import HOW_TO_GO_ON, stoppable
+from scenarios.commands.screen.signals import HOW_TO_GO_ON, stoppable
 from scenarios.execution.pool import _ctrl_c_held_back
 from tests.scenarios.execution.helpers import exit_code, fork
 

@@ -13,11 +13,11 @@ from probe.errors import InputError
 from probe.memory import FileRows
 from scenarios.data import npz
 from scenarios.data.datasets import Location, load
-from scenarios.own_code import OwnCode
-from scenarios.streams.split import split_by_class
-from scenarios.study.origin import StudyOrigin
-from scenarios.study.planning import plan_of
-from scenarios.study.source import check_study
+from scenarios.user_code import UserCode
+from scenarios.streams import split_by_class
+from scenarios.study.loader import StudyLoader
+from scenarios.study.plan import plan_of
+from scenarios.study.study_file import check_study
 from tests.probe.resident import resident
 from tests.scenarios.tiny_run import Tiny
 
@@ -85,9 +85,9 @@ def test_a_worker_hashes_only_a_file_that_has_changed(tmp_path, monkeypatch):
     raw = {"name": "a", **tomllib.loads(STUDY.replace("{file}", str(file)))}
     spec, location = check_study(raw, "a"), Location(files=Location().stamps(str(file)))
     planned = plan_of(spec, spec.scenario.scenario(Location()), cpu)
-    origin = StudyOrigin(study=spec, location=location, own=OwnCode(), sources={})
+    origin = StudyLoader(study=spec, location=location, user_code=UserCode(), sources={})
     with monkeypatch.context() as patch:
-        patch.setattr("scenarios.study.origin.data_hash", None)
+        patch.setattr("scenarios.study.loader.data_hash", None)
         patch.setattr("probe.examples.pieces", None)
         scenario = origin.source(planned, cpu).scenario
     assert data_hash(scenario) == planned.data

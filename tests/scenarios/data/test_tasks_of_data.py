@@ -9,7 +9,7 @@ from probe.examples import Examples
 from probe.registered import OwnData
 from scenarios.data.datasets import Dataset, Location, held_out, limited, load
 from scenarios.data.feature_files import write_features
-from scenarios.data.own import read_own
+from scenarios.data.datasets import read_own
 
 X, Y = torch.arange(36.0).view(12, 3), torch.tensor([0, 1] * 6)
 PAIRS = [((X[k:8:2], Y[k // 2 : k // 2 + 4]), (X[8 + k :: 2], Y[8 + k :: 2])) for k in (0, 1)]

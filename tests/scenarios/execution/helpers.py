@@ -26,15 +26,15 @@ from probe.results.tables import write_tables
 from probe.tables.run_directory import TABLES
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
-from scenarios.execution.executor import Executor
+from scenarios.execution.schedule import Executor
 from scenarios.execution.locks import lock
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
-from scenarios.own_code import OwnCode
-from scenarios.study.origin import StudyOrigin
-from scenarios.study.planning import plan_of
-from scenarios.study.source import check_study
+from scenarios.user_code import UserCode
+from scenarios.study.loader import StudyLoader
+from scenarios.study.plan import plan_of
+from scenarios.study.study_file import check_study
 from scenarios.study.spec import Study
 
 TINY = Path(__file__).with_name("tiny.toml")
@@ -125,7 +125,7 @@ def work_of(root: Path, badly: dict[str, str] | None = None, **changes: Any) -> 
     study, plan = tiny_plan(**changes)
     return Disturbed(
         plan=plan,
-        origin=StudyOrigin(study=study, location=Location(), own=OwnCode(), sources={}),
+        loader=StudyLoader(study=study, location=Location(), user_code=UserCode(), sources={}),
         device="cpu",
         root=root,
         cache=CacheSettings(scratch=root / "scratch").settled(torch.device("cpu"), 1),

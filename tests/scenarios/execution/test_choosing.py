@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from probe.errors import InputError
-from scenarios.execution.choosing import executor_for, side_by_side
+from scenarios.execution.devices import executor_for, side_by_side
 from scenarios.options import RunOptions
 
 RAY = {"executor": "ray"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from probe.by_layer.jobs import Job
-from scenarios.execution.executor import Started, follow
+from scenarios.execution.schedule import Started, follow
 from scenarios.execution.work import Ended, Part
 from tests.scenarios.execution.helpers import jobs_in, work_of
 
@@ -19,7 +19,7 @@ def test_every_measurement_is_reported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """Two jobs at a time write at random moments; those of before a job begins are not reported."""
-    monkeypatch.setattr("scenarios.execution.executor._POLL", 0)
+    monkeypatch.setattr("scenarios.execution.schedule._POLL", 0)
     work, chance = work_of(tmp_path / "run"), random.Random(seed)
     left, running, expected = jobs_in(work), dict[Job, Future[Ended]](), list[Part | Ended]()
 

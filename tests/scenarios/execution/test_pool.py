@@ -13,7 +13,7 @@ import pytest
 from probe.errors import InputError, NotWritten
 from scenarios.environment import variables
 from scenarios.execution import pool
-from scenarios.execution.executor import Inline
+from scenarios.execution.schedule import Inline
 from scenarios.execution.pool import Pool
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Part
@@ -31,7 +31,7 @@ from tests.scenarios.execution.helpers import (
 )
 
 LEARNERS: dict[str, dict[str, object]] = {"finetune": {}, "offline": {}}
-NEEDED = {"scenarios.study.learned", *MODULES.values()}
+NEEDED = {"scenarios.study.training", *MODULES.values()}
 LOADED = f"{NEEDED} <= __import__('sys').modules.keys()"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from probe.by_layer.jobs import Job, parts_of
-from scenarios.execution.remaining import effort, pace_of, seconds_left
+from scenarios.execution.time_left import effort, pace_of, seconds_left
 from scenarios.execution.work import carried_out
 from tests.scenarios.execution.helpers import jobs_in, work_of
 

@@ -7,7 +7,7 @@ import pytest
 
 from probe.errors import InputError
 from probe.training.recipe import Recipe
-from scenarios.study.source import check_study
+from scenarios.study.study_file import check_study
 from tests.scenarios.tiny_run import PLAIN
 
 RECIPE = Recipe(epochs=3, batch_size=8, optimizer="adam", learning_rate=0.01, init="torch")

@@ -17,7 +17,7 @@ from scenarios.data.datasets import limited, load
 from scenarios.learners.base import Learner, Settings
 from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.networks import build_network
-from scenarios.streams.split import split_by_class
+from scenarios.streams import split_by_class
 
 RECIPE = Recipe(epochs=2, batch_size=16, init="murata")
 _MAP: dict[str, object] = {"rows": 4, "columns": 4, "base_iterations": 40, "iterations": 20}

@@ -15,7 +15,7 @@ from scenarios.data.datasets import Dataset, limited, load
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import mlp
-from scenarios.streams.split import split_by_class
+from scenarios.streams import split_by_class
 from tests.scenarios.learners.tiny_learners import by_head, settings
 
 RECIPE = Recipe(epochs=4, batch_size=8, learning_rate=0.01, init="torch")

@@ -6,8 +6,8 @@ import torch
 from probe.errors import InputError
 from probe.examples import Examples
 from scenarios.data.datasets import Dataset
-from scenarios.streams.domain import brought, contexts, rotated, turned
-from scenarios.streams.split import split_by_class
+from scenarios.streams import brought, contexts, rotated, turned
+from scenarios.streams import split_by_class
 from tests.scenarios.streams.numbered import dataset
 
 IMAGES = torch.rand(5, 3, 7, 7, generator=torch.Generator().manual_seed(0))

@@ -6,7 +6,7 @@ import torch
 from probe.errors import InputError
 from probe.examples import Examples
 from scenarios.data.datasets import Dataset
-from scenarios.streams.multimodal import multimodal
+from scenarios.streams import multimodal
 
 
 def dataset(name, shape, classes):

@@ -6,7 +6,7 @@ import torch
 from probe.errors import InputError
 from probe.examples import Examples
 from scenarios.data.datasets import Dataset
-from scenarios.streams.permuted import permutation, permuted
+from scenarios.streams import permutation, permuted
 
 
 def dataset(*shape):

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from probe.orders import orders
-from scenarios.streams.split import incremental, split_by_class
+from scenarios.streams import incremental, split_by_class
 from tests.scenarios.streams.numbered import dataset, pairs
 
 MIXED = [3, 1, 0, 2, 2, 5, 4, 1, 3, 0, 5, 4, 4, 1]

@@ -86,7 +86,7 @@ def normed(name: str, x: Tensor, classes: int) -> nn.Module:
 def test_rows_of_reestimated_statistics_say_so_and_differ(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scenarios.study.learned.network_for", normed)
+    monkeypatch.setattr("scenarios.study.training.network_for", normed)
     kept, both = Tiny(tmp_path / "kept"), Tiny(tmp_path / "both")
     kept.run(probed('batch_norm = "kept"\nbudget = [1, 2]'))
     both.run(probed('batch_norm = "reestimated"\nbudget = [1, 2]'))

@@ -6,7 +6,7 @@ from probe.errors import InputError
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
 from scenarios.options import RunOptions
-from scenarios.study.source import check_study, overridden
+from scenarios.study.study_file import check_study, overridden
 from scenarios.study.spec import Study
 from tests.scenarios.learners.tiny_learners import SMALL
 from tests.scenarios.own_run import SOURCE, STUDY, Own, tables

@@ -11,9 +11,9 @@ from probe.training.costs import OpsMeter
 from scenarios.data.datasets import Location
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS, MODULES
-from scenarios.learners.finetune import Finetune
+from scenarios.learners.continual import Finetune
 from scenarios.study import first_task
-from scenarios.study.source import check_study
+from scenarios.study.study_file import check_study
 from tests.scenarios.learners.tiny_learners import digits, equal, learner, noisy_network
 from tests.scenarios.study.toy import do, made_plan
 
@@ -75,7 +75,7 @@ def test_tables_are_those_of_learners_that_each_learn_it(
     run(tmp_path / "shared")
     begun = [kind for kind, learned in trained if not learned]
     assert [begun.count(kind) for kind in LEARNED] == [2, 0, 2]
-    monkeypatch.setattr("scenarios.study.learned.first_task", lambda *_: None)
+    monkeypatch.setattr("scenarios.study.training.first_task", lambda *_: None)
     run(tmp_path / "apart")
     for name in TABLES:
         one, other = (tmp_path / folder / name for folder in ("shared", "apart"))

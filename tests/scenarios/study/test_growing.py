@@ -263,7 +263,7 @@ def other_code(monkeypatch):
     monkeypatch.setattr(
         run_directory,
         "code_hash",
-        lambda modules: code_hash(modules) + "x" * ("scenarios.learners.finetune" in modules),
+        lambda modules: code_hash(modules) + "x" * ("scenarios.learners.continual" in modules),
     )
 
 

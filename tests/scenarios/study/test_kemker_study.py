@@ -12,7 +12,7 @@ from sklearn.metrics import balanced_accuracy_score
 from torch import nn
 
 from scenarios.data.datasets import load
-from scenarios.streams.permuted import permutation
+from scenarios.streams import permutation
 from tests.scenarios.probed import rows, value
 from tests.scenarios.tiny_run import Tiny
 

@@ -9,7 +9,7 @@ from probe.by_layer.jobs import jobs_of
 from probe.results.run_directory import store_of
 from probe.results.tables import write_tables
 from scenarios.data.datasets import Location
-from scenarios.study.source import check_study
+from scenarios.study.study_file import check_study
 from tests.scenarios.study.toy import do, made_plan
 from tests.scenarios.tiny_run import PLAIN
 

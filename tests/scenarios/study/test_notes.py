@@ -82,7 +82,7 @@ def test_constant_predictions_are_noted_of_every_step_and_readout(
     """Of a network that says one class whatever it sees, and whose features are all the same."""
     first = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), Nothing())
     model = nn.Sequential(OrderedDict(hidden1=first, output=nn.Linear(32, 10)))
-    monkeypatch.setattr("scenarios.study.learned.network_for", lambda *_: deepcopy(model))
+    monkeypatch.setattr("scenarios.study.training.network_for", lambda *_: deepcopy(model))
     fresh.run(PROBED)
     assert where(fresh, "it predicts class") == OWN | READ
     dead = {(*each[:3], "") for each in READ if each[3] == "retrain"}

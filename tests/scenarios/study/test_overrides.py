@@ -6,7 +6,7 @@ from probe.errors import InputError
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.catalog import settings_of
 from scenarios.options import RunOptions
-from scenarios.study.source import check_study, overridden
+from scenarios.study.study_file import check_study, overridden
 
 STUDY = check_study(
     {

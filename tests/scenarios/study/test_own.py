@@ -14,9 +14,9 @@ from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.registered import OwnMetric
 from probe.results.scores import user_scores
-from scenarios.own_code import loaded
-from scenarios.study.planning import OURS
-from scenarios.study.source import check_study
+from scenarios.user_code import loaded
+from scenarios.study.plan import OURS
+from scenarios.study.study_file import check_study
 from tests.scenarios.own_run import SOURCE as NETWORK, Own, folders, metrics, results
 from tests.scenarios.study.toy import RAW, made_plan
 

@@ -23,9 +23,9 @@ from probe.training.costs import Cost
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
-from scenarios.study.learned import StudyNetworks
-from scenarios.study.resuming import _DEVICE_FAILED
-from scenarios.study.source import check_study
+from scenarios.study.training import StudyNetworks
+from scenarios.study.checkpoints import _DEVICE_FAILED
+from scenarios.study.study_file import check_study
 from tests.scenarios.learners.tiny_learners import SMALL
 from tests.scenarios.study.toy import do, made_plan, no_offline
 from tests.scenarios.tiny_run import PLAIN
@@ -169,14 +169,14 @@ def test_the_jobs_of_a_process_share_their_cuts(
         made.append(features)
         return cut_each(model, features, *given)
 
-    monkeypatch.setattr("scenarios.study.learned.cut_each", counted)
-    monkeypatch.setattr("scenarios.study.learned._LAST", {})
+    monkeypatch.setattr("scenarios.study.training.cut_each", counted)
+    monkeypatch.setattr("scenarios.study.training._LAST", {})
     for folder in ("a", "b"):
         own = OneJob("er", tmp_path / folder)
         own.run()
         assert own.measured() == finished("er").measured()
     assert made == [("hidden1",)]
-    monkeypatch.setattr("scenarios.study.learned.network_for", lambda *_: wider())
+    monkeypatch.setattr("scenarios.study.training.network_for", lambda *_: wider())
     OneJob("er", tmp_path / "c").run()
     assert made == [("hidden1",)] * 2
 

@@ -8,8 +8,8 @@ import torch
 from probe.errors import InputError
 from scenarios.data.datasets import Location, load
 from scenarios.learners.catalog import settings_of
-from scenarios.streams.permuted import permutation
-from scenarios.study.source import check_study, read_study
+from scenarios.streams import permutation
+from scenarios.study.study_file import check_study, read_study
 from tests.scenarios.tiny_run import TINY
 
 LEAST = """

@@ -24,9 +24,9 @@ from probe.numbered import numbered
 from probe.tasks import Scenario
 from probe.training.costs import Cost
 from probe.values.allocation import CacheSettings
-from scenarios.study.learned import StudyNetworks
-from scenarios.study.planning import plan_of
-from scenarios.study.source import check_study
+from scenarios.study.training import StudyNetworks
+from scenarios.study.plan import plan_of
+from scenarios.study.study_file import check_study
 
 CPU = torch.device("cpu")
 RAW = {

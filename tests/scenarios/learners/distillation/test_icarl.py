@@ -9,7 +9,7 @@ from torch import Tensor
 from probe.examples import join
 from probe.modules import mode
 from scenarios.learners.catalog import settings_of
-from scenarios.learners.distillation.icarl import IcarlHybrid1
+from scenarios.learners.icarl import IcarlHybrid1
 from tests.scenarios.learners.tiny_learners import digits, learner, same
 
 TASKS = digits(20).tasks

@@ -6,7 +6,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from scenarios.learners.distillation.lwf import LearningWithoutForgetting
+from scenarios.learners.lwf import LearningWithoutForgetting
 from tests.scenarios.learners.tiny_learners import (
     digits,
     learn,

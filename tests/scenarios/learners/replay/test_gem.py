@@ -15,7 +15,7 @@ from probe.modules import mode
 from probe.tasks import Task
 from probe.training.loop import Recipe
 from scenarios.learners.continual import ContinualLearner
-from scenarios.learners.replay.gem import GradientEpisodicMemory, project
+from scenarios.learners.gem import GradientEpisodicMemory, project
 from tests.scenarios.learners.tiny_learners import (
     digits,
     learn,

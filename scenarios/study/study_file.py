@@ -33,8 +33,16 @@ def read_study(source: str) -> dict[str, Any]:
     a file that cannot be read or is not TOML.
     """
     path = Path(source)
-    if path.suffix != ".toml":
-        path = _preset(source)
+    if source in preset_names():
+        path = _PRESETS / f"{source}.toml"
+    elif path.suffix != ".toml":
+        # If it looks like a file, names of presets would not help.
+        if "." not in source and "/" not in source:
+            raise unknown("preset", source, preset_names())
+        raise InputError(
+            f"{source} is neither a preset nor a TOML file: name the file NAME.toml, or a preset "
+            f"of `probe list`"
+        )
     try:
         return {"name": path.stem, **tomllib.loads(path.read_text("utf-8-sig"))}
     except OSError as error:
@@ -60,19 +68,6 @@ def preset_names() -> list[str]:
     return sorted(path.stem for path in _PRESETS.glob("*.toml"))
 
 
-def _preset(name: str) -> Path:
-    """Return the file of a preset; raises InputError, with similar names, if there is none."""
-    if name in preset_names():
-        return _PRESETS / f"{name}.toml"
-    # It looks like a file: names of presets would not help.
-    if "." in name or "/" in name:
-        raise InputError(
-            f"{name} is neither a preset nor a TOML file: name the file NAME.toml, or a preset of "
-            f"`probe list`"
-        )
-    raise unknown("preset", name, preset_names())
-
-
 def check_study(raw: Mapping[str, Any], source: str) -> Study:
     """Return the study that `raw` describes; raises one InputError with all problems, by path.
 
@@ -88,25 +83,25 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
     try:
         return Study.model_validate(raw)
     except ValidationError as error:
-        found = "; ".join(_problem(each, _keys_at(each["loc"], raw)) for each in problems(error))
-        raise InputError(f"{source}: {found}") from None
+        listed = (_problem(detail, _keys_at(detail["loc"], raw)) for detail in problems(error))
+        raise InputError(f"{source}: {'; '.join(listed)}") from None
 
 
 def _whole_numbers(table: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """Yield every integer within tables and lists, with its path."""
     # No recursion: a file may be nested more deeply than Python allows.
-    left: list[tuple[str, object]] = [("", table)]
-    while left:
-        path, value = left.pop()
+    remaining: list[tuple[str, object]] = [("", table)]
+    while remaining:
+        path, value = remaining.pop()
         if isinstance(value, int):
             yield path, value
         elif isinstance(value, Mapping | list | tuple):
             entries = value.items() if isinstance(value, Mapping) else enumerate(value)
-            left += [(f"{path}.{key}".removeprefix("."), entry) for key, entry in entries]
+            remaining += [(f"{path}.{key}".removeprefix("."), entry) for key, entry in entries]
 
 
 def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
-    """Return the keys of the table of a study that a path ends in; empty where it is not known."""
+    """Return the keys of the table of a study that a path ends in; empty for unknown tables."""
     if path[:2] == ("probing", "readouts") and len(path) > 2:
         return keys_at(readouts_model(), path[2:])
     if path[:1] != ("learners",) or len(path) < 3:
@@ -117,34 +112,34 @@ def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
     return keys_at(LEARNERS[kind].settings_class, path[2:]) if kind in LEARNERS else []
 
 
-def _problem(detail: ErrorDetails, known: Sequence[str]) -> str:
+def _problem(detail: ErrorDetails, keys: Sequence[str]) -> str:
     """Return one problem as `path: problem`, in the terms of a study's file."""
     path = [str(part) for part in detail["loc"] if part != "[key]"]
     # A union's tag is part of pydantic's path, but of no file.
-    where = path[0] if path else ""
-    if where in ("orders", "scenario", "seeds") and len(path) > 1:
+    table = path[0] if path else ""
+    if table in ("orders", "scenario", "seeds") and len(path) > 1:
         del path[1]
-    return f"{'.'.join(path)}: {_message(detail, where, known)}".removeprefix(": ")
+    return f"{'.'.join(path)}: {_message(detail, table, keys)}".removeprefix(": ")
 
 
-def _message(detail: ErrorDetails, where: str, known: Sequence[str]) -> str:
-    """Describe a problem in a sentence; where: the table of the study that has it."""
+def _message(detail: ErrorDetails, table: str, keys: Sequence[str]) -> str:
+    """Describe a problem in a sentence; table: of the study, which has it."""
     if detail["type"] == "union_tag_invalid":
         kind, _, shift = str(detail["ctx"]["tag"]).partition(" ")
-        if kind == "domain":
+        if kind == "domain-incremental":
             return str(unknown("shift", shift, SHIFTS))
         return str(unknown("kind of scenario", kind, KINDS))
-    if detail["type"] in ("string_type", "dict_type") and where == "orders":
+    if detail["type"] in ("string_type", "dict_type") and table == "orders":
         rules = "rotate, none, shuffle:N or a table of orders"
         return f"expected {rules}, got {shown(detail['input'])}"
-    return message(detail, known)
+    return message(detail, keys)
 
 
 def overridden(study: Study, options: RunOptions) -> Study:
     """Return the study changed by the flags; raises InputError for impossible changes.
 
-    Only given flags change anything. Learners are chosen first, so that `--epochs` changes the
-    recipes of these alone.
+    Only given flags change anything. Learners are chosen first, so that `--epochs` changes only
+    their recipes.
 
     >>> study = check_study(read_study("digits"), "digits")
     >>> overridden(study, RunOptions(seeds=3)).seeds
@@ -156,12 +151,12 @@ def overridden(study: Study, options: RunOptions) -> Study:
         raw["learners"] = chosen_learners(names(options.learners), raw["learners"])
     tables = {"seeds": raw, "orders": raw, "train_limit": scenario, "validation": scenario}
     for flag, table in tables.items():
-        if (given := getattr(options, flag)) is not None:
-            table[flag] = given
-    if options.sets is not None:
-        scenario["data"] = _sets(names(options.sets), scenario["kind"])
-    if options.budget is not None:
-        raw["probing"]["budget"] = _multiples(options.budget)
+        if (value := getattr(options, flag)) is not None:
+            table[flag] = value
+    if options.dataset is not None:
+        scenario["data"] = _data(names(options.dataset), scenario["kind"])
+    if options.epoch_multiples is not None:
+        raw["probing"]["budget"] = _multiples(options.epoch_multiples)
     if options.controls is not None:
         raw["probing"]["controls"] = names(options.controls)
     if options.heads is not None:
@@ -177,20 +172,22 @@ def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str
     if "" in chosen or len(set(chosen)) < len(chosen):
         raise InputError(f"--learners expects different names a,b,c, got {','.join(chosen)!r}")
     # In this order: the study's settings replace the defaults of the kind.
-    known = {kind: {"kind": kind} for kind in LEARNERS} | settings
+    learners = {kind: {"kind": kind} for kind in LEARNERS} | settings
     for name in chosen:
-        if name not in known:
-            raise unknown("learner", name, known)
-    return {name: known[name] for name in chosen}
+        if name not in learners:
+            raise unknown("learner", name, learners)
+    return {name: learners[name] for name in chosen}
 
 
-def _sets(chosen: Sequence[str], kind: str) -> str | list[str]:
+def _data(chosen: Sequence[str], kind: str) -> str | list[str]:
     """Return the data of a scenario of that kind, one name or two; raises InputError for others."""
     wanted = 2 if kind == "multimodal" else 1
     if "" in chosen:
-        raise InputError(f"--sets expects NAME or A.npz,B.npz, got {','.join(chosen)!r}")
+        raise InputError(f"--dataset expects NAME or A.npz,B.npz, got {','.join(chosen)!r}")
     if len(chosen) != wanted:
-        raise InputError(f"--sets names {wanted} for a scenario of kind {kind}, got {len(chosen)}")
+        raise InputError(
+            f"--dataset names {wanted} for a scenario of kind {kind}, got {len(chosen)}"
+        )
     return chosen[0] if wanted == 1 else list(chosen)
 
 
@@ -203,28 +200,30 @@ def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
         # Without a recipe of its own the retraining uses the training's, with its epochs.
         raw[recipe] = raw[recipe] and {**raw[recipe], "epochs": epochs}
     for settings in raw["learners"].values():
-        own = settings.get("training")
-        if own and own["epochs"]:
-            own["epochs"] = epochs
+        changes = settings.get("training")
+        if changes and changes["epochs"]:
+            changes["epochs"] = epochs
 
 
 def _multiples(text: str) -> list[int]:
-    """Return the multiples of `--budget`; raises InputError unless they are whole numbers."""
+    """Return whole numbers of `--epoch-multiples`; raises InputError for anything else."""
     try:
-        return [int(each) for each in names(text)]
+        return [int(multiple) for multiple in names(text)]
     except ValueError:
-        raise InputError(f"--budget expects whole numbers as 1,2,4, got {text!r}") from None
+        raise InputError(
+            f"--epoch-multiples expects whole numbers as 1,2,4, got {text!r}"
+        ) from None
 
 
 def _weightings(texts: Sequence[str]) -> dict[str, list[float]]:
     """Return the weights of CLscore by the name of their weighting; their sum is checked later."""
-    given: dict[str, list[float]] = {}
+    weightings: dict[str, list[float]] = {}
     for text in texts:
         name, _, numbers = (part.strip() for part in text.partition("="))
-        if name in given:
+        if name in weightings:
             raise InputError(f"--weights names {name!r} twice: give each weighting its own name")
         try:
-            given[name] = [float(number) for number in numbers.split(",")]
+            weightings[name] = [float(number) for number in numbers.split(",")]
         except ValueError:
             raise InputError(f"--weights expects NAME=w1,...,w7, got {text!r}") from None
-    return given
+    return weightings

@@ -12,7 +12,7 @@ from probe.values.allocation import Allocation
 from scenarios.commands.screen.progress import show_plan
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import show_line
-from scenarios.execution.remaining import pace_of, seconds_left, shown_duration
+from scenarios.execution.time_left import pace_of, seconds_left, shown_duration
 from scenarios.execution.work import Work
 
 
@@ -31,23 +31,23 @@ def show_dry_run(
     only once a measurement of the study is finished.
     """
     plan = work.plan
-    left = {job: work.parts_left(job) for job in jobs}
+    parts_left = {job: work.parts_left(job) for job in jobs}
     columns = ("learner", "jobs", "finished", "left", "parts left", "training steps left")
     lines = []
     for learner in dict.fromkeys(job.learner for job in jobs):
-        own = {job: parts for job, parts in left.items() if job.learner == learner}
-        begun = sum(map(bool, own.values()))
-        steps = sum(_steps(plan, sizes, job, parts) for job, parts in own.items())
-        numbers = len(own), len(own) - begun, begun, sum(map(len, own.values()))
+        parts_of_job = {j: parts for j, parts in parts_left.items() if j.learner == learner}
+        jobs_left, n_jobs = sum(map(bool, parts_of_job.values())), len(parts_of_job)
+        steps = sum(_steps(plan, sizes, job, parts) for job, parts in parts_of_job.items())
+        numbers = n_jobs, n_jobs - jobs_left, jobs_left, sum(map(len, parts_of_job.values()))
         # It trains its own network by its own rule, which no recipe describes.
-        unknown = begun and next(iter(own)).own_network
+        unknown = jobs_left and next(iter(parts_of_job)).own_network
         shown = "unknown" if unknown else f"{steps:,}"
         lines.append((learner, *map(str, numbers), shown))
     show_sheet(console, Sheet(title=f"{plan.name}: jobs to do", columns=columns, lines=lines))
     if plans:
         show_plan(console, plans, work.cache)
-    seconds = seconds_left(left, pace_of(plan, work.root, jobs), processes)
-    if not any(left.values()):
+    seconds = seconds_left(parts_left, pace_of(plan, work.root, jobs), processes)
+    if not any(parts_left.values()):
         time = "none, as all is finished"
     elif seconds is None:
         time = "unknown: `probe status` estimates it once two parts of a job are finished"
@@ -57,28 +57,28 @@ def show_dry_run(
         show_line(console, line)
 
 
-def _steps(plan: Plan, every: Sequence[int], job: Job, left: Sequence[str]) -> int:
+def _steps(plan: Plan, all_sizes: Sequence[int], job: Job, parts: Sequence[str]) -> int:
     """Return the optimizer steps left of a job, by the recipes of the plan.
 
-    every: the number of training examples of each task, in base order. All multiples of a
-    retraining share one training.
+    all_sizes: the number of training examples of each task, in base order; parts: the measurements
+    left. All multiples of a share one training.
     """
-    sizes = [every[task] for task in job.tasks]
+    sizes = [all_sizes[task] for task in job.tasks]
     recipe, retraining = plan.learners[job.learner].training, plan.retraining
     learned = [n for task_position, n in enumerate(sizes, 1) if task_position != job.without]
-    steps, trained = 0, left
-    if job.without and f"step-{job.last}" in left:
+    steps, trained = 0, parts
+    if job.without and f"step-{job.last}" in parts:
         # Its last evaluation is its only one.
         trained = [f"step-{i}" for i in range(1, job.last)]
     for part in trained:
         if part.startswith("step-") and part != "step-0" and not job.given:
             i = int(part.removeprefix("step-"))
-            begin = 0 if job.offline or job.kind == "cumulative" else i - 1
-            steps += recipe.epochs * ceil(sum(learned[begin:i]) / recipe.batch_size)
+            start = 0 if job.offline or job.kind == "cumulative" else i - 1
+            steps += recipe.epochs * ceil(sum(learned[start:i]) / recipe.batch_size)
     longest: dict[tuple[int, str, bool], int] = {}
-    for each in readings_of(plan, job):
-        if each.part in left and is_retraining(each.part):
-            key = each.tasks_seen, each.feature, each.reestimated
-            longest[key] = max(longest.get(key, 0), each.multiple)
+    for reading in readings_of(plan, job):
+        if reading.part in parts and is_retraining(reading.part):
+            key = reading.tasks_seen, reading.feature, reading.reestimated
+            longest[key] = max(longest.get(key, 0), reading.multiple)
     epoch = ceil(sum(sizes) / retraining.batch_size)
     return steps + sum(longest.values()) * retraining.epochs * epoch

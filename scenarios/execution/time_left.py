@@ -23,7 +23,7 @@ def effort(job: Job, part: str) -> float:
     """Return the rough effort of a measurement, in tasks trained on.
 
     Retraining and offline training take all T tasks, the i-th step of the cumulative learner takes
-    i; evaluations, readouts without epochs and given networks take a tenth of a task.
+    i; evaluations, readouts without epochs and networks from files take a tenth of a task.
     """
     if is_retraining(part):
         return len(job.tasks)
@@ -43,7 +43,7 @@ def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> dict[str, float]:
     for job in jobs:
         for part, seconds in _took(store_of(plan, root, job), parts_of(plan, job)):
             took[_kind(part)].append(seconds / effort(job, part))
-    return {kind: median(each) for kind, each in took.items()}
+    return {kind: median(seconds) for kind, seconds in took.items()}
 
 
 def seconds_left(
@@ -72,7 +72,7 @@ def seconds_left(
 def shown_duration(seconds: float) -> str:
     """Return a duration in a readable unit.
 
-    >>> [shown_duration(each) for each in (0.4, 61, 700, 9000, 3e5)]
+    >>> [shown_duration(seconds) for seconds in (0.4, 61, 700, 9000, 3e5)]
     ['1 s', '61 s', '12 min', '2.5 h', '3.5 days']
     """
     for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48)):

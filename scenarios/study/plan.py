@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from probe.batch import first
 from probe.by_layer.features import features_of
@@ -20,29 +19,28 @@ from probe.tasks import Scenario
 from scenarios.data.datasets import LOADERS
 from scenarios.learners.catalog import LEARNERS, MODULES
 from scenarios.networks import ARCHITECTURES, bare, network_for
-from scenarios.own_code import REGISTRY, Names, source_of
 from scenarios.study.spec import Study
-from scenarios.user_model import build_model
+from scenarios.user_code import REGISTRY, Names, build_model, source_of
 
-OURS: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MODULES}
+BUILT_IN: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MODULES}
 """This package's own names, which no user-defined object may have."""
 
-_MODULE = "scenarios.study.learned"
+_MODULE = "scenarios.study.training"
 
 
-def with_own_features(study: Study, scenario: Scenario) -> Study:
+def with_user_features(study: Study, scenario: Scenario) -> Study:
     """Return the study with the features of its user-defined network by depth, the output last.
 
     A study with one of this package's networks is returned unchanged. Raises InputError as
     `probe.by_layer.features.features_of` does.
     """
-    own = REGISTRY.networks.get(study.network.name)
-    if own is None:
+    entry = REGISTRY.networks.get(study.network.name)
+    if entry is None:
         return study
     x = first(scenario.tasks[0].test.x, SAMPLE)
-    with located(f"network {own.name}"):
-        model, call = bare(network_for(own.name, x, scenario.classes))
-        chosen = study.network.features or own.features
+    with located(f"network {entry.name}"):
+        model, call = bare(network_for(entry.name, x, scenario.classes))
+        chosen = study.network.features or entry.features
         features = features_of(model, call, x, scenario.classes, chosen)
     network = study.network.model_copy(update={"features": features})
     return study.model_copy(update={"network": network})
@@ -53,10 +51,14 @@ def with_precision(
 ) -> Study:
     """Return the study with the precision that `auto` stands for, see `settled`."""
     recipes = {"training": study.training, "retraining": study.retraining}
-    left = {n: own for n, own in recipes.items() if own and own.precision == "auto"}
+    recipes = {n: recipe for n, recipe in recipes.items() if recipe and recipe.precision == "auto"}
+    if not recipes:
+        return study
     data = scenario.tasks[0].train
-    model = network_for(study.network.name, data.x, scenario.classes) if left else nn.Identity()
-    update = {n: settled(own, model, data, device, root) for n, own in left.items()}
+    model = network_for(study.network.name, data.x, scenario.classes)
+    update = {
+        n: settled(recipe, model, data, device, root) for n, recipe in recipes.items() if recipe
+    }
     return study.model_copy(update=update)
 
 
@@ -79,13 +81,15 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
         kind=study.scenario.kind,
         network=study.network.name,
         tasks=tuple(PlannedTask(name=task.name, classes=task.classes) for task in tasks),
-        learners={name: _learner(study, name, sources, len(tasks)) for name in study.everyone},
+        learners={name: _learner(study, name, sources, len(tasks)) for name in study.all_learners},
         orders=orders(study.orders, len(tasks)),
-        seeds=study.each_seed,
+        seeds=study.seed_numbers,
         retraining=study.retraining_recipe,
         storage=study.storage,
         **planned(
-            study.probing, _sources("readout", study.probing.readouts), told=study.scenario.told
+            study.probing,
+            _sources("readout", study.probing.readouts),
+            told=study.scenario.task_aware,
         ),
         report=study.report,
         data=data_hash(scenario),
@@ -96,26 +100,27 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
 
 def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> PlannedLearner:
     """Return the plan of one learner of a study."""
-    settings = study.everyone[name]
+    settings = study.all_learners[name]
     kind, budget = LEARNERS[settings.kind], settings.budget
     steps = tuple(range(tasks + 1))
     if kind.offline:
         steps = (0,) if settings.kind == UNTRAINED else (0, tasks)
     network, source = study.network.name, sources.get(f"network {study.network.name}")
     record: object = network if source is None else {"own": network, "source": source}
-    own = sources.get(f"learner {settings.kind}")
+    learner_source = sources.get(f"learner {settings.kind}")
     return PlannedLearner(
         kind=settings.kind,
         modules=(_MODULE, kind.__module__),
         listed=name in study.learners,
         offline=kind.offline,
-        task_aware=kind.task_aware or study.scenario.told,
+        task_aware=kind.task_aware or study.scenario.task_aware,
         own_network=bool(kind.own_features),
         features=study.features_of(name),
         steps=steps,
         # A learner that brings its own network does not see the study's.
         network=None if kind.own_features else record,
-        settings=settings.recorded() | ({} if own is None else {"source": own}),
+        settings=settings.recorded()
+        | ({} if learner_source is None else {"source": learner_source}),
         training=study.recipe_of(name),
         **(budget.model_dump(include={"per_class", "total", "sampling"}) if budget else {}),
     )
@@ -128,14 +133,14 @@ def sources_of(study: Study) -> dict[str, str]:
     that it draws from a fixed seed, and the classes of its modules.
     """
     kinds = _sources("learner", (settings.kind for settings in study.learners.values()))
-    known = {f"learner {kind}": source for kind, source in kinds.items()}
-    own = REGISTRY.networks.get(study.network.name)
-    if own is not None:
-        model = build_model(own.name, own.build)
-        classes = source_hash(*{type(each) for each in model.modules()})
-        told = source_of("network", own.name), classes, tensor_hash(model.state_dict())
-        known[f"network {own.name}"] = hashlib.sha256(repr(told).encode()).hexdigest()
-    return known
+    sources = {f"learner {kind}": source for kind, source in kinds.items()}
+    entry = REGISTRY.networks.get(study.network.name)
+    if entry is not None:
+        model = build_model(entry.name, entry.build)
+        classes = source_hash(*{type(module) for module in model.modules()})
+        parts = source_of("network", entry.name), classes, tensor_hash(model.state_dict())
+        sources[f"network {entry.name}"] = hashlib.sha256(repr(parts).encode()).hexdigest()
+    return sources
 
 
 def _sources(kind: str, names: Iterable[str]) -> dict[str, str]:

@@ -11,8 +11,8 @@ from probe.registered import learner
 from probe.tasks import Task
 from probe.training.penultimate import in_batches, penultimate, penultimate_of
 from scenarios.learners.continual import ContinualSettings
-from scenarios.learners.distillation.lwf import DistillingLearner
 from scenarios.learners.exemplars import ExemplarSettings, ReplayMode
+from scenarios.learners.lwf import DistillingLearner
 from scenarios.learners.sampling import Strategy
 
 
@@ -25,11 +25,11 @@ class HerdedSettings(ExemplarSettings):
 
 
 class HerdingSettings(ContinualSettings):
-    """exemplars: by default Rebuffi et al. 2017's on CIFAR-100, 2000 in total. competing: has one
-    value, as outputs do not compete in a loss of sigmoids; it lacks classes not yet seen.
+    """exemplars: by default Rebuffi et al. 2017's on CIFAR-100, 2000 in total. loss_classes:
+    has one value, as a loss of sigmoids has no competition; it lacks classes not yet seen.
     """
 
-    competing: Literal["seen"] = "seen"
+    loss_classes: Literal["seen"] = "seen"
     exemplars: HerdedSettings = HerdedSettings(total=2000)
 
 
@@ -91,25 +91,25 @@ class Icarl(IcarlHybrid1):
 
     def end(self, task: Task) -> None:
         super().end(task)
-        self._see_means()
+        self._update_means()
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         super().restore(state, past)
         # The caller has restored the model.
-        self._see_means()
+        self._update_means()
 
-    def _see_means(self) -> None:
+    def _update_means(self) -> None:
         """Compute the means (K, D) of the exemplars by class, infinite where there are none."""
         if self.stored is None:
             self._means = None
             return
-        kept = self.stored
-        phi = functional.normalize(penultimate_of(self.model, kept), dim=1)
-        first = kept.take(torch.zeros_like(kept.y[:1]))
+        exemplars = self.stored
+        phi = functional.normalize(penultimate_of(self.model, exemplars), dim=1)
+        first = exemplars.take(torch.zeros_like(exemplars.y[:1]))
         classes = in_batches(self.model, self.model, first).shape[1]
         self._means = phi.new_full((classes, phi.shape[1]), torch.inf)
-        for label in kept.y.unique().tolist():
-            self._means[label] = functional.normalize(phi[kept.y == label].mean(0), dim=0)
+        for label in exemplars.y.unique().tolist():
+            self._means[label] = functional.normalize(phi[exemplars.y == label].mean(0), dim=0)
 
 
 def _binary(scores: Tensor, targets: Tensor) -> Tensor:

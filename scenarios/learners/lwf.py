@@ -47,14 +47,14 @@ class LearningWithoutForgetting(DistillingLearner):
     """Learning without forgetting (Li and Hoiem 2016).
 
     It minimizes L + strength x T^2 KL(p', p), with p' and p the old and the new model's
-    softmax(scores / T) over the classes seen before the task; with competing = "task", one term for
-    the classes of each earlier task. The mean is over the whole batch, replayed exemplars included.
-    The first task is fine-tuning.
+    softmax(scores / T) over the classes seen before the task; with loss_classes = "task", one term
+    for the classes of each earlier task. The mean is over the whole batch, replayed exemplars
+    included. The first task is fine-tuning.
 
     Deviations: KL in place of the cross-entropy, from which it differs by a constant; the factor
     T^2 of Hinton et al. 2015, with which the gradient's size does not depend on T; exemplars, if
     asked for; the old model runs beside the new one, where the paper records its outputs once,
-    which gives the same; no warm-up of the new outputs alone; weight decay only by the recipe.
+    which gives the same; no warm-up of only the new outputs; weight decay only by the recipe.
     """
 
     settings_class = LwfSettings
@@ -64,8 +64,8 @@ class LearningWithoutForgetting(DistillingLearner):
 
     def begin(self, task: Task) -> None:
         # The old model's classes, before the task is among them.
-        apart = self.settings.competing == "task"
-        groups = list(dict.fromkeys(self._tasks)) if apart else [self.seen]
+        by_task = self.settings.loss_classes == "task"
+        groups = list(dict.fromkeys(self._tasks)) if by_task else [self.seen]
         super().begin(task)
         if not self.settings.strength:
             self._old = None

@@ -10,8 +10,8 @@ import torch
 
 from probe.errors import InputError
 from scenarios.execution.cluster import Cluster
-from scenarios.execution.executor import Executor, Inline
 from scenarios.execution.pool import Pool
+from scenarios.execution.schedule import Executor, Inline
 from scenarios.options import RunOptions
 
 

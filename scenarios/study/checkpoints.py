@@ -49,17 +49,17 @@ def restored(
     # Moved before it is tried: a device that fails says nothing about the checkpoint.
     device = past[0].train.y.device
     states = saved.model, saved.learner or {}
-    model, own = ({n: x.to(device) for n, x in state.items()} for state in states)
+    model, state = ({n: x.to(device) for n, x in tensors.items()} for tensors in states)
     # Each has its own: one that was restored in part is not used.
     learner = fresh()
     try:
         # Removed first: the rest must be exactly the learner's state.
-        spent = None if saved.learner is None else Spent.of_state(own)
+        spent = None if saved.learner is None else Spent.of_state(state)
         # Strict: it raises for a weight that is missing, superfluous or of another shape.
         learner.model.load_state_dict(model)
         if spent:
-            learner.restore(own, past)
-            if learner.state().keys() != own.keys():
+            learner.restore(state, past)
+            if learner.state().keys() != state.keys():
                 raise ValueError("it holds what the learner does not keep")
     # The checkpoint may be whole: it is not set aside, and the job is tried again.
     except _DEVICE_FAILED:

@@ -1,8 +1,8 @@
-"""The origin of networks that are given as files, with the user's code that makes them."""
+"""Loader of networks from checkpoints, with the user's code that makes them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
@@ -30,17 +30,17 @@ from probe.values.allocation import Allocation, CacheSettings
 from scenarios.data.datasets import Location, limited, load
 from scenarios.data.own import in_order
 from scenarios.options import ModelOptions, names
-from scenarios.own_code import REGISTRY, OwnCode, source_of
-from scenarios.study.planning import OURS
+from scenarios.study.plan import BUILT_IN
 from scenarios.study.preflight import examples_of
-from scenarios.user_model import build_model
+from scenarios.user_code import REGISTRY, UserCode, build_model, source_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class GivenOrigin:
+class CheckpointLoader:
     """Networks in files, and the code that makes them and loads their data, by name.
 
-    - own: the user's code; network, data: names that it registers, or feature files; checkpoints:
+    - user_code: the user's code; network, data: names that it registers, or feature files;
+    checkpoints:
       the files; records: what a recorder has kept of their runs, reference: to its data, if it has
       not kept them; location: of files, once hashed;
     - name, orders: as in `probe.by_layer.request.Request`; tasks: the classes of each of T tasks,
@@ -48,15 +48,15 @@ class GivenOrigin:
       code.
     """
 
-    own: OwnCode
+    user_code: UserCode
     name: str
     network: str
     data: str
-    checkpoints: Checkpoints
-    records: Mapping[Run, RunRecord]
+    checkpoints: Checkpoints = field(compare=False)
+    records: Mapping[Run, RunRecord] = field(compare=False)
     reference: Reference | None
     tasks: tuple[tuple[int, ...], ...] | None
-    orders: str | Mapping[str, Sequence[int]] | None
+    orders: str | Mapping[str, Sequence[int]] | None = field(compare=False)
     options: ModelOptions
     code: str | None
     location: Location
@@ -64,66 +64,66 @@ class GivenOrigin:
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Load the user's code for the block; raises InputError if it has changed."""
-        with self.own.opened(OURS):
+        with self.user_code.opened(BUILT_IN):
             if source_of("network", self.network) != self.code:
                 raise InputError(
                     "your code has changed since the run started: run the command again"
                 )
             yield
 
-    def given(self, device: torch.device) -> GivenNetworks:
+    def networks(self, device: torch.device) -> GivenNetworks:
         """Return the networks with their plan; every file is read for it, and tried."""
         return self._request(device, partial(tracked, label="reading checkpoints")).given()
 
     def source(self, plan: Plan, device: torch.device) -> GivenNetworks:
         """Return the networks, with the data on a device; raises InputError for other data."""
-        asked = self._request(device)
-        if not self.location.now(self.data).checked and data_hash(asked.scenario) != plan.data:
+        request = self._request(device)
+        if not self.location.now(self.data).checked and data_hash(request.scenario) != plan.data:
             raise InputError(
                 f"the data of {self.data} have changed since the run started: run the same command "
                 f"again"
             )
         return GivenNetworks(
-            plan=plan, weights=asked.networks, model=asked.model, scenario=asked.scenario
+            plan=plan, weights=request.networks, model=request.model, scenario=request.scenario
         )
 
     def caches(self, plan: Plan, cache: CacheSettings) -> dict[str, tuple[Allocation, ...]]:
         """Return where jobs keep their features' values, for the network."""
-        asked = self._request(torch.device("cpu"))
+        request = self._request(torch.device("cpu"))
         features = next(iter(plan.learners.values())).features[:-1]
-        call, sample = asked.model.model_call, first(asked.scenario.tasks[0].test.x, SAMPLE)
-        sizes = examples_of(asked.scenario)
-        blank = asked.networks.blank()
-        return {
-            self.network: cache_plan(
-                blank, features, sample, sizes, asked.recipe, cache, call.output, call.call
-            )
-        }
-
-    def _request(self, device: torch.device, each: Callable[..., Iterable[Path]] = iter) -> Request:
-        own, options = REGISTRY.networks[self.network], self.options
-        controls = names(options.controls) if options.controls else ()
-        build = partial(build_model, own.name, own.build)
-        called = Model((), output=own.output, call=own.call, head=options.head, fresh=own.build)
-        orders = frozenset(run.order for run in self.checkpoints.runs)
-        at = self.location.now(self.data)
-        taken = self.reference, options.train_limit
-        model, scenario = _loaded(
-            self.data, at, self.own, self.tasks, str(device), called, orders, *taken
+        call, sample = request.model.model_call, first(request.scenario.tasks[0].test.x, SAMPLE)
+        sizes, model = examples_of(request.scenario), request.networks.blank()
+        allocations = cache_plan(
+            model, features, sample, sizes, request.recipe, cache, call.output, call.call
         )
-        given = {name: getattr(options, name) for name in _RECIPE}
+        return {self.network: allocations}
+
+    def _request(
+        self, device: torch.device, progress: Callable[..., Iterable[Path]] = iter
+    ) -> Request:
+        entry, options = REGISTRY.networks[self.network], self.options
+        build = partial(build_model, entry.name, entry.build)
+        model = Model(
+            (), output=entry.output, call=entry.call, head=options.head, fresh=entry.build
+        )
+        orders = frozenset(run.order for run in self.checkpoints.runs)
+        model, scenario = _loaded(self, self.location.now(self.data), device, model, orders)
+        changes = {name: getattr(options, name) for name in _RECIPE}
         with located("the recipe"):
-            recipe = Recipe(**{name: value for name, value in given.items() if value is not None})
+            recipe = Recipe(**{name: value for name, value in changes.items() if value is not None})
         return Request(
             name=self.name,
-            network=own.name,
-            source=source_of("network", own.name) or "",
-            networks=replace(Files.of(self.checkpoints, build, each), records=self.records),
+            network=entry.name,
+            source=source_of("network", entry.name) or "",
+            networks=replace(Files.of(self.checkpoints, build, progress), records=self.records),
             model=model,
             scenario=scenario,
             orders=self.orders,
-            features=own.features if options.features == "auto" else names(options.features),
-            probing=Measure(readouts=names(options.readouts), controls=controls).probing,
+            features=entry.features if options.features == "auto" else names(options.features),
+            probing=Measure(
+                readouts=names(options.readouts),
+                controls=names(options.controls) if options.controls else (),
+            ).probing,
             recipe=recipe,
             train_offline=options.train_offline,
         )
@@ -134,24 +134,21 @@ _RECIPE = ("epochs", "batch_size", "learning_rate", "optimizer")
 
 @lru_cache(maxsize=1)
 def _loaded(
-    name: str,
+    loader: CheckpointLoader,
     location: Location,
-    own: OwnCode,
-    tasks: tuple[tuple[int, ...], ...] | None,
-    device: str,
+    device: torch.device,
     model: Model,
     orders: frozenset[str],
-    reference: Reference | None,
-    limit: int | None,
 ) -> tuple[Model, Scenario]:
-    """Load the data once per process, however many jobs it does; tell a model the task if asked."""
-    data, at = load(name, location), torch.device(device)
-    if reference:
-        reference.check(data.train, data.test)
-    data = limited(data, limit)
-    halves = {"train": data.train.to(at), "test": data.test.to(at)}
-    if own.class_order and not own.data:
-        halves = {half: in_order(each, own.class_order) for half, each in halves.items()}
+    """Load the data once per process, however many jobs it does; make a model task-aware."""
+    data, tasks = load(loader.data, location), loader.tasks
+    class_order = loader.user_code.class_order
+    if loader.reference:
+        loader.reference.check(data.train, data.test)
+    data = limited(data, loader.options.train_limit)
+    splits = {"train": data.train.to(device), "test": data.test.to(device)}
+    if class_order and not loader.user_code.data:
+        splits = {name: in_order(split, class_order) for name, split in splits.items()}
     if tasks is None and not data.has_tasks:
         raise InputError(
             "there are no tasks: give --tasks 0-1,2-3, the classes of each task, or data that have "
@@ -162,7 +159,7 @@ def _loaded(
             f"{data.name} has its tasks: leave out --tasks; --orders names the orders of its tasks"
         )
     if tasks is not None:
-        check_tasks(tasks, len(own.class_order) or data.classes)
-    build = partial(build_model, name, cast(Any, model.fresh))
-    model, given = told(model, numbered(halves, tasks), build, orders)
-    return model, Scenario.of_numbered(data.name, given)
+        check_tasks(tasks, len(class_order) or data.classes)
+    build = partial(build_model, loader.data, cast(Any, model.fresh))
+    model, examples = told(model, numbered(splits, tasks), build, orders)
+    return model, Scenario.of_numbered(data.name, examples)

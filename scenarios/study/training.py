@@ -1,9 +1,9 @@
 """Networks trained by the learners of a study, as the source of its plan's networks.
 
 A learner starts from a fresh network and learns one task after another. Its state is saved in a
-checkpoint after each task (`scenarios.study.resuming`), so that a stopped job resumes and gives the
-same bits: every random number comes from a named stream of the job's seed and does not depend on
-earlier draws.
+checkpoint after each task (`scenarios.study.checkpoints`), so that a stopped job resumes and gives
+the same bits: every random number comes from a named stream of the job's seed and does not depend
+on earlier draws.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from probe.training.history import never_left
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import bare, draw_weights, fresh_source, network_for
-from scenarios.own_code import REGISTRY
+from scenarios.study.checkpoints import restored, save
 from scenarios.study.first_task import FirstTask, clock_on, first_task
-from scenarios.study.resuming import restored, save
 from scenarios.study.spec import Study
+from scenarios.user_code import REGISTRY
 
 _LAST: dict[object, Cuts] = {}  # cuts of this process, by features and call
 
@@ -50,7 +50,7 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     Raises InputError if it cannot take the data.
     """
     x = scenario.tasks[0].train.x
-    settings = study.everyone[learner]
+    settings = study.all_learners[learner]
     kind = LEARNERS[settings.kind]
     if not kind.own_features:
         return network_for(study.network.name, x, scenario.classes)
@@ -78,7 +78,7 @@ class StudyNetworks:
         # First the order, then the view: a learner's view may depend on which task comes first.
         scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
         return LearnedNetworks(
-            plan=self.plan, study=self.study, job=job, seen=scenario, store=results
+            plan=self.plan, study=self.study, job=job, view=scenario, store=results
         )
 
 
@@ -86,13 +86,13 @@ class StudyNetworks:
 class LearnedNetworks:
     """The networks of one job, learned one task after the other.
 
-    seen: the tasks in executed order, as the learner sees them.
+    view: the tasks in executed order, as the learner sees them.
     """
 
     plan: Plan
     study: Study
     job: Job
-    seen: Scenario
+    view: Scenario
     store: Store
     _now: tuple[Learner, Spent | None] | None = field(default=None, init=False)
 
@@ -108,19 +108,19 @@ class LearnedNetworks:
 
     @cached_property
     def _read(self) -> tuple[Scenario, ModelCall]:
-        """The tasks and the call of the network, both told the task where a learner is."""
-        own, call = REGISTRY.networks.get(self.study.network.name), ModelCall()
-        if own is not None and not self.job.own_network:
-            call = ModelCall(call=own.call, output=own.output)
-        if not self.study.scenario.told:
-            return self.seen, call
+        """The tasks and the call of the network, task-aware where a learner is."""
+        entry, call = REGISTRY.networks.get(self.study.network.name), ModelCall()
+        if entry is not None and not self.job.own_network:
+            call = ModelCall(call=entry.call, output=entry.output)
+        if not self.study.scenario.task_aware:
+            return self.view, call
         tasks = tuple(
             replace(task, train=with_number(task.train, k), test=with_number(task.test, k))
-            for k, task in enumerate(self.seen.tasks)
+            for k, task in enumerate(self.view.tasks)
         )
         classes = [task.classes for task in tasks]
-        told = among(lambda model, x, _: call(model, x), classes, self.seen.classes)
-        return replace(self.seen, tasks=tasks), ModelCall(call=told)
+        task_aware = among(lambda model, x, _: call(model, x), classes, self.view.classes)
+        return replace(self.view, tasks=tasks), ModelCall(call=task_aware)
 
     @property
     def fresh(self) -> Fresh | None:
@@ -139,7 +139,7 @@ class LearnedNetworks:
         return Trained(
             model=bare(learner.model)[0],
             scores=learner.scores,
-            scenario=self.seen,
+            scenario=self.view,
             seen=learner.seen,
             task_aware=self.job.task_aware,
             spent=spent,
@@ -149,17 +149,18 @@ class LearnedNetworks:
         """Return an earlier or the untrained network to compare with."""
         if peer == UNTRAINED:
             model = self._fresh().model
-            reestimate(model, self.seen.merged.train.x)
+            reestimate(model, self.view.merged.train.x)
             return bare(model)[0]
         step = int(peer.removeprefix("step-"))
-        if found := restored(self._fresh, peer, self._tasks[: self._steps.index(step)], self.store):
-            return bare(found[0].model)[0]
+        past = self._tasks[: self._steps.index(step)]
+        if checkpoint := restored(self._fresh, peer, past, self.store):
+            return bare(checkpoint[0].model)[0]
         # A run of fewer measurements may have deleted the checkpoint: it is made again.
         return replace(self).after(step).model
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
         """Return the cuts of the first network of this process, which serve all others."""
-        # A call that is told the task is another for each job.
+        # A task-aware call is another for each job.
         call, key = self.call, (tuple(features), self.call)
         if key not in _LAST or _LAST[key].difference(model):
             _LAST.clear()
@@ -170,8 +171,8 @@ class LearnedNetworks:
     def _tasks(self) -> Sequence[Task]:
         """The tasks to learn; an offline learner learns all of them as one."""
         if self.job.offline:
-            return (self.seen.merged,)
-        return [t for k, t in enumerate(self.seen.tasks, 1) if k != self.job.without]
+            return (self.view.merged,)
+        return [t for k, t in enumerate(self.view.tasks, 1) if k != self.job.without]
 
     @property
     def _steps(self) -> Sequence[int]:
@@ -183,18 +184,18 @@ class LearnedNetworks:
         """Return a learner that has learned nothing, its weights drawn from the job's seed."""
         study, job, kind = self.study, self.job, LEARNERS[self.job.kind]
         recipe = study.recipe_of(job.learner)
-        # From the seed alone: all learners and orders of a seed start from the same weights.
+        # Only from the seed: all learners and orders of a seed start from the same weights.
         drawn = stream(job.seed, "init")
-        model = network_of(study, job.learner, self.seen)
+        model = network_of(study, job.learner, self.view)
         if job.own_network:
             initialize(model, recipe.init, drawn)
         else:
             draw_weights(model, study.network.name, recipe.init, drawn)
-        device = self.seen.tasks[0].train.y.device
-        learner = kind(model.to(device), recipe, study.everyone[job.learner], job.seed)
+        device = self.view.tasks[0].train.y.device
+        learner = kind(model.to(device), recipe, study.all_learners[job.learner], job.seed)
         if job.kind == UNTRAINED:
             # The initial statistics, which come from no data, would make the floor too low.
-            reestimate(learner.model, self.seen.merged.train.x)
+            reestimate(learner.model, self.view.merged.train.x)
         return learner
 
     def _latest(self, at: int) -> tuple[Learner, Spent | None]:
@@ -203,9 +204,9 @@ class LearnedNetworks:
             if self._now and self._now[0].learned == done:
                 return self._now
             past, name = self._tasks[:done], f"step-{self._steps[done]}"
-            found = restored(self._fresh, name, past, self.store) if done else None
-            if found and found[0].learned == done:
-                return found
+            checkpoint = restored(self._fresh, name, past, self.store) if done else None
+            if checkpoint and checkpoint[0].learned == done:
+                return checkpoint
         return self._fresh(), None
 
     def _learn_next(self, learner: Learner) -> Spent:
@@ -223,8 +224,8 @@ class LearnedNetworks:
         return spent
 
     def _learned(self, learner: Learner, task: Task) -> Spent:
-        """Let a learner learn a task; an offline one that is told the task learns all so."""
-        if not (self.study.scenario.told and learner.offline):
+        """Let a learner learn a task; a task-aware offline one learns all so."""
+        if not (self.study.scenario.task_aware and learner.offline):
             begins = not learner.learned
             first = first_task(self.plan, self.job, learner, self.store) if begins else None
             return _learn(learner, task, first)

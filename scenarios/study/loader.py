@@ -1,4 +1,4 @@
-"""The origin of a study's networks and data, in any process."""
+"""Loader of a study's networks and data, in any process."""
 
 import platform
 from collections.abc import Iterator, Mapping
@@ -13,30 +13,30 @@ from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from probe.tasks import Scenario
 from scenarios.data.datasets import Location
-from scenarios.own_code import OwnCode
-from scenarios.study.learned import StudyNetworks
-from scenarios.study.planning import OURS, sources_of
+from scenarios.study.plan import BUILT_IN, sources_of
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.spec import Study
+from scenarios.study.training import StudyNetworks
+from scenarios.user_code import UserCode
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyOrigin:
+class StudyLoader:
     """A study, the location of its data, and the user's code that it needs.
 
     location: with the stamps of the feature files that the plan's hash is of; sources: hashes of
-    that code when the study began, see `planning.sources_of`.
+    that code when the study began, see `plan.sources_of`.
     """
 
     study: Study
     location: Location
-    own: OwnCode
+    user_code: UserCode
     sources: Mapping[str, str]
 
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Load the user's code for the block; raises InputError if it has changed."""
-        with self.own.opened(OURS):
+        with self.user_code.opened(BUILT_IN):
             if sources_of(self.study) != self.sources:
                 raise InputError(
                     "your code has changed since the run started: run the command again"

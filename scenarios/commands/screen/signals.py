@@ -28,7 +28,7 @@ HOW_TO_GO_ON = "stopped: run the same command again to go on"
 """The sentence of a process that was stopped."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_SAYING = 0.3  # seconds in which a sentence must be said
+_PATIENCE = 0.3  # seconds in which a sentence must be said
 _STANDARD_ERROR = 2
 
 
@@ -47,10 +47,10 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
     try:
         threading.Thread(target=stop.watch, args=(here,), daemon=True).start()
     except RuntimeError as error:
-        for end in (here, there):
-            end.close()
+        here.close()
+        there.close()
         raise InputError(f"{error}: end other processes, or raise their limit") from None
-    before = [(number, signal.signal(number, stop.asked)) for number in _SIGNALS]
+    before = [(number, signal.signal(number, stop.request)) for number in _SIGNALS]
     woken = signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
     try:
         yield
@@ -71,7 +71,7 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
 class _Stop:
     """A request to stop, with the response to it.
 
-    code: the exit code once asked, None before; block_ended: set when the block is over.
+    code: the exit code once requested, None before; block_ended: set when the block is over.
     """
 
     def __init__(self, grace: float) -> None:
@@ -79,7 +79,7 @@ class _Stop:
         self.code: int | None = None
         self.block_ended = threading.Event()
 
-    def asked(self, number: int, frame: FrameType | None) -> None:
+    def request(self, number: int, frame: FrameType | None) -> None:
         """Interrupt the block, the first time; end the process at once if it is importing.
 
         An import may swallow whatever is raised within it, and then nothing would stop.
@@ -105,9 +105,9 @@ class _Stop:
                     # After the block the sentence has been said.
                     if not self.block_ended.is_set():
                         # There may be no reader, and the process may hang for just that reason.
-                        saying = threading.Thread(target=_say, daemon=True)
-                        saying.start()
-                        saying.join(_SAYING)
+                        warning = threading.Thread(target=_say, daemon=True)
+                        warning.start()
+                        warning.join(_PATIENCE)
                     os._exit(128 + number[0])
 
 

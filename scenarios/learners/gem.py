@@ -72,10 +72,10 @@ class GradientEpisodicMemory(ContinualLearner):
 
     def end(self, task: Task) -> None:
         super().end(task)
-        own = Exemplars(self.settings.budget)
-        own.add(self.model, task, self.stream("memory"))
-        if own.examples:
-            self._memories += (own.examples,)
+        memory = Exemplars(self.settings.budget)
+        memory.add(self.model, task, self.stream("memory"))
+        if memory.examples:
+            self._memories += (memory.examples,)
 
     def state(self) -> dict[str, Tensor]:
         if not self._memories:
@@ -89,8 +89,8 @@ class GradientEpisodicMemory(ContinualLearner):
         self._memories = ()
         if "memory.x" in state:
             sizes = state["memory.sizes"].tolist()
-            halves = state["memory.x"].split(sizes), state["memory.y"].split(sizes)
-            self._memories = tuple(map(Examples, *halves))
+            parts = state["memory.x"].split(sizes), state["memory.y"].split(sizes)
+            self._memories = tuple(map(Examples, *parts))
 
     def _gradient_of(self, memory: Examples, trained: Sequence[nn.Parameter]) -> Tensor:
         """Return the gradient (P,) of the mean loss on a memory."""
@@ -151,8 +151,8 @@ def dual(gram: Floats, products: Floats, margin: float) -> Floats:
     linear = products / lengths + margin * scaled @ lengths
     # Directions without length, as of collinear g_k, are left out: in them every u is as good.
     values, vectors = np.linalg.eigh(scaled)
-    kept = values > len(values) * np.finfo(np.float64).eps * values[-1]
-    roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    positive = values > len(values) * np.finfo(np.float64).eps * values[-1]
+    roots, vectors = np.sqrt(values[positive]), vectors[:, positive]
     u, _ = nnls(roots[:, None] * vectors.T, -(vectors.T @ linear) / roots)
     solution: Floats = u / lengths + margin
     return solution

@@ -1,1 +1,0 @@
-"""Learners with the model before the task as their teacher."""

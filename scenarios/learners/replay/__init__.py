@@ -1,1 +1,0 @@
-"""Learners with a memory: replay and gradient projection."""

@@ -1,0 +1,218 @@
+"""Streams: data sets divided into the tasks of a scenario.
+
+By classes (Murata et al. 2020, Kemker et al. 2018), by transformed inputs (Kemker et al. 2018, van
+de Ven et al. 2022), by data set (Kemker et al. 2018), or by the tasks that a data set has.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.numbered import numbered
+from probe.seeding import stream
+from probe.tasks import Scenario, Task
+from scenarios.data.datasets import Dataset
+
+
+def split_by_class(data: Dataset, classes_per_task: int = 2) -> Scenario:
+    """Divide a data set into tasks of consecutive, disjoint classes (Murata 2020, section 3).
+
+    Args:
+        data: A data set of K classes.
+        classes_per_task: C, a divisor of K; there are T = K / C tasks.
+
+    Returns:
+        The tasks, in the order of their classes.
+
+    Raises:
+        InputError: C does not divide K.
+    """
+    if data.classes % classes_per_task:
+        raise InputError(
+            f"{data.name} has {data.classes} classes, which cannot be cut into tasks of "
+            f"{classes_per_task}: choose a divisor of {data.classes}"
+        )
+    starts = range(0, data.classes, classes_per_task)
+    groups = [range(start, start + classes_per_task) for start in starts]
+    return group_classes(data, "class-incremental", groups)
+
+
+def incremental(data: Dataset, base: int | None = None) -> Scenario:
+    """Divide K classes into a base session and sessions of one class each.
+
+    The incremental-class stream of Kemker 2018.
+
+    Args:
+        data: A data set of K classes.
+        base: Classes of the base session; None for K // 2 (there: "half of the classes" of 10, 100
+            and 200).
+
+    Returns:
+        The base session and the later ones.
+
+    Raises:
+        InputError: The base session has no classes, or all of them.
+    """
+    base = data.classes // 2 if base is None else base
+    if not 1 <= base < data.classes:
+        raise InputError(
+            f"a base session of {base} of the {data.classes} classes of {data.name} leaves nothing "
+            f"to learn before or after it: choose from 1 to {data.classes - 1}, of 2 classes or "
+            f"more"
+        )
+    groups = [range(base), *(range(label, label + 1) for label in range(base, data.classes))]
+    return group_classes(data, "incremental", groups)
+
+
+def group_classes(data: Dataset, kind: str, groups: Iterable[Sequence[int]]) -> Scenario:
+    """Return a scenario of that kind with a task of each group of classes, in the data's order."""
+    examples = numbered({"train": data.train, "test": data.test}, list(groups))
+    return Scenario.of_numbered(data.name, examples, kind)
+
+
+def dataset_tasks(data: Dataset, kind: str) -> Scenario:
+    """Return the tasks that a data set has, in their order; raises InputError if it has none."""
+    if not data.has_tasks:
+        how = "return a list of (train, test), or name feature files as 'sites/{task}.npz'"
+        raise InputError(f"{data.name} brings no tasks: {how}")
+    examples = numbered({"train": data.train, "test": data.test}, None)
+    return Scenario.of_numbered(data.name, examples, kind)
+
+
+def rotated(data: Dataset, angles: Sequence[float]) -> Scenario:
+    """Return a task for each angle in degrees: all images rotated by it, counterclockwise.
+
+    Images are interpolated bilinearly, with zeros outside; by 0 they are the data themselves. Tasks
+    are named by their angles. Raises InputError for data that are no images.
+    """
+    x = data.train.x
+    if not isinstance(x, Tensor) or x.ndim != 4 or not x.is_floating_point():
+        raise InputError(f"{data.name} has no images (N, C, H, W) of floats: choose another shift")
+    rotations = [(f"{angle:g}°", partial(rotate, angle=angle)) for angle in angles]
+    return _transformed(data, "domain-incremental", rotations)
+
+
+def rotate(x: Tensor, angle: float) -> Tensor:
+    """Return images (N, C, H, W) rotated counterclockwise by an angle in degrees.
+
+    >>> image = torch.tensor([[[[0.0, 1.0], [0.0, 0.0]]]])
+    >>> rotate(image, 90).round().tolist()
+    [[[[1.0, 0.0], [0.0, 0.0]]]]
+    """
+    if not angle % 360:
+        return x
+    sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
+    ratio = x.shape[2] / x.shape[3]  # as both axes of the grid go from -1 to 1
+    rows = [[cosine, -sine * ratio, 0], [sine / ratio, cosine, 0]]
+    theta = torch.tensor([rows], dtype=x.dtype, device=x.device)
+    grid = functional.affine_grid(theta, [1, *x.shape[1:]], align_corners=False)
+    return functional.grid_sample(x, grid.expand(len(x), -1, -1, -1), align_corners=False)
+
+
+def relabeled(data: Dataset, size: int) -> Scenario:
+    """Return tasks of C = size consecutive classes each, all labeled 0..C-1, the class mod C.
+
+    The domain-incremental form of a split data set (van de Ven 2022). Tasks are named by their
+    classes in the data. Raises InputError as `split_by_class` does.
+    """
+    tasks = []
+    for task in split_by_class(data, size).tasks:
+        train, test = (replace(split, y=split.y % size) for split in (task.train, task.test))
+        tasks.append(replace(task, classes=tuple(range(size)), train=train, test=test))
+    return Scenario(name=data.name, kind="domain-incremental", tasks=tuple(tasks))
+
+
+def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
+    """Return sessions of the same classes, each with a fixed permutation of the inputs.
+
+    Session 1 is the data; in session t > 1 the elements of each input, of all channels together,
+    are in the order `permutation(D, t, seed)`, in training and test data alike (Kemker 2018).
+    Sessions are named 1 .. T, and each but the first is a copy in memory.
+
+    Args:
+        data: Inputs of D elements.
+        sessions: T, 2 or more.
+        seed: Of the permutations.
+
+    Returns:
+        The sessions.
+
+    Raises:
+        InputError: Inputs have a single element.
+    """
+    size = data.train.x[0].numel()
+    if size < 2:
+        raise InputError(
+            f"the inputs of {data.name} have {size} element, which has only one order: "
+            f"permute data of 2 or more"
+        )
+
+    def permute(x: Tensor, session: int) -> Tensor:
+        if session == 1:
+            return x
+        order = permutation(size, session, seed).to(data.train.y.device)
+        return x.flatten(1).index_select(1, order).view_as(x)
+
+    permutations = [(str(t), partial(permute, session=t)) for t in range(1, sessions + 1)]
+    return _transformed(data, "permutation", permutations)
+
+
+def permutation(size: int, session: int, seed: int) -> Tensor:
+    """Return the order (D,) of the D = size input elements in session t > 1.
+
+    Element i of the session is element order[i] of the data, on every machine, whatever the number
+    of sessions.
+
+    >>> sorted(permutation(4, session=2, seed=0).tolist())
+    [0, 1, 2, 3]
+    """
+    return torch.randperm(size, generator=stream(seed, "permutation", session))
+
+
+def _transformed(
+    data: Dataset, kind: str, transforms: Sequence[tuple[str, Callable[[Tensor], Tensor]]]
+) -> Scenario:
+    """Return a task of all classes for each name and transform of the inputs."""
+    classes, tasks = tuple(range(data.classes)), []
+    for index, (name, transform) in enumerate(transforms, 1):
+        train, test = (
+            split if (x := transform(split.x)) is split.x else Examples(x, split.y)
+            for split in (data.train, data.test)
+        )
+        tasks.append(Task(index=index, name=name, classes=classes, train=train, test=test))
+    return Scenario(name=data.name, kind=kind, tasks=tuple(tasks))
+
+
+def multimodal(first: Dataset, second: Dataset) -> Scenario:
+    """Return two tasks, one data set each, with vectors of the same width and disjoint classes.
+
+    Inputs are flattened and padded with zeros to the larger width D (Kemker 2018: AudioSet's 1,280
+    to CUB-200's 2,048). The labels of the second data set are raised by K of the first. Tasks have
+    the names of their data sets. Raises InputError for two of the same name.
+    """
+    if first.name == second.name:
+        raise InputError(
+            f"both data sets are called {first.name}: name two different ones (a feature file is "
+            f"called by its file name)"
+        )
+    width, start, tasks = max(d.train.x[0].numel() for d in (first, second)), 0, []
+    for index, data in enumerate((first, second), 1):
+        train, test = (_padded(split, width, start) for split in (data.train, data.test))
+        classes = tuple(range(start, start + data.classes))
+        tasks.append(Task(index=index, name=data.name, classes=classes, train=train, test=test))
+        start += data.classes
+    return Scenario(name=f"{first.name} and {second.name}", kind="multimodal", tasks=tuple(tasks))
+
+
+def _padded(examples: Examples, width: int, start: int) -> Examples:
+    """Return inputs (N, ...) as (N, width), padded with zeros, and labels raised by `start`."""
+    x = examples.x.flatten(1)
+    lacking = width - x.shape[1]
+    return Examples(functional.pad(x, (0, lacking)) if lacking else x, examples.y + start)

@@ -1,0 +1,351 @@
+"""The user's code: imported by the names that the user typed, registered while a block runs.
+
+A study's file by itself runs no code: only modules typed on the command line are imported, and only
+objects that they mark with a decorator (`probe.registered`) can be named. Each network and learner
+has a hash of its code (`probe.source`), which is part of the fingerprint of its results.
+
+A model's name is MODULE:FACTORY, as in other tools; a module may also be given as its file. Every
+mistake of the user's code, from a missing module to a factory that wants arguments, becomes one
+sentence with the original error in it. Weights are drawn from a fixed seed, and the global
+generator is restored.
+"""
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from torch import nn
+
+from probe import registered as marks
+from probe.cut.model_call import Output
+from probe.errors import InputError, described, unknown
+from probe.modules import check_values
+from probe.readouts.readout import READOUTS
+from probe.record.data import load_data
+from probe.seeding import global_stream, stream
+from probe.source import hash_of, note_imports
+
+Names = Mapping[str, Iterable[str]]
+"""Built-in names by kind, which a user may not take."""
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The registered objects by name; sources: hashes by kind and name, such as `network tiny`."""
+
+    networks: dict[str, marks.OwnNetwork] = field(default_factory=dict)
+    data: dict[str, marks.OwnData] = field(default_factory=dict)
+    metrics: dict[str, marks.OwnMetric] = field(default_factory=dict)
+    learners: dict[str, marks.OwnLearner] = field(default_factory=dict)
+    readouts: dict[str, marks.OwnReadout] = field(default_factory=lambda: READOUTS)
+    sources: dict[str, str] = field(default_factory=dict)
+
+
+REGISTRY = Registry()
+"""Everything that the open blocks have registered."""
+
+_TABLES: dict[type[marks.Own], tuple[str, dict[str, Any]]] = {
+    marks.OwnNetwork: ("network", REGISTRY.networks),
+    marks.OwnData: ("data set", REGISTRY.data),
+    marks.OwnMetric: ("metric", REGISTRY.metrics),
+    marks.OwnLearner: ("learner", REGISTRY.learners),
+    marks.OwnReadout: ("readout", REGISTRY.readouts),
+}
+
+
+@contextmanager
+def registered(entry: marks.Own, source: str, reserved: Names) -> Iterator[None]:
+    """Let a study name an object within the block.
+
+    Args:
+        entry: The object with its name.
+        source: A hash of its code.
+        reserved: Names that it may not have.
+
+    Raises:
+        InputError: The name is reserved, or registered already.
+    """
+    kind, table = _TABLES[type(entry)]
+    if entry.name in table or entry.name in reserved.get(kind, ()):
+        raise InputError(f"there are two {kind}s {entry.name!r}: rename yours")
+    key = f"{kind} {entry.name}"
+    table[entry.name], REGISTRY.sources[key] = entry, source
+    try:
+        yield
+    finally:
+        del table[entry.name], REGISTRY.sources[key]
+
+
+@contextmanager
+def loaded(targets: Iterable[str], reserved: Names) -> Iterator[None]:
+    """Import files or modules, and register the objects that they mark, within the block.
+
+    Args:
+        targets: FILE.py or a module's dotted name, as the user typed them.
+        reserved: Names that the objects may not have.
+
+    Raises:
+        InputError: A target cannot be imported or marks nothing, or a name is reserved.
+    """
+    with ExitStack() as stack:
+        target_of_module = dict[str, str]()
+        for target in targets:
+            stack.enter_context(importing(target))
+            module = imported(target)
+            if earlier := target_of_module.get(module.__name__):
+                raise InputError(
+                    f"{target} is loaded twice, the first time as {earlier}: name it once"
+                )
+            target_of_module[module.__name__] = target
+            entries = [e for e in marks.marked_in(vars(module)) if not _is_built_in(e)]
+            if not entries:
+                raise InputError(
+                    f"{target} registers nothing: put a decorator, such as "
+                    f'@probe.network("mine"), above the function that makes the network'
+                )
+            for entry in entries:
+                stack.enter_context(registered(entry, hash_of(entry, module), reserved))
+        yield
+
+
+def _is_built_in(entry: marks.Own) -> bool:
+    """Return whether a mark is on a class of this package, which a user's file may import."""
+    learner = isinstance(entry, marks.OwnLearner)
+    marked = entry.learner if learner else getattr(entry, "readout", None)
+    return str(getattr(marked, "__module__", "")).startswith(("probe.", "scenarios."))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserCode:
+    """The user's code that a study needs, as typed: any process can load it.
+
+    - loads: files or modules that register things;
+    - network: MODULE:FACTORY; output, call: as in `OwnNetwork`, call as MODULE:FUNCTION;
+    - data: MODULE:FUNCTION, or the file of data of a recording;
+    - class_order: the class of the data for each output of the network, where these differ; labels
+      are then numbers of outputs, and other classes are left out.
+    """
+
+    loads: tuple[str, ...] = ()
+    network: str = ""
+    output: Output = None
+    call: str = ""
+    data: str = ""
+    class_order: tuple[int, ...] = ()
+
+    @contextmanager
+    def opened(self, reserved: Names) -> Iterator[None]:
+        """Let a study name all of it within the block; raises as `loaded` does.
+
+        Does nothing where it is open already, as in the process that started the run.
+        """
+        if self in _OPEN:
+            yield
+            return
+        with ExitStack() as stack:
+            stack.enter_context(loaded(self.loads, reserved))
+            for target in filter(None, (self.network, self.call, self.data)):
+                stack.enter_context(importing(target))
+            entries = list[tuple[marks.Own, ModuleType | None]]()
+            if self.network:
+                module = imported(self.network.rpartition(":")[0])
+                entries.append((self.network_entry(), module))
+            if self.data:
+                entries.append((self.data_entry(), None))
+            for entry, module in entries:
+                # It may be marked in a file that is loaded, too.
+                if entry.name not in _TABLES[type(entry)][1]:
+                    stack.enter_context(registered(entry, hash_of(entry, module), reserved))
+            _OPEN.append(self)
+            stack.callback(_OPEN.remove, self)
+            yield
+
+    def network_entry(self) -> marks.OwnNetwork:
+        """Return the network that was typed, named by its mark if it has one."""
+        build = load_callable(self.network, "a function that makes the network")
+        what = "a function of the network and a batch"
+        call = load_callable(self.call, what) if self.call else None
+        unmarked = marks.OwnNetwork(name=_short(self.network), build=build)
+        entry = next(iter(marks.marks_of(build, marks.OwnNetwork)), unmarked)
+        output = entry.output if self.output is None else self.output
+        return replace(entry, output=output, call=call or entry.call)
+
+    def data_entry(self) -> marks.OwnData:
+        """Return the data that were typed, named by their mark if they have one."""
+        if self.data.endswith(RECORDED):
+            return marks.OwnData(name=_short(self.data), load=partial(load_data, Path(self.data)))
+        load = load_callable(self.data, "a function that returns (train, test)")
+        unmarked = marks.OwnData(name=_short(self.data), load=load)
+        entry = next(iter(marks.marks_of(load, marks.OwnData)), unmarked)
+        return replace(entry, class_order=self.class_order) if self.class_order else entry
+
+
+_OPEN: list[UserCode] = []
+
+RECORDED = ".pt"
+"""The suffix of a recording's file of data."""
+
+
+def _short(target: str) -> str:
+    """Return a target's name without the folders of its file.
+
+    >>> _short("nets/mine.py:build"), _short("mine:build"), _short("run/data.pt")
+    ('mine:build', 'mine:build', 'data')
+    """
+    module, _, name = target.rpartition(":")
+    path = Path(module or target)
+    stem = path.stem if path.suffix in (".py", RECORDED) else str(path)
+    return f"{stem}:{name}" if module else stem
+
+
+def source_of(kind: str, name: str) -> str | None:
+    """Return the hash of a registered object's code, None if there is no such object."""
+    return REGISTRY.sources.get(f"{kind} {name}")
+
+
+def unregistered(kind: str, name: str, *names: Iterable[str]) -> InputError:
+    """Return the error for a name that is neither built in nor registered."""
+    error = unknown(kind, name, [known for group in names for known in group])
+    return InputError(f"{error}, or name the file that defines it with --load")
+
+
+def load_callable(target: str, what: str) -> Callable[..., Any]:
+    """Return the function or class that a target names.
+
+    Args:
+        target: MODULE:NAME or FILE.py:NAME.
+        what: What is expected, in words.
+
+    Returns:
+        The function or class.
+
+    Raises:
+        InputError: It cannot be imported, does not exist, or cannot be called.
+    """
+    name, _, attribute = target.rpartition(":")
+    if not name or not attribute:
+        raise InputError(f"expected MODULE:FACTORY, got {target!r}: name {what}")
+    # From the module's own names: a module's `__getattr__` would be one more way to fail.
+    contents = vars(imported(name))
+    if attribute not in contents:
+        public = [n for n, value in contents.items() if not n.startswith("_") and callable(value)]
+        raise unknown(f"name in {name},", attribute, public)
+    value: object = contents[attribute]
+    if not callable(value):
+        raise InputError(f"{target} is of type {type(value).__name__}, expected {what}")
+    return value
+
+
+@contextmanager
+def importing(target: str) -> Iterator[None]:
+    """Make the module of a target importable within the block, and the modules beside it.
+
+    Its code may still import something while it runs.
+
+    Args:
+        target: MODULE, in the current folder or installed, FILE.py, or either with `:NAME`.
+    """
+    path = Path(target.rpartition(":")[0] or target)
+    folder = str(path.absolute().parent) if path.suffix == ".py" else ""
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+def imported(name: str) -> ModuleType:
+    """Import a module or a file.
+
+    Random numbers that it draws at import do not change the global generator.
+
+    Args:
+        name: Dotted, or the path of a file that ends in `.py`, which is imported by its own name.
+
+    Returns:
+        The module.
+
+    Raises:
+        InputError: It is absent, or fails.
+    """
+    if name.endswith(".py"):
+        name = _module_name(Path(name))
+    absent = InputError(
+        f"there is no module {name!r}, neither in the current directory nor installed: give it as "
+        f"package.module, without .py"
+    )
+    # Python would fail with a message about packages.
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise absent
+    before = set(sys.modules)
+    try:
+        with global_stream(stream(0, "import")):
+            module = import_module(name)
+    except KeyboardInterrupt:
+        raise
+    except InputError as error:
+        raise InputError(f"importing {name}: {error}") from error
+    # Whatever the user's code raises, SystemExit among it, is the user's to correct.
+    except BaseException as error:
+        remedy = f"correct it until `import {name}` works"
+        if isinstance(error, ModuleNotFoundError):
+            # Absent itself, or one of the packages that it lies in; or something that it imports.
+            if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+                raise absent from error
+            remedy = "install or correct what it imports"
+        raise InputError(f"importing {name} raised {described(error)}: {remedy}") from error
+    note_imports(module, before)
+    return module
+
+
+def _module_name(path: Path) -> str:
+    """Return the name under which a file is imported; raises InputError for a file without one.
+
+    Another module of that name may have been imported, or would be.
+    """
+    if not path.is_file():
+        raise InputError(f"there is no file {path}: give the path of your Python file")
+    name = path.stem
+    if not name.isidentifier():
+        raise InputError(f"{path} cannot be imported, as {name} is not a Python name: rename it")
+    other = sys.modules.get(name) or importlib.util.find_spec(name)
+    file = getattr(other, "__file__", None) or getattr(other, "origin", None)
+    if other and (file is None or not path.samefile(file)):
+        raise InputError(f"{path} has the name of another module, {name}: rename the file")
+    return name
+
+
+def build_model(target: str, factory: Callable[[], object]) -> nn.Module:
+    """Return the model that a callable makes.
+
+    Args:
+        target: Its name in messages.
+        factory: The callable.
+
+    Returns:
+        The model.
+
+    Raises:
+        InputError: It fails, or makes no model.
+    """
+    try:
+        # Modules draw their first weights from the global generator: its state is restored.
+        with global_stream(stream(0, "build")):
+            model = factory()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise InputError(
+            f"{target}() raised {described(error)}: give a callable that needs no arguments"
+        ) from error
+    if not isinstance(model, nn.Module):
+        raise InputError(f"{target}() returned {type(model).__name__}, expected a torch.nn.Module")
+    check_values(model)
+    return model

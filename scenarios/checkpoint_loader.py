@@ -27,8 +27,7 @@ from probe.tasks import Scenario
 from probe.told import told
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
-from scenarios.data.datasets import Location, limited, load
-from scenarios.data.own import in_order
+from scenarios.data.datasets import Location, in_order, limited, load
 from scenarios.options import ModelOptions, names
 from scenarios.study.plan import BUILT_IN
 from scenarios.study.preflight import examples_of

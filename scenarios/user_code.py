@@ -117,8 +117,7 @@ def loaded(targets: Iterable[str], reserved: Names) -> Iterator[None]:
 
 def _is_built_in(entry: marks.Own) -> bool:
     """Return whether a mark is on a class of this package, which a user's file may import."""
-    learner = isinstance(entry, marks.OwnLearner)
-    marked = entry.learner if learner else getattr(entry, "readout", None)
+    marked = getattr(entry, "learner", None) or getattr(entry, "readout", None)
     return str(getattr(marked, "__module__", "")).startswith(("probe.", "scenarios."))
 
 
@@ -155,14 +154,14 @@ class UserCode:
                 stack.enter_context(importing(target))
             entries = list[tuple[marks.Own, ModuleType | None]]()
             if self.network:
-                module = imported(self.network.rpartition(":")[0])
-                entries.append((self.network_entry(), module))
+                network_module = imported(self.network.rpartition(":")[0])
+                entries.append((self.network_entry(), network_module))
             if self.data:
                 entries.append((self.data_entry(), None))
-            for entry, module in entries:
+            for entry, source_module in entries:
                 # It may be marked in a file that is loaded, too.
                 if entry.name not in _TABLES[type(entry)][1]:
-                    stack.enter_context(registered(entry, hash_of(entry, module), reserved))
+                    stack.enter_context(registered(entry, hash_of(entry, source_module), reserved))
             _OPEN.append(self)
             stack.callback(_OPEN.remove, self)
             yield

@@ -27,10 +27,10 @@ def show_dry_run(
     """Print the jobs with their training steps, the plan of cached activations and the time.
 
     sizes: the numbers of training examples of each task; plans: the allocations of cached
-    activations, if they are known; processes: the number of jobs in parallel. The time is known
+    activations, if they are known; processes: the most jobs in parallel. The time is known
     only once a measurement of the study is finished.
     """
-    plan = work.plan
+    plan, processes = work.plan, min(processes, len(jobs))
     parts_left = {job: work.parts_left(job) for job in jobs}
     columns = ("learner", "jobs", "finished", "left", "parts left", "training steps left")
     lines = []

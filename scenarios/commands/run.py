@@ -126,8 +126,7 @@ def carry_through(
     is_known = work.sharing is None and work.retraining_left(jobs)
     plans = run.caches(work.cache) if is_known else {}
     if options.dry_run:
-        processes = min(side_by_side(options, device), len(jobs))
-        show_dry_run(console, work, run.sizes, plans, jobs, processes)
+        show_dry_run(console, work, run.sizes, plans, jobs, side_by_side(options, device))
         return True
     del run
     if plans:

@@ -90,11 +90,14 @@ ALONE: dict[str, tuple[dict[str, str | None], str]] = {
     ),
     "number": ({"seeds": LONG}, f"seeds: expected a number of 64 bits, got {LONG}"),
     "feature": ({"network.features": "['hiden1']"}, "unknown feature of this study's networks"),
-    "kind": ({"scenario.kind": "'splits'"}, "'splits': did you mean 'split'?"),
+    "kind": (
+        {"scenario.kind": "'domain'"},
+        "unknown kind of scenario 'domain'...domain-incremental",
+    ),
     "multimodal": ({"scenario.kind": "'multimodal'"}, "scenario.data: expected a list, got 'dig"),
     "permutation": (
-        {**PERMUTED, "scenario.sessions": "1", "scenario.permutations": "-1"},
-        "scenario.sessions: expected 2 or more...scenario.permutations: expected 0 or more, got -1",
+        {**PERMUTED, "scenario.sessions": "1", "scenario.permutation_seed": "-1"},
+        "scenario.sessions: expected 2...scenario.permutation_seed: expected 0 or more, got -1",
     ),
     "budget-warmup": (
         {"probing.budget": "[1, 2]", "retraining.warmup": "0.1"},

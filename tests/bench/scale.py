@@ -64,7 +64,7 @@ def _write_study(root: Path) -> None:
     """Write every part of a study as its jobs would."""
     raw = {
         "name": "made-up",
-        "scenario": {"kind": "split", "data": "digits"},
+        "scenario": {"kind": "class-incremental", "data": "digits"},
         "network": {"name": "cnn3"},
         "learners": {name: {} for name in LEARNERS},
         "seeds": SEEDS,

@@ -24,11 +24,11 @@ from probe.tasks import Scenario
 from probe.training.loop import Recipe
 from scenarios.learners.base import Settings
 from scenarios.learners.continual import ClassMemorySettings, ContinualSettings
-from scenarios.learners.lwf import LwfSettings
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
+from scenarios.learners.gem import GemSettings
+from scenarios.learners.lwf import LwfSettings
 from scenarios.learners.penalties.ewc import EwcSettings
 from scenarios.learners.penalties.si import SiSettings
-from scenarios.learners.gem import GemSettings
 
 
 def plugins(settings: Settings, recipe: Recipe, scenario: Scenario, seed: int) -> list[Any]:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from probe.errors import InputError
-from scenarios.networks import ARCHITECTURES, architecture, build_network
+from scenarios.networks import ARCHITECTURES, build_network, network_entry
 
 CIFAR = (3, 32, 32)
 
@@ -45,7 +45,7 @@ def test_the_cifar_networks_have_these_parameters_and_features(name: str) -> Non
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_the_features_are_the_stages(name: str) -> None:
     model = build_network(name, CIFAR, 7)
-    assert tuple(stage for stage, _ in model.named_children()) == architecture(name).features
+    assert tuple(stage for stage, _ in model.named_children()) == network_entry(name).features
     assert model(torch.rand(2, *CIFAR)).shape == (2, 7)
 
 

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from probe.by_layer.jobs import Job
-from scenarios.execution.schedule import Inline, Take
 from scenarios.execution.pool import Pool
-from scenarios.execution.schedule import execute
+from scenarios.execution.schedule import Inline, Take, execute
 from scenarios.execution.work import Ended, Event, Work
 from tests.scenarios.execution.helpers import (
     SICK,

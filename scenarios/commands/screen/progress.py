@@ -63,12 +63,10 @@ def show_progress(
 _LACKING = "the tables contain only finished jobs: means are over fewer orders or seeds, or missing"
 
 
-def show_ends(
-    console: Console, root: Path, ends: Sequence[Ended], remarks: Iterable[str]
-) -> bool:
-    """Print remarks on the results, failed jobs and the number of other processes' jobs; return whether none failed.
+def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool:
+    """Print remarks on the results, and the jobs that failed or are of other processes.
 
-    root: the run directory. The reason of each failure, with the traceback of an unforeseen error,
+    Returns whether none failed. root: the run directory. The reason of each failure, with the traceback of an unforeseen error,
     is written to a file in `failures/`, which is removed once the job is finished. Raises
     NotWritten if it cannot be written.
     """

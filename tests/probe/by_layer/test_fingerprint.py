@@ -11,8 +11,8 @@ from probe.tasks import Scenario
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.exemplars import ExemplarSettings
-from scenarios.study.study_file import check_study
 from scenarios.study.spec import NetworkSpec, Study
+from scenarios.study.study_file import check_study
 from tests.scenarios.study.toy import (
     CHANGES,
     CPU,

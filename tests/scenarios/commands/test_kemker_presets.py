@@ -10,8 +10,8 @@ from scenarios.learners.kemker.geppnet import MapSettings
 from scenarios.learners.kemker.geppnet_stm import GeppnetStmSettings
 from scenarios.learners.kemker.pathnet import PathNetSettings
 from scenarios.networks import build_network
-from scenarios.study.study_file import check_study, preset_names, read_study
 from scenarios.study.spec import Study
+from scenarios.study.study_file import check_study, preset_names, read_study
 
 EVERY = tuple(name for name in preset_names() if name.startswith("kemker-"))
 INCREMENTAL = ("kemker-mnist-incremental", "kemker-digits-incremental")

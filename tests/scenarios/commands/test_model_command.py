@@ -16,8 +16,7 @@ import probe
 from scenarios.commands.figures import draw_requested
 from scenarios.commands.status import show_status
 from scenarios.options import FigureOptions
-from scenarios.user_code import REGISTRY
-from scenarios.user_code import importing
+from scenarios.user_code import REGISTRY, importing
 from tests.scenarios.own_run import (
     ORDERS,
     SAME,

@@ -126,7 +126,7 @@ def test_networks_that_are_told_the_task_have_one_table(
     """A study of kind task, with the offline network trained there and trained here."""
     told = Own(tmp_path).written()
     text = (own.folder / "study.toml").read_text("utf-8")
-    kind = '[scenario]\nkind = "task"'
+    kind = '[scenario]\nkind = "task-incremental"'
     (tmp_path / "study.toml").write_text(text.replace("[scenario]", kind))
     told.keep(told.run(**ONE))
     analyzed(code, paths(told), "multi", offline="train").save(tmp_path / "found")

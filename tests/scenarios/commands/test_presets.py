@@ -5,8 +5,8 @@ import pytest
 from probe.training.loop import Recipe
 from scenarios.learners.catalog import settings_of
 from scenarios.networks import build_network
-from scenarios.study.study_file import check_study, preset_names, read_study
 from scenarios.study.spec import ReportSpec
+from scenarios.study.study_file import check_study, preset_names, read_study
 
 SMALL = sorted(name for name in preset_names() if name.endswith("-small"))
 
@@ -74,7 +74,7 @@ def test_chaudhry(data, network, classes, samples, head):
             assert {(kind, True), (kind, False)} <= with_and_without
     else:
         assert not stored
-        assert {s.competing for s in every if s.kind != "cumulative"} == {"task"}
+        assert {s.loss_classes for s in every if s.kind != "cumulative"} == {"task"}
 
 
 def test_diaz_rodriguez():

@@ -16,7 +16,7 @@ from tests.scenarios.tiny_run import Tiny
 
 
 @pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize(("kind", "trains"), [("split", True), ("incremental", False)])
+@pytest.mark.parametrize(("kind", "trains"), [("class-incremental", True), ("incremental", False)])
 def test_kemkers_omegas_and_a_plan_without_the_examples_of_what_cannot_be_trained(
     kind: str, trains: bool, cwd: Path, probe: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

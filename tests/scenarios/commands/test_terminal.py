@@ -42,7 +42,7 @@ def console():
 
 
 def test_reasons_of_failures(console, tmp_path):
-    show_ends(console, tmp_path, [Ended(job=JOB, how="failed", reason=EVIL)])
+    show_ends(console, tmp_path, [Ended(job=JOB, how="failed", reason=EVIL)], ())
     said = console.file.getvalue()
     assert said.count(TAMED) == 1
     assert not set("\x1b\u202e\x07") & set(said)
@@ -72,9 +72,9 @@ def test_the_tables_lack_what_failed_unless_other_processes_are_still_at_it(
 ):
     """Then there are no tables yet."""
     ends = [Ended(job=JOB, how=how, reason="it ended so") for how in ("failed", other)]
-    assert not show_ends(console, tmp_path, ends)
+    assert not show_ends(console, tmp_path, ends, ())
     assert ("tables" in console.file.getvalue().splitlines()[-1]) == (other == "finished")
-    assert show_ends(console, tmp_path, [Ended(job=JOB, how="finished", reason="")])
+    assert show_ends(console, tmp_path, [Ended(job=JOB, how="finished", reason="")], ())
 
 
 def test_the_notes_and_the_name_of_a_run_directory(probe, tmp_path):

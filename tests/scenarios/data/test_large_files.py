@@ -13,11 +13,11 @@ from probe.errors import InputError
 from probe.memory import FileRows
 from scenarios.data import npz
 from scenarios.data.datasets import Location, load
-from scenarios.user_code import UserCode
 from scenarios.streams import split_by_class
 from scenarios.study.loader import StudyLoader
 from scenarios.study.plan import plan_of
 from scenarios.study.study_file import check_study
+from scenarios.user_code import UserCode
 from tests.probe.resident import resident
 from tests.scenarios.tiny_run import Tiny
 

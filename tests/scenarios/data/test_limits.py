@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from scenarios.data.datasets import held_out, limited, load, standardized
-from tests.scenarios.streams.numbered import dataset, numbered, pairs
+from tests.scenarios.numbered_data import dataset, numbered, pairs
 
 
 @given(labels=st.lists(st.integers(0, 3), min_size=1), limit=st.integers(1, 4))

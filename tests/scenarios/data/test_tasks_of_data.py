@@ -7,9 +7,8 @@ import torch
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.registered import OwnData
-from scenarios.data.datasets import Dataset, Location, held_out, limited, load
+from scenarios.data.datasets import Dataset, Location, held_out, limited, load, read_user_data
 from scenarios.data.feature_files import write_features
-from scenarios.data.datasets import read_own
 
 X, Y = torch.arange(36.0).view(12, 3), torch.tensor([0, 1] * 6)
 PAIRS = [((X[k:8:2], Y[k // 2 : k // 2 + 4]), (X[8 + k :: 2], Y[8 + k :: 2])) for k in (0, 1)]
@@ -21,7 +20,7 @@ TRAIN, TEST = (
 
 
 def own(given, class_order=()):
-    return read_own(OwnData(name="mine", load=lambda: given, class_order=class_order))
+    return read_user_data(OwnData(name="mine", load=lambda: given, class_order=class_order))
 
 
 def same(found, given):

@@ -26,16 +26,15 @@ from probe.results.tables import write_tables
 from probe.tables.run_directory import TABLES
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
-from scenarios.execution.schedule import Executor
 from scenarios.execution.locks import lock
-from scenarios.execution.schedule import execute
+from scenarios.execution.schedule import Executor, execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
-from scenarios.user_code import UserCode
 from scenarios.study.loader import StudyLoader
 from scenarios.study.plan import plan_of
-from scenarios.study.study_file import check_study
 from scenarios.study.spec import Study
+from scenarios.study.study_file import check_study
+from scenarios.user_code import UserCode
 
 TINY = Path(__file__).with_name("tiny.toml")
 FIRST, SICK = "finetune.order-there.seed-0", "finetune.order-back.seed-0"

@@ -13,9 +13,8 @@ import pytest
 from probe.errors import InputError, NotWritten
 from scenarios.environment import variables
 from scenarios.execution import pool
-from scenarios.execution.schedule import Inline
 from scenarios.execution.pool import Pool
-from scenarios.execution.schedule import execute
+from scenarios.execution.schedule import Inline, execute
 from scenarios.execution.work import Ended, Part
 from scenarios.learners.catalog import MODULES
 from tests.scenarios.execution.helpers import (

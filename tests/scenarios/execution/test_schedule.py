@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.execution.schedule import Inline, Take
-from scenarios.execution.schedule import RETRIES, Waiting, execute
+from scenarios.execution.schedule import RETRIES, Inline, Take, Waiting, execute
 from scenarios.execution.work import Ended, Event, Part, Work, carry_out
 from tests.scenarios.execution.helpers import jobs_in, locked, work_of
 

@@ -34,12 +34,12 @@ from tests.scenarios.learners.tiny_learners import (
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((kind, {}) for kind in LEARNERS),
     *(
-        ("finetune", {"competing": "task", "exemplars": {"per_class": 3, "sampling": each}})
+        ("finetune", {"loss_classes": "task", "exemplars": {"per_class": 3, "sampling": each}})
         for each in ("fifo", "plane_distance", "entropy")
     ),
     ("finetune", {"exemplars": {"total": 9, "replay": "joined", "balanced": True}}),
-    ("lwf", {"competing": "task", "exemplars": {"per_class": 3, "balanced": True}}),
-    ("ewc", {"fisher_examples": 5, "competing": "task"}),
+    ("lwf", {"loss_classes": "task", "exemplars": {"per_class": 3, "balanced": True}}),
+    ("ewc", {"fisher_examples": 5, "loss_classes": "task"}),
     ("rwalk", {"distance": "euclidean", "interval": 1}),
 ]
 

@@ -74,10 +74,10 @@ MAKE: dict[str, Callable[[], Learner]] = {
         for each in get_args(Strategy)
     },
     **{
-        f"{competing} {replay}": finetune(
-            competing=competing, exemplars={"total": 13, "replay": replay}
+        f"{loss_classes} {replay}": finetune(
+            loss_classes=loss_classes, exemplars={"total": 13, "replay": replay}
         )
-        for competing, replay in (("all", "batch"), ("seen", "joined"), ("task", "batch"))
+        for loss_classes, replay in (("all", "batch"), ("seen", "joined"), ("task", "batch"))
     },
     **{
         f"{kind} with exemplars": lambda kind=kind: tiny_learner(kind, exemplars={"total": 12})

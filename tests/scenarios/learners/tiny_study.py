@@ -27,7 +27,7 @@ CHANGED: dict[str, dict[str, object]] = {
     "ewc_online": {"strength": 300.0},
     "si": {"strength": 10.0},
     "rwalk": {"strength": 30.0},
-    "lwf": {"competing": "task"},
+    "lwf": {"loss_classes": "task"},
     "geppnet": _MAP,
     "geppnet_stm": {**_MAP, "memory": 20, "sleep_interval": 100},
 }

@@ -6,8 +6,8 @@ from probe.errors import InputError
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
 from scenarios.options import RunOptions
-from scenarios.study.study_file import check_study, overridden
 from scenarios.study.spec import Study
+from scenarios.study.study_file import check_study, overridden
 from tests.scenarios.learners.tiny_learners import SMALL
 from tests.scenarios.own_run import SOURCE, STUDY, Own, tables
 
@@ -32,21 +32,27 @@ def study(scenario: dict[str, object], *learners: str, **given: object) -> Study
 
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_a_shift_takes_its_own_keys_alone(shift: str) -> None:
-    whole = study({"kind": "domain", "shift": shift, **SHIFTS[shift]})
+    whole = study({"kind": "domain-incremental", "shift": shift, **SHIFTS[shift]})
     spec = check_study(whole.model_dump(warnings="error"), "again").scenario
     assert spec == whole.scenario
     tasks = spec.scenario(Location()).tasks
     assert (len(tasks), len({task.classes for task in tasks})) == (2, 1)
     with pytest.raises(InputError, match=r"scenario\.base: unknown key"):
-        study({"kind": "domain", "shift": shift, **SHIFTS[shift], "base": 2})
+        study({"kind": "domain-incremental", "shift": shift, **SHIFTS[shift], "base": 2})
 
 
 @pytest.mark.parametrize(
     ("scenario", "said"),
     [
-        ({"kind": "domain", "shift": "rotate"}, "scenario.angles: this key is needed"),
-        ({"kind": "domain", "shift": "permut"}, "scenario: unknown shift 'permut': did you mean"),
-        ({"kind": "task", "classes_per_task": 1}, "in a session of one class is its label"),
+        ({"kind": "domain-incremental", "shift": "rotate"}, "scenario.angles: this key is needed"),
+        (
+            {"kind": "domain-incremental", "shift": "permut"},
+            "scenario: unknown shift 'permut': did you mean",
+        ),
+        (
+            {"kind": "task-incremental", "classes_per_task": 1},
+            "in a session of one class is its label",
+        ),
     ],
 )
 def test_scenarios_that_cannot_be_are_refused(scenario: dict[str, object], said: str) -> None:
@@ -57,18 +63,20 @@ def test_scenarios_that_cannot_be_are_refused(scenario: dict[str, object], said:
 @pytest.mark.parametrize("kind", [kind for kind in LEARNERS if kind != "untrained"])
 def test_every_learner_is_told_the_task_or_refused(kind: str) -> None:
     if kind in CANNOT:
-        with pytest.raises(InputError, match=f"{kind} has no competing = .*leave it out"):
-            study({"kind": "task"}, kind, **MULTI)
+        with pytest.raises(InputError, match=f"{kind} has no loss_classes = .*leave it out"):
+            study({"kind": "task-incremental"}, kind, **MULTI)
         return
-    told = study({"kind": "task"}, kind, **MULTI)
-    assert told.scenario.told
-    assert getattr(told.learners[kind], "competing", "task") == "task"
+    told = study({"kind": "task-incremental"}, kind, **MULTI)
+    assert told.scenario.task_aware
+    assert getattr(told.learners[kind], "loss_classes", "task") == "task"
     assert overridden(told, RunOptions(seeds=3)).learners == told.learners
 
 
 def test_what_a_study_says_of_competing_outputs_stays() -> None:
-    told = study({"kind": "task"}, learners={"finetune": {"competing": "all"}}, **MULTI)
-    assert told.learners["finetune"].model_dump()["competing"] == "all"
+    told = study(
+        {"kind": "task-incremental"}, learners={"finetune": {"loss_classes": "all"}}, **MULTI
+    )
+    assert told.learners["finetune"].model_dump()["loss_classes"] == "all"
 
 
 LISTED = (
@@ -102,8 +110,11 @@ def test_classes_and_lists_of_the_same_tasks_give_the_same_rows(tmp_path) -> Non
     told = text.replace("[learners.finetune]", '[learners.finetune]\ncompeting = "task"')
     for scenario, said in (
         ('data = "listed"\nclasses_per_task = 2', "listed brings its tasks: leave out classes_per"),
-        ('data = "listed"\nkind = "incremental"', 'listed brings its tasks: use kind = "split"'),
-        ('data = "partly"', 'finetune: competing = "task" is for tasks that share'),
+        (
+            'data = "listed"\nkind = "incremental"',
+            'listed brings its tasks: use kind = "class-incremental"',
+        ),
+        ('data = "partly"', 'finetune: loss_classes = "task" is for tasks that share'),
     ):
         (own.folder / "study.toml").write_text(told.replace('data = "listed"', scenario))
         with pytest.raises(InputError, match=said):

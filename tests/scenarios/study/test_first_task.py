@@ -35,7 +35,7 @@ def test_learners_that_name_the_same_loss_train_alike_on_the_first_task(kind: st
     """With dropout and batch norm, bit for bit; their `end` leaves the model alone."""
     first, way = digits(6).tasks[0], LEARNERS[kind].first_task
     kinds = [kind, next(other for other in ALIKE if LEARNERS[other].first_task == way)]
-    each = [learner(one, model=noisy_network(), competing="seen") for one in kinds]
+    each = [learner(one, model=noisy_network(), loss_classes="seen") for one in kinds]
     meters = [OpsMeter(), OpsMeter()]
     for own, meter in zip(each, meters, strict=True):
         own.begin(first)

@@ -132,7 +132,7 @@ def test_a_budget_is_a_readout_that_reads_the_one_training_at_another_length(
     """
     once, both, twice = (Tiny(tmp_path / name) for name in ("once", "both", "twice"))
     once.run(PROBED + LONGER.replace("6", "3"))
-    both.run(PROBED + LONGER.replace("6", "3"), budget="1,2")
+    both.run(PROBED + LONGER.replace("6", "3"), epoch_multiples="1,2")
     twice.run(PROBED + LONGER)
     for job, part in JOBS.items():
         double = f"{part.replace('feature-hidden1', 'row-2.hidden1.retrain')}@2"

@@ -97,7 +97,7 @@ def test_learners_are_the_studys_own_or_have_default_settings():
 
 def test_sets_of_a_multimodal_study_are_two():
     both = but(scenario={"kind": "multimodal", "data": ["digits", "spoken_digits"]})
-    assert by(of=both, sets="a.npz, b.npz").scenario.data == ("a.npz", "b.npz")
+    assert by(of=both, dataset="a.npz, b.npz").scenario.data == ("a.npz", "b.npz")
 
 
 def test_a_weighting_is_named_once_and_flags_are_refused_together():

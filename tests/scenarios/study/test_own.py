@@ -14,9 +14,9 @@ from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.registered import OwnMetric
 from probe.results.scores import user_scores
-from scenarios.user_code import loaded
-from scenarios.study.plan import OURS
+from scenarios.study.plan import BUILT_IN
 from scenarios.study.study_file import check_study
+from scenarios.user_code import loaded
 from tests.scenarios.own_run import SOURCE as NETWORK, Own, folders, metrics, results
 from tests.scenarios.study.toy import RAW, made_plan
 
@@ -39,7 +39,7 @@ def opened(tmp_path, source=SOURCE):
     """Load a file of a new name, as Python keeps modules by theirs."""
     file = tmp_path / f"mine{next(NUMBER)}.py"
     file.write_text(source)
-    return loaded([str(file)], OURS)
+    return loaded([str(file)], BUILT_IN)
 
 
 def of(table):

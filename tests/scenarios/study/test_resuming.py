@@ -23,9 +23,9 @@ from probe.training.costs import Cost
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
-from scenarios.study.training import StudyNetworks
 from scenarios.study.checkpoints import _DEVICE_FAILED
 from scenarios.study.study_file import check_study
+from scenarios.study.training import StudyNetworks
 from tests.scenarios.learners.tiny_learners import SMALL
 from tests.scenarios.study.toy import do, made_plan, no_offline
 from tests.scenarios.tiny_run import PLAIN

@@ -20,8 +20,8 @@ from probe.training.recipe import RecipeChanges
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
-from scenarios.study.training import StudyNetworks
 from scenarios.study.study_file import check_study
+from scenarios.study.training import StudyNetworks
 from tests.scenarios.learners.tiny_learners import SMALL
 from tests.scenarios.study.toy import do, made_plan, record_of
 

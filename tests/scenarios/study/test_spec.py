@@ -125,12 +125,14 @@ def test_settings_that_do_not_fit_the_data_are_refused_before_anything_is_writte
 # The six kinds of scenario
 
 SAID = {
-    "split": 'data = "digits"\nclasses_per_task = 5',
-    "permutation": 'kind = "permutation"\ndata = "digits"\npermutations = 4',
+    "class-incremental": 'data = "digits"\nclasses_per_task = 5',
+    "permutation": 'kind = "permutation"\ndata = "digits"\npermutation_seed = 4',
     "incremental": 'kind = "incremental"\ndata = "digits"',
     "multimodal": 'kind = "multimodal"\ndata = ["digits", "breast_cancer"]',
-    "domain": 'kind = "domain"\ndata = "digits"\nshift = "rotate"\nangles = [0, 45]',
-    "task": 'kind = "task"\ndata = "digits"\nclasses_per_task = 5',
+    "domain-incremental": (
+        'kind = "domain-incremental"\ndata = "digits"\nshift = "rotate"\nangles = [0, 45]'
+    ),
+    "task-incremental": 'kind = "task-incremental"\ndata = "digits"\nclasses_per_task = 5',
 }
 
 
@@ -142,11 +144,11 @@ def of(kind):
 @pytest.mark.parametrize(
     ("kind", "title", "names", "classes"),
     [
-        ("split", "digits", "0-4 5-9", [5, 5]),
+        ("class-incremental", "digits", "0-4 5-9", [5, 5]),
         ("permutation", "digits, permuted", "1 2 3 4 5 6 7 8 9 10", [10] * 10),
         ("incremental", "digits, class by class", "0-4 5 6 7 8 9", [5, 1, 1, 1, 1, 1]),
         ("multimodal", "digits and breast_cancer", "digits breast_cancer", [10, 2]),
-        ("domain", "digits, rotated", "0° 45°", [10, 10]),
+        ("domain-incremental", "digits, rotated", "0° 45°", [10, 10]),
     ],
 )
 def test_each_kind_is_made_of_its_own_keys(kind, title, names, classes):
@@ -171,7 +173,11 @@ def test_permutations_are_those_of_the_study():
 @pytest.mark.parametrize(
     ("written", "heads", "reason"),
     [
-        (of("split"), ["single"], 'single-head is unknown: report heads = ["multi"], or leave it'),
+        (
+            of("class-incremental"),
+            ["single"],
+            'single-head is unknown: report heads = ["multi"], or leave it',
+        ),
         (of("incremental"), ["multi"], "in a session of one class is its label: leave it out"),
         (LEAST.replace(DATA, f"{DATA}\nclasses_per_task = 1"), ["multi"], "of one class is its"),
         (LEAST.replace(DATA, f"{DATA}\ntasks = [[0, 1], [2]]"), ["multi"], "of one class is its"),

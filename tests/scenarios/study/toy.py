@@ -24,9 +24,9 @@ from probe.numbered import numbered
 from probe.tasks import Scenario
 from probe.training.costs import Cost
 from probe.values.allocation import CacheSettings
-from scenarios.study.training import StudyNetworks
 from scenarios.study.plan import plan_of
 from scenarios.study.study_file import check_study
+from scenarios.study.training import StudyNetworks
 
 CPU = torch.device("cpu")
 RAW = {
@@ -61,9 +61,9 @@ CHANGES = [
         for n, v in RECIPE.items()
     ),
     *(("learners", "finetune", {"exemplars": exemplars}) for exemplars in EXEMPLARS),
-    ("learners", "finetune", {"competing": "task"}),
+    ("learners", "finetune", {"loss_classes": "task"}),
     ("learners", "er", {"memory_per_class": 127}),
-    ("learners", "er", {"competing": "seen"}),
+    ("learners", "er", {"loss_classes": "seen"}),
     ("learners", "er", {"kind": "cumulative"}),
     ("learners", "offline", {}),
     ("learners", "pathnet", {"modules": 11}),

@@ -30,9 +30,9 @@ def learner(**changes: object) -> Ewc:
 @pytest.mark.parametrize(
     ("changes", "outputs"),
     [
-        ({"competing": "all"}, range(6)),
-        ({"competing": "seen"}, range(4)),
-        ({"competing": "task"}, (2, 3)),
+        ({"loss_classes": "all"}, range(6)),
+        ({"loss_classes": "seen"}, range(4)),
+        ({"loss_classes": "task"}, (2, 3)),
         ({"exemplars": {"per_class": 4}}, range(6)),
     ],
 )

@@ -18,5 +18,5 @@ def dataset(classes: int, train: Sequence[int], test: Sequence[int] | None = Non
     return Dataset(name="toy", classes=classes, train=numbered(train), test=numbered(test))
 
 
-def pairs(half: Examples) -> list[tuple[float, int]]:
-    return list(zip(half.x.flatten().tolist(), half.y.tolist(), strict=True))
+def pairs(examples: Examples) -> list[tuple[float, int]]:
+    return list(zip(examples.x.flatten().tolist(), examples.y.tolist(), strict=True))

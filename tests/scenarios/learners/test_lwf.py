@@ -56,22 +56,22 @@ AMONG = {"all": range(10), "seen": range(6), "task": range(4, 6)}
 
 
 @pytest.mark.parametrize(
-    ("competing", "temperature", "strength"),
+    ("loss_classes", "temperature", "strength"),
     [("all", 2.0, 1.0), ("seen", 1.0, 0.3), ("task", 5.0, 4.0)],
 )
 def test_the_loss_is_the_one_computed_by_hand(
-    competing: str, temperature: float, strength: float
+    loss_classes: str, temperature: float, strength: float
 ) -> None:
     """The classes 0 to 3 of the first two tasks are distilled, those of heads one by one."""
-    own = lwf(competing=competing, temperature=temperature, strength=strength)
+    own = lwf(loss_classes=loss_classes, temperature=temperature, strength=strength)
     learn(own, TASKS[:2]).begin(TASKS[2])
     x, y = TASKS[2].train.x, TASKS[2].train.y
     old = scored(own.model, x)
     for p in own.model.parameters():
         p.data += 0.1 * torch.randn(p.shape, generator=torch.Generator().manual_seed(3))
-    new, among = scored(own.model, x), list(AMONG[competing])
+    new, among = scored(own.model, x), list(AMONG[loss_classes])
     label = y.numpy() - among[0]
     expected = -log_softmax(new[:, among])[np.arange(len(y)), label].mean()
-    for group in GROUPS[competing]:
+    for group in GROUPS[loss_classes]:
         expected += strength * kl(old[:, group], new[:, group], temperature)
     assert own.loss(own.model, x, y).item() == pytest.approx(expected, rel=1e-5)

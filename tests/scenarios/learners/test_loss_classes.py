@@ -15,18 +15,20 @@ RECIPE = Recipe(epochs=1, batch_size=16)
 TASKS = digits(10).tasks
 
 
-def after(tasks: int, competing: str, **given: object) -> ContinualLearner:
+def after(tasks: int, loss_classes: str, **given: object) -> ContinualLearner:
     """Return a learner in the midst of a task, that many learned before it."""
-    own = learn(learner("finetune", recipe=RECIPE, competing=competing, **given), TASKS[:tasks])
+    own = learn(
+        learner("finetune", recipe=RECIPE, loss_classes=loss_classes, **given), TASKS[:tasks]
+    )
     own.begin(TASKS[tasks])
     return own
 
 
-def by_hand(scores: Tensor, y: Tensor, competing: list[list[int]]) -> float:
-    """Return the mean of -log of the softmax over each example's competing outputs, in float64."""
+def by_hand(scores: Tensor, y: Tensor, loss_classes: list[list[int]]) -> float:
+    """Return the mean of -log of the softmax over each example's classes, in float64."""
     losses = []
     for row, label in zip(scores.double().numpy(), y.tolist(), strict=True):
-        among = row[competing[label]]
+        among = row[loss_classes[label]]
         losses.append(np.log(np.exp(among - row[label]).sum()))
     return float(np.mean(losses))
 
@@ -40,18 +42,18 @@ AMONG = {"seen": SEEN, "task": OWN, "all": [list(range(K))] * 6}
 UNEVEN = torch.tensor([5, 5, 5, 5, 4, 4, 4, 1, 2, 2])
 
 
-@pytest.mark.parametrize("competing", AMONG)
-def test_the_loss_is_the_cross_entropy_among_what_competes(competing: str) -> None:
+@pytest.mark.parametrize("loss_classes", AMONG)
+def test_the_loss_is_the_cross_entropy_over_the_loss_classes(loss_classes: str) -> None:
     """Balanced, it is the mean over classes of the mean of each; else the mean over examples."""
-    among, kept = AMONG[competing], {"per_class": 3}
+    among, kept = AMONG[loss_classes], {"per_class": 3}
     scores = torch.randn(len(UNEVEN), K, generator=torch.Generator().manual_seed(0))
-    balanced = after(2, competing, exemplars={**kept, "balanced": True})
+    balanced = after(2, loss_classes, exemplars={**kept, "balanced": True})
     each = [by_hand(scores[c == UNEVEN], UNEVEN[c == UNEVEN], among) for c in (1, 2, 4, 5)]
     loss = float(balanced.classification(scores, UNEVEN))
     assert loss == pytest.approx(np.mean(each), rel=1e-6)
-    plain = after(2, competing, exemplars=kept).classification(scores, UNEVEN)
+    plain = after(2, loss_classes, exemplars=kept).classification(scores, UNEVEN)
     assert float(plain) == pytest.approx(by_hand(scores, UNEVEN, among), rel=1e-6)
     assert abs(loss - float(plain)) > 1e-3
-    assert torch.equal(plain, functional.cross_entropy(scores, UNEVEN)) == (competing == "all")
+    assert torch.equal(plain, functional.cross_entropy(scores, UNEVEN)) == (loss_classes == "all")
     alone = scores[:1], UNEVEN[:1]  # weighs 1, as where a Fisher is taken
     assert float(balanced.classification(*alone)) == pytest.approx(by_hand(*alone, among), rel=1e-6)

@@ -29,8 +29,7 @@ from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.data.datasets import Location, in_order, limited, load
 from scenarios.options import ModelOptions, names
-from scenarios.study.plan import BUILT_IN
-from scenarios.study.preflight import examples_of
+from scenarios.study.plan import BUILT_IN, examples_of
 from scenarios.user_code import REGISTRY, UserCode, build_model, source_of
 
 

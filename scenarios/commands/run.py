@@ -35,9 +35,18 @@ from scenarios.execution.locks import is_locked, lock
 from scenarios.execution.schedule import Executor, execute
 from scenarios.execution.work import Ended, Loader, Work
 from scenarios.options import RunOptions
-from scenarios.study.loader import StudyLoader
-from scenarios.study.plan import BUILT_IN, plan_of, sources_of, with_precision, with_user_features
-from scenarios.study.preflight import cache_plans, examples_of, refuse_misfits, sample_of
+from scenarios.study.plan import (
+    BUILT_IN,
+    StudyLoader,
+    cache_plans,
+    examples_of,
+    plan_of,
+    refuse_misfits,
+    sample_of,
+    sources_of,
+    with_precision,
+    with_user_features,
+)
 from scenarios.study.spec import Study
 from scenarios.study.study_file import check_study, overridden, read_study
 from scenarios.user_code import REGISTRY, UserCode

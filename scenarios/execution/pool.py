@@ -32,7 +32,7 @@ from scenarios.learners.catalog import MODULES
 _PAUSE = 0.2  # seconds before a worker is started again
 
 # All learners, so that every worker has the same code, even if it is edited while a study runs.
-_PRELOADED = ("scenarios.checkpoint_loader", "scenarios.study.loader", *MODULES.values())
+_PRELOADED = ("scenarios.checkpoint_loader", "scenarios.study.plan", *MODULES.values())
 
 
 class Pool:

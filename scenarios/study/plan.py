@@ -1,26 +1,44 @@
-"""The plan of a study, with its user-defined objects: plain data for engine, status and tables."""
+"""The plan of a study, checked before any training, and the loader of its networks and data.
+
+The plan is plain data for engine, status and tables, user-defined objects included. A study may run
+for days, so foreseeable failures are found in its first seconds: each learner's network must take
+the data, and each budget of exemplars must suffice for the classes. The values of features are
+allocated to memory or disk in advance, too, so that `probe run` can print it. Both use the first
+few examples of each task: only shapes and sizes matter.
+"""
 
 import hashlib
-from collections.abc import Iterable
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from probe.batch import first
 from probe.by_layer.features import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, planned
 from probe.errors import InputError, located
+from probe.examples import Examples
+from probe.metrics.task_counts import share_classes
 from probe.orders import orders
 from probe.results.precision import settled
-from probe.retrain import SAMPLE
+from probe.retrain import SAMPLE, cache_plan
 from probe.source import source_hash
 from probe.tasks import Scenario
-from scenarios.data.datasets import LOADERS
+from probe.training.batch_norm import running_norms
+from probe.values.allocation import Allocation, CacheSettings
+from scenarios.data.datasets import LOADERS, Location
 from scenarios.learners.catalog import LEARNERS, MODULES
 from scenarios.networks import ARCHITECTURES, bare, network_for
+from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.spec import Study
-from scenarios.user_code import REGISTRY, Names, build_model, source_of
+from scenarios.study.training import StudyNetworks, network_of
+from scenarios.user_code import REGISTRY, Names, UserCode, build_model, source_of
 
 BUILT_IN: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MODULES}
 """This package's own names, which no user-defined object may have."""
@@ -146,3 +164,122 @@ def sources_of(study: Study) -> dict[str, str]:
 def _sources(kind: str, names: Iterable[str]) -> dict[str, str]:
     """Return hashes of the user-defined objects among those of a kind, by name."""
     return {name: source for name in names if (source := source_of(kind, name)) is not None}
+
+
+def refuse_misfits(study: Study, scenario: Scenario) -> None:
+    """Raise InputError for a network that cannot take the data, and for settings that do not fit.
+
+    These are budgets of exemplars that are too small, more neighbours than training examples, and
+    reestimated batch norm in networks without any. Every learner of the study is built once, on the
+    CPU; nothing is trained.
+    """
+    sample, norms = sample_of(scenario), 0
+    for name, settings in study.learners.items():
+        network = network_of(study, name, LEARNERS[settings.kind].view(sample))
+        norms += len(running_norms(network))
+        parts = share_classes(tuple({task.classes for task in scenario.tasks}))
+        if parts and getattr(settings, "loss_classes", "all") == "task":
+            what = "is for tasks that share all classes or none; some share a few: set it to all"
+            raise InputError(f'learners.{name}: loss_classes = "task" {what}')
+        if settings.budget:
+            settings.budget.quota(sum(map(len, (task.classes for task in scenario.tasks))))
+            if not isinstance(sample.tasks[0].train.x, Tensor):
+                raise InputError(
+                    f"learners.{name}: exemplars are of one tensor, and the data have several: "
+                    f"leave it out"
+                )
+    examples, _ = examples_of(scenario)
+    knn = study.probing.readouts.get("knn")
+    if knn and knn.settings["k"] > examples:
+        raise InputError(
+            f"probing.readouts.knn.k: {study.name} has {examples} training examples, expected at "
+            f"most as many neighbours, got {knn.settings['k']}: lower k"
+        )
+    if study.probing.batch_norm == "reestimated" and not norms:
+        raise InputError(
+            f"probing.batch_norm: no network of {study.name} has batch norm, so there is nothing "
+            f"to reestimate: leave it out"
+        )
+
+
+def cache_plans(
+    study: Study, sample: Scenario, train: int, test: int, cache: CacheSettings
+) -> dict[str, tuple[Allocation, ...]]:
+    """Return the allocation of features' values, by network: the study's or a learner's own.
+
+    sample: see `sample_of`; train, test: the numbers of examples of the whole scenario; cache: the
+    available memory and disk. There is one allocation for each feature to retrain downstream of, by
+    depth. Networks that no learner retrains are left out; learners that share a network share its
+    plan, as they keep as much.
+    """
+    plans = {}
+    for name, settings in study.learners.items():
+        kind, features = LEARNERS[settings.kind], study.features_of(name)[:-1]
+        # A learner's own network may depend on its settings: it is planned for each learner.
+        network = name if kind.own_features else study.network.name
+        if features and not kind.offline and network not in plans:
+            view, recipe = kind.view(sample), study.retraining_recipe
+            model, call = bare(network_of(study, name, view))
+            x, sizes = view.tasks[0].test.x, (train, test)
+            plans[network] = cache_plan(
+                model, features, x, sizes, recipe, cache, call.output, call.call
+            )
+    return plans
+
+
+def sample_of(scenario: Scenario) -> Scenario:
+    """Return the scenario with a few examples, from which a learner's view is cheap."""
+    tasks = []
+    for task in scenario.tasks:
+        splits = task.train, task.test
+        train, test = (Examples(first(split.x, SAMPLE), split.y[:SAMPLE]) for split in splits)
+        tasks.append(replace(task, train=train, test=test))
+    return replace(scenario, tasks=tuple(tasks))
+
+
+def examples_of(scenario: Scenario) -> tuple[int, int]:
+    """Return the numbers of training and of test examples."""
+    tasks = scenario.tasks
+    return sum(len(task.train) for task in tasks), sum(len(task.test) for task in tasks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyLoader:
+    """A study, the location of its data, and the user's code that it needs.
+
+    location: with the stamps of the feature files that the plan's hash is of; sources: hashes of
+    that code when the study began, see `sources_of`.
+    """
+
+    study: Study
+    location: Location
+    user_code: UserCode
+    sources: Mapping[str, str]
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Load the user's code for the block; raises InputError if it has changed."""
+        with self.user_code.opened(BUILT_IN):
+            if sources_of(self.study) != self.sources:
+                raise InputError(
+                    "your code has changed since the run started: run the command again"
+                )
+            yield
+
+    def source(self, plan: Plan, device: torch.device) -> StudyNetworks:
+        """Return the networks, with the data on a device; raises InputError for other data."""
+        spec = self.study.scenario
+        scenario = _loaded(spec, self.location.now(spec.data), str(device), plan.data)
+        return StudyNetworks(plan=plan, study=self.study, scenario=scenario)
+
+
+@lru_cache(maxsize=1)
+def _loaded(spec: ScenarioSpec, location: Location, device: str, data: str) -> Scenario:
+    """Load the data once per process, however many jobs it does; data: the hash they must have."""
+    scenario = spec.scenario(location)
+    if not location.checked and data_hash(scenario) != data:
+        raise InputError(
+            f"the data of {spec.title} on {platform.node()} differ from those with which the "
+            f"study began: copy the same files there, and run the same command again"
+        )
+    return scenario.to(torch.device(device))

@@ -66,9 +66,20 @@ _LACKING = "the tables contain only finished jobs: means are over fewer orders o
 def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool:
     """Print remarks on the results, and the jobs that failed or are of other processes.
 
-    Returns whether none failed. root: the run directory. The reason of each failure, with the traceback of an unforeseen error,
-    is written to a file in `failures/`, which is removed once the job is finished. Raises
-    NotWritten if it cannot be written.
+    The reason of each failure, with the traceback of an unforeseen error, is written to a file in
+    `failures/`, which is removed once the job is finished.
+
+    Args:
+        console: To print to.
+        root: The run directory.
+        ends: Of the jobs.
+        remarks: Sentences to print first.
+
+    Returns:
+        Whether no job failed.
+
+    Raises:
+        NotWritten: A file cannot be written.
     """
     for remark in remarks:
         show_line(console, remark)
@@ -104,7 +115,7 @@ def show_plan(
 ) -> None:
     """Print the location of each feature's activations while layers downstream are retrained.
 
-    plans: by network, see `scenarios.study.preflight.cache_plans`; cache: the memory of one worker.
+    plans: by network, see `scenarios.study.plan.cache_plans`; cache: the memory of one worker.
     The network is named only if there are several.
     """
     allowed = show_size(cache.budget or 0)

@@ -14,8 +14,7 @@ from probe.memory import FileRows
 from scenarios.data import npz
 from scenarios.data.datasets import Location, load
 from scenarios.streams import split_by_class
-from scenarios.study.loader import StudyLoader
-from scenarios.study.plan import plan_of
+from scenarios.study.plan import StudyLoader, plan_of
 from scenarios.study.study_file import check_study
 from scenarios.user_code import UserCode
 from tests.probe.resident import resident
@@ -87,7 +86,7 @@ def test_a_worker_hashes_only_a_file_that_has_changed(tmp_path, monkeypatch):
     planned = plan_of(spec, spec.scenario.scenario(Location()), cpu)
     origin = StudyLoader(study=spec, location=location, user_code=UserCode(), sources={})
     with monkeypatch.context() as patch:
-        patch.setattr("scenarios.study.loader.data_hash", None)
+        patch.setattr("scenarios.study.plan.data_hash", None)
         patch.setattr("probe.examples.pieces", None)
         scenario = origin.source(planned, cpu).scenario
     assert data_hash(scenario) == planned.data

@@ -30,8 +30,7 @@ from scenarios.execution.locks import lock
 from scenarios.execution.schedule import Executor, execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
-from scenarios.study.loader import StudyLoader
-from scenarios.study.plan import plan_of
+from scenarios.study.plan import StudyLoader, plan_of
 from scenarios.study.spec import Study
 from scenarios.study.study_file import check_study
 from scenarios.user_code import UserCode

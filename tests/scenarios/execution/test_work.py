@@ -45,7 +45,7 @@ def test_parts_are_reported_on_one_thread_and_then_the_end(
     assert events == [*(Part(job, part) for part in work.parts(job)), last]
     assert work.is_finished(job)
     with monkeypatch.context() as patch:
-        patch.setattr("scenarios.study.loader._loaded", None)
+        patch.setattr("scenarios.study.plan._loaded", None)
         assert list(carry_out(work, job)) == [last]
     part = work.store(job).folder / "step-0.json"
     part.write_bytes(part.read_bytes()[:-1])

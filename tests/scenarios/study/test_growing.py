@@ -14,7 +14,7 @@ from probe.by_layer.fingerprint import RESULTS_VERSION
 from probe.results import run_directory
 from scenarios.commands import run as module
 from scenarios.commands.status import show_status
-from scenarios.study import learned
+from scenarios.study import training
 from tests.scenarios.probed import (
     FINETUNE,
     OFFLINE,
@@ -151,7 +151,7 @@ def test_lost_results_come_back_bit_for_bit_once_their_checkpoint_was_dropped(
 def test_the_offline_network_is_trained_once_whichever_job_needs_it_first(
     fresh, probed_study, monkeypatch, first
 ):
-    execute, learn, trained = module.execute, learned._learn, []
+    execute, learn, trained = module.execute, training._learn, []
 
     def noting(learner, task, first):
         trained.append(len(task.train))

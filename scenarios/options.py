@@ -23,6 +23,11 @@ _LEAST_SHARE = 0.001  # of a GPU; Ray counts in ten thousandths
 _MOST_WORKERS = 10_000  # more is a slip of the pen
 
 
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise InputError(message)
+
+
 def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:
     """Define a flag by its help; MISSING as its default makes it required."""
     return field(default=default, metadata={"help": text, "metavar": metavar})
@@ -64,27 +69,22 @@ class JobOptions:
         "FILE.py or module that registers networks, data, learners, readouts, metrics; repeatable."
     )
     out: Path | None = flag("Run directory; runs/NAME by default.")
-    report: Path | None = flag(
-        "FILE to write the page to as well; DIR/report.html is always written.", metavar="FILE"
-    )
+    report: Path | None = flag("Write DIR/report.html to FILE as well.", metavar="FILE")
     recompute: str | None = flag("changed: rerun the jobs whose results come from different code.")
     workers: int | None = flag("Jobs to run in parallel; by default one for each core or GPU.")
     shard: str | None = flag("Run as process i of n that share a run directory, given as i/n.")
     controls: str | None = flag("Controls: exclusion (only `probe run`), labels, or both.")
     device: str = flag("cpu, cuda or cuda:N.", "cpu")
     cache_budget: str | None = flag(
-        "Memory for cached activations, such as 4GB; half of the free memory by default."
+        "Memory for cached activations, as 4GB; by default half of the free."
     )
-    dry_run: bool = flag(
-        "Show the jobs, training steps and memory that the command would need; write nothing.",
-        False,
-    )
+    dry_run: bool = flag("Show the jobs, training steps and memory needed; write nothing.", False)
 
     def __post_init__(self) -> None:
-        if self.recompute not in (None, "changed"):
-            raise InputError(f"--recompute expects changed, got {self.recompute!r}")
-        if self.workers is not None and not 1 <= self.workers <= _MOST_WORKERS:
-            raise InputError(f"--workers must be 1 to {_MOST_WORKERS}, got {self.workers}")
+        changed = self.recompute in (None, "changed")
+        _require(changed, f"--recompute expects changed, got {self.recompute!r}")
+        fits = self.workers is None or 1 <= self.workers <= _MOST_WORKERS
+        _require(fits, f"--workers must be 1 to {_MOST_WORKERS}, got {self.workers}")
         # An unreadable value is refused at once, not when it is used.
         _ = self.part, self.cache_bytes
 
@@ -138,30 +138,28 @@ class RunOptions(JobOptions):
         super().__post_init__()
         if self.executor is not None and self.executor not in EXECUTORS:
             raise unknown("executor", self.executor, EXECUTORS)
-        if self.executor == "inline" and self.workers not in (None, 1):
-            raise InputError(
-                f"--executor inline is only this process, got --workers {self.workers}: use "
-                f"--executor pool"
-            )
-        if self.executor == "ray" and self.shard is not None:
-            raise InputError(
-                "--shard is for processes without Ray, which distributes the jobs itself: leave "
-                "one of the two out"
-            )
-        if self.executor != "ray" and (self.ray_address, self.gpus_per_job) != (None, None):
-            raise InputError(
-                "--ray-address, --gpus-per-job are for Ray: add --executor ray, or leave them out"
-            )
-        if self.ray_address is not None and not re.fullmatch(_ADDRESS, self.ray_address):
-            raise InputError(
-                f"--ray-address expects HOST:PORT, ray://HOST:PORT or auto, got "
-                f"{self.ray_address!r}"
-            )
-        if self.gpus_per_job is not None and not _LEAST_SHARE <= self.gpus_per_job <= 1:
-            raise InputError(
-                f"--gpus-per-job is a share of one GPU, from {_LEAST_SHARE} to 1, got "
-                f"{self.gpus_per_job}"
-            )
+        ray = self.executor == "ray"
+        _require(
+            self.executor != "inline" or self.workers in (None, 1),
+            f"--executor inline is only this process, got --workers {self.workers}: use --executor "
+            f"pool",
+        )
+        _require(
+            not ray or self.shard is None,
+            "--shard is for processes without Ray, which distributes the jobs: leave one out",
+        )
+        _require(
+            ray or (self.ray_address, self.gpus_per_job) == (None, None),
+            "--ray-address, --gpus-per-job are for Ray: add --executor ray, or leave them out",
+        )
+        _require(
+            self.ray_address is None or bool(re.fullmatch(_ADDRESS, self.ray_address)),
+            f"--ray-address expects HOST:PORT, ray://HOST:PORT or auto, got {self.ray_address!r}",
+        )
+        _require(
+            self.gpus_per_job is None or _LEAST_SHARE <= self.gpus_per_job <= 1,
+            f"--gpus-per-job is a share of a GPU, {_LEAST_SHARE} to 1, got {self.gpus_per_job}",
+        )
 
     @property
     def remote(self) -> bool:
@@ -180,12 +178,8 @@ class ModelOptions(JobOptions):
     from_: str | None = flag("Framework that wrote the folder: mammoth, facil, pycil or pilot.")
     data: str | None = flag("MODULE:LOAD, which returns (train, test); or 'sites/{task}.npz'.")
     tasks: str | None = flag("Classes by task, 0-1,2-3 or 0+5,1+6, unless the data have tasks.")
-    orders: str | None = flag(
-        "Task orders that {order} names: a TOML file with NAME = [2, 1, 3], rotate or shuffle:N."
-    )
-    offline: str | None = flag(
-        "Networks trained on all tasks jointly, such as 'ckpt/offline-{seed}.pt'."
-    )
+    orders: str | None = flag("Orders named by {order}: TOML of NAME = [2, 1], rotate, shuffle:N.")
+    offline: str | None = flag("Networks trained on all tasks, such as 'ckpt/offline-{seed}.pt'.")
     train_offline: bool = flag("Train the offline networks here instead.", False)
     network: str | None = flag("MODULE:FACTORY of the network if the argument is a folder.")
     features: str = flag("Modules to cut at, such as layer1,layer2, or auto.", "auto")
@@ -224,9 +218,7 @@ class FigureOptions:
     font_size: float | None = flag("Font size of titles and labels in points, 4 to 30.")
     font: str | None = flag("serif, sans-serif, monospace or an installed font.")
     learners: str | None = flag("Learners in the order to draw them, such as er,si.")
-    label: tuple[str, ...] | None = flag(
-        "Printed name of a learner, er='Replay (ours)'; repeatable."
-    )
+    label: tuple[str, ...] | None = flag("Printed name of a learner, er='Replay'; repeatable.")
     readouts: str | None = flag("Readouts, such as retrain,linear; all by default.")
     out: Path | None = flag("Folder to write to; DIR/figures/asked by default.")
 

@@ -47,7 +47,7 @@ def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> dict[str, float]:
 
 
 def seconds_left(
-    left: Mapping[Job, Sequence[str]], pace: Mapping[str, float], processes: int = 1
+    parts_left: Mapping[Job, Sequence[str]], pace: Mapping[str, float], processes: int = 1
 ) -> float | None:
     """Return the seconds until the rest of each job is done; None if nothing is known.
 
@@ -57,14 +57,14 @@ def seconds_left(
     >>> seconds_left({}, {})
     0.0
     """
-    if not any(left.values()):
+    if not any(parts_left.values()):
         return 0.0
     if not pace:
         return None
     usual = median(pace.values())
     jobs = [
         sum(effort(job, part) * pace.get(_kind(part), usual) for part in parts)
-        for job, parts in left.items()
+        for job, parts in parts_left.items()
     ]
     return max(sum(jobs) / max(1, processes), *jobs)
 

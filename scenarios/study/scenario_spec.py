@@ -7,7 +7,7 @@ al. 2018), `task-incremental` and `domain-incremental`, and Kemker et al. 2018's
 study is read; `scenarios.data` loads data, `scenarios.streams` divides them.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag
 
@@ -47,6 +47,13 @@ class _Spec(BaseModel):
     standardize: bool = False
 
     data: str | tuple[str, str]
+    titled: ClassVar[str] = "{}"
+
+    @property
+    def title(self) -> str:
+        """The name of the scenario in tables."""
+        names = (self.data,) if isinstance(self.data, str) else self.data
+        return self.titled.format(" and ".join(names))
 
     @property
     def task_aware(self) -> bool:
@@ -67,21 +74,19 @@ class _Spec(BaseModel):
         return datasets.standardized(data) if self.standardize else data
 
 
-class _ByClass(_Spec):
+class _OneDataset(_Spec):
+    data: _Data
+
+
+class _ByClass(_OneDataset):
     """Tasks of consecutive, disjoint classes of a data set, or the data set's own tasks.
 
     classes_per_task: must divide the K classes into T tasks (None = 2); tasks: the classes of each
     task instead, such as [[0, 5], [1, 6]], each class in one.
     """
 
-    data: _Data
     classes_per_task: StrictInt | None = Field(default=None, ge=1)
     tasks: tuple[tuple[StrictInt, ...], ...] | None = Field(default=None, min_length=1)
-
-    @property
-    def title(self) -> str:
-        """The name of the scenario in tables."""
-        return f"{self.data}, told the task" if self.task_aware else self.data
 
     def scenario(self, location: datasets.Location) -> Scenario:
         """Load the data and divide them into tasks, in base order.
@@ -108,10 +113,11 @@ class ClassIncrementalSpec(_ByClass):
 class TaskIncrementalSpec(_ByClass):
     """Task-incremental: the task of every example is known, in training too."""
 
+    titled = "{}, told the task"
     kind: Literal["task-incremental"]
 
 
-class PermutationSpec(_Spec):
+class PermutationSpec(_OneDataset):
     """Sessions of the same data, all but the first with a permutation of the input elements.
 
     It is also the kind `domain-incremental` with the shift `permute`.
@@ -120,16 +126,11 @@ class PermutationSpec(_Spec):
     same sessions. Source: Kemker 2018's data permutation experiment.
     """
 
+    titled = "{}, permuted"
     kind: Literal["permutation", "domain-incremental"]
     shift: Literal["permute"] = "permute"
-    data: _Data
     sessions: StrictInt = Field(default=10, ge=2, le=MOST)
     permutation_seed: StrictInt = Field(default=0, ge=0)
-
-    @property
-    def title(self) -> str:
-        """The name of the scenario in tables."""
-        return f"{self.data}, permuted"
 
     def scenario(self, location: datasets.Location) -> Scenario:
         """Load the data and permute them for each session, in base order.
@@ -140,20 +141,15 @@ class PermutationSpec(_Spec):
         return streams.permuted(data, self.sessions, self.permutation_seed)
 
 
-class IncrementalSpec(_Spec):
+class IncrementalSpec(_OneDataset):
     """A base session of `base` classes (None = half of them), then sessions of a single class.
 
     Source: Kemker 2018's incremental class experiment.
     """
 
+    titled = "{}, class by class"
     kind: Literal["incremental"]
-    data: _Data
     base: StrictInt | None = Field(default=None, ge=1)
-
-    @property
-    def title(self) -> str:
-        """The name of the scenario in tables."""
-        return f"{self.data}, class by class"
 
     def scenario(self, location: datasets.Location) -> Scenario:
         """Load the data and divide them into the base session and the later ones.
@@ -172,11 +168,6 @@ class MultimodalSpec(_Spec):
     kind: Literal["multimodal"]
     data: tuple[_Data, _Data]
 
-    @property
-    def title(self) -> str:
-        """The name of the scenario in tables."""
-        return " and ".join(self.data)
-
     def scenario(self, location: datasets.Location) -> Scenario:
         """Load both data sets; the narrower inputs are padded with zeros.
 
@@ -185,54 +176,38 @@ class MultimodalSpec(_Spec):
         return streams.multimodal(*(self._load(name, location) for name in self.data))
 
 
-class _DomainSpec(_Spec):
-    """Domain-incremental: the same classes in each task, of other inputs."""
+class RotateSpec(_OneDataset):
+    """Domain-incremental: images rotated counterclockwise by each of `angles`, in degrees."""
 
+    titled = "{}, rotated"
     kind: Literal["domain-incremental"]
-    data: _Data
-
-
-class RotateSpec(_DomainSpec):
-    """Images rotated counterclockwise by each of `angles`, in degrees."""
-
     shift: Literal["rotate"]
     angles: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = Field(min_length=1)
-
-    @property
-    def title(self) -> str:
-        """The name of the scenario in tables."""
-        return f"{self.data}, rotated"
 
     def scenario(self, location: datasets.Location) -> Scenario:
         """Load the images and rotate them for each task."""
         return streams.rotated(self._load(self.data, location), self.angles)
 
 
-class RelabelSpec(_DomainSpec):
-    """Tasks of `classes_per_task` consecutive classes, each labeled 0, 1 and so on."""
+class RelabelSpec(_OneDataset):
+    """Domain-incremental: tasks of `classes_per_task` classes, each labeled 0, 1 and so on."""
 
+    titled = "{}, labeled within the task"
+    kind: Literal["domain-incremental"]
     shift: Literal["classes"]
     classes_per_task: StrictInt = Field(default=2, ge=2)
-
-    @property
-    def title(self) -> str:
-        """The name of the scenario in tables."""
-        return f"{self.data}, labeled within the task"
 
     def scenario(self, location: datasets.Location) -> Scenario:
         """Load the data and label them within their tasks."""
         return streams.relabeled(self._load(self.data, location), self.classes_per_task)
 
 
-class DatasetDomainsSpec(_DomainSpec):
-    """The tasks of the data set itself."""
+class DatasetDomainsSpec(_OneDataset):
+    """Domain-incremental: the tasks of the data set itself."""
 
+    titled = "{}, own domains"
+    kind: Literal["domain-incremental"]
     source: Literal["dataset"]
-
-    @property
-    def title(self) -> str:
-        """The name of the scenario in tables."""
-        return f"{self.data}, own domains"
 
     def scenario(self, location: datasets.Location) -> Scenario:
         """Load the data; raises InputError for data without tasks."""

@@ -53,7 +53,7 @@ MISTAKES = {
     "figures full --label er": "a label is LEARNER=NAME...got 'er'",
     "model a:b --from pycill": "unknown framework 'pycill': did you mean 'pycil'",
     "model a:b --from pycil": "--from pycil reads a folder: give --checkpoints DIR",
-    f"{RAY} --gpus-per-job nan": "--gpus-per-job...from 0.001 to 1, got nan",
+    f"{RAY} --gpus-per-job nan": "--gpus-per-job...0.001 to 1, got nan",
     f"{RAY} --ray-address ''": "--ray-address expects HOST:PORT",
     **each("layers mlp --input {}", "NAME=16:int, got '{}'", "0x8", "a b=4"),
     "layers mlp --input a=4 --input 4": "for each input, or no names, got a=4, 4",

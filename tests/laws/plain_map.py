@@ -19,8 +19,7 @@ from torch import nn
 from probe.examples import join
 from probe.seeding import stream
 from probe.tasks import Task
-from scenarios.learners.kemker.geppnet import MapSettings
-from scenarios.learners.kemker.geppnet_stm import GeppnetStmSettings
+from scenarios.learners.kemker.geppnet import GeppnetStmSettings, MapSettings
 
 Array = NDArray[np.floating]
 Drawn = list[tuple[Array, int]]

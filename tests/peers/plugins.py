@@ -24,9 +24,9 @@ from probe.tasks import Scenario
 from probe.training.loop import Recipe
 from scenarios.learners.base import Settings
 from scenarios.learners.continual import ClassMemorySettings, ContinualSettings
+from scenarios.learners.distillation import LwfSettings
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
 from scenarios.learners.gem import GemSettings
-from scenarios.learners.lwf import LwfSettings
 from scenarios.learners.penalties.ewc import EwcSettings
 from scenarios.learners.penalties.si import SiSettings
 

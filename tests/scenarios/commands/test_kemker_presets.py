@@ -6,8 +6,7 @@ import pytest
 from torch import nn
 
 from scenarios.learners.kemker.fel import FelSettings
-from scenarios.learners.kemker.geppnet import MapSettings
-from scenarios.learners.kemker.geppnet_stm import GeppnetStmSettings
+from scenarios.learners.kemker.geppnet import GeppnetStmSettings, MapSettings
 from scenarios.learners.kemker.pathnet import PathNetSettings
 from scenarios.networks import build_network
 from scenarios.study.spec import Study

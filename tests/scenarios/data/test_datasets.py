@@ -161,16 +161,6 @@ def test_a_file_that_is_cut_off_or_has_a_damaged_header_is_named(tmp_path):
             load("mnist", Location(tmp_path))
 
 
-def test_a_failed_download_says_what_to_put_where(tmp_path, monkeypatch):
-    def offline(self):
-        raise RuntimeError("Error downloading train-images:\nTried here, got:\nno network\n")
-
-    monkeypatch.setattr(datasets.MNIST, "download", offline)
-    reason = r"mnist cannot be fetched into .*Error downloading train-images.*: put MNIST/raw/train"
-    with pytest.raises(InputError, match=reason):
-        load("mnist", Location(tmp_path, download=True))
-
-
 def test_the_folder_of_the_environment_is_used_and_the_one_given_wins(monkeypatch):
     monkeypatch.delenv("PROBE_DATA", raising=False)
     assert Location.of(None, False) == Location(None, False)

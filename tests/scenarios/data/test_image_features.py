@@ -1,7 +1,5 @@
 """`probe features`: real images through torchvision networks, against a plain forward pass."""
 
-from urllib.error import URLError
-
 import numpy as np
 import pytest
 import torch
@@ -9,10 +7,9 @@ from PIL import Image
 from sklearn.datasets import load_digits, load_sample_images
 from torchvision import models
 
-from probe.errors import InputError
 from scenarios.data.datasets import load
 from scenarios.data.feature_files import read_features
-from scenarios.data.image_features import load_network, write_features_of_images
+from scenarios.data.image_features import write_features_of_images
 
 COUNTS = {"train": 2, "test": 1}
 
@@ -93,14 +90,3 @@ def test_the_command_writes_a_file_that_loads_as_a_data_set(pictures, tmp_path, 
     assert (data.name, data.classes) == ("birds", 3)
     assert data.train.y.tolist() == [0, 0, 1, 1, 2, 2]
     assert data.train.x.shape == (6, 1024)
-
-
-def test_weights_that_cannot_be_fetched_say_what_to_do(monkeypatch):
-    def offline(*_, **__):
-        raise URLError("no network")
-
-    monkeypatch.setattr(models.ShuffleNet_V2_X0_5_Weights, "get_state_dict", offline)
-    with pytest.raises(
-        InputError, match=r"cannot fetch .*shufflenet_v2_x0_5 .*no network.*--weights FILE"
-    ):
-        load_network("shufflenet_v2_x0_5", "default")

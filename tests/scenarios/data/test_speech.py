@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from probe.errors import InputError
 from scenarios.data.datasets import Location, load
 from scenarios.data.speech import log_mel, mel_bank
 
@@ -71,10 +70,3 @@ WRONG = {
     "a recording is shorter than 256 samples": {"offsets": np.array([0, 255, *[6000] * 19])},
     "sample_rate is 16000, expected 8000": {"sample_rate": np.array(16000)},
 }
-
-
-@pytest.mark.parametrize("reason", WRONG)
-def test_a_file_of_something_else_is_refused(tmp_path, reason):
-    location = file_of(tmp_path, **WRONG[reason])
-    with pytest.raises(InputError, match=rf"fsdd.npz does not hold .*\({reason}.*: put the right"):
-        load("spoken_digits", location)

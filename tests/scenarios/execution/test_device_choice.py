@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import torch
 
-from probe.errors import InputError
 from scenarios.execution.devices import executor_for, side_by_side
 from scenarios.options import RunOptions
 
@@ -49,23 +47,3 @@ def test_the_executor_of_flags(
     if kind == "Pool":
         assert side_by_side(RunOptions(**flags), torch.device(device)) == len(made["devices"])
     assert side_by_side(RunOptions(executor="ray", gpus_per_job=0.25), torch.device("cuda")) == 8
-
-
-@pytest.mark.parametrize(
-    ("given", "device", "said"),
-    [
-        ({}, "cuda:1", "Ray assigns the GPUs: use --device cuda, not cuda:1"),
-        ({"gpus_per_job": 0.25}, "cpu", "--gpus-per-job is for jobs on GPUs"),
-        # By the environment.
-        ({"ray_address": "auto"}, "cpu", r"no Ray cluster answers at 127\.0\.0\.1:9"),
-        (None, "cpu", r"pip install 'forgetting-probe\[ray\]'"),
-    ],
-)
-def test_flags_that_ray_refuses(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any] | None, device: str, said: str
-) -> None:
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")
-    if given is None:
-        monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InputError, match=said):
-        executor_for(RunOptions(executor="ray", **(given or {})), torch.device(device))

@@ -81,10 +81,3 @@ def test_a_look_changes_nothing_and_needs_no_right_to_write(
     said = r"cannot write .*lock \(Read-only file system\)"
     with pytest.raises(NotWritten, match=said), lock(tmp_path):
         pass
-
-
-def test_there_is_no_lock_without_a_folder(tmp_path: Path) -> None:
-    """A missing folder is not created."""
-    with pytest.raises(NotWritten, match="cannot write"), lock(tmp_path / "gone", wait=True):
-        pass
-    assert not (tmp_path / "gone").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from probe.errors import InputError, NotWritten
+from probe.errors import NotWritten
 from scenarios.environment import variables
 from scenarios.execution import pool
 from scenarios.execution.pool import Pool
@@ -83,18 +82,3 @@ def test_each_worker_computes_on_its_device(tmp_path: Path) -> None:
     events = execute(work, jobs_in(work)[:2], Pool(["cpu", "meta"]))
     ends = {event.job.name: event.how for event in events if isinstance(event, Ended)}
     assert ends == {FIRST: "finished", SICK: "failed"}
-
-
-@pytest.mark.parametrize(
-    "error", [OSError(errno.EMFILE, "no more"), RuntimeError("no more")], ids=["process", "thread"]
-)
-def test_too_many_workers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    def none_left(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr(pool, "ProcessPoolExecutor", none_left)
-    said = r"cannot start another worker \(no more\): .* with fewer --workers"
-    with pytest.raises(InputError, match=said):
-        finish(work_of(tmp_path / "run"), Pool(["cpu"]))

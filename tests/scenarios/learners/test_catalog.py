@@ -3,7 +3,7 @@
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from scenarios.learners.base import Learner, Settings
+from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
 
 
@@ -31,10 +31,3 @@ def test_a_mistake_in_a_table_has_its_path_and_fields_are_written_in_full() -> N
     written = Holder.model_validate({"learners": {"mine": given}}).model_dump(mode="json")
     assert given.items() <= written["learners"]["mine"].items()
     assert Holder.model_validate(written) == Holder.model_validate({"learners": {"mine": given}})
-
-
-@pytest.mark.parametrize("table", [5, [], "er", {}, {"kind": "err"}, {"kind": []}])
-def test_what_names_no_learner_is_refused(table: object) -> None:
-    with pytest.raises(ValueError, match=r"kind|Settings|learner"):
-        settings_of(table)
-    assert isinstance(settings_of(Settings(kind="own")), Settings)

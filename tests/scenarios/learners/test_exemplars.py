@@ -5,14 +5,11 @@ from typing import Any, get_args
 
 import pytest
 import torch
-from pydantic import ValidationError
 from torch import nn
 
-from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
-from scenarios.learners.exemplars import Exemplars, ExemplarSettings
-from scenarios.learners.sampling import Strategy
+from scenarios.learners.exemplars import Exemplars, ExemplarSettings, Strategy
 from tests.scenarios.learners.tiny_learners import chain, digits, rows
 
 TASKS = digits(20).tasks
@@ -73,16 +70,3 @@ def test_a_class_met_again_keeps_the_exemplars_of_earlier_tasks(budget: dict[str
         assert torch.equal(kept(other).x, kept(exemplars).x)
     other.restore({}, ())
     assert (other.examples, other.state()) == (None, {})
-
-
-@pytest.mark.parametrize("budget", [{}, {"per_class": 3, "total": 30}, {"per_class": 0}])
-def test_one_budget_above_zero_must_be_given(budget: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        ExemplarSettings(**budget)
-
-
-def test_a_total_too_small_for_the_classes_is_refused() -> None:
-    exemplars = store(total=3)
-    exemplars.add(MODEL, TASKS[0], stream(0, "memory"))
-    with pytest.raises(InputError, match="leaves none for each of 4 classes: raise total"):
-        exemplars.add(MODEL, TASKS[1], stream(0, "memory"))

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from probe.examples import join
 from probe.modules import mode
-from scenarios.learners.catalog import settings_of
-from scenarios.learners.icarl import IcarlHybrid1
+from scenarios.learners.distillation import IcarlHybrid1
 from tests.scenarios.learners.tiny_learners import digits, learner, same
 
 TASKS = digits(20).tasks
@@ -74,12 +73,3 @@ def test_the_nearest_mean_of_exemplars_wins() -> None:
             distances = phi - mean / np.linalg.norm(mean)
             expected[:, label] = -np.linalg.norm(distances, axis=1)
         np.testing.assert_allclose(got.numpy(), expected, atol=1e-5)
-
-
-def test_settings_not_given_are_those_of_the_paper() -> None:
-    found = []
-    for given in ({}, {"exemplars": {"per_class": 10}}):
-        budget = settings_of({"kind": "icarl", **given}).budget
-        found.append((budget.per_class, budget.total, budget.sampling, budget.replay))
-    herded = "mean_of_features", "joined"
-    assert found == [(None, 2000, *herded), (10, None, *herded)]

@@ -15,7 +15,7 @@ from probe.seeding import stream
 from probe.training.loop import Recipe, fit
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
-from scenarios.learners.sampling import Strategy
+from scenarios.learners.exemplars import Strategy
 from scenarios.networks import ARCHITECTURES
 from tests.laws import reference
 from tests.laws.counting import evaluate

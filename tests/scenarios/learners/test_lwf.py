@@ -6,7 +6,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from scenarios.learners.lwf import LearningWithoutForgetting
+from scenarios.learners.distillation import LearningWithoutForgetting
 from tests.scenarios.learners.tiny_learners import (
     digits,
     learn,

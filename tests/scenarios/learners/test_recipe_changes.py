@@ -3,9 +3,6 @@
 from dataclasses import asdict, replace
 from typing import Any
 
-import pytest
-
-from probe.errors import InputError
 from probe.training.recipe import Recipe
 from scenarios.study.study_file import check_study
 from tests.scenarios.tiny_run import PLAIN
@@ -30,28 +27,3 @@ def test_it_is_the_recipe_of_that_learners_training_alone() -> None:
     study = check_study(with_own({"optimizer": "nadam", "batch_size": 9}), "own")
     assert study.recipe_of("finetune") == replace(RECIPE, optimizer="nadam", batch_size=9)
     assert study.recipe_of("er") == study.training == study.retraining_recipe == RECIPE
-
-
-@pytest.mark.parametrize(
-    ("training", "problem"),
-    [
-        ({"batch_size": 0}, "training.batch_size: .* got 0"),
-        ({"optimizer": "nadm"}, "training.optimizer: .*'adam', .*'nadam' or 'sgd', got 'nadm'"),
-        ({"momentum": 0.9}, "training: momentum 0.9 is for the optimizer 'sgd' alone, got 'adam'"),
-        ({"init": "torch"}, "training.init: unknown key"),
-        (5, "training: .* got 5"),
-    ],
-)
-def test_a_mistake_is_named_by_its_path(training: Any, problem: str) -> None:
-    with pytest.raises(InputError, match=rf"^own: learners\.finetune\.{problem}"):
-        check_study(with_own(training), "own")
-
-
-def test_a_recipe_that_a_learner_does_not_fit_is_refused_by_its_path() -> None:
-    """FEL's own recipe has Adam, for which a study's momentum would mean nothing."""
-    training = {"optimizer": "sgd", "momentum": 0.9}
-    fits = {"optimizer": "adam", "momentum": 0.0}
-    own = {**RAW, "training": training, "learners": {"er": {}, "fel": {"training": fits}}}
-    assert check_study(own, "own").recipe_of("fel") == Recipe()
-    with pytest.raises(InputError, match=r"learners\.fel\.training: momentum 0.9 is for .*'sgd'"):
-        check_study({**own, "learners": {"er": {}, "fel": {}}}, "own")

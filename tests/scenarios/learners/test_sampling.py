@@ -9,7 +9,7 @@ from torch import nn
 from probe.examples import Examples
 from probe.training.penultimate import penultimate_of
 from scenarios.data.datasets import load
-from scenarios.learners.sampling import Strategy, choose
+from scenarios.learners.exemplars import Strategy, choose
 from scenarios.networks import build_network
 from tests.scenarios.learners.tiny_learners import seeded
 

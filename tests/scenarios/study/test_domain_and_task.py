@@ -41,25 +41,6 @@ def test_a_shift_takes_its_own_keys_alone(shift: str) -> None:
         study({"kind": "domain-incremental", "shift": shift, **SHIFTS[shift], "base": 2})
 
 
-@pytest.mark.parametrize(
-    ("scenario", "said"),
-    [
-        ({"kind": "domain-incremental", "shift": "rotate"}, "scenario.angles: this key is needed"),
-        (
-            {"kind": "domain-incremental", "shift": "permut"},
-            "scenario: unknown shift 'permut': did you mean",
-        ),
-        (
-            {"kind": "task-incremental", "classes_per_task": 1},
-            "in a session of one class is its label",
-        ),
-    ],
-)
-def test_scenarios_that_cannot_be_are_refused(scenario: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        study(scenario)
-
-
 @pytest.mark.parametrize("kind", [kind for kind in LEARNERS if kind != "untrained"])
 def test_every_learner_is_told_the_task_or_refused(kind: str) -> None:
     if kind in CANNOT:
@@ -107,15 +88,3 @@ def test_classes_and_lists_of_the_same_tasks_give_the_same_rows(tmp_path) -> Non
         listed["measurements.csv"].replace(b"listed,", b"few-digits,")
         == by_class["measurements.csv"]
     )
-    told = text.replace("[learners.finetune]", '[learners.finetune]\ncompeting = "task"')
-    for scenario, said in (
-        ('data = "listed"\nclasses_per_task = 2', "listed brings its tasks: leave out classes_per"),
-        (
-            'data = "listed"\nkind = "incremental"',
-            'listed brings its tasks: use kind = "class-incremental"',
-        ),
-        ('data = "partly"', 'finetune: loss_classes = "task" is for tasks that share'),
-    ):
-        (own.folder / "study.toml").write_text(told.replace('data = "listed"', scenario))
-        with pytest.raises(InputError, match=said):
-            own.run("refused", learners="finetune")

@@ -116,7 +116,7 @@ def test_a_study_without_controls_grows_them_and_asked_for_less_shows_less(
     assert names(probed_study) == DEFAULT
     before = parts(tiny)
     with monkeypatch.context() as patch:
-        patch.setattr(learned, "_learn", None)
+        patch.setattr(training, "_learn", None)
         tiny.run(PROBED)
     added = new_parts(before, tiny)
     assert {job: added[job] | set(map(bare, before.get(job, ()))) for job in added} == DEFAULT
@@ -161,7 +161,7 @@ def test_the_offline_network_is_trained_once_whichever_job_needs_it_first(
         jobs = sorted(left, key=lambda job: (job.name != first, job.offline))
         return execute(work, jobs, *rest, **named)
 
-    monkeypatch.setattr(learned, "_learn", noting)
+    monkeypatch.setattr(training, "_learn", noting)
     monkeypatch.setattr(module, "execute", in_order)
     fresh.run(PROBED)
     # Two tasks of 20 examples, and once both at once.
@@ -336,10 +336,3 @@ def test_a_run_that_is_killed_leaves_tables_of_before(tiny, probe, monkeypatch, 
     assert "not shown" not in said
     tiny.run(**flags)
     assert OLDER not in probe(f"figures {tiny.root}")[1]
-
-
-def test_a_run_that_waits_for_another_to_write_tables_says_so(tiny, monkeypatch):
-    sentence = f"{tiny.root}: waiting for another process to write the tables"
-    assert sentence not in tiny.run()
-    monkeypatch.setattr(module, "is_locked", lambda root: True)
-    assert sentence in tiny.run()

@@ -2,7 +2,6 @@
 
 import pytest
 
-from probe.errors import InputError
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.catalog import settings_of
 from scenarios.options import RunOptions
@@ -58,7 +57,7 @@ def flat(dump):
         ({"orders": "shuffle:4"}, {"orders": "shuffle:4"}),
         ({"train_limit": 9}, {"scenario.train_limit": 9}),
         ({"validation": 3}, {"scenario.validation": 3}),
-        ({"sets": "a.npz"}, {"scenario.data": "a.npz"}),
+        ({"dataset": "a.npz"}, {"scenario.data": "a.npz"}),
         ({"heads": "multi, all"}, {"report.heads": ("multi", "all")}),
         (
             {"weights": ("halves=0,0,0,0,0,0,1", "b=.5,0,0,0,0,0,.5")},
@@ -98,10 +97,3 @@ def test_learners_are_the_studys_own_or_have_default_settings():
 def test_sets_of_a_multimodal_study_are_two():
     both = but(scenario={"kind": "multimodal", "data": ["digits", "spoken_digits"]})
     assert by(of=both, dataset="a.npz, b.npz").scenario.data == ("a.npz", "b.npz")
-
-
-def test_a_weighting_is_named_once_and_flags_are_refused_together():
-    with pytest.raises(InputError, match="--weights names 'a' twice"):
-        by(weights=("a=1,0,0,0,0,0,0",) * 2)
-    with pytest.raises(InputError, match=r"orders: unknown orders 'x'.*; seeds: .* got 0"):
-        by(seeds=0, orders="x")

@@ -3,7 +3,6 @@
 import math
 import re
 import sys
-from contextlib import ExitStack
 from itertools import count
 
 import pytest
@@ -65,22 +64,6 @@ def test_a_readout_is_known_while_its_file_is_loaded_and_its_results_by_settings
     names = [parts(Plan.model_validate_json(plan.model_dump_json())) for plan in plans]
     assert all(names)
     assert names[0].isdisjoint(names[1] | names[2])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (('"constant", steps="last"', '"linear"'), "there are two readouts 'linear'"),
-        (('"constant"', '"retrain-2"'), "does not begin with retrain"),
-        (('"constant"', '"a+bn"'), "has letters, digits, _ and -"),
-        (('steps="last"', 'steps="end"'), "unknown rule for steps 'end'"),
-        (("def predict", "def read"), "mark a class that has predict"),
-        (("label: int", "steps: int"), "has a setting steps"),
-    ],
-)
-def test_a_mark_that_cannot_be_is_refused(tmp_path, change, message):
-    with ExitStack() as opening, pytest.raises(InputError, match=message):
-        opening.enter_context(opened(tmp_path, SOURCE.replace(*change)))
 
 
 class Mute(Exception):

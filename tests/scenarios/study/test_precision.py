@@ -8,10 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from probe.errors import InputError
 from probe.examples import Examples
 from probe.results import precision
-from probe.retrain import partial_retrain
 from probe.training.recipe import Recipe
 from tests.probe.by_layer.nets import analyzed, finetuned
 from tests.scenarios.tiny_run import TINY
@@ -72,16 +70,3 @@ def test_a_measurement_trains_a_copy_and_draws_nothing():
     assert torch.equal(model[0].weight, before)
     assert not model[0].weight.requires_grad
     assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_a_training_that_keeps_no_choice_refuses_it():
-    model, data = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), torch.rand(6, 4)
-    examples = Examples(data, torch.arange(6) % 2)
-    with pytest.raises(InputError, match='give "fp32", "tf32" or "bf16" here'):
-        partial_retrain(model, ["0"], examples, examples, [[0], [1]], Recipe(precision="auto"))
-
-
-def test_an_unknown_precision_is_named_with_those_there_are(fresh):
-    says = r"training\.precision: expected 'fp32', 'tf32', 'bf16' or 'auto', got 'fp16'"
-    with pytest.raises(InputError, match=says):
-        fresh.run(AUTO.replace("auto", "fp16"))

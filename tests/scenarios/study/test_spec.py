@@ -49,26 +49,6 @@ def test_a_learners_table_is_called_after_its_kind_unless_it_says_another():
 # Most mistakes are in `tests/bad_input`.
 
 
-@pytest.mark.parametrize(
-    ("was", "added", "path", "message"),
-    [
-        (DATA, 'kind = "incremental"\nbase = 0', "scenario.base", "expected 1 or more, got 0"),
-        (TOP, 'orders = {back = [2, "1"]}', "orders.back.1", "whole number, got '1'"),
-        (LEARNER, "exemplars = {}", "learners.finetune.exemplars", "either per_class or total"),
-        (LEARNER, '[learners."er.order-1"]\nkind = "er"', "learners.er.order-1", "before a digit"),
-        (LEARNER, f'[learners.{NAME}]\nkind = "er"', f"learners.{NAME}", "use up to 80 letters"),
-        (LEARNER, "[learners.er]\nexemplars = {per_class = 5}", "learners.er.exemplars", "leave"),
-        (LEARNER, "[learners.fel]\nconnected = 1e-3", "learners.fel", "raise connected or hidden"),
-        (LEARNER, '[report]\nheads = ["all", "all"]', "report.heads", "names each head once"),
-        (LEARNER, '[report]\nweights = {a = "1"}', "report.weights.a", ""),
-    ],
-)
-def test_a_mistake_is_named_by_its_path(was, added, path, message):
-    found = problems(LEAST.replace(was, f"{was}\n{added}"))
-    assert list(found) == [path]
-    assert message in found[path]
-
-
 def test_all_problems_are_named_at_once():
     """But whether features are known, which can be asked of a study alone that has no other."""
     raw = {
@@ -92,12 +72,6 @@ def test_a_file_is_called_after_its_path_unless_it_says_otherwise(tmp_path):
         assert check_study(read_study(str(path)), str(path)).name == name
     with pytest.raises(InputError, match=r"unknown preset 'digit': did you mean 'digits'"):
         read_study("digit")
-
-
-def test_offline_is_the_name_of_that_kind_alone():
-    """Figures and metrics know the control by its name."""
-    with pytest.raises(InputError, match="'offline' has kind 'finetune', but `offline`"):
-        study(LEAST.replace(LEARNER, '[learners.offline]\nkind = "finetune"\n'))
 
 
 @pytest.mark.parametrize(

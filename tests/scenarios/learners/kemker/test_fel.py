@@ -2,10 +2,8 @@
 
 import copy
 
-import pytest
 import torch
 from hypothesis import given, strategies as st
-from pydantic import ValidationError
 
 from probe.examples import Examples
 from probe.tasks import Task
@@ -23,20 +21,6 @@ def test_defaults_are_the_papers() -> None:
     assert round(4 * numbers / 1e6, 2) == 4.54
     recipe = FelSettings().training.instead_of(Recipe(epochs=7))
     assert recipe == Recipe(epochs=7, batch_size=256, optimizer="adam", learning_rate=2e-2)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"connected": 0.003}, "connected x hidden is 0.003 x 400, which is 1 units, .*raise"),
-        ({"firing": 2e-4}, "firing x units is 0.0002 x 2000, which is 0 .*raise firing or units"),
-    ],
-)
-def test_shares_of_less_than_two_units_are_refused(change: dict[str, float], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
-        FelSettings.model_validate(change)
-    two = FelSettings(connected=0.005, firing=0.001)
-    assert (two.joined, two.fired) == (2, 2)
 
 
 def test_hidden_units_have_the_activation_of_the_settings() -> None:

@@ -16,8 +16,13 @@ from probe.tasks import Task
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import load
-from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
-from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings, ShortTermMemory
+from scenarios.learners.kemker.geppnet import (
+    Geppnet,
+    GeppnetStm,
+    GeppnetStmSettings,
+    MapSettings,
+    ShortTermMemory,
+)
 from tests.laws.plain_map import sessions
 from tests.scenarios.learners.tiny_learners import learn
 
@@ -100,12 +105,6 @@ def test_diverged_training_is_refused_with_what_can_be_changed(
     task = replace(first, train=Examples(first.train.x * scale, first.train.y))
     with pytest.raises(InputError, match=said):
         make("geppnet", **change).learn(task)
-
-
-def test_settings_not_given_are_the_supplement_s() -> None:
-    own = MapSettings()
-    assert (own.rows, own.columns, own.som_rate, own.readout_rate) == (23, 23, 0.1, 1e-3)
-    assert (own.threshold, own.base_iterations, own.iterations) == (0.5, 80_000, 20_000)
 
 
 # The short-term memory

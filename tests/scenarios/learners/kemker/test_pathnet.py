@@ -2,12 +2,10 @@
 
 import math
 
-import pytest
 import torch
 from scipy import stats
 from torch import Tensor
 
-from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.tasks import Task
@@ -76,15 +74,6 @@ def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order() -> None:
             torch.testing.assert_close(lifted(task.test.x), scores[task.index][:, task.classes])
     assert untrained < 0.7
     assert sum(accuracy(own, task) for task in TASKS) / 5 > 0.8
-
-
-def test_more_tasks_than_bf16_tells_apart_are_refused() -> None:
-    """Of 256 tasks all indices survive bf16, of 257 not."""
-    indices = torch.arange(1, 258).float()
-    assert (indices.bfloat16().float() == indices).tolist() == [True] * 256 + [False]
-    PathNet.network(SMALL, (65,), 10, 256)
-    with pytest.raises(InputError, match="PathNet can learn at most 256 tasks, got 257: give"):
-        PathNet.network(SMALL, (65,), 10, 257)
 
 
 # The search

@@ -152,11 +152,7 @@ def noisy(m: nn.Module, x: Tensor) -> Tensor:
     return twice(m, functional.dropout(x, 0.5, training=True))
 
 
-def broken(m: nn.Module, x: Tensor) -> Tensor:
-    raise ValueError("the hose is off")
-
-
-ODD = (twice, tied, branching, counting, writing, noisy, broken)
+ODD = (twice, tied, branching, counting, writing, noisy)
 NETWORKS: dict[str, Callable[[], nn.Module]] = {
     "mlp": lambda: ARCHITECTURES["mlp"].build((1, 8, 8), K),
     "norm": with_norm,
@@ -178,7 +174,7 @@ def computed(model: nn.Module, seed: int = 0) -> dict[str, Tensor]:
     return diagonal_fisher(model, functional.cross_entropy, DATA, stream(seed))
 
 
-@pytest.mark.parametrize("name", sorted(NETWORKS.keys() - {"noisy", "broken"}))
+@pytest.mark.parametrize("name", sorted(NETWORKS.keys() - {"noisy"}))
 @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
 def test_is_the_mean_of_squared_gradients_of_single_examples(name: str) -> None:
     """And the data stay, also for a model that writes into its input."""
@@ -197,8 +193,3 @@ def test_a_model_that_draws_at_random_follows_the_generator() -> None:
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.equal(first["first.weight"], second["first.weight"])
     assert not torch.equal(first["first.weight"], other["first.weight"])
-
-
-def test_a_broken_model_says_what_is_wrong_with_it() -> None:
-    with pytest.raises(ValueError, match="the hose is off"):
-        computed(network("broken"))

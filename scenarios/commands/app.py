@@ -37,13 +37,8 @@ def probe(
 
 
 @app.command()
-@with_options
-def run(
-    study: Annotated[
-        str, typer.Argument(metavar="PRESET|FILE.toml", help="A preset of `probe list` or a file.")
-    ],
-    options: flags.RunOptions,
-) -> None:
+@with_options("PRESET|FILE.toml", "A preset of `probe list` or a file.")
+def run(study: str, options: flags.RunOptions) -> None:
     """Run or resume a study: train, retrain downstream of each layer, write tables and figures.
 
     The exit code is 1 if any job failed.
@@ -55,14 +50,8 @@ def run(
 
 
 @app.command()
-@with_options
-def init(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The file to write.")] = Path(
-        "study.toml"
-    ),
-    *,
-    options: flags.InitOptions,
-) -> None:
+@with_options("FILE.toml", "The file to write.")
+def init(file: Path = Path("study.toml"), *, options: flags.InitOptions) -> None:
     """Write a first study file that explains every key and runs unchanged.
 
     Existing files are never overwritten.
@@ -73,17 +62,10 @@ def init(
 
 
 @app.command()
-@with_options
-def model(
-    factory: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODULE:FACTORY|DIR",
-            help="A function that builds the network, or the folder of a probe.Recorder.",
-        ),
-    ],
-    options: flags.ModelOptions,
-) -> None:
+@with_options(
+    "MODULE:FACTORY|DIR", "A function that builds the network, or the folder of a probe.Recorder."
+)
+def model(factory: str, options: flags.ModelOptions) -> None:
     """Measure how much each layer of your own network retains, from its checkpoints.
 
     The run directory has the same tables and figures as a study's. The exit code is 1 if any
@@ -107,8 +89,8 @@ def status(directory: Directory, as_json: AsJson = False) -> None:
 
 
 @app.command()
-@with_options
-def figures(directory: Directory, options: flags.FigureOptions) -> None:
+@with_options("DIR", "A run directory.")
+def figures(directory: Path, options: flags.FigureOptions) -> None:
     """Draw the figures of a study from its tables only.
 
     With any flag, draw only the requested figures, for a paper: each with its caption, in a
@@ -163,11 +145,8 @@ def compare(
 
 
 @app.command()
-@with_options
-def metrics(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="R as .csv or .npy, or a log file.")],
-    options: flags.MetricsOptions,
-) -> None:
+@with_options("FILE", "R as .csv or .npy, or a log file.")
+def metrics(file: Path, options: flags.MetricsOptions) -> None:
     """Compute every metric of the literature from an accuracy matrix.
 
     Each row of FILE holds the accuracy on all T tasks after one more task has been learned. A first
@@ -179,17 +158,10 @@ def metrics(
 
 
 @app.command()
-@with_options
-def layers(
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODULE:FACTORY|NETWORK",
-            help="A model, a function that builds it, or a network of `probe list`.",
-        ),
-    ],
-    options: flags.LayersOptions,
-) -> None:
+@with_options(
+    "MODULE:FACTORY|NETWORK", "A model, a function that builds it, or a network of `probe list`."
+)
+def layers(model: str, options: flags.LayersOptions) -> None:
     """List the modules at which a model can be cut, and suggest a good set of them.
 
     The model is called on random inputs: normal values, or zeros and ones for integers. The columns
@@ -201,13 +173,8 @@ def layers(
 
 
 @app.command()
-@with_options
-def features(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Images as train/CLASS/* and test/CLASS/*.")
-    ],
-    options: flags.FeaturesOptions,
-) -> None:
+@with_options("FOLDER", "Images as train/CLASS/* and test/CLASS/*.")
+def features(folder: Path, options: flags.FeaturesOptions) -> None:
     """Write a feature file from images, by the last hidden layer of a pretrained network.
 
     A study takes the file instead of a data set. torchvision downloads its weights if needed.
@@ -220,13 +187,8 @@ def features(
 
 
 @app.command()
-@with_options
-def redundancy(
-    data_sets: Annotated[
-        list[str], typer.Argument(metavar="DATASET|FILE.npz...", help="Data sets or feature files.")
-    ],
-    options: flags.RedundancyOptions,
-) -> None:
+@with_options("DATASET|FILE.npz...", "Data sets or feature files.")
+def redundancy(data_sets: list[str], options: flags.RedundancyOptions) -> None:
     """Count the non-redundant features of data sets by FCBF, and plot their dependence.
 
     Continuous features of the training data are discretized by minimum description length (MDL), or

@@ -23,13 +23,25 @@ _LISTS: dict[Any, Any] = {tuple[str, ...]: list[str], tuple[str, ...] | None: li
 _KINDS = {"integer": "whole number", "number": "number"}  # pydantic's words, and ours
 
 
-def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Make a command with one argument and many flags from a function of two parameters.
+def with_options(metavar: str, about: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that makes a command of a function of an argument and its options.
 
-    command: takes the argument and `options`, annotated by a dataclass of flags (see
-    `scenarios.options`), of which those of the base class come last; its docstring becomes the help
-    of the command. Errors of the dataclass pass through the command.
+    The options are annotated by a dataclass of flags (see `scenarios.options`), of which those of
+    the base class come last; the docstring becomes the help of the command. Errors of the dataclass
+    pass through the command.
+
+    Args:
+        metavar: The name of the argument in the help.
+        about: Its description.
+
+    Returns:
+        The decorator.
     """
+    return lambda command: _typed(command, typer.Argument(metavar=metavar, help=about))
+
+
+def _typed(command: Callable[..., None], argument_info: Any) -> Callable[..., None]:
+    """Return the command with the signature that typer makes its command line of."""
     first, options = inspect.signature(command, eval_str=True).parameters.values()
     kind = options.annotation
 
@@ -41,7 +53,9 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(kind)
     specific_first = sorted(fields(kind), key=lambda f: f.name not in kind.__annotations__)
     flags = [_parameter(field, hints[field.name]) for field in specific_first]
-    typed.__signature__ = inspect.Signature([first.replace(name="argument"), *flags])  # type: ignore[attr-defined]
+    annotation = Annotated[first.annotation, argument_info]
+    argument = first.replace(name="argument", annotation=annotation)
+    typed.__signature__ = inspect.Signature([argument, *flags])  # type: ignore[attr-defined]
     # Else typer would take the argument's plain type from there, without its help.
     typed.__annotations__ = {}
     typed.__doc__ = command.__doc__

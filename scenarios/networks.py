@@ -67,9 +67,18 @@ def fresh_source(name: str, rule: Rule) -> Fresh:
 
 
 def network_for(name: str, x: Value, classes: int) -> nn.Module:
-    """Build the network of that name, built-in or user-defined, for inputs x (N, ...).
+    """Build the network of that name, built-in or user-defined.
 
-    classes: K. Raises InputError for an unknown name, and for inputs that it cannot take.
+    Args:
+        name: Of the network.
+        x: Inputs (N, ...).
+        classes: K.
+
+    Returns:
+        The network.
+
+    Raises:
+        InputError: The name is unknown, or the network cannot take such inputs.
     """
     entry = network_entry(name)
     if isinstance(entry, BuiltInNetwork):
@@ -104,8 +113,14 @@ def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequentia
 def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:
     """Build a multi-layer perceptron with two hidden ReLU layers on flattened inputs.
 
-    width: of each, 256 in Chaudhry 2018, 400 in Kemker 2018 (`mlp400`), 2,000 in van de Ven 2022
-    on CIFAR-100 (`mlp2000`).
+    Args:
+        shape: Of one input.
+        classes: K.
+        width: Of each hidden layer: 256 in Chaudhry 2018, 400 in Kemker 2018 (`mlp400`), 2,000 in
+            van de Ven 2022 on CIFAR-100 (`mlp2000`).
+
+    Returns:
+        The network.
     """
     inputs = int(torch.Size(shape).numel())
     return _chain(
@@ -121,7 +136,15 @@ def cnn3(
     """Build Murata 2020's MNIST network: three conv layers with ReLU, then one dense layer.
 
     The paper gives neither widths, kernels nor strides; ours are 3 x 3 kernels, stride 2 in place
-    of pooling (none is mentioned there), 32, 64 and 128 channels. shape: (C, H, W).
+    of pooling (none is mentioned there), 32, 64 and 128 channels.
+
+    Args:
+        shape: (C, H, W).
+        classes: K.
+        widths: Channels of the conv layers.
+
+    Returns:
+        The network.
     """
     channels, height, breadth = _image(shape)
     stages: dict[str, nn.Module] = {}
@@ -139,9 +162,19 @@ def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Se
 
     Its layers are those of Zenke et al. 2017, appendix A, to which the paper refers: two 3 x 3
     convolutions of 32 channels, two of 64, each pair followed by max-pooling and dropout of 0.25.
-    The paper does not give widths. shape: (C, H, W) of 4 x 4 pixels or more, InputError for any
-    other; hidden: ReLU units of a further dense layer, with dropout of 0.5, before the last: 512 in
-    `cnn6`, Diaz-Rodriguez 2018's network, which is Zenke et al. 2017's.
+    The paper does not give widths.
+
+    Args:
+        shape: (C, H, W) of 4 x 4 pixels or more.
+        classes: K.
+        hidden: ReLU units of a further dense layer, with dropout of 0.5, before the last: 512 in
+            `cnn6`, Diaz-Rodriguez 2018's network, which is Zenke et al. 2017's.
+
+    Returns:
+        The network.
+
+    Raises:
+        InputError: Images are smaller.
     """
     channels, height, breadth = _image(shape)
     stages: dict[str, nn.Module] = {}
@@ -165,8 +198,18 @@ def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.S
     """Build the reduced ResNet18 of the GEM paper: a 3 x 3 stem, 20 base channels, no max-pool.
 
     Six stages (Murata 2020): stem, four pairs of residual blocks, average pool of 4 x 4 and dense
-    layer (160 features on 32 x 32 images). shape: (C, H, W) of 25 x 25 pixels or more, InputError
-    for any other; base: channels of the stem.
+    layer (160 features on 32 x 32 images).
+
+    Args:
+        shape: (C, H, W) of 25 x 25 pixels or more.
+        classes: K.
+        base: Channels of the stem.
+
+    Returns:
+        The network.
+
+    Raises:
+        InputError: Images are smaller.
     """
     channels, height, breadth = _image(shape)
     stem = nn.Conv2d(channels, base, kernel_size=3, padding=1, bias=False)

@@ -26,9 +26,15 @@ def show_dry_run(
 ) -> None:
     """Print the jobs with their training steps, the plan of cached activations and the time.
 
-    sizes: the numbers of training examples of each task; plans: the allocations of cached
-    activations, if they are known; processes: the most jobs in parallel. The time is known
-    only once a measurement of the study is finished.
+    The time is known only once a measurement of the study is finished.
+
+    Args:
+        console: To print to.
+        work: The plan and its run directory.
+        sizes: The numbers of training examples of each task.
+        plans: The allocations of cached activations, if they are known.
+        jobs: All jobs, finished ones included.
+        processes: The most jobs in parallel.
     """
     plan, processes = work.plan, min(processes, len(jobs))
     parts_left = {job: work.parts_left(job) for job in jobs}

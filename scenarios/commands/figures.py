@@ -17,8 +17,11 @@ from scenarios.options import FigureOptions, names
 def draw_figures(directory: Path) -> None:
     """Draw every figure; print the paths, the notes, and remarks on the results.
 
-    directory: of a run, or a folder with only tables. Raises InputError for missing and unreadable
-    tables.
+    Args:
+        directory: Of a run, or a folder with only tables.
+
+    Raises:
+        InputError: Tables are missing or unreadable.
     """
     # Before anything is drawn: unreadable notes and descriptions are refused first.
     notes, comments = note_lines(directory), list[str]()

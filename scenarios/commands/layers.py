@@ -35,8 +35,12 @@ _INPUT = r"(?:([^\W\d]\w*)=)?([1-9]\d{0,9}(?:x[1-9]\d{0,9})*)(:int)?"
 def show_layers(target: str, options: LayersOptions) -> None:
     """Print every module of a model that can be a feature, and a good set of them.
 
-    target: MODULE:FACTORY, or the name of a network of this package. Raises InputError for unusable
-    flags, and for a model that fails on such inputs.
+    Args:
+        target: MODULE:FACTORY, or the name of a network of this package.
+        options: The flags.
+
+    Raises:
+        InputError: Flags are unusable, or the model fails on such inputs.
     """
     with importing(target):
         try:
@@ -120,9 +124,15 @@ def _print(modules: Sequence[Candidate]) -> None:
 def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
     """Return a batch of three: one tensor, a tuple of several, or a mapping of named ones.
 
-    texts: [NAME=]SHAPE[:int], as 3x32x32 or mask=16:int; integers: whether all are integers. Values
-    are normal, or zeros and ones, which any embedding holds; the same every time. Raises InputError
-    for any other text, and for names that some inputs lack or two share.
+    Args:
+        texts: [NAME=]SHAPE[:int], as 3x32x32 or mask=16:int.
+        integers: Whether all inputs are integers.
+
+    Returns:
+        Normal values, or zeros and ones, which any embedding takes; the same every time.
+
+    Raises:
+        InputError: A text has another form, or some inputs lack a name or share one.
     """
     inputs = [_read(text, integers) for text in texts]
     names = [name for name, *_ in inputs if name]

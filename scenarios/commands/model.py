@@ -32,11 +32,18 @@ _MOST_CLASSES = 100_000  # of one range: more is taken for a typing error
 
 
 def probe_model(target: str, options: ModelOptions) -> bool:
-    """Measure how much each layer of a user's networks retains; return whether no job failed.
+    """Measure how much each layer of a user's networks retains.
 
-    target: MODULE:FACTORY of the network, or the folder of a recorder, with `--network`. Raises
-    InputError as `scenarios.commands.run.carry_through` does, and for flags and files that do not
-    fit.
+    Args:
+        target: MODULE:FACTORY of the network, or the folder of a recorder, with `--network`.
+        options: The flags.
+
+    Returns:
+        Whether no job failed.
+
+    Raises:
+        InputError: As `scenarios.commands.run.carry_through`, and for flags and files that do not
+            fit.
     """
     reading = _reading(options)
     recording = None if reading else _recording(target, options)

@@ -76,12 +76,19 @@ def _parameter(flag: "Field[Any]", kind: Any) -> inspect.Parameter:
 
 
 def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
-    """Run the command of a command line; return typer's exit code.
+    """Run the command of a command line.
 
-    arguments: None = those of this process; without any, the help is shown and the code is 2.
-    Raises InputError for an unknown command or flag, a missing or superfluous argument and a value
-    of the wrong type, BrokenPipeError if the reader of the output is gone; any other error of the
-    command passes through.
+    Args:
+        app: The commands.
+        arguments: None = those of this process; without any, the help is shown.
+
+    Returns:
+        typer's exit code; 2 if only the help was shown.
+
+    Raises:
+        InputError: An unknown command or flag, a missing or superfluous argument, or a value of the
+            wrong type.
+        BrokenPipeError: The reader of the output is gone. Other errors of the command pass through.
     """
     try:
         return int(app(arguments, prog_name="probe", standalone_mode=False) or 0)

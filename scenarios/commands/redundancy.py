@@ -26,9 +26,14 @@ from scenarios.options import RedundancyOptions
 def show_redundancy(names: Sequence[str], options: RedundancyOptions) -> None:
     """Print the number of non-redundant features of each data set; write tables and a figure.
 
-    names: of data sets, or feature files. Writes DATA.csv for each, redundancy.png and .svg. Raises
-    InputError for data that cannot be loaded, files that cannot be written, and data sets of the
-    same name.
+    Writes DATA.csv for each, redundancy.png and .svg.
+
+    Args:
+        names: Of data sets, or feature files.
+        options: The flags.
+
+    Raises:
+        InputError: Data cannot be loaded, files cannot be written, or data sets have the same name.
     """
     location, out = Location.of(options.data, options.download), options.out
     data_sets = [load(name, location) for name in names]
@@ -48,10 +53,16 @@ def show_redundancy(names: Sequence[str], options: RedundancyOptions) -> None:
 def measure(data: Dataset, bins: int | None = None) -> Redundancy:
     """Return the redundancy of the features of a data set, on its training data.
 
-    Every element of an input is a feature: N inputs of any shape are (N, D). bins: of equal
-    width for each feature. The default, cuts by `minimum_description`, has no setting to choose,
-    and gives the paper's 39 features of MNIST's 60,000 training examples (37 to 42 on parts of
-    them). Source: Kemker 2018, table S9, which states neither the discretization nor the data.
+    Source: Kemker 2018, table S9, which states neither the discretization nor the data.
+
+    Args:
+        data: Every element of an input is a feature: N inputs of any shape are (N, D).
+        bins: Of equal width for each feature. None: cuts by `minimum_description`, which have no
+            setting to choose and give the paper's 39 features of MNIST's 60,000 training examples
+            (37 to 42 on parts of them).
+
+    Returns:
+        The redundancy.
     """
     x, labels = data.train.x.flatten(1).numpy(), data.train.y.numpy()
     codes = minimum_description(x, labels) if bins is None else equal_width(x, bins)

@@ -23,8 +23,13 @@ def build(root: Path) -> None:
 def show_report(directories: list[Path], out: Path | None, learners: str | None = None) -> None:
     """Write the page of one or several run directories, and print its path.
 
-    learners: to show, with commas between. Raises InputError for tables that are missing or cannot
-    be read, and for unknown learners.
+    Args:
+        directories: Of runs.
+        out: The file to write; None for the page in the first directory.
+        learners: To show, with commas between; None for the first 12.
+
+    Raises:
+        InputError: Tables are missing or cannot be read, or a learner is unknown.
     """
     from figures.report.page import PAGE, write_report
 
@@ -35,9 +40,16 @@ def show_report(directories: list[Path], out: Path | None, learners: str | None 
 def show_compared(first: Path, second: Path, most: float | None) -> bool:
     """Print what the layers of a second run forget more or less than those of a first.
 
-    most: the limit of what a layer may forget in the second run, a fraction, None for none.
-    Returns whether no layer forgets more, by its value; prints those that do. Raises InputError
-    for tables that are missing or cannot be read.
+    Args:
+        first: A run directory.
+        second: Another.
+        most: The limit of what a layer of the second run may forget, a fraction; None for none.
+
+    Returns:
+        Whether no layer forgets more, by its value; those that do are printed.
+
+    Raises:
+        InputError: Tables are missing or cannot be read.
     """
     from probe.tables.compared import compared_sheet, differences
     from scenarios.commands.screen.sheets import show_sheet

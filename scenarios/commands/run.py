@@ -72,8 +72,15 @@ class PreparedRun:
 def run_study(source: str, options: RunOptions) -> bool:
     """Run the study of a preset or file to its end, resuming an earlier run.
 
-    source: a preset's name or a TOML file's path; options: the flags. Returns and raises as
-    `carry_through` does.
+    Args:
+        source: A preset's name or a TOML file's path.
+        options: The flags.
+
+    Returns:
+        Whether no job failed.
+
+    Raises:
+        InputError: As `carry_through`.
     """
     user_code = UserCode(loads=options.load or ())
     with user_code.opened(BUILT_IN):
@@ -118,10 +125,18 @@ def carry_through(
 ) -> bool:
     """Run a plan to its end, resuming an earlier run, and print its results.
 
-    prepare: returns the plan for a device; options: the flags; root: the run directory; show:
-    prints the results in it. Returns whether no job failed; the tables are then complete. Raises
-    InputError for flags, data and networks that cannot be used, before anything is written, and
-    NotWritten when the run directory can no longer be written to.
+    Args:
+        prepare: Returns the plan for a device.
+        options: The flags.
+        root: The run directory.
+        show: Prints the results in it.
+
+    Returns:
+        Whether no job failed; the tables are then complete.
+
+    Raises:
+        InputError: Flags, data or networks cannot be used; nothing is written then.
+        NotWritten: The run directory can no longer be written to.
     """
     console = Console()
     device = device_named(options.device, here=not options.remote)

@@ -26,9 +26,14 @@ STATES = ("finished", "running", "failed", "left")
 def show_status(root: Path, as_json: bool = False) -> None:
     """Print the progress of each learner, the running jobs, corrupt files, and the time left.
 
-    root: the run directory; as_json: print one JSON object. Only intact measurements count. Nothing
-    is written: a corrupt file is named and not touched. Raises InputError if the directory holds no
-    study.
+    Only intact measurements count. Nothing is written: a corrupt file is named and not touched.
+
+    Args:
+        root: The run directory.
+        as_json: Print one JSON object.
+
+    Raises:
+        InputError: The directory holds no study.
     """
     status = status_of(root)
     if as_json:

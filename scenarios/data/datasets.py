@@ -117,13 +117,20 @@ def load(name: str, location: Location | None = None) -> Dataset:
 def held_out(data: Dataset, count: int) -> Dataset:
     """Return the data with the last `count` training examples of each class for testing.
 
-    Of each class in each task, where the examples have their tasks. The test data are left out, as
-    settings are chosen without them. count: from 1. Raises InputError for a class without more
-    training examples.
+    Args:
+        data: A data set.
+        count: Examples of each class, and of each task where the examples have tasks; from 1.
 
-    >>> digits = load("digits")
-    >>> len(held_out(digits, 5).test), len(held_out(digits, 5).train) == len(digits.train) - 50
-    (50, True)
+    Returns:
+        The rest for training; the test data are left out, as settings are chosen without them.
+
+    Raises:
+        InputError: A class has no more training examples than that.
+
+    Example:
+        >>> digits = load("digits")
+        >>> len(held_out(digits, 5).test), len(held_out(digits, 5).train) == len(digits.train) - 50
+        (50, True)
     """
     validation = torch.zeros(len(data.train), dtype=torch.bool)
     for group in _groups(data.train):

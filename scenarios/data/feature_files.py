@@ -42,10 +42,18 @@ _OPTIONAL = ("task_train", "task_test")
 
 
 def find(name: str, folder: Path | None) -> Path:
-    """Return the path of a feature file; raises InputError if there is none.
+    """Return the path of a feature file.
 
-    name: an absolute path, or one relative to the current directory or else to the data folder; of
-    several files, with {task} in it.
+    Args:
+        name: An absolute path, or one relative to the current directory or else to the data folder;
+            of several files, with {task} in it.
+        folder: The data folder, None without one.
+
+    Returns:
+        The path.
+
+    Raises:
+        InputError: There is no such file.
     """
     try:
         # Path.expanduser raises for an unknown user.
@@ -63,10 +71,17 @@ def find(name: str, folder: Path | None) -> Path:
 
 
 def read_features(path: Path, checked: bool = False) -> tuple[Examples, Examples, int]:
-    """Return training and test data of a feature file, with x (N, ...) float32, and K.
+    """Read a feature file.
 
-    path: with {task} of a file of each task, whose examples are given their task; checked: whether
-    its numbers were looked at before. Raises InputError with file and array for every defect.
+    Args:
+        path: With {task} of a file of each task, whose examples are given their task.
+        checked: Whether its numbers were looked at before.
+
+    Returns:
+        Training and test data, with x (N, ...) float32, and K.
+
+    Raises:
+        InputError: Names file and array of every defect.
     """
     read = partial(read_arrays, required=_REQUIRED, more=_OPTIONAL, checked=checked)
     return _features([_pair(read(file), file, checked) for file in files_of(path)], path)
@@ -89,16 +104,23 @@ def write_features(
 ) -> None:
     """Write a feature file, completely or not at all.
 
-    class_names: K of them, kept beside the other arrays, or None. Raises InputError if it cannot be
-    written, or `read_features` would refuse it.
+    Args:
+        path: To write.
+        train: The training data.
+        test: The test data.
+        class_names: K of them, stored beside the other arrays, or None.
 
-    >>> from tempfile import TemporaryDirectory
-    >>> split = Examples(torch.eye(2), torch.tensor([0, 1]))
-    >>> with TemporaryDirectory() as folder:
-    ...     write_features(Path(folder) / "toy.npz", split, split, ["cat", "dog"])
-    ...     classes = read_features(Path(folder) / "toy.npz")[2]
-    >>> classes
-    2
+    Raises:
+        InputError: It cannot be written, or `read_features` would refuse it.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> split = Examples(torch.eye(2), torch.tensor([0, 1]))
+        >>> with TemporaryDirectory() as folder:
+        ...     write_features(Path(folder) / "toy.npz", split, split, ["cat", "dog"])
+        ...     classes = read_features(Path(folder) / "toy.npz")[2]
+        >>> classes
+        2
     """
     arrays = {
         f"{kind}_{split}": part.numpy(force=True)

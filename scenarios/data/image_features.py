@@ -36,10 +36,17 @@ def write_features_of_images(
 ) -> None:
     """Write the inputs of a network's last dense layer to a feature file, and print its sizes.
 
-    folder: with train/CLASS/* and test/CLASS/*; classes are in the order of their folders' names.
-    network: of torchvision; resnet50 gives 2,048 features (Kemker 2018's of CUB-200). Images are
-    prepared as for torchvision's own weights. weights: see `load_network`. device: of the network.
-    Raises InputError for arguments that cannot be used, if possible before images are read.
+    Args:
+        folder: With train/CLASS/* and test/CLASS/*; classes are in the order of their folders'
+            names.
+        network: Of torchvision; resnet50 gives 2,048 features (Kemker 2018's of CUB-200). Images
+            are prepared as for torchvision's own weights.
+        weights: See `load_network`.
+        out: The file to write.
+        device: Of the network.
+
+    Raises:
+        InputError: Arguments cannot be used; if possible before images are read.
     """
     from torchvision import models
 
@@ -67,9 +74,16 @@ def write_features_of_images(
 def load_network(name: str, weights: str) -> nn.Module:
     """Return a torchvision network in eval mode, on the CPU.
 
-    weights: `default`, torchvision's, downloaded if missing; `random`, from a fixed seed; or a file
-    with a state dict of that network, of any number of classes. Raises InputError if they are
-    missing or do not fit.
+    Args:
+        name: Torchvision's name of the network.
+        weights: `default`, torchvision's, downloaded if missing; `random`, from a fixed seed; or a
+            file with a state dict of that network, of any number of classes.
+
+    Returns:
+        The network.
+
+    Raises:
+        InputError: Weights are missing or do not fit.
     """
     from torchvision import models
 

@@ -69,8 +69,16 @@ IMAGE_SETS = {
 def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, Examples]:
     """Return the train and test examples of an image set, with images in [0, 1].
 
-    folder: laid out as torchvision leaves it; download: whether missing files are fetched. Raises
-    InputError for no folder, and for files that are missing or damaged.
+    Args:
+        name: A name of `IMAGE_SETS`.
+        folder: Laid out as torchvision leaves it.
+        download: Whether missing files are fetched.
+
+    Returns:
+        The examples by split.
+
+    Raises:
+        InputError: There is no folder, or files are missing or damaged.
     """
     image_set = IMAGE_SETS[name]
     if folder is None:

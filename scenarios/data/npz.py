@@ -22,17 +22,27 @@ _LARGE = 2**26  # bytes of an array that is mapped
 def read_arrays(
     path: Path, required: Sequence[str], more: Sequence[str] = (), checked: bool = False
 ) -> dict[str, Array]:
-    """Return the arrays of those names that a .npz file holds; more: if it has them.
+    """Return the arrays of some names that a .npz file holds.
 
-    Arrays of Python objects are refused (`allow_pickle=False`), arrays not named are not read.
-    checked: whether checksums were compared before. Raises InputError if the file cannot be read,
-    or lacks an array.
+    Args:
+        path: The file.
+        required: Names that it must have.
+        more: Names that it may have; others are not read.
+        checked: Whether checksums were compared before.
 
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     np.savez(Path(folder) / "a.npz", x=np.arange(3), other=np.zeros(2))
-    ...     read_arrays(Path(folder) / "a.npz", ["x"])
-    {'x': array([0, 1, 2])}
+    Returns:
+        The arrays by name.
+
+    Raises:
+        InputError: The file cannot be read, lacks an array, or holds Python objects
+            (`allow_pickle=False`).
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     np.savez(Path(folder) / "a.npz", x=np.arange(3), other=np.zeros(2))
+        ...     read_arrays(Path(folder) / "a.npz", ["x"])
+        {'x': array([0, 1, 2])}
     """
     try:
         # Opened here, as numpy gives an array for a .npy file, which cannot be closed.

@@ -63,13 +63,19 @@ def spoken_digits(path: Path) -> tuple[Examples, Examples]:
 def log_mel(audio: Array, offsets: Array) -> Array:
     """Return the log-mel features (N, 24, 24) of N recordings, float32: bands x parts of time.
 
-    audio: samples of all recordings, 8,000 per second; offsets (N + 1,): where each starts, and the
-    end of the last. The power spectra of frames of 256 samples under a Hann window, 80 samples
-    apart, are summed in the 24 bands of `mel_bank` (the lowest first), in dB below the recording's
-    loudest band and frame: 0 dB is 1; -60 dB, less and silence are 0; linear in between. The frames
-    are averaged over 24 equally long parts of the recording, a frame shared by two parts by its
-    share, so that loudness and length do not show. Deviation from common practice: the time is
-    stretched, not padded; there is no pre-emphasis.
+    The power spectra of frames of 256 samples under a Hann window, 80 samples apart, are summed in
+    the 24 bands of `mel_bank` (the lowest first), in dB below the recording's loudest band and
+    frame: 0 dB is 1; -60 dB, less and silence are 0; linear in between. The frames are averaged
+    over 24 equally long parts of the recording, a frame shared by two parts by its share, so that
+    loudness and length do not show. Deviation from common practice: the time is stretched, not
+    padded; there is no pre-emphasis.
+
+    Args:
+        audio: Samples of all recordings, 8,000 per second.
+        offsets: (N + 1,): where each starts, and the end of the last.
+
+    Returns:
+        The features.
     """
     counts = 1 + (np.diff(offsets) - WINDOW) // HOP
     firsts = np.cumsum(counts) - counts

@@ -16,12 +16,21 @@ from scenarios.options import RunOptions
 
 
 def device_named(name: str, here: bool = True) -> torch.device:
-    """Return the device of that name; raises InputError for an unknown or missing one.
+    """Return the device of that name.
 
-    here: whether this machine must have it, or only those that will compute.
+    Args:
+        name: cpu, cuda or cuda:N.
+        here: Whether this machine must have it, or only those that will compute.
 
-    >>> device_named("cpu")
-    device(type='cpu')
+    Returns:
+        The device.
+
+    Raises:
+        InputError: It is unknown or missing.
+
+    Example:
+        >>> device_named("cpu")
+        device(type='cpu')
     """
     if not re.fullmatch(r"cpu(:0)?|cuda(:(0|[1-9]\d?))?", name):
         raise InputError(f"unknown device {name!r}: expected cpu, cuda or cuda:N")

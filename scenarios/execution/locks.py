@@ -33,13 +33,19 @@ class Locked(Exception):
 def lock(folder: Path, wait: bool = False) -> Iterator[None]:
     """Hold a folder's lock, the file `lock` in it, within the block; the folder must exist.
 
-    wait: wait for another process as long as it takes, otherwise raise Locked. Raises NotWritten if
-    the folder is gone or cannot be written to.
+    Args:
+        folder: The folder.
+        wait: Wait for another process as long as it takes.
 
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as name, lock(Path(name)):
-    ...     is_locked(Path(name))
-    True
+    Raises:
+        Locked: Another process holds it, without `wait`.
+        NotWritten: The folder is gone or cannot be written to.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as name, lock(Path(name)):
+        ...     is_locked(Path(name))
+        True
     """
     # A lock would create it again, empty, after a run directory was moved away.
     if not folder.is_dir():

@@ -106,10 +106,17 @@ def execute(
 ) -> Iterator[Event | Waiting]:
     """Do the unfinished jobs and yield their events; every job ends once, with an `Ended`.
 
-    jobs: in the order of execution; finished ones give no event. A job of another process is put
-    off to the end, and done here if that process dies; without `wait` it ends as `locked`. A job
-    whose process was killed is retried RETRIES times. Raises NotWritten if the run directory cannot
-    be written to.
+    A job whose process was killed is retried RETRIES times.
+
+    Args:
+        work: The plan and its run directory.
+        jobs: In the order of execution; finished ones give no event.
+        executor: Does the jobs.
+        wait: Whether to wait for the jobs of other processes, and do those of one that dies;
+            otherwise they end as `locked`.
+
+    Raises:
+        NotWritten: The run directory cannot be written to.
     """
     remaining = deque(job for job in jobs if not work.is_finished(job))
     while remaining:

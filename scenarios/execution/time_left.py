@@ -49,13 +49,20 @@ def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> dict[str, float]:
 def seconds_left(
     parts_left: Mapping[Job, Sequence[str]], pace: Mapping[str, float], processes: int = 1
 ) -> float | None:
-    """Return the seconds until the rest of each job is done; None if nothing is known.
+    """Return the seconds until the rest of each job is done.
 
-    pace: see `pace_of`; processes: their number, each on a separate job, so that it takes no less
-    than the longest job.
+    Args:
+        parts_left: The measurements left of each job.
+        pace: See `pace_of`.
+        processes: Their number, each on a separate job, so that it takes no less than the longest
+            job.
 
-    >>> seconds_left({}, {})
-    0.0
+    Returns:
+        The seconds, None if the pace is unknown.
+
+    Example:
+        >>> seconds_left({}, {})
+        0.0
     """
     if not any(parts_left.values()):
         return 0.0

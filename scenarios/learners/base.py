@@ -76,7 +76,14 @@ class Learner(Objective):
     def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
         """Build the network that the learner brings, uninitialized.
 
-        shape: of one input of `view`, without the batch; classes: K; tasks: T.
+        Args:
+            settings: The learner's.
+            shape: Of one input of `view`, without the batch.
+            classes: K.
+            tasks: T.
+
+        Returns:
+            The network.
         """
         raise NotImplementedError
 
@@ -95,9 +102,14 @@ class Learner(Objective):
 
     @products("fp32")
     def learn(self, task: Task, train: Train | None = None) -> Cost:
-        """Learn one task, with its data on the model's device; return the cost.
+        """Learn one task, with its data on the model's device.
 
-        train: in place of the method of this name.
+        Args:
+            task: To learn.
+            train: Trains in place of the method of this name.
+
+        Returns:
+            The cost.
         """
         meter, self.losses = OpsMeter(), ()
         # Before the task changes them.

@@ -64,12 +64,20 @@ LEARNERS = Catalog()
 def settings_of(table: object) -> Settings:
     """Return the settings that a table describes, checked by the class of its learner.
 
-    table: maps `kind` to a name of `LEARNERS` and other keys to that learner's settings; settings
-    that are checked already are returned as they are. Raises InputError for an unknown kind, and
-    pydantic's ValidationError, with a path within the table, for anything else that is wrong.
+    Args:
+        table: Maps `kind` to a name of `LEARNERS` and other keys to that learner's settings;
+            settings that are checked already are returned as they are.
 
-    >>> settings_of({"kind": "er", "memory_per_class": 20}).budget.per_class
-    20
+    Returns:
+        The settings.
+
+    Raises:
+        InputError: The kind is unknown.
+        ValidationError: Anything else is wrong, with a path within the table.
+
+    Example:
+        >>> settings_of({"kind": "er", "memory_per_class": 20}).budget.per_class
+        20
     """
     if isinstance(table, Settings):
         return table

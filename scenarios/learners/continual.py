@@ -105,7 +105,12 @@ class ContinualLearner(base.Learner):
     def classification(self, scores: Tensor, y: Tensor) -> Tensor:
         """Return the scalar mean cross-entropy over the `loss_classes`.
 
-        scores: (B, K), y: (B,) labels.
+        Args:
+            scores: (B, K).
+            y: (B,) labels.
+
+        Returns:
+            The loss.
         """
         if self.settings.loss_classes != "all":
             # The number of outputs is known only here; the table serves the whole task.

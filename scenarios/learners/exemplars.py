@@ -29,8 +29,16 @@ def choose(
 ) -> Tensor:
     """Return the chosen numbers (m,), int64 on the CPU, m = min(n, count).
 
-    model: after the task; it runs, in eval mode, only for strategies that need its features or
-    logits. pool: the n examples of one class, 1 or more. generator: a CPU generator.
+    Args:
+        strategy: How to choose.
+        model: After the task; it runs, in eval mode, only for strategies that need its features or
+            logits.
+        pool: The n examples of one class, 1 or more.
+        count: The most to choose.
+        generator: A CPU generator.
+
+    Returns:
+        The numbers, in order of choice.
     """
     if strategy == "uniform":
         return uniform(len(pool), count, generator)
@@ -53,10 +61,17 @@ def uniform(n: int, count: int, generator: torch.Generator) -> Tensor:
 def plane_distance(logits: Tensor, count: int, generator: torch.Generator) -> Tensor:
     """Draw with q ~ 1 / d, so that examples near their class's plane phi . w + b = 0 are likely.
 
-    logits: (n,), the true class's. The paper has d = phi(x) . w and does not say what q is where d
-    is not positive. Deviations: d is the absolute logit, bias included, so that both sides of the
-    plane count alike; no example counts as nearer than 1 % of the mean distance, so that one on the
-    plane is likely, not certain.
+    The paper has d = phi(x) . w and does not say what q is where d is not positive. Deviations: d
+    is the absolute logit, bias included, so that both sides of the plane count equally; no example
+    counts as nearer than 1 % of the mean distance, so that one on the plane is likely, not certain.
+
+    Args:
+        logits: (n,), the true class's.
+        count: The most to draw.
+        generator: A CPU generator.
+
+    Returns:
+        The numbers.
     """
     distance = logits.double().abs()
     floor = _NEAREST * float(distance.mean())
@@ -66,7 +81,15 @@ def plane_distance(logits: Tensor, count: int, generator: torch.Generator) -> Te
 def entropy(logits: Tensor, count: int, generator: torch.Generator) -> Tensor:
     """Draw with q ~ the entropy of the softmax over all outputs: the unsure are likely.
 
-    logits: (n, K). Source: Chaudhry 2018, section 4.2.
+    Source: Chaudhry 2018, section 4.2.
+
+    Args:
+        logits: (n, K).
+        count: The most to draw.
+        generator: A CPU generator.
+
+    Returns:
+        The numbers.
     """
     return _draw(torch.special.entr(logits.double().softmax(1)).sum(1), count, generator)
 
@@ -74,8 +97,15 @@ def entropy(logits: Tensor, count: int, generator: torch.Generator) -> Tensor:
 def mean_of_features(features: Tensor, count: int) -> Tensor:
     """Take, one by one, the example that brings the mean of those taken closest to that of all.
 
-    features: (n, D), scaled to length 1 first. Source: Rebuffi et al. 2017, algorithm 4 (herding);
-    an example is taken once, and the means are not scaled to length 1.
+    Source: Rebuffi et al. 2017, algorithm 4 (herding); an example is taken once, and the means are
+    not scaled to length 1.
+
+    Args:
+        features: (n, D), scaled to length 1 first.
+        count: The most to take.
+
+    Returns:
+        The numbers.
     """
     phi = functional.normalize(features.double(), dim=1)
     mean, squares = phi.mean(0), phi.square().sum(1)

@@ -115,14 +115,24 @@ def _flat(trained: Sequence[nn.Parameter], gradients: Sequence[Tensor | None]) -
 def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
     """Return the g' nearest to g with <g', g_k> >= 0 for every k, which may be g itself.
 
-    gradient: g (P,); past: the g_k (t, P), any of them zero or collinear; margin: a lower bound of
-    the dual variables, 0 or more; above 0, g' is not the nearest but leans towards the g_k.
     g' = g + sum_k v_k g_k, computed in float64, where v minimizes 1/2 |g'|^2 over v >= margin (the
-    dual problem of Lopez-Paz and Ranzato 2017, section 3). Raises InputError if a gradient is not
-    finite.
+    dual problem of Lopez-Paz and Ranzato 2017, section 3).
 
-    >>> project(torch.tensor([1.0, -1.0]), torch.tensor([[0.0, 2.0]])).tolist()
-    [1.0, 0.0]
+    Args:
+        gradient: g (P,).
+        past: The g_k (t, P), any of them zero or collinear.
+        margin: A lower bound of the dual variables, 0 or more; above 0, g' is not the nearest but
+            leans towards the g_k.
+
+    Returns:
+        g' (P,).
+
+    Raises:
+        InputError: A gradient is not finite.
+
+    Example:
+        >>> project(torch.tensor([1.0, -1.0]), torch.tensor([[0.0, 2.0]])).tolist()
+        [1.0, 0.0]
     """
     rows = torch.vstack([past, gradient]).double()
     # All inner products at once: the last row and column are those with g.
@@ -138,12 +148,20 @@ def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
 def dual(gram: Floats, products: Floats, margin: float) -> Floats:
     """Return the v (t,) >= margin that minimizes 1/2 v' G v + c' v, exactly up to rounding.
 
-    gram: G (t, t), of vectors g_k; products: c (t,), of each of them with one more vector. With the
-    g_k scaled to length 1, v = u + margin, and a square root A of G, it is the non-negative
-    least squares problem min_{u >= 0} |A u - b|^2, which always has a solution.
+    With the g_k scaled to length 1, v = u + margin, and a square root A of G, it is the
+    non-negative least squares problem min_{u >= 0} |A u - b|^2, which always has a solution.
 
-    >>> dual(np.eye(2), np.array([-3.0, 1.0]), margin=0.0).tolist()
-    [3.0, 0.0]
+    Args:
+        gram: G (t, t), of vectors g_k.
+        products: c (t,), of each of them with one more vector.
+        margin: The lower bound.
+
+    Returns:
+        v.
+
+    Example:
+        >>> dual(np.eye(2), np.array([-3.0, 1.0]), margin=0.0).tolist()
+        [3.0, 0.0]
     """
     lengths = np.sqrt(np.diag(gram))
     lengths[lengths == 0] = 1

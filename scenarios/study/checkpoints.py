@@ -26,8 +26,14 @@ _DEVICE_FAILED = (
 def save(store: Store, step: str, learner: Learner, spent: Spent) -> None:
     """Save the state of a learner after a task, and the resources spent on it.
 
-    step: the name of the measurement, `step-i` after i tasks. Raises NotWritten if it cannot be
-    written.
+    Args:
+        store: Of the job's results.
+        step: The name of the measurement, `step-i` after i tasks.
+        learner: Its state.
+        spent: On the task.
+
+    Raises:
+        NotWritten: It cannot be written.
     """
     store.save_checkpoint(step, learner.model.state_dict(), {**learner.state(), **spent.to_state()})
 
@@ -38,10 +44,17 @@ def restored(
     """Return a learner from the checkpoint of a step, with the resources for its last task.
 
     Where the checkpoint no longer has the learner's state, it has learned nothing but the model.
+    Errors of a failing device pass through, such as running out of memory.
 
-    fresh: makes a learner that has learned nothing; past: the tasks learned until then, on the
-    learner's device. Returns None without a checkpoint, and if it cannot be restored: it is set
-    aside then. Raises the errors of a failing device, such as running out of memory.
+    Args:
+        fresh: Makes a learner that has learned nothing.
+        step: The name of the measurement.
+        past: The tasks learned until then, on the learner's device.
+        store: Of the job's results.
+
+    Returns:
+        The learner and the resources; None without a checkpoint, and if it cannot be restored: it
+        is set aside then.
     """
     saved = store.load_checkpoint(step)
     if saved is None:

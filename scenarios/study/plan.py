@@ -207,10 +207,18 @@ def cache_plans(
 ) -> dict[str, tuple[Allocation, ...]]:
     """Return the allocation of features' values, by network: the study's or a learner's own.
 
-    sample: see `sample_of`; train, test: the numbers of examples of the whole scenario; cache: the
-    available memory and disk. There is one allocation for each feature to retrain downstream of, by
-    depth. Networks that no learner retrains are left out; learners that share a network share its
-    plan, as they keep as much.
+    Networks that no learner retrains are left out; learners that share a network share its plan, as
+    they store as much.
+
+    Args:
+        study: The study.
+        sample: See `sample_of`.
+        train: The training examples of the complete scenario.
+        test: Its test examples.
+        cache: The available memory and disk.
+
+    Returns:
+        One allocation for each feature to retrain downstream of, by depth.
     """
     plans = {}
     for name, settings in study.learners.items():

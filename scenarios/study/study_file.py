@@ -69,12 +69,21 @@ def preset_names() -> list[str]:
 
 
 def check_study(raw: Mapping[str, Any], source: str) -> Study:
-    """Return the study that `raw` describes; raises one InputError with all problems, by path.
+    """Return the study that `raw` describes.
 
-    raw: TOML's tables and values; source: their name in errors, such as the file's path.
+    Args:
+        raw: TOML's tables and values.
+        source: Their name in errors, such as the file's path.
 
-    >>> check_study(read_study("digits"), "digits").seeds >= 1
-    True
+    Returns:
+        The study.
+
+    Raises:
+        InputError: Names all problems, by path.
+
+    Example:
+        >>> check_study(read_study("digits"), "digits").seeds >= 1
+        True
     """
     # TOML's integers have 64 bits, but Python's reader takes any.
     for path, number in _whole_numbers(raw):

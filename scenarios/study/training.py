@@ -44,10 +44,18 @@ _LAST: dict[object, Cuts] = {}  # cuts of this process, by features and call
 def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     """Build a learner's network, uninitialized, for the scenario as it sees it.
 
-    It is the study's network, unless the learner has its own architecture. scenario: the learner's
-    view of it (its kind's `view`), of which only the shape of an input, the K classes and T are
-    used. The network is on the CPU, and the same for every seed: initial weights are drawn later.
-    Raises InputError if it cannot take the data.
+    Args:
+        study: The study.
+        learner: Its name.
+        scenario: The learner's view of it (its kind's `view`), of which only the shape of an input,
+            the K classes and T are used.
+
+    Returns:
+        The study's network, unless the learner has its own architecture; on the CPU, and the same
+        for every seed: initial weights are drawn later.
+
+    Raises:
+        InputError: It cannot take the data.
     """
     x = scenario.tasks[0].train.x
     settings = study.all_learners[learner]

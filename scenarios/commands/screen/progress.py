@@ -27,8 +27,15 @@ def show_progress(
 ) -> list[Ended]:
     """Read `events` to their end, showing the progress; return the ends of the jobs.
 
-    jobs: all of the study, finished ones included; events: from
-    `scenarios.execution.schedule.execute`, whose errors pass through after the bar is closed.
+    Args:
+        console: To print to.
+        work: The plan and its run directory.
+        jobs: All of the study, finished ones included.
+        events: From `scenarios.execution.schedule.execute`, whose errors pass through after the bar
+            is closed.
+
+    Returns:
+        How each job ended.
     """
     columns = (
         bars.TextColumn("{task.description}", markup=False),
@@ -115,8 +122,12 @@ def show_plan(
 ) -> None:
     """Print the location of each feature's activations while layers downstream are retrained.
 
-    plans: by network, see `scenarios.study.plan.cache_plans`; cache: the memory of one worker.
     The network is named only if there are several.
+
+    Args:
+        console: To print to.
+        plans: By network, see `scenarios.study.plan.cache_plans`.
+        cache: The memory of one worker.
     """
     allowed = show_size(cache.budget or 0)
     console.print(f"cached activations, at most {allowed} in memory per worker:")

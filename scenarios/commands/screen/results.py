@@ -50,7 +50,13 @@ _MOST_TASKS = 12  # columns that fit on a page
 def show_outcome(console: Console, root: Path, omegas: bool) -> None:
     """Print the results in a run directory, the notes on them, and where the files are.
 
-    omegas: whether to print Kemker's metrics too. Raises InputError for tables that cannot be read.
+    Args:
+        console: To print to.
+        root: The run directory.
+        omegas: Whether to print Kemker's metrics too.
+
+    Raises:
+        InputError: Tables cannot be read.
     """
     # Only metrics of R: metrics of a feature's matrix A are in the file.
     metrics = read_table(root / "metrics.csv", MetricRow, lambda cells: not cells["feature"])
@@ -84,9 +90,14 @@ def show_results(
 ) -> None:
     """Print a line for each learner, in %: PRA downstream of each feature, and A and F.
 
-    summary, metrics: the rows of summary.csv and metrics.csv. Learners that share a network share a
-    table. A and F are Chaudhry 2018's average accuracy and forgetting after the last task, under
-    the main head, which is the first in the metrics. A study that retrains nothing has no PRA.
+    Learners that share a network share a table. A and F are Chaudhry 2018's average accuracy and
+    forgetting after the last task, under the main head, which is the first in the metrics. A study
+    that retrains nothing has no PRA.
+
+    Args:
+        console: To print to.
+        summary: The rows of summary.csv.
+        metrics: The rows of metrics.csv.
     """
     seeds = max((row.seeds for row in summary), default=0)
     main = _main_head(metrics)
@@ -111,9 +122,13 @@ def show_results(
 def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[TimeRow]) -> None:
     """Print Kemker 2018's table: the Omegas under the main head, model size and training time.
 
-    metrics, times: the rows of metrics.csv and times.csv. Sizes are in 10^6 bytes, times in seconds
-    for all tasks, the mean over orders and seeds. If the metrics split the Omegas by the task
-    learned first, each of these gets a table.
+    Sizes are in 10^6 bytes, times in seconds for all tasks, the mean over orders and seeds. If the
+    metrics split the Omegas by the task learned first, each of these gets a table.
+
+    Args:
+        console: To print to.
+        metrics: The rows of metrics.csv.
+        times: The rows of times.csv.
     """
     from probe.tables.summary import training_seconds
 
@@ -246,8 +261,15 @@ def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
     """Print the layers of a run directory over all tasks, a table for each learner and readout.
 
     The readouts are those of `_READOUTS`; the controls are left out. Numbers are in %, missing in
-    points of accuracy; brackets hold 95 % intervals, of several seeds. maps: whether to print the
-    heat maps of every readout, too. Raises InputError for tables that cannot be read.
+    points of accuracy; brackets hold 95 % intervals, of several seeds.
+
+    Args:
+        console: To print to.
+        root: The run directory.
+        maps: Whether to print the heat maps of every readout, too.
+
+    Raises:
+        InputError: Tables cannot be read.
     """
     names = ("layers", "statements", "first_layer", "notes", "controls")
     rows, stated, first_layer, notes, controls = (_read(root, name) for name in names)

@@ -97,7 +97,10 @@ class Geppnet(FullRehearsalLearner):
     def later_session(self, network: OnlineMap, data: Examples, shares: Tensor) -> None:
         """Learn the novel ones among draws from the stored and the session's examples.
 
-        shares: (U, U), see `OnlineMap.shares`.
+        Args:
+            network: Trains map and readout.
+            data: The session's.
+            shares: (U, U), see `OnlineMap.shares`.
         """
         settings = self.settings
         block = longest_block(settings.final_som_rate)
@@ -107,7 +110,10 @@ class Geppnet(FullRehearsalLearner):
     def draws(self, data: Examples, iterations: int, block: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield inputs (B, D) and labels (B,) drawn from the stored and the new examples.
 
-        iterations: the examples in all; block: the largest B.
+        Args:
+            data: The new examples.
+            iterations: The examples in all.
+            block: The largest B.
         """
         every = join([*self.past, data])
         drawn = torch.randint(len(every), (iterations,), generator=self.stream("draws"))

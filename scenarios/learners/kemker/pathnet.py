@@ -184,16 +184,24 @@ def search_path(
     """Return the fittest path (L, N) after that many tournaments.
 
     In a tournament two random paths are evaluated; a mutated copy of the winner (the first, of
-    equals) replaces the loser. The fittest is the survivor with the best last evaluation.
+    equals) replaces the loser. Source: Fernando et al. 2017, section 2 (binary tournaments).
 
-    fitness: of a path, higher is better; population: P paths (P, L, N), P from 2, not changed;
-    modules: M per layer. Source: Fernando et al. 2017, section 2 (binary tournaments).
+    Args:
+        fitness: Of a path, higher is better.
+        population: P paths (P, L, N), P from 2, not changed.
+        modules: M per layer.
+        generations: The tournaments.
+        generator: Draws pairs and mutations.
 
-    >>> draw = torch.Generator().manual_seed(0)
-    >>> paths = torch.randint(10, (8, 2, 3), generator=draw)
-    >>> best = search_path(lambda path: -float(path.sum()), paths, 10, 200, draw)
-    >>> int(best.sum()) < int(paths.sum((1, 2)).min())
-    True
+    Returns:
+        The survivor with the best last evaluation.
+
+    Example:
+        >>> draw = torch.Generator().manual_seed(0)
+        >>> paths = torch.randint(10, (8, 2, 3), generator=draw)
+        >>> best = search_path(lambda path: -float(path.sum()), paths, 10, 200, draw)
+        >>> int(best.sum()) < int(paths.sum((1, 2)).min())
+        True
     """
     paths = population.clone()
     fit = torch.full((len(paths),), -torch.inf, dtype=torch.float64)

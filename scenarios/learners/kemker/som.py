@@ -144,7 +144,12 @@ class OnlineMap:
     def shares(self, rate: float, radius: float) -> Tensor:
         """Return (U, U), by winner the share of the way that each prototype moves.
 
-        rate: the winner's, 0 to 1; radius: of its neighbourhood on the lattice, above 0.
+        Args:
+            rate: The winner's, 0 to 1.
+            radius: Of its neighbourhood on the lattice, above 0.
+
+        Returns:
+            The shares.
         """
         return (self._lattice * (-0.5 / radius**2)).exp_().mul_(rate)
 
@@ -163,10 +168,17 @@ class OnlineMap:
     def learn(
         self, x: Tensor, y: Tensor, shares: Tensor, threshold: float | None = None
     ) -> list[int]:
-        """Train both layers on the examples that are novel in their turn; return their numbers.
+        """Train both layers on the examples that are novel in their turn.
 
-        x: (B, D); y: (B,) labels; shares: (U, U) of `shares`. Examples with a margin (see
-        `margins`) below the threshold are novel, all without a threshold; others change nothing.
+        Args:
+            x: (B, D).
+            y: (B,) labels.
+            shares: (U, U) of `shares`.
+            threshold: Examples with a smaller margin (see `margins`) are novel, all if it is None;
+                others change nothing.
+
+        Returns:
+            The numbers of the novel examples.
         """
         weight, bias = self._output.weight, self._output.bias
         steps = MapSteps(self._som, x)
@@ -196,7 +208,12 @@ class OnlineMap:
     def margins(self, x: Tensor, y: Tensor) -> Tensor:
         """Return (B,) by how much the label's output exceeds the largest other one.
 
-        x: (B, D); y: (B,) labels. Negative where the prediction is wrong.
+        Args:
+            x: (B, D).
+            y: (B,) labels.
+
+        Returns:
+            The margins, negative where the prediction is wrong.
         """
         self._meter.add(len(x) * (self._som.prototypes.numel() + self._output.weight.numel()))
         scores: Tensor = self._output(self._som(x))

@@ -78,22 +78,30 @@ def diagonal_fisher(
 ) -> dict[str, Tensor]:
     """Return F_i = mean over N examples of (d log p(y|x) / d theta_i)^2, by parameter name.
 
-    examples: x (N, ...), true labels y (N,): the empirical Fisher (Chaudhry 2018, section 2.3 and
-    footnote 4). Each F has its parameter's shape; only parameters that require gradients have one.
     Every example passes by itself through the model in eval mode, so that batch norm neither moves
-    nor couples examples, dropout is off, and buffers keep their values. A model that draws at
-    random in eval mode follows the generator.
+    nor couples examples, dropout is off, and buffers keep their values.
 
     The squares of all examples are never in memory at once, those of most dense layers never at
-    all: with one input vector a (D,) and the output's gradient g (H,) the weights' gradient is
-    g a^T, and the sum of its squares over examples a product of two matrices of squares. A model
-    that cannot run under `torch.func.vmap` is run example by example.
+    all: with one input vector a (D,) and the output's gradient g (H,) the weights' gradient is g
+    a^T, and the sum of its squares over examples a product of two matrices of squares. A model that
+    cannot run under `torch.func.vmap` is run example by example.
 
-    >>> model = nn.Linear(1, 2, bias=False)
-    >>> _ = nn.init.zeros_(model.weight)
-    >>> data = Examples(torch.tensor([[1.0], [3.0]]), torch.tensor([0, 1]))
-    >>> diagonal_fisher(model, nn.CrossEntropyLoss(), data, torch.Generator())["weight"].tolist()
-    [[1.25], [1.25]]
+    Args:
+        model: Its parameters that require gradients have an F of their shape.
+        loss: -log p(y|x) of scores and labels.
+        examples: x (N, ...), true labels y (N,): the empirical Fisher (Chaudhry 2018, section 2.3
+            and footnote 4).
+        generator: Which a model follows that draws at random in eval mode.
+
+    Returns:
+        F by name.
+
+    Example:
+        >>> model = nn.Linear(1, 2, bias=False)
+        >>> _ = nn.init.zeros_(model.weight)
+        >>> data = Examples(torch.tensor([[1.0], [3.0]]), torch.tensor([0, 1]))
+        >>> diagonal_fisher(model, nn.CrossEntropyLoss(), data, torch.Generator())["weight"].tolist()
+        [[1.25], [1.25]]
     """
     with mode(model, training=False), kept_buffers(model), global_stream(generator):
         try:

@@ -64,9 +64,7 @@ class CheckpointLoader:
         """Load the user's code for the block; raises InputError if it has changed."""
         with self.user_code.opened(BUILT_IN):
             if source_of("network", self.network) != self.code:
-                raise InputError(
-                    "your code has changed since the run started: run the command again"
-                )
+                raise InputError("your code has changed since the run started: run again")
             yield
 
     def networks(self, device: torch.device) -> GivenNetworks:
@@ -78,8 +76,7 @@ class CheckpointLoader:
         request = self._request(device)
         if not self.location.now(self.data).checked and data_hash(request.scenario) != plan.data:
             raise InputError(
-                f"the data of {self.data} have changed since the run started: run the same command "
-                f"again"
+                f"the data of {self.data} have changed since the run started: run again"
             )
         return GivenNetworks(
             plan=plan, weights=request.networks, model=request.model, scenario=request.scenario
@@ -153,9 +150,7 @@ def _loaded(
             "tasks, as --data 'sites/{task}.npz'"
         )
     if tasks is not None and data.has_tasks:
-        raise InputError(
-            f"{data.name} has its tasks: leave out --tasks; --orders names the orders of its tasks"
-        )
+        raise InputError(f"{data.name} has its tasks: leave out --tasks (--orders orders them)")
     if tasks is not None:
         check_tasks(tasks, len(class_order) or data.classes)
     build = partial(build_model, loader.data, cast(Any, model.fresh))

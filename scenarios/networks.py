@@ -222,9 +222,7 @@ def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.S
     # Three strides of 2 halve the sides, rounded up.
     side = [-(-s // 8) // 4 for s in (height, breadth)]
     if 0 in side:
-        raise InputError(
-            f"reduced_resnet18 needs images of 25 x 25 or more, got {height} x {breadth}: use cnn3"
-        )
+        raise InputError(f"reduced_resnet18 needs 25 x 25 or more, got {height} x {breadth}")
     dense = nn.Linear(width * side[0] * side[1], classes)
     return _chain(**stages, output=nn.Sequential(nn.AvgPool2d(4), nn.Flatten(), dense))
 

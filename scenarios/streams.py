@@ -149,10 +149,7 @@ def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
     """
     size = data.train.x[0].numel()
     if size < 2:
-        raise InputError(
-            f"the inputs of {data.name} have {size} element, which has only one order: "
-            f"permute data of 2 or more"
-        )
+        raise InputError(f"the inputs of {data.name} have {size} element, which cannot be permuted")
 
     def permute(x: Tensor, session: int) -> Tensor:
         if session == 1:
@@ -199,8 +196,7 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
     """
     if first.name == second.name:
         raise InputError(
-            f"both data sets are called {first.name}: name two different ones (a feature file is "
-            f"called by its file name)"
+            f"both data sets are called {first.name}: name two (files by their file names)"
         )
     width, start, tasks = max(d.train.x[0].numel() for d in (first, second)), 0, []
     for index, data in enumerate((first, second), 1):

@@ -100,9 +100,7 @@ def loaded(targets: Iterable[str], reserved: Names) -> Iterator[None]:
             stack.enter_context(importing(target))
             module = imported(target)
             if earlier := target_of_module.get(module.__name__):
-                raise InputError(
-                    f"{target} is loaded twice, the first time as {earlier}: name it once"
-                )
+                raise InputError(f"{target} is loaded twice, also as {earlier}")
             target_of_module[module.__name__] = target
             entries = [e for e in marks.marked_in(vars(module)) if not _is_built_in(e)]
             if not entries:
@@ -342,7 +340,7 @@ def build_model(target: str, factory: Callable[[], object]) -> nn.Module:
         raise
     except BaseException as error:
         raise InputError(
-            f"{target}() raised {described(error)}: give a callable that needs no arguments"
+            f"{target}() raised {described(error)}: it must need no arguments"
         ) from error
     if not isinstance(model, nn.Module):
         raise InputError(f"{target}() returned {type(model).__name__}, expected a torch.nn.Module")

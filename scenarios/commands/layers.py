@@ -138,7 +138,7 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
     names = [name for name, *_ in inputs if name]
     if names and len(set(names)) < len(inputs):
         raise InputError(
-            f"--input expects a different name for each input, or no names, got {', '.join(texts)}"
+            f"--input expects a name for each input, or no names, got {', '.join(texts)}"
         )
     generator = stream(0, "sample")
     drawn = [
@@ -156,8 +156,6 @@ def _read(text: str, integers: bool) -> tuple[str, tuple[int, ...], bool]:
     """Return the name of an --input ("" without one), its sizes and whether it is of integers."""
     match = re.fullmatch(_INPUT, text)
     if match is None:
-        raise InputError(
-            f"--input expects a shape as 3x32x32, NAME=16 or NAME=16:int, got {text!r}"
-        )
+        raise InputError(f"--input expects 3x32x32, NAME=16 or NAME=16:int, got {text!r}")
     name, shape, is_integer = match.groups()
     return name or "", (_EXAMPLES, *map(int, shape.split("x"))), integers or bool(is_integer)

@@ -99,9 +99,7 @@ def _reading(options: ModelOptions) -> ForeignRuns | None:
     if options.from_ not in READERS:
         raise unknown("framework", options.from_, READERS)
     if options.checkpoints is None or options.offline is not None:
-        raise InputError(
-            f"--from {options.from_} reads a folder: give --checkpoints DIR, without --offline"
-        )
+        raise InputError(f"--from {options.from_} reads --checkpoints DIR, without --offline")
     return READERS[options.from_](Path(options.checkpoints))
 
 
@@ -147,9 +145,7 @@ def _user_code(factory: str, recording: Recording | None, options: ModelOptions)
             f"feature files, or record them, by Recorder(train=...)"
         )
     if recording and recording.called and options.call is None:
-        raise InputError(
-            "the recorded network was called by a function: name it again, as --call m:f"
-        )
+        raise InputError("the recorded network was called by a function: name it, --call m:f")
     return UserCode(
         loads=options.load or (),
         network=factory,
@@ -197,8 +193,7 @@ def classes_of_tasks(text: str) -> list[list[int]]:
             tasks.append(list(map(int, task.split("+"))))
         else:
             raise InputError(
-                f"--tasks expects the classes of each task, as 0-1,2-3 or 0+5,1+6, got {task!r} "
-                f"in {text!r}"
+                f"--tasks expects classes, as 0-1,2-3 or 0+5,1+6, got {task!r} in {text!r}"
             )
     return tasks
 

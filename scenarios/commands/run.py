@@ -24,9 +24,8 @@ from probe.by_layer.plan import Plan
 from probe.files import make_folder, sweep
 from probe.results import run_directory
 from probe.values.allocation import Allocation, CacheSettings
-from scenarios.commands.dry_run import show_dry_run
 from scenarios.commands.report import build, show_report
-from scenarios.commands.screen.progress import show_ends, show_plan, show_progress
+from scenarios.commands.screen.progress import show_dry_run, show_ends, show_plan, show_progress
 from scenarios.commands.screen.results import show_outcome
 from scenarios.commands.screen.terminal import show_line
 from scenarios.data.datasets import Location

@@ -137,8 +137,7 @@ def held_out(data: Dataset, count: int) -> Dataset:
         if len(group) <= count:
             label = int(data.train.y[group[0]])
             raise InputError(
-                f"{data.name} has {len(group)} training examples of class {label}: hold out fewer "
-                f"than that for validation, not {count}"
+                f"{data.name} has {len(group)} examples of class {label}, not {count}: lower it"
             )
         validation[group[-count:]] = True
     masks = ~validation, validation

@@ -65,9 +65,7 @@ def find(name: str, folder: Path | None) -> Path:
         if path.is_file() or (TASK in name and glob(escape(str(path)).replace(TASK, "*"))):
             return path
     shown = " or ".join(str(path.absolute()) for path in paths)
-    raise InputError(
-        f"there is no feature file {shown}: give its path, or point --data at its folder"
-    )
+    raise InputError(f"no feature file {shown}: give its path, or its folder by --data")
 
 
 def read_features(path: Path, checked: bool = False) -> tuple[Examples, Examples, int]:

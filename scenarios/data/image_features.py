@@ -51,10 +51,7 @@ def write_features_of_images(
     from torchvision import models
 
     if out.suffix != SUFFIX or not out.parent.is_dir():
-        raise InputError(
-            f"features are written to a file NAME{SUFFIX} in a folder that exists, got {out}: "
-            f"choose another --out"
-        )
+        raise InputError(f"--out expects NAME{SUFFIX} in a folder that exists, got {out}")
     networks = [name for name in models.list_models(module=models) if not name.startswith(_OTHERS)]
     if network not in networks:
         raise unknown("network of torchvision", network, networks)
@@ -100,8 +97,7 @@ def load_network(name: str, weights: str) -> nn.Module:
             model.load_state_dict(state)
     except RuntimeError:
         raise InputError(
-            f"the weights in {weights} are not those of torchvision's {name}: name the network "
-            f"they were trained in"
+            f"the weights in {weights} do not fit torchvision's {name}: name their network"
         ) from None
     return model.eval()
 
@@ -167,9 +163,7 @@ def _picture(path: str) -> Any:
             return image.convert("RGB")
     except Exception as error:
         # A damaged or hostile file makes PIL raise almost anything, also of an image too large.
-        raise InputError(
-            f"{path} cannot be read as an image ({described(error)}): replace or remove it"
-        ) from None
+        raise InputError(f"{path} is no image ({described(error)}): replace or remove it") from None
 
 
 def _check_classes(folder: Path, train: Sequence[str], test: Sequence[str]) -> None:

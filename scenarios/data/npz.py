@@ -58,8 +58,7 @@ def read_arrays(
     except Exception as error:
         # A damaged or hostile file makes numpy and zipfile raise almost anything.
         raise InputError(
-            f"{path} is not a complete .npz file of numbers ({described(error)}): write it again "
-            f"with numpy.savez"
+            f"{path} is not a complete .npz file of numbers ({described(error)}): write it again"
         ) from None
     if lacking := [name for name in required if name not in arrays]:
         raise InputError(

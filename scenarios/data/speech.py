@@ -51,8 +51,7 @@ def spoken_digits(path: Path) -> tuple[Examples, Examples]:
     wrong = _wrong(arrays)
     if wrong:
         raise InputError(
-            f"{path} does not hold the Free Spoken Digit Dataset ({wrong}): put the right file "
-            f"there"
+            f"{path} does not hold the Free Spoken Digit Dataset ({wrong}): replace it"
         )
     images = torch.from_numpy(log_mel(arrays["audio"], arrays["offsets"].astype(np.int64)))
     every = Examples(images.unsqueeze(1), torch.from_numpy(arrays["label"].astype(np.int64)))

@@ -58,9 +58,7 @@ class Cluster:
 
     def __init__(self, address: str | None, workers: int | None, gpus: float) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise InputError(
-                "--executor ray needs Ray: install it with pip install 'forgetting-probe[ray]'"
-            )
+            raise InputError("--executor ray needs pip install 'forgetting-probe[ray]'")
         if address:
             _refuse_unless_answered(address)
             # Only Ray knows where it finds the cluster called auto: a third of a second.
@@ -160,9 +158,7 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     # Ray raises almost anything here.
     except Exception as error:
         where = f"connect to Ray at {address}" if address else "start Ray on this machine"
-        raise InputError(
-            f"cannot {where} ({error}): correct --ray-address or use another --executor"
-        ) from None
+        raise InputError(f"cannot {where} ({error}): see --ray-address, --executor") from None
     finally:
         signal.signal(signal.SIGTERM, stopping)
 

@@ -170,8 +170,7 @@ class ExemplarSettings(BaseModel):
         quota = (self.total or 0) // classes if self.per_class is None else self.per_class
         if not quota:
             raise InputError(
-                f"a total of {self.total} exemplars leaves none for each of {classes} classes: "
-                f"raise total, or give per_class"
+                f"a total of {self.total} leaves none for each of {classes} classes: raise it"
             )
         return quota
 

@@ -4,8 +4,7 @@ In the order in which they are used:
 
 - `scenario_spec`, `spec`: the settings of a study; `study_file`: a preset or file, read, checked
   and changed by flags;
-- `training`: the networks that its learners train; `first_task`: what they share of it;
-  `checkpoints`: learners restored from files;
+- `training`: the networks that its learners train; `checkpoints`: learners restored from files;
 - `plan`: its plan for the engine, `probe.by_layer`, with the features and the code of user-defined
   objects, the checks before any training, and the loader of its networks in any process.
 

@@ -1,19 +1,28 @@
-"""Checkpoints of learners: the state after a task, saved and restored.
+"""Checkpoints of learners: the state after a task, saved and restored, and the first task's.
 
 After every task the model's weights and the rest of the learner's state (exemplars, importances,
 earlier models) are saved as tensors. A restored learner continues as if it had never been stopped,
 to the bit. A checkpoint may be of an earlier version of the code, or be damaged in a way that its
 hash does not show, so it is loaded into a fresh learner and checked; one that does not fit is set
 aside, and an earlier one is tried. `probe.by_layer.store` keeps files and hashes.
+
+The training on the first task is done once for all learners that train on it in the same way.
 """
 
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 
+from probe.by_layer.code import code_hash
+from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Spent
+from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
+from probe.examples import Examples
 from probe.tasks import Task
+from probe.training.costs import OpsMeter
 from scenarios.learners.base import Learner
 
 # Errors of a failing device; the second is a nameless RuntimeError in older torch.
@@ -83,3 +92,55 @@ def restored(
         return None
     store.continue_from(saved)
     return learner, spent
+
+
+_STEP = "step-1"
+_MODULES = (__name__, "scenarios.learners.continual")
+
+
+@dataclass(kw_only=True)
+class FirstTask:
+    """A training on the first task, kept in the run directory for the jobs that come later.
+
+    store: of what determines it; two processes that do it at the same time write the same. spared:
+    the seconds that the training took which was found there.
+    """
+
+    store: Store
+    spared: float = 0.0
+
+    def train(self, learner: Learner, task: Task, data: Examples, meter: OpsMeter) -> None:
+        """Train a learner, or give it the weights, the losses and the counts of that training."""
+        saved = self.store.load_checkpoint(_STEP)
+        if saved and saved.learner and saved.code == self.store.code:
+            learner.model.load_state_dict(saved.model)
+            total, steps = saved.learner["counts"].tolist()
+            meter.total, meter.steps = meter.total + total, meter.steps + steps
+            self.spared, *losses = saved.learner["seconds and losses"].tolist()
+            learner.losses = tuple(losses)
+            return
+        before, now = meter.total, clock_on(task.train.y.device)
+        start = now()
+        learner.train(task, data, meter)
+        seconds = torch.tensor([now() - start, *learner.losses], dtype=torch.float64)
+        counts = torch.tensor([meter.total - before, meter.steps])
+        state = {"counts": counts, "seconds and losses": seconds}
+        self.store.save_checkpoint(_STEP, learner.model.state_dict(), state)
+
+
+def first_task(plan: Plan, job: Job, learner: Learner, store: Store) -> FirstTask | None:
+    """Return the training of a job's first task; None for a learner that trains in its own way."""
+    loss = vars(type(learner)).get("first_task")
+    if loss is None or job.without == 1:
+        return None
+    record = plan.record(job.learner, job.order, job.tasks, job.seed)
+    for key in ("learner", "retraining", "storage"):
+        record.pop(key, None)
+    record["first task"] = [loss, getattr(learner.settings, "loss_classes", "")]
+    return FirstTask(store=Store(store.root, "first-task", record, code_hash(_MODULES)))
+
+
+def clock_on(device: torch.device) -> Callable[[], float]:
+    """Return the clock, in seconds, for the work of a worker of one thread on a device."""
+    # What else a machine does is not its time; of a GPU's work the processor knows nothing.
+    return time.process_time if device.type == "cpu" else time.perf_counter

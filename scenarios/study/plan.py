@@ -185,8 +185,7 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
             settings.budget.quota(sum(map(len, (task.classes for task in scenario.tasks))))
             if not isinstance(sample.tasks[0].train.x, Tensor):
                 raise InputError(
-                    f"learners.{name}: exemplars are of one tensor, and the data have several: "
-                    f"leave it out"
+                    f"learners.{name}: exemplars are of one tensor, not of several: leave it out"
                 )
     examples, _ = examples_of(scenario)
     knn = study.probing.readouts.get("knn")
@@ -197,8 +196,7 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
         )
     if study.probing.batch_norm == "reestimated" and not norms:
         raise InputError(
-            f"probing.batch_norm: no network of {study.name} has batch norm, so there is nothing "
-            f"to reestimate: leave it out"
+            f"probing.batch_norm: no network of {study.name} has batch norm: leave it out"
         )
 
 
@@ -269,9 +267,7 @@ class StudyLoader:
         """Load the user's code for the block; raises InputError if it has changed."""
         with self.user_code.opened(BUILT_IN):
             if sources_of(self.study) != self.sources:
-                raise InputError(
-                    "your code has changed since the run started: run the command again"
-                )
+                raise InputError("your code has changed since the run started: run again")
             yield
 
     def source(self, plan: Plan, device: torch.device) -> StudyNetworks:

@@ -96,9 +96,7 @@ def _with_kinds(learners: object) -> object:
         kind = table["kind"] if isinstance(table, dict) else name
         for control in CONTROLS:
             if (kind == control) != (name == control):
-                raise InputError(
-                    f"{name!r} has kind {kind!r}, but `{control}` is only for its kind"
-                )
+                raise InputError(f"{name!r} has kind {kind!r}; `{control}` is for its own")
     return tables
 
 
@@ -263,6 +261,4 @@ class Study(_Table):
         if has_single_classes(self.scenario):
             raise InputError(f"{needs}, which in a session of one class is its label: leave it out")
         if "multi" not in self.report.heads:
-            raise InputError(
-                f'{needs}, which single-head is unknown: report heads = ["multi"], or leave it out'
-            )
+            raise InputError(f'{needs}, unknown to a single head: report heads = ["multi"]')

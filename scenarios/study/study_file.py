@@ -39,16 +39,12 @@ def read_study(source: str) -> dict[str, Any]:
         # If it looks like a file, names of presets would not help.
         if "." not in source and "/" not in source:
             raise unknown("preset", source, preset_names())
-        raise InputError(
-            f"{source} is neither a preset nor a TOML file: name the file NAME.toml, or a preset "
-            f"of `probe list`"
-        )
+        raise InputError(f"{source} is no preset of `probe list`, and no TOML file NAME.toml")
     try:
         return {"name": path.stem, **tomllib.loads(path.read_text("utf-8-sig"))}
     except OSError as error:
         raise InputError(
-            f"cannot read the study {path} ({error.strerror}): give the path of a TOML file, or a "
-            f"preset of `probe list`"
+            f"cannot read the study {path} ({error.strerror}): name a preset or a file"
         ) from None
     except UnicodeDecodeError:
         reason = "it is not UTF-8 text"
@@ -194,9 +190,7 @@ def _data(chosen: Sequence[str], kind: str) -> str | list[str]:
     if "" in chosen:
         raise InputError(f"--dataset expects NAME or A.npz,B.npz, got {','.join(chosen)!r}")
     if len(chosen) != wanted:
-        raise InputError(
-            f"--dataset names {wanted} for a scenario of kind {kind}, got {len(chosen)}"
-        )
+        raise InputError(f"--dataset names {wanted} for kind {kind}, got {len(chosen)}")
     return chosen[0] if wanted == 1 else list(chosen)
 
 
@@ -219,9 +213,7 @@ def _multiples(text: str) -> list[int]:
     try:
         return [int(multiple) for multiple in names(text)]
     except ValueError:
-        raise InputError(
-            f"--epoch-multiples expects whole numbers as 1,2,4, got {text!r}"
-        ) from None
+        raise InputError(f"--epoch-multiples expects 1,2,4, got {text!r}") from None
 
 
 def _weightings(texts: Sequence[str]) -> dict[str, list[float]]:

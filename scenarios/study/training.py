@@ -33,8 +33,7 @@ from probe.training.history import never_left
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import bare, draw_weights, fresh_source, network_for
-from scenarios.study.checkpoints import restored, save
-from scenarios.study.first_task import FirstTask, clock_on, first_task
+from scenarios.study.checkpoints import FirstTask, clock_on, first_task, restored, save
 from scenarios.study.spec import Study
 from scenarios.user_code import REGISTRY
 

@@ -93,8 +93,7 @@ class PathNet(Learner):
     def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
         if tasks > _MOST_TASKS:
             raise InputError(
-                f"PathNet can learn at most {_MOST_TASKS} tasks, got {tasks}: give the scenario "
-                f"fewer, or leave PathNet out"
+                f"PathNet learns at most {_MOST_TASKS} tasks, got {tasks}: leave it out"
             )
         inputs = int(torch.Size(shape).numel()) - 1
         return PathNetwork(

@@ -100,7 +100,8 @@ def diagonal_fisher(
         >>> model = nn.Linear(1, 2, bias=False)
         >>> _ = nn.init.zeros_(model.weight)
         >>> data = Examples(torch.tensor([[1.0], [3.0]]), torch.tensor([0, 1]))
-        >>> diagonal_fisher(model, nn.CrossEntropyLoss(), data, torch.Generator())["weight"].tolist()
+        >>> fisher = diagonal_fisher(model, nn.CrossEntropyLoss(), data, torch.Generator())
+        >>> fisher["weight"].tolist()
         [[1.25], [1.25]]
     """
     with mode(model, training=False), kept_buffers(model), global_stream(generator):

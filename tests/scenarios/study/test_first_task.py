@@ -12,7 +12,7 @@ from scenarios.data.datasets import Location
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS, MODULES
 from scenarios.learners.continual import Finetune
-from scenarios.study import first_task
+from scenarios.study import checkpoints
 from scenarios.study.study_file import check_study
 from tests.scenarios.learners.tiny_learners import digits, equal, learner, noisy_network
 from tests.scenarios.study.toy import do, made_plan
@@ -92,15 +92,15 @@ def test_it_is_not_inherited_nor_taken_from_other_code(
     job = next(job for job in jobs_of(plan) if job.learner == "finetune")
     store = store_of(plan, tmp_path, job)
     theirs = type("Theirs", (Finetune,), {})
-    assert first_task.first_task(plan, job, learner("finetune", of=theirs), store) is None
+    assert checkpoints.first_task(plan, job, learner("finetune", of=theirs), store) is None
     first, data = (
         scenario.reordered(job.tasks).tasks[0],
         scenario.reordered(job.tasks).tasks[0].train,
     )
     before, trained = learner("finetune"), []
     for code in ("this", "other", "other"):
-        monkeypatch.setattr(first_task, "code_hash", lambda _, code=code: code)
-        own = first_task.first_task(plan, job, before, store)
+        monkeypatch.setattr(checkpoints, "code_hash", lambda _, code=code: code)
+        own = checkpoints.first_task(plan, job, before, store)
         assert own is not None
         own.train(learner("finetune"), first, data, OpsMeter())
         trained.append(own.spared == 0)

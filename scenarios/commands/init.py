@@ -45,14 +45,14 @@ def show_written(file: Path, options: InitOptions) -> None:
             command=command,
             data='"mydata"' if user_code else json.dumps(name),
             tasks="tasks = [[0, 1], [2, 3]]" if user_code else _tasks(name, data),
-            network="mynet" if user_code else options.network or network,
+            network=json.dumps("mynet" if user_code else options.network or network),
             learners="\n".join(
                 f"[learners.{learner}]\n{_ABOUT.get(learner, '')}"
                 for learner in chosen_learners(names(options.learners or "finetune,er,offline"), {})
             ),
         )
     )
-    texts = {file: "\n".join(map(_aligned, text.split("\n")))}
+    texts = {file: text}
     if user_code:
         texts[file.with_name(OWN_FILE)] = (_TEMPLATES / "mynets.txt").read_text("utf-8")
     else:
@@ -92,13 +92,7 @@ def _tasks(name: str, data: Dataset | None) -> str:
     return f"tasks = {cut}"
 
 
-def _aligned(line: str) -> str:
-    """Return a line of the file with the comment of its key in the common column."""
-    code, mark, about = line.partition("  # ")
-    return f"{code.rstrip():<28}# {about}" if mark and not line.startswith("#") else line
-
-
 _ABOUT = {
-    "er": "memory_per_class = 10  # examples of each class to store and replay\n",
+    "er": "memory_per_class = 10       # examples of each class to store and replay\n",
     "offline": "# It learns all tasks jointly: without it there is no ceiling.\n",
 }

@@ -7,7 +7,7 @@ are not trusted: no pickle is run, and an image that would fill the memory is re
 torchvision is imported in functions, as it takes seconds.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +56,13 @@ def write_features_of_images(
     if network not in networks:
         raise unknown("network of torchvision", network, networks)
     images = {split: _images(folder / split, network) for split in ("train", "test")}
-    classes = images["train"].classes
+    classes, test_classes = images["train"].classes, images["test"].classes
     # Before a network is downloaded.
-    _check_classes(folder, classes, images["test"].classes)
+    if classes != test_classes or len(classes) < 2:
+        raise InputError(
+            f"{folder} has the classes {listed(classes)} in train and {listed(test_classes)} in "
+            f"test: give both the same folders, two or more"
+        )
     model = load_network(network, weights).to(device)
     train, test = (_examples(model, data, split, device) for split, data in images.items())
     write_features(out, train, test, classes)
@@ -164,15 +168,6 @@ def _picture(path: str) -> Any:
     except Exception as error:
         # A damaged or hostile file makes PIL raise almost anything, also of an image too large.
         raise InputError(f"{path} is no image ({described(error)}): replace or remove it") from None
-
-
-def _check_classes(folder: Path, train: Sequence[str], test: Sequence[str]) -> None:
-    """Raise InputError unless both splits have the same classes, two or more."""
-    if train != test or len(train) < 2:
-        raise InputError(
-            f"{folder} has the classes {listed(train)} in train and {listed(test)} in test: give "
-            f"both the same folders, two or more"
-        )
 
 
 def _examples(model: nn.Module, images: Any, split: str, device: torch.device) -> Examples:

@@ -161,7 +161,11 @@ def overridden(study: Study, options: RunOptions) -> Study:
     if options.dataset is not None:
         scenario["data"] = _data(names(options.dataset), scenario["kind"])
     if options.epoch_multiples is not None:
-        raw["probing"]["budget"] = _multiples(options.epoch_multiples)
+        text = options.epoch_multiples
+        try:
+            raw["probing"]["budget"] = [int(multiple) for multiple in names(text)]
+        except ValueError:
+            raise InputError(f"--epoch-multiples expects 1,2,4, got {text!r}") from None
     if options.controls is not None:
         raw["probing"]["controls"] = names(options.controls)
     if options.heads is not None:
@@ -206,14 +210,6 @@ def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
         changes = settings.get("training")
         if changes and changes["epochs"]:
             changes["epochs"] = epochs
-
-
-def _multiples(text: str) -> list[int]:
-    """Return whole numbers of `--epoch-multiples`; raises InputError for anything else."""
-    try:
-        return [int(multiple) for multiple in names(text)]
-    except ValueError:
-        raise InputError(f"--epoch-multiples expects 1,2,4, got {text!r}") from None
 
 
 def _weightings(texts: Sequence[str]) -> dict[str, list[float]]:

@@ -51,13 +51,13 @@ CASES = {
     "y_train has 1 classes from 0, expected 0 to 1": {
         "one-class.npz": npz({"y_train": Y * 0, "y_test": Y * 0})
     },
-    "there is no feature file": {"folder.npz/x": ""},
+    "no feature file": {"folder.npz/x": ""},
 }
 FILES = {name: content for files in CASES.values() for name, content in files.items()}
 FILES |= {"good.npz": npz()}
 MISTAKES = {
     **grouped("redundancy {}", CASES),
-    "redundancy ~nosuch/good.npz": "there is no feature file...~nosuch/good.npz...--data",
+    "redundancy ~nosuch/good.npz": "no feature file...~nosuch/good.npz...--data",
     "redundancy good.npz ./good.npz": "(good, good): name each once",
     "redundancy good.npz --bins 1": "2 to 256 bins, not 1",
     "redundancy good.npz --bins 4 --out R.csv": "cannot write R.csv (...choose another folder",

@@ -38,7 +38,7 @@ MISTAKES = {
     "metrics R.csv --reference three.csv": "R.csv has 2 tasks...three.csv 3...cumulative",
     "metrics R.csv --percent --reference inf.csv": "in percent: R[1,2] = inf is outside",
     "metrics R.csv --test-sizes 10": "got 1 test sizes, expected one for each of 2 tasks",
-    "metrics R.csv --test-sizes 10,x": "--test-sizes expects whole numbers, as 10,20,...got '10,x'",
+    "metrics R.csv --test-sizes 10,x": "--test-sizes expects numbers as 10,20,...got '10,x'",
     "metrics R.csv --test-sizes 1,0": "test sizes must be above 0, got [1, 0]",
     "metrics R.csv --from pycill": "mean 'pycil'",
     "metrics R.csv --ideal nan": "the ideal accuracy...(0, 1], got nan",

@@ -113,7 +113,7 @@ ONCE: dict[str, tuple[dict[str, str | None], str]] = {
     ),
     "thirds": ({"scenario.classes_per_task": "3"}, "cannot be cut into tasks of 3...divisor of 10"),
     "base": ({"scenario.kind": "'incremental'", "scenario.base": "10"}, "choose from 1 to 9"),
-    "images": ({"network.name": "'reduced_resnet18'"}, "25 x 25 or more, got 8 x 8: use cnn3"),
+    "images": ({"network.name": "'reduced_resnet18'"}, "25 x 25 or more, got 8 x 8"),
     "grid": (
         {"orders": "'shuffle:10000'", "seeds": "10000", "learners": "{er = {}, offline = {}}"},
         "has 100020000 jobs...no more than 100000",
@@ -148,6 +148,6 @@ MISTAKES = {
     **{f"run {name}.toml": f"{name}.toml: ...{said}" for name, said in SAID.items()},
     **{f"run {name}.toml": said for name, (_, said) in ONCE.items()},
     **{f"run {name}.toml": f"{name}.toml...{said}" for name, (_, said) in NO_TOML.items()},
-    "run folder.toml": "folder.toml (Is a directory)...preset of `probe list`",
-    "run wrong.json": "wrong.json is neither a preset nor a TOML file...`probe list`",
+    "run folder.toml": "folder.toml (Is a directory)...name a preset",
+    "run wrong.json": "wrong.json is no preset of `probe list`",
 }

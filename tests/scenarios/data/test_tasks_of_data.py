@@ -57,7 +57,7 @@ def test_limits_are_of_each_class_of_each_task():
     for part in (limited(data, train=1).train, held_out(data, 1).test, held_out(data, 1).train):
         found = sorted(zip(part.task.tolist(), part.y.tolist(), strict=True))
         assert found == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    with pytest.raises(InputError, match="2 training examples of class 0: hold out fewer"):
+    with pytest.raises(InputError, match="2 examples of class 0, not 2"):
         held_out(data, 2)
 
 

@@ -20,7 +20,7 @@ from probe.results.run_directory import refuse_foreign
 from probe.validation import problem, problems
 from scenarios.checkpoint_loader import CheckpointLoader
 from scenarios.commands.run import PreparedRun, carry_through
-from scenarios.commands.screen.results import show_page
+from scenarios.commands.screen.results import show_outcome
 from scenarios.data.datasets import Location
 from scenarios.data.feature_files import SUFFIX
 from scenarios.options import ModelOptions, names, position
@@ -78,7 +78,8 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             code=source_of("network", network),
             location=Location(),
         )
-        return carry_through(partial(_prepare, loader), options.of_run, root, show_page)
+        show = partial(show_outcome, trained=False)
+        return carry_through(partial(_prepare, loader), options.of_run, root, show)
 
 
 def _prepare(loader: CheckpointLoader, device: torch.device) -> PreparedRun:

@@ -193,7 +193,7 @@ def _steps(plan: Plan, all_sizes: Sequence[int], job: Job, parts: Sequence[str])
     """Return the optimizer steps left of a job, by the recipes of the plan.
 
     all_sizes: the number of training examples of each task, in base order; parts: the measurements
-    left. All multiples of a share one training.
+    left. All multiples of a retraining share one training.
     """
     sizes = [all_sizes[task] for task in job.tasks]
     recipe, retraining = plan.learners[job.learner].training, plan.retraining

@@ -47,42 +47,33 @@ _LIGHT, _DARK = (255, 255, 255), (166, 54, 3)
 _MOST_TASKS = 12  # columns that fit on a page
 
 
-def show_outcome(console: Console, root: Path, omegas: bool) -> None:
+def show_outcome(
+    console: Console, root: Path, omegas: bool = False, *, trained: bool = True
+) -> None:
     """Print the results in a run directory, the notes on them, and where the files are.
 
     Args:
         console: To print to.
         root: The run directory.
         omegas: Whether to print Kemker's metrics too.
+        trained: Whether its networks were trained there; those from checkpoints have no costs, but
+            maps of their layers are printed.
 
     Raises:
         InputError: Tables cannot be read.
     """
-    # Only metrics of R: metrics of a feature's matrix A are in the file.
-    metrics = read_table(root / "metrics.csv", MetricRow, lambda cells: not cells["feature"])
-    show_results(console, read_table(root / "summary.csv", SummaryRow), metrics)
+    metrics: list[MetricRow] = []
+    if trained:
+        # Only metrics of R: metrics of a feature's matrix A are in the file.
+        metrics = read_table(root / "metrics.csv", MetricRow, lambda cells: not cells["feature"])
+        show_results(console, read_table(root / "summary.csv", SummaryRow), metrics)
     for line in note_lines(root):
         show_line(console, line)
-    show_layers(console, root)
+    show_layers(console, root, maps=not trained)
     if omegas:
         show_omegas(console, metrics, read_table(root / TIMES, TimeRow))
-    _show_files(console, root)
-
-
-def show_page(console: Console, root: Path) -> None:
-    """Print the results in the run directory of given networks: tables, maps and notes.
-
-    Raises InputError for tables that cannot be read.
-    """
-    for line in note_lines(root):
-        show_line(console, line)
-    show_layers(console, root, maps=True)
-    _show_files(console, root)
-
-
-def _show_files(console: Console, root: Path) -> None:
-    page = root / "report.html"
-    show_line(console, f"the answer: {page}; figures: {root / 'figures'}; tables: {root}/*.csv")
+    files = f"figures: {root / 'figures'}; tables: {root}/*.csv"
+    show_line(console, f"the answer: {root / 'report.html'}; {files}")
 
 
 def show_results(

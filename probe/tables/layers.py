@@ -1,4 +1,4 @@
-"""The rows of layers.csv, statements.csv, first_layer.csv: quantities of layers, and their meaning."""
+"""The rows of layers.csv, statements.csv, first_layer.csv: quantities of layers, statements."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

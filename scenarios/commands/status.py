@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from probe.by_layer.jobs import parts_of
+from probe.by_layer.jobs import keys_of
 from probe.results.run_directory import JobState, failure, read_plan, remarks, store_of, survey
 from probe.tables.sheets import Sheet
 from scenarios.commands.screen.sheets import show_sheet
@@ -54,7 +54,7 @@ def status_of(root: Path) -> dict[str, Any]:
     remaining = {}
     for job in (job for job in now if now[job] != "finished"):
         finished = store_of(plan, root, job).finished()
-        remaining[job] = [part for part in parts_of(plan, job) if part not in finished]
+        remaining[job] = [key for key in keys_of(plan, job) if key not in finished]
     running = [job.name for job in now if now[job] == "running"]
     learners = []
     for learner in dict.fromkeys(job.learner for job in now):
@@ -65,8 +65,8 @@ def status_of(root: Path) -> dict[str, Any]:
                 "learner": learner,
                 "jobs": len(learner_states),
                 **{state: count[state] for state in STATES},
-                "parts": sum(state.parts for state in learner_states),
-                "parts_finished": sum(state.done for state in learner_states),
+                "measurements": sum(state.measurements for state in learner_states),
+                "measurements_finished": sum(state.done for state in learner_states),
             }
         )
     return {
@@ -77,7 +77,7 @@ def status_of(root: Path) -> dict[str, Any]:
         "failed": [
             {"job": job.name, "reason": failure(root, job)} for job in now if now[job] == "failed"
         ],
-        "corrupt": [{"job": s.job.name, "part": part} for s in states for part in s.corrupt],
+        "corrupt": [{"job": s.job.name, "file": name} for s in states for name in s.corrupt],
         "processes": len(running),
         "seconds_left": seconds_left(remaining, pace_of(plan, root, now), len(running)),
         "remarks": list(remarks(root, states)),
@@ -85,7 +85,7 @@ def status_of(root: Path) -> dict[str, Any]:
 
 
 def _state(root: Path, state: JobState) -> str:
-    if state.done == state.parts:
+    if state.done == state.measurements:
         return "finished"
     if is_locked(root / "jobs" / state.job.name):
         return "running"
@@ -94,10 +94,10 @@ def _state(root: Path, state: JobState) -> str:
 
 def _show(status: Mapping[str, Any]) -> None:
     """Print the progress of a study's jobs."""
-    columns = ("learner", "jobs", *STATES, "parts_finished", "parts")
+    columns = ("learner", "jobs", *STATES, "measurements_finished", "measurements")
     sheet = Sheet(
-        title=f"{status['study']}: jobs and finished parts",
-        columns=(*columns[:-2], "parts", "of"),
+        title=f"{status['study']}: jobs and finished measurements",
+        columns=(*columns[:-2], "measurements", "of"),
         lines=[[str(row[name]) for name in columns] for row in status["learners"]],
     )
     console = Console()
@@ -105,7 +105,7 @@ def _show(status: Mapping[str, Any]) -> None:
     for line in (
         *_time_left(status),
         *(
-            f"{file['job']}, {file['part']}: a corrupt file; `probe run` sets it aside and "
+            f"{file['job']}, {file['file']}: a corrupt file; `probe run` sets it aside and "
             f"computes it again"
             for file in status["corrupt"]
         ),

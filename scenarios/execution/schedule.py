@@ -26,7 +26,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from probe.by_layer.jobs import Job
-from scenarios.execution.work import Ended, Event, Part, Work, carry_out
+from probe.by_layer.measurement import Key
+from scenarios.execution.work import Ended, Event, Measured, Work, carry_out
 
 Take = Callable[[], Job | None]
 """Function that returns the next job, or None if there is none now; there may be one later."""
@@ -74,7 +75,7 @@ def follow(
         start: Starts a job.
     """
     running: dict[Job, Started] = {}
-    finished: dict[Job, set[str]] = {}
+    finished: dict[Job, set[Key]] = {}
     while True:
         while len(running) < room() and (job := take()):
             finished[job] = work.finished(job)
@@ -87,7 +88,7 @@ def follow(
         for job in running:
             new = work.finished(job) - finished[job]
             finished[job] |= new
-            yield from (Part(job, part) for part in sorted(new))
+            yield from (Measured(job, key) for key in sorted(new))
         for job, (future, end) in list(running.items()):
             if future in done:
                 del running[job]
@@ -128,7 +129,7 @@ def execute(
             locked = [job for job in locked if job not in free]
             for job in free:
                 if work.is_finished(job):
-                    yield from (Part(job, part) for part in work.parts(job))
+                    yield from (Measured(job, key) for key in work.keys(job))
                     yield Ended(job=job, how="finished")
                 else:
                     remaining.append(job)
@@ -154,7 +155,7 @@ def _attempts(
         executor.events(work, lambda: remaining.popleft() if remaining else None)
     ) as events:
         for event in events:
-            if isinstance(event, Part):
+            if isinstance(event, Measured):
                 yield event
             elif event.how == "locked":
                 locked.append(event.job)

@@ -17,7 +17,7 @@ import torch
 
 from probe.by_layer.code import code_hash
 from probe.by_layer.jobs import Job
-from probe.by_layer.measurement import Spent
+from probe.by_layer.measurement import TrainingCost
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
 from probe.examples import Examples
@@ -32,40 +32,41 @@ _DEVICE_FAILED = (
 )
 
 
-def save(store: Store, step: str, learner: Learner, spent: Spent) -> None:
+def save(store: Store, tasks_seen: int, learner: Learner, cost: TrainingCost) -> None:
     """Save the state of a learner after a task, and the resources spent on it.
 
     Args:
         store: Of the job's results.
-        step: The name of the measurement, `step-i` after i tasks.
+        tasks_seen: The tasks learned.
         learner: Its state.
-        spent: On the task.
+        cost: Of the task.
 
     Raises:
         NotWritten: It cannot be written.
     """
-    store.save_checkpoint(step, learner.model.state_dict(), {**learner.state(), **spent.to_state()})
+    state = {**learner.state(), **cost.to_state()}
+    store.save_checkpoint(tasks_seen, learner.model.state_dict(), state)
 
 
 def restored(
-    fresh: Callable[[], Learner], step: str, past: Sequence[Task], store: Store
-) -> tuple[Learner, Spent | None] | None:
-    """Return a learner from the checkpoint of a step, with the resources for its last task.
+    fresh: Callable[[], Learner], tasks_seen: int, past: Sequence[Task], store: Store
+) -> tuple[Learner, TrainingCost | None] | None:
+    """Return a learner from the checkpoint after so many tasks, with the cost of the last.
 
     Where the checkpoint no longer has the learner's state, it has learned nothing but the model.
     Errors of a failing device pass through, such as running out of memory.
 
     Args:
         fresh: Makes a learner that has learned nothing.
-        step: The name of the measurement.
+        tasks_seen: The tasks learned.
         past: The tasks learned until then, on the learner's device.
         store: Of the job's results.
 
     Returns:
-        The learner and the resources; None without a checkpoint, and if it cannot be restored: it
+        The learner and the cost; None without a checkpoint, and if it cannot be restored: it
         is set aside then.
     """
-    saved = store.load_checkpoint(step)
+    saved = store.load_checkpoint(tasks_seen)
     if saved is None:
         return None
     # Moved before it is tried: a device that fails says nothing about the checkpoint.
@@ -76,10 +77,10 @@ def restored(
     learner = fresh()
     try:
         # Removed first: the rest must be exactly the learner's state.
-        spent = None if saved.learner is None else Spent.of_state(state)
+        cost = None if saved.learner is None else TrainingCost.of_state(state)
         # Strict: it raises for a weight that is missing, superfluous or of another shape.
         learner.model.load_state_dict(model)
-        if spent:
+        if cost:
             learner.restore(state, past)
             if learner.state().keys() != state.keys():
                 raise ValueError("it holds what the learner does not keep")
@@ -88,13 +89,12 @@ def restored(
         raise
     except (RuntimeError, LookupError, ValueError, TypeError, OverflowError) as error:
         reason = f"the learner cannot be restored from it ({type(error).__name__})"
-        store.set_checkpoint_aside(step, reason)
+        store.set_checkpoint_aside(tasks_seen, reason)
         return None
     store.continue_from(saved)
-    return learner, spent
+    return learner, cost
 
 
-_STEP = "step-1"
 _MODULES = (__name__, "scenarios.learners.continual")
 
 
@@ -111,7 +111,7 @@ class FirstTask:
 
     def train(self, learner: Learner, task: Task, data: Examples, meter: OpsMeter) -> None:
         """Train a learner, or give it the weights, the losses and the counts of that training."""
-        saved = self.store.load_checkpoint(_STEP)
+        saved = self.store.load_checkpoint(1)
         if saved and saved.learner and saved.code == self.store.code:
             learner.model.load_state_dict(saved.model)
             total, steps = saved.learner["counts"].tolist()
@@ -125,7 +125,7 @@ class FirstTask:
         seconds = torch.tensor([now() - start, *learner.losses], dtype=torch.float64)
         counts = torch.tensor([meter.total - before, meter.steps])
         state = {"counts": counts, "seconds and losses": seconds}
-        self.store.save_checkpoint(_STEP, learner.model.state_dict(), state)
+        self.store.save_checkpoint(1, learner.model.state_dict(), state)
 
 
 def first_task(plan: Plan, job: Job, learner: Learner, store: Store) -> FirstTask | None:

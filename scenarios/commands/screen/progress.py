@@ -14,6 +14,7 @@ from rich import progress as bars
 from rich.console import Console
 
 from probe.by_layer.jobs import Job, is_retraining, readings_of
+from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.byte_sizes import show_size
 from probe.files import discard, make_folder, replacing
@@ -24,7 +25,7 @@ from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import show_line
 from scenarios.execution.schedule import Waiting
 from scenarios.execution.time_left import effort, pace_of, seconds_left, shown_duration
-from scenarios.execution.work import Ended, Event, Part, Work
+from scenarios.execution.work import Ended, Event, Measured, Work
 
 
 def show_progress(
@@ -51,13 +52,12 @@ def show_progress(
         bars.TimeRemainingColumn(),
     )
     name, ends = work.plan.name, list[Ended]()
-    parts = {job: work.parts(job) for job in jobs}
-    done = {Part(job, part) for job in jobs for part in work.finished(job)}
-    total = sum(effort(job, part) for job in jobs for part in parts[job])
+    done = {Measured(job, key) for job in jobs for key in work.finished(job)}
+    total = sum(effort(job, key) for job in jobs for key in work.keys(job))
     with bars.Progress(*columns, console=console) as progress:
         bar = progress.add_task(name, total=total, completed=0)
         # Set after the bar has begun: the time left is estimated only from this run.
-        progress.update(bar, completed=sum(effort(event.job, event.part) for event in done))
+        progress.update(bar, completed=sum(effort(event.job, event.key) for event in done))
         for event in events:
             if isinstance(event, Waiting):
                 progress.update(bar, description=f"{event.jobs} jobs left to other processes")
@@ -66,8 +66,8 @@ def show_progress(
             # A job finished by another process reports all measurements, also those counted.
             elif event not in done:
                 done.add(event)
-                at = f"{event.job.name} {event.part}"
-                progress.update(bar, advance=effort(event.job, event.part), description=at)
+                at = f"{event.job.name}: {event.key}"
+                progress.update(bar, advance=effort(event.job, event.key), description=at)
         progress.update(bar, description=name)
     return ends
 
@@ -163,54 +163,53 @@ def show_dry_run(
         processes: The most jobs in parallel.
     """
     plan, processes = work.plan, min(processes, len(jobs))
-    parts_left = {job: work.parts_left(job) for job in jobs}
-    columns = ("learner", "jobs", "finished", "left", "parts left", "training steps left")
+    keys_left = {job: work.keys_left(job) for job in jobs}
+    columns = ("learner", "jobs", "finished", "left", "measurements left", "training steps left")
     lines = []
     for learner in dict.fromkeys(job.learner for job in jobs):
-        parts_of_job = {j: parts for j, parts in parts_left.items() if j.learner == learner}
-        jobs_left, n_jobs = sum(map(bool, parts_of_job.values())), len(parts_of_job)
-        steps = sum(_steps(plan, sizes, job, parts) for job, parts in parts_of_job.items())
-        numbers = n_jobs, n_jobs - jobs_left, jobs_left, sum(map(len, parts_of_job.values()))
+        keys_of_job = {job: keys for job, keys in keys_left.items() if job.learner == learner}
+        jobs_left, n_jobs = sum(map(bool, keys_of_job.values())), len(keys_of_job)
+        steps = sum(_steps(plan, sizes, job, keys) for job, keys in keys_of_job.items())
+        numbers = n_jobs, n_jobs - jobs_left, jobs_left, sum(map(len, keys_of_job.values()))
         # It trains its own network by its own rule, which no recipe describes.
-        unknown = jobs_left and next(iter(parts_of_job)).own_network
+        unknown = jobs_left and next(iter(keys_of_job)).own_network
         shown = "unknown" if unknown else f"{steps:,}"
         lines.append((learner, *map(str, numbers), shown))
     show_sheet(console, Sheet(title=f"{plan.name}: jobs to do", columns=columns, lines=lines))
     if plans:
         show_plan(console, plans, work.cache)
-    seconds = seconds_left(parts_left, pace_of(plan, work.root, jobs), processes)
-    if not any(parts_left.values()):
+    seconds = seconds_left(keys_left, pace_of(plan, work.root, jobs), processes)
+    if not any(keys_left.values()):
         time = "none, as all is finished"
     elif seconds is None:
-        time = "unknown: `probe status` estimates it once two parts of a job are finished"
+        time = "unknown: `probe status` estimates it once a measurement is finished"
     else:
         time = f"about {shown_duration(seconds)} at {processes} jobs in parallel (an estimate)"
     for line in (f"time: {time}", "a dry run: nothing was written"):
         show_line(console, line)
 
 
-def _steps(plan: Plan, all_sizes: Sequence[int], job: Job, parts: Sequence[str]) -> int:
+def _steps(plan: Plan, all_sizes: Sequence[int], job: Job, keys: Sequence[Key]) -> int:
     """Return the optimizer steps left of a job, by the recipes of the plan.
 
-    all_sizes: the number of training examples of each task, in base order; parts: the measurements
-    left. All multiples of a retraining share one training.
+    all_sizes: the number of training examples of each task, in base order; keys: of the
+    measurements left. All multiples of a retraining share one training.
     """
     sizes = [all_sizes[task] for task in job.tasks]
     recipe, retraining = plan.learners[job.learner].training, plan.retraining
     learned = [n for task_position, n in enumerate(sizes, 1) if task_position != job.without]
-    steps, trained = 0, parts
-    if job.without and f"step-{job.last}" in parts:
+    steps, trained = 0, [key.tasks_seen for key in keys if not key.feature]
+    if job.without and job.last in trained:
         # Its last evaluation is its only one.
-        trained = [f"step-{i}" for i in range(1, job.last)]
-    for part in trained:
-        if part.startswith("step-") and part != "step-0" and not job.given:
-            i = int(part.removeprefix("step-"))
+        trained = [*range(1, job.last)]
+    for i in trained:
+        if i and not job.given:
             start = 0 if job.offline or job.kind == "cumulative" else i - 1
             steps += recipe.epochs * ceil(sum(learned[start:i]) / recipe.batch_size)
     longest: dict[tuple[int, str, bool], int] = {}
     for reading in readings_of(plan, job):
-        if reading.part in parts and is_retraining(reading.part):
-            key = reading.tasks_seen, reading.feature, reading.reestimated
-            longest[key] = max(longest.get(key, 0), reading.multiple)
+        if reading.key in keys and is_retraining(reading.key):
+            training = reading.tasks_seen, reading.feature, reading.reestimated
+            longest[training] = max(longest.get(training, 0), reading.multiple)
     epoch = ceil(sum(sizes) / retraining.batch_size)
     return steps + sum(longest.values()) * retraining.epochs * epoch

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probe.by_layer.measurement import keys_of
+from probe.by_layer.measurement import from_arrays, keys_of, to_arrays
 from probe.tables.run_directory import TABLES
 from scenarios.options import RunOptions
 
@@ -120,3 +120,13 @@ def measured(root: Path, job: str = "") -> Stored:
                 content = arrays["details"][i], arrays["code"][i], predicted.tolist()
                 stored[*path.parts[-3:-1], str(key), key.settings] = repr(content)
     return stored
+
+
+def forget(path: Path, *names: str) -> None:
+    """Take measurements out of a file of predictions, as if they had never been made."""
+    with np.load(path) as file:
+        arrays = dict(file)
+    kept = {key: m for key, m in from_arrays(arrays).items() if str(key) not in names}
+    own = {name: arrays[name] for name in ("fingerprint", "record")}
+    assert len(kept) == len(arrays["code"]) - len(names)
+    np.savez_compressed(path, **own, **to_arrays(kept))

@@ -183,6 +183,12 @@ MODEL = {"weight": torch.tensor([[0.5, -0.0], [1e-30, torch.pi]]), "steps": torc
 LEARNER = {"memory.y": torch.tensor([1, 2], dtype=torch.int64)}
 
 
+def outcome(m: Measurement) -> tuple[object, ...]:
+    """Return what no two runs differ in: predictions, losses and cost."""
+    predicted = {head: classes.tolist() for head, classes in m.predicted.items()}
+    return predicted, None if m.loss is None else m.loss.tolist(), m.cost and m.cost.cost
+
+
 def same(given: Measurement, stored: Measurement, code: str = "code") -> bool:
     """Whether a measurement is what was given to be stored, by this code."""
     arrays, details = zip(

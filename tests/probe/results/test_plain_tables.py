@@ -64,7 +64,8 @@ class Made:
         found = self.predicted.get((job, tasks_seen, feature, head or main_head(job)))
         if found is None:
             return None
-        each = list(zip(self.test.tasks, self.test.labels, found, strict=True))
+        columns = (self.test.tasks, self.test.labels, found)
+        each = list(zip(*(column.tolist() for column in columns), strict=True))
         return [[(y, p) for task, y, p in each if task == own] for own in job.tasks]
 
     def retrained(self, job, feature):

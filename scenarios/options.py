@@ -109,8 +109,8 @@ class JobOptions:
 class RunOptions(JobOptions):
     """The flags of `probe run` as they were typed, each with its help; None = not given.
 
-    The first ten and `controls` change the study, see `scenarios.study.study_file.overridden`. Raises
-    InputError for impossible values, and for flags that do not fit together.
+    The first ten and `controls` change the study, see `scenarios.study.study_file.overridden`.
+    Raises InputError for impossible values, and for flags that do not fit together.
 
     >>> RunOptions(executor="inline", workers=1).shard is None
     True

@@ -53,7 +53,7 @@ def _typed(command: Callable[..., None], argument_info: Any) -> Callable[..., No
     hints = get_type_hints(kind)
     specific_first = sorted(fields(kind), key=lambda f: f.name not in kind.__annotations__)
     flags = [_parameter(field, hints[field.name]) for field in specific_first]
-    annotation = Annotated[first.annotation, argument_info]
+    annotation: Any = Annotated[first.annotation, argument_info]
     argument = first.replace(name="argument", annotation=annotation)
     typed.__signature__ = inspect.Signature([argument, *flags])  # type: ignore[attr-defined]
     # Else typer would take the argument's plain type from there, without its help.

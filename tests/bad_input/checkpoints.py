@@ -70,5 +70,5 @@ MISTAKES = {
         "only-train"
     ): "only-train has the classes a, b in train and a in test: give both the same",
     NETWORK.format("resnet", "a.npz"): "unknown network of torchvision 'resnet'...did you mean",
-    NETWORK.format("resnet18", "no/a.npz"): "NAME.npz in a folder that...another --out",
+    NETWORK.format("resnet18", "no/a.npz"): "--out expects NAME.npz in a folder that",
 }

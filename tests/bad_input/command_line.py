@@ -11,7 +11,7 @@ RAY = "run digits --executor ray"
 MISTAKES = {
     "runn digits": "no such command 'runn' (near: 'run'): see `probe --help`",
     "run": "missing argument 'PRESET|FILE.toml': see `probe run --help`",
-    "run digits --sedes 1": "no such option: --sedes (near: --heads, --seeds)",
+    "run digits --sedes 1": "no such option: --sedes (near: --heads, --orders, --seeds)",
     "run ''": "unknown preset '':",
     "status here there": "unexpected extra argument (there): see `probe status --help`",
     "run digits --epochs 0": "the flags given: training.epochs: ...1 or more, got 0",

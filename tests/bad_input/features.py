@@ -11,7 +11,7 @@ HOSTILE = npy_header("(4,)", "'|O'", TRAP)
 CODE = npy_header("(4, 4)", "__import__('os').open('sprung', 64)")
 
 CASES = {
-    " is not a complete .npz file...numpy.savez": {
+    " is not a complete .npz file...write it again": {
         "pickle.npz": TRAP,
         "cut.npz": npz()[:-30],
         "code.npz": npz({"x_train": CODE}),

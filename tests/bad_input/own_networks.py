@@ -123,7 +123,7 @@ MISTAKES = {
         {
             "": "as --network",
             "--network ownnets:build --checkpoints ck": "leave out --checkpoints",
-            "--network ownnets:build": "as --call",
+            "--network ownnets:build": "--call m:f",
             "--network ownnets:build --call ownnets:build --offline ck": "--offline is for files",
         },
     ),

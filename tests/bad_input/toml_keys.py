@@ -81,12 +81,12 @@ PERMUTED = {"scenario.kind": "'permutation'"}
 # Mistakes that hide others, or that show once the keys are right: the changes, and what is said.
 ALONE: dict[str, tuple[dict[str, str | None], str]] = {
     "none": (dict.fromkeys(("scenario.data", "network.name")), "network: this key is needed"),
-    "no-learners": ({"learners": "{}"}, "name at least one of finetune, offline,"),
+    "no-learners": ({"learners": "{}"}, "name at least one of finetune, er,"),
     "learner": ({"learners.a": "{kind = 'fintune'}"}, "unknown learner 'fintune': did you mean"),
     "learner-up": ({'learners."../er"': "{kind = 'er'}"}, "'../er'...letters, digits, _ and -"),
     "learner-own": (
         {"learners.floor": "{kind = 'untrained'}"},
-        "'floor' has kind 'untrained', but `untrained`",
+        "'floor' has kind 'untrained'...`untrained`",
     ),
     "number": ({"seeds": LONG}, f"seeds: expected a number of 64 bits, got {LONG}"),
     "feature": ({"network.features": "['hiden1']"}, "unknown feature of this study's networks"),

@@ -19,7 +19,7 @@ from textwrap import dedent
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TypeGuard
 
-from probe.registered import Own, OwnData, OwnMetric, OwnNetwork, marked_in
+from probe.extensions import DataEntry, MetricEntry, NetworkEntry, Own, marked_in
 from probe.syntax import Source, digest, imported_names, parsed, syntax_hash
 
 _PYTHON = Path(os.__file__).parent
@@ -37,11 +37,11 @@ def hash_of(own: Own, named: ModuleType | None = None) -> str:
     named: the module that the user named, which need not be where the object is defined. Data are
     known by their examples, and metrics change tables alone: "" for these.
     """
-    if isinstance(own, OwnData | OwnMetric):
+    if isinstance(own, DataEntry | MetricEntry):
         return ""
     objects = (getattr(own, name, None) for name in ("build", "learner", "readout"))
     told: list[object] = [source_hash(named, *objects)]
-    if isinstance(own, OwnNetwork) and (own.output is not None or own.call is not None):
+    if isinstance(own, NetworkEntry) and (own.output is not None or own.call is not None):
         # The same weights give other logits.
         told += [own.output, getattr(own.call, "__qualname__", ""), source_hash(own.call)]
     return digest(told)
@@ -163,7 +163,7 @@ class _Code:
             self._name(each)
         if module is None:
             return
-        for own in marked_in(vars(module), OwnMetric):
+        for own in marked_in(vars(module), MetricEntry):
             at = _file_of(sys.modules.get(getattr(own.score, "__module__", "")))
             self.metrics.add((at, getattr(own.score, "__name__", "")))
         for each in vars(module).get(_BROUGHT, ()):

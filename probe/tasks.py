@@ -10,18 +10,17 @@ from typing import Self
 import torch
 
 from probe.errors import InputError
-from probe.examples import Examples, check_examples, join
-from probe.numbered import Numbered, task_names
+from probe.examples import Examples, join
+from probe.tasked_examples import TaskedExamples, task_names
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task:
     """One task: its classes and the examples to learn and to test them.
 
-    index: its number in the base order, from 1; classes: the labels that occur in it; train, test:
-    inputs (N, ...), labels (N,) among the classes, which other tasks may have, too. Scenarios
-    number classes 0..K-1 over all tasks. Raises InputError for labels outside the classes, and for
-    NaN or Inf.
+    index: its number in the base order, from 1; classes: the labels that occur in it, which other
+    tasks may have, too, 0..K-1 over all tasks; train, test: finite inputs (N, ...), labels (N,)
+    among the classes.
     """
 
     index: int
@@ -29,10 +28,6 @@ class Task:
     classes: tuple[int, ...]
     train: Examples
     test: Examples
-
-    def __post_init__(self) -> None:
-        check_examples(self.train, self.classes, f"the training data of task {self.name!r}")
-        check_examples(self.test, self.classes, f"the test data of task {self.name!r}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,20 +45,30 @@ class Scenario:
     tasks: tuple[Task, ...]
 
     @classmethod
-    def of_numbered(cls, name: str, given: Numbered, kind: str = "split") -> Self:
-        """Cut numbered examples, `train` and `test`, into tasks, keeping their order."""
-        names, (train, test) = task_names(given.classes), given.halves.values()
-        each = [
-            Task(
-                index=k + 1,
-                name=names[k],
-                classes=own,
-                train=train.of_task(k),
-                test=test.of_task(k),
-            )
-            for k, own in enumerate(given.classes)
-        ]
-        return cls(name=name, kind=kind, tasks=tuple(each))
+    def of_examples(cls, name: str, examples: TaskedExamples, kind: str = "split") -> Self:
+        """Divide examples, with the splits `train` and `test`, into their tasks.
+
+        Args:
+            name: Of the scenario.
+            examples: All tasks' examples, with the task of each.
+            kind: The stream, see the class.
+
+        Returns:
+            The tasks in the order of the examples' tasks.
+
+        Raises:
+            InputError: A task has no examples to train or to test on.
+        """
+        names, tasks = task_names(examples.classes), []
+        for split, what in (("train", "training"), ("test", "test")):
+            for number, size in enumerate(examples.sizes(split)):
+                if not size:
+                    raise InputError(f"the {what} data of task {names[number]!r} holds no examples")
+        for k, classes in enumerate(examples.classes):
+            train, test = (examples.splits[split].of_task(k) for split in ("train", "test"))
+            task = Task(index=k + 1, name=names[k], classes=classes, train=train, test=test)
+            tasks.append(task)
+        return cls(name=name, kind=kind, tasks=tuple(tasks))
 
     @property
     def classes(self) -> int:
@@ -73,8 +78,11 @@ class Scenario:
     def reordered(self, order: Sequence[int]) -> Scenario:
         """Return the scenario with its tasks in another order.
 
-        order: the T tasks as they are to be learned, each by its number in this one, from 0. Raises
-        InputError unless it names each once.
+        Args:
+            order: The T tasks as they are to be learned, each by its number in this one, from 0.
+
+        Raises:
+            InputError: The order does not name each task once.
         """
         if sorted(order) != list(range(len(self.tasks))):
             raise InputError(

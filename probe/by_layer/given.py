@@ -186,7 +186,7 @@ class GivenNetworks:
     def recorded(self, run: Run, step: int) -> TaskCounts | None:
         """Return what was recorded of a network, where the same outputs competed; else None."""
         records = self.weights.records if isinstance(self.weights, Files) else {}
-        if (own := records.get(run)) and self.model.told in (own.head == "multi", own.called):
+        if (own := records.get(run)) and self.model.task_aware in (own.head == "multi", own.called):
             return own.rows.get(step)
         return None
 

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from probe.metrics.counts import Counts, Tables
+from probe.metrics.counts import ConfusionCounts, Counts
 from probe.metrics.outcomes import Outcomes
 from probe.training.costs import Cost
 from probe.training.history import History
@@ -117,18 +117,18 @@ def _packed(tables: Sequence[Counts]) -> dict[str, Any]:
 
     Each as bytes, little-endian, compressed, in base64: digits take far longer to read.
     """
-    own = Tables.joined(tables)
+    own = ConfusionCounts.joined(tables)
     steps = _text(np.diff(own.cells, prepend=0))
     return {"shape": (len(own), own.classes), "cells": steps, "counts": _text(own.numbers)}
 
 
-def _unpacked(record: Mapping[str, Any]) -> Tables:
+def _unpacked(record: Mapping[str, Any]) -> ConfusionCounts:
     """Return the tables that `_packed` gave; raises KeyError, ValueError or TypeError for less."""
     (n, K), cells = record["shape"], np.cumsum(_values(record["cells"]))
     numbers = _values(record["counts"])
     if len(cells) != len(numbers) or cells.max(initial=-1) >= n * K * K:
         raise ValueError(f"no {n} tables of {K} classes")
-    return Tables(n, K, cells, numbers)
+    return ConfusionCounts(n, K, cells, numbers)
 
 
 def _text(values: NDArray[np.int64]) -> str:

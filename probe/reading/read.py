@@ -13,8 +13,8 @@ from probe.batch import Value, first, like, tensors
 from probe.errors import InputError, described
 from probe.memory import free_memory
 from probe.progress import progress_bar
-from probe.reading.growing import GrowingRows, Room
-from probe.reading.items import Batch, ItemForm, same_form
+from probe.reading.item_format import Batch, ItemForm, same_form
+from probe.reading.row_buffer import GrowingRows, Room
 
 
 @dataclass(frozen=True)

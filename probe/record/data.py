@@ -11,7 +11,7 @@ from torch import Tensor
 
 from probe.batch import identical, kinds, tensor_hash, tensors
 from probe.errors import InputError, unreadable
-from probe.examples import Examples, alike
+from probe.examples import Examples, match_inputs
 from probe.files import alone_in, hashed, replacing, unhashed
 from probe.record.state_files import keep_tensors
 
@@ -19,7 +19,7 @@ _PARTS = ("train", "test")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reference:
+class DataReference:
     """Examples that are not kept: the name of what gives them, and their hash."""
 
     name: str
@@ -44,7 +44,7 @@ class Reference:
 
     def check(self, train: Examples[Any], test: Examples[Any]) -> None:
         """Raise InputError unless examples are those that were recorded."""
-        if Reference.to(self.name, *alike(train, test)).sha != self.sha:
+        if DataReference.to(self.name, *match_inputs(train, test)).sha != self.sha:
             raise InputError(
                 f"the data are not those of the recording, which {self.name} gave: give the same, "
                 f"or record in another folder"

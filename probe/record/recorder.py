@@ -20,21 +20,21 @@ from torch.nn.parameter import is_lazy
 from probe.batch import tensor_hash
 from probe.cut.model_call import Call, Output, explained
 from probe.errors import InputError
-from probe.examples import Examples, alike
+from probe.examples import Examples, match_inputs
 from probe.files import alone_in, make_folder, replacing
 from probe.metrics.counts import Counts, margins
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
 from probe.model import Head, Model
 from probe.modules import check_model, kept_buffers, mode, unwrapped
-from probe.numbered import Data, Tasks, examples_of, numbered
 from probe.record import runs
 from probe.record.checkpoints import FOLDER_NAME, Run
-from probe.record.data import Reference, keep_data
+from probe.record.data import DataReference, keep_data
 from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
 from probe.seeding import every_global_stream, stream
 from probe.tables.rows import CONTROLS
-from probe.told import told
+from probe.task_aware import make_task_aware
+from probe.tasked_examples import Data, Tasks, as_examples, assign_tasks
 from probe.training.evaluation import predict_each
 
 _FEW = 2  # examples on which a model is tried before it is trained
@@ -102,11 +102,13 @@ class Recorder:
         self.folder, self.model = Path(folder), unwrapped(model)
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
         halves = {"test": test} if train is None else {"test": test, "train": train}
-        read = {name: examples_of(each, name) for name, each in halves.items()}
+        read = {name: as_examples(each, name) for name, each in halves.items()}
         called = Model(model, call=call, output=output, head=head)
         others = [other for other in runs.read_runs(self.folder) if other.run != run]
         orders = [run.order, *(other.run.order for other in others)]
-        called, self._given = told(called, given := numbered(read, tasks), lambda: model, orders)
+        called, self._given = make_task_aware(
+            called, given := assign_tasks(read, tasks), lambda: model, orders
+        )
         self._ask = called.model_call
         for number, (task, size) in enumerate(
             zip(given.classes, given.sizes("test"), strict=True), 1
@@ -135,15 +137,15 @@ class Recorder:
             self._predicted(self._given.halves["test"].take(torch.arange(_FEW)), 0)
         make_folder(runs.run_folder(self.folder, run))
         if train is not None:
-            self._keep_data(data, *alike(read["train"], read["test"]))
+            self._keep_data(data, *match_inputs(read["train"], read["test"]))
 
     def _keep_data(self, name: str | None, train: Examples[Any], test: Examples[Any]) -> None:
         """Save examples, or their name and hash; raises InputError beside others."""
         kept, named = self.folder / runs.DATA, self.folder / runs.REFERENCE
-        if known := Reference.read(named):
+        if known := DataReference.read(named):
             known.check(train, test)
         elif name and not kept.exists():
-            Reference.to(name, train, test).keep(named)
+            DataReference.to(name, train, test).keep(named)
         else:
             keep_data(kept, train, test)
 

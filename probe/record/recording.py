@@ -9,7 +9,7 @@ from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.model import Head
 from probe.record.checkpoints import Checkpoints, Run, place
-from probe.record.data import Reference, load_data
+from probe.record.data import DataReference, load_data
 from probe.record.runs import (
     DATA,
     REFERENCE,
@@ -41,7 +41,7 @@ class Recording:
     orders: Mapping[str, tuple[int, ...]]
     checkpoints: Checkpoints
     data: Path | None
-    reference: Reference | None
+    reference: DataReference | None
     records: Mapping[Run, RunRecord]
     output: Output
     head: Head | None
@@ -85,7 +85,7 @@ def read_recording(folder: str | Path) -> Recording:
             offline={seed: path for seed, path in offline_files(root).items() if seed in seeds},
         ),
         data=root / DATA if (root / DATA).exists() else None,
-        reference=Reference.read(root / REFERENCE),
+        reference=DataReference.read(root / REFERENCE),
         records={record.run: record for record in records},
         output=records[0].output,
         head=records[0].head,

@@ -13,12 +13,12 @@ import numpy as np
 from probe.cut.model_call import Output
 from probe.errors import InputError, unreadable
 from probe.files import hashed, replacing, unhashed
-from probe.metrics.counts import Tables
+from probe.metrics.counts import ConfusionCounts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
 from probe.model import Head
-from probe.numbered import as_tasks
 from probe.record.checkpoints import Run
+from probe.tasked_examples import as_tasks
 
 DATA, REFERENCE = "data.pt", "data.json"
 _RECORD = "run.json"
@@ -157,7 +157,9 @@ def _of_content(content: Any) -> RunRecord:
     for learned, (n, *cells) in content["rows"].items():
         at, true, predicted, counts = np.array(cells, dtype=np.int64).reshape(-1, 4).T
         places = (at * known + true) * known + predicted
-        rows[int(learned)] = TaskCounts(tasks=tasks, tables=Tables(n, known, places, counts))
+        rows[int(learned)] = TaskCounts(
+            tasks=tasks, tables=ConfusionCounts(n, known, places, counts)
+        )
     called = bool(content["called"])
     return RunRecord(
         run=run,
@@ -173,7 +175,7 @@ def _of_content(content: Any) -> RunRecord:
 
 def _cells(counts: TaskCounts) -> list[Any]:
     """Return the number of tables; then table, classes and count of each cell that is not 0."""
-    own = Tables.joined(counts.tables)
+    own = ConfusionCounts.joined(counts.tables)
     rows, predicted = np.divmod(own.cells, own.classes)
     at, true = np.divmod(rows, own.classes)
     cells: list[Any] = np.stack([at, true, predicted, own.numbers], 1).tolist()

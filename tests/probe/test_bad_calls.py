@@ -60,7 +60,7 @@ def words(x: Tensor) -> PartialRetraining:
 
 CASES: dict[str, Case] = {
     "numpy": (lambda: Examples(X.numpy(), Y), "x must be a tensor, or a tuple or mapping of t"),
-    "None in a mapping": (lambda: Examples({"a": None}, Y), "got dict with NoneType in it: use"),
+    "None in a mapping": (lambda: Examples({"a": None}, Y), "got dict with NoneType: use"),
     "a mapping by numbers": (lambda: Examples({0: X}, Y), "names of the model's arguments"),
     "uneven inputs": (
         lambda: Examples((X, X[:3]), Y),

@@ -10,8 +10,8 @@ from avalanche.training.plugins import SupervisedPlugin
 
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.numbered import examples_of
 from probe.record.plugins.task_counter import TaskCounter
+from probe.tasked_examples import as_examples
 
 
 class ForgettingProbe(TaskCounter, SupervisedPlugin):
@@ -70,4 +70,4 @@ def data_of(benchmark: Any) -> Data:
 
 def _examples(stream: Any) -> Any:
     each = [Examples.of(own.dataset.eval(), progress=False) for own in stream]
-    return examples_of(each, "the benchmark")
+    return as_examples(each, "the benchmark")

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from sklearn.metrics import accuracy_score, confusion_matrix
 
 from probe.errors import InputError
-from probe.metrics.counts import Counts, Tables
+from probe.metrics.counts import ConfusionCounts, Counts
 
 pairs = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=80)
 
@@ -28,7 +28,7 @@ def test_no_examples_is_nan():
 def test_many_tables_at_once_give_the_counts_that_each_alone_gives(kind):
     tables = np.random.default_rng(0).integers(0, 99, (7, 3, 3)).astype(kind)
     expected = tuple(map(Counts, tables))
-    each = Tables.joined(expected)
+    each = ConfusionCounts.joined(expected)
     tables[:] = 0
     assert each == expected
     assert {counts.table.dtype for counts in each} == {np.dtype(np.int64)}

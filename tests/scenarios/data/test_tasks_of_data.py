@@ -6,7 +6,7 @@ import torch
 
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.registered import OwnData
+from probe.extensions import DataEntry
 from scenarios.data.datasets import Dataset, Location, held_out, limited, load
 from scenarios.data.feature_files import write_features
 from scenarios.data.own import read_own
@@ -21,7 +21,7 @@ TRAIN, TEST = (
 
 
 def own(given, class_order=()):
-    return read_own(OwnData(name="mine", load=lambda: given, class_order=class_order))
+    return read_own(DataEntry(name="mine", load=lambda: given, class_order=class_order))
 
 
 def same(found, given):

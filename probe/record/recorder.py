@@ -134,7 +134,7 @@ class Recorder:
         # What fails on a few examples now would fail after hours of training. A model without
         # shapes yet would get them here, and with them its weights.
         if not any(map(is_lazy, plain_state(self.model).values())):
-            self._predicted(self._given.halves["test"].take(torch.arange(_FEW)), 0)
+            self._predicted(self._given.splits["test"].take(torch.arange(_FEW)), 0)
         make_folder(runs.run_folder(self.folder, run))
         if train is not None:
             self._keep_data(data, *match_inputs(read["train"], read["test"]))
@@ -191,7 +191,7 @@ class Recorder:
                 # What comes after another network than this one is of no use beside it. Before that
                 # is replaced: a process that is killed here leaves no accuracy of another network.
                 self._keep({k: v for k, v in self._record.rows.items() if k < row}, hashes)
-        predicted = self._predicted(self._given.halves["test"], row)
+        predicted = self._predicted(self._given.splits["test"], row)
         self._keep({**self._record.rows, row: self._given.counted(predicted)}, hashes)
 
     def offline(self, model: nn.Module) -> None:
@@ -230,7 +230,7 @@ class Recorder:
 
     def _predicted(self, test: Examples[Any], row: int) -> Tensor:
         """Return the model's predictions, leaving it unchanged."""
-        model, known = self.model, self._given.known
+        model, known = self.model, self._given.n_classes
         device = next((p.device for p in model.parameters()), test.y.device)
         # It may draw at random, in eval mode too.
         chance = every_global_stream(stream(self.run.seed, "record", row))
@@ -247,7 +247,7 @@ class Recorder:
             return
         runs.check_tasks_of(self._record, [found])
         # Each example counted as predicted right: as many of each class in each task.
-        expected = self._given.counted(self._given.halves["test"].y).tables
+        expected = self._given.counted(self._given.splits["test"].y).tables
         totals = margins(expected)[0]
         each = (margins(own.tables)[0] for own in found.rows.values())
         if not all(np.array_equal(own, totals) for own in each):

@@ -274,7 +274,7 @@ def _data(examples: TaskedExamples, networks: Files | Models) -> TaskedExamples:
                 f"more: add some"
             )
     device = train.y.device if isinstance(networks, Files) else device_of(networks.blank())
-    return replace(examples, halves={"train": train.to(device), "test": test.to(device)})
+    return replace(examples, splits={"train": train.to(device), "test": test.to(device)})
 
 
 def _named(model: Model, networks: Files | Models) -> tuple[Model, str, str, Sequence[str] | None]:

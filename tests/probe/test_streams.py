@@ -216,10 +216,10 @@ def test_a_default_for_the_task_leaves_the_choice_of_the_head() -> None:
     def call(model: Any, x: Any, task: Any = None) -> Any:
         return model(x)
 
-    assert Model(networks()[0], call=call).told
-    assert not Model(networks()[0], call=call, head="single").told
+    assert Model(networks()[0], call=call).task_aware
+    assert not Model(networks()[0], call=call, head="single").task_aware
     with pytest.raises(InputError, match="takes task only by its name"):
-        Model(networks()[0], call=lambda model, x, *, task: model(x)).told  # noqa: B018
+        Model(networks()[0], call=lambda model, x, *, task: model(x)).task_aware  # noqa: B018
 
 
 def test_a_call_needs_numbers_that_no_order_changes_and_tasks_of_several_classes() -> None:

@@ -1,7 +1,6 @@
 """Rows that grow batch after batch, in memory or, when it is full, in mapped files."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -16,26 +15,27 @@ _START = 256  # rows to begin with, where their number is unknown
 _ENOUGH = 2**24  # bytes of a file that count as this process's memory before they are let go
 
 
-@dataclass(frozen=True, kw_only=True)
-class Room:
-    """Space for rows: `budget` bytes of memory, or files in a folder, None = no folder."""
-
-    budget: int
-    scratch: Path | None
-
-
-class GrowingRows:
+class RowBuffer:
     """N examples' tensors, each (N, ...), to which batches are added; N grows.
 
-    sample: a batch, each tensor (n, ...), of the shapes and types to come; expected: the number of
-    examples to come, None = unknown: then the rows double as needed, and take up to twice their
-    bytes meanwhile. Raises InputError once they fit nowhere, NotWritten if the disk is full.
+    Args:
+        sample: A batch, each tensor (n, ...), of the shapes and types to come.
+        expected: The number of examples to come, None = unknown: then the rows double as needed,
+            and take up to twice their bytes meanwhile.
+        budget: Bytes of memory for the rows.
+        scratch: A folder for files of rows that do not fit, None = there is none.
+
+    Raises:
+        InputError: The rows fit nowhere.
+        NotWritten: The disk is full.
     """
 
-    def __init__(self, sample: Sequence[Tensor], expected: int | None, room: Room) -> None:
+    def __init__(
+        self, sample: Sequence[Tensor], expected: int | None, *, budget: int, scratch: Path | None
+    ) -> None:
         self._kinds = [(tensor.shape[1:], tensor.dtype) for tensor in sample]
         self._bytes = sum(shape.numel() * dtype.itemsize for shape, dtype in self._kinds)
-        self._expected, self._room = expected, room
+        self._expected, self._budget, self._scratch = expected, budget, scratch
         self._n = self._capacity = self._touched = 0
         self._rows: list[Tensor] = []
         self._files: list[MappedRows] = []
@@ -52,51 +52,48 @@ class GrowingRows:
         # Not for each example: it takes longer than to write it.
         if self._touched > _ENOUGH:
             self._touched = 0
-            _let_go(self._files)
+            self._release_pages()
 
     def tensors(self) -> list[Tensor]:
         """Return the rows so far, each tensor (N, ...), over memory or a mapped file."""
-        _let_go(self._files)
-        if self._files or self._n == self._capacity:
-            return [rows[: self._n] for rows in self._rows]
-        # The memory that is left over is given back.
-        return [rows[: self._n].clone() for rows in self._rows]
+        self._release_pages()
+        rows = [tensor[: self._n] for tensor in self._rows]
+        # Memory that is not used is given back.
+        return rows if self._files or self._n == self._capacity else [t.clone() for t in rows]
 
     def _grow(self, needed: int) -> None:
-        """Make room for `needed` rows or more, and take along those that are there."""
+        """Make room for `needed` rows or more, and copy those that are there."""
         before, files = self._rows, self._files
         if not self._capacity and self._expected is not None:
             self._capacity = max(needed, self._expected)
         else:
             doubled = max(needed, _START, 2 * self._capacity)
-            most = self._room.budget // max(1, self._bytes)
+            most = self._budget // max(1, self._bytes)
             # What fits into the budget is never refused for what doubling would take.
             self._capacity = most if needed <= most < doubled else doubled
-        self._rows, self._files = self._made(self._capacity)
+        self._rows, self._files = self._allocate(self._capacity)
         for old, new in zip(before, self._rows, strict=False):
-            at = 0
+            start = 0
             for piece in pieces(old[: self._n]):
-                new[at : at + len(piece)] = piece
-                at += len(piece)
-                _let_go(files + self._files)
+                new[start : start + len(piece)] = piece
+                start += len(piece)
+                self._release_pages(files)
 
-    def _made(self, n: int) -> tuple[list[Tensor], list[MappedRows]]:
+    def _allocate(self, n: int) -> tuple[list[Tensor], list[MappedRows]]:
         """Return n rows of each tensor, in memory if they fit, else in files, and the files."""
-        size, room = n * self._bytes, self._room
-        if size <= room.budget:
+        if n * self._bytes <= self._budget:
             return [torch.empty((n, *shape), dtype=dtype) for shape, dtype in self._kinds], []
-        if room.scratch is None:
+        if self._scratch is None:
             many = f"more than {self._n:,}" if self._expected is None else f"{n:,}"
             raise InputError(
                 f"{many} examples of {show_size(self._bytes)} do not fit into the "
-                f"{show_size(room.budget)} of memory that they may use: give scratch=, a folder "
+                f"{show_size(self._budget)} of memory that they may use: give scratch=, a folder "
                 f"on a disk with enough space, a larger budget=, or a limit="
             )
-        files = [MappedRows(room.scratch, n, s.numel(), dtype) for s, dtype in self._kinds]
+        files = [MappedRows(self._scratch, n, s.numel(), dtype) for s, dtype in self._kinds]
         shapes = [shape for shape, _ in self._kinds]
         return [f.rows.view(n, *shape) for f, shape in zip(files, shapes, strict=True)], files
 
-
-def _let_go(files: Sequence[MappedRows]) -> None:
-    for file in files:
-        file.let_go()
+    def _release_pages(self, files: Sequence[MappedRows] = ()) -> None:
+        for file in (*files, *self._files):
+            file.let_go()

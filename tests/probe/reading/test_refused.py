@@ -41,7 +41,7 @@ CASES = [
     (TensorDataset(X, X, Y), {}, "a tuple of 3 is neither a pair (x, y) nor a mapp"),
     ([MIXED], {}, "cannot tell which of a, label, labels is the label: name it with"),
     ([MIXED], {"label": "lable"}, "unknown column 'lable': did you mean 'label' or"),
-    ([{}], {}, "an empty mapping: give x and a label"),
+    ([{}], {}, "cannot tell which of no columns is the label"),
     ([{"label": 1}], {}, "x is empty: give a tensor, or several"),
     ([NAMED], {"columns": ["abc"]}, "unknown column 'abc': did"),
     ([(X[0], 1)], {"columns": "a"}, "x is a Tensor without columns: leave out"),
@@ -66,7 +66,7 @@ CASES = [
     ([({"a": X[0]}, 0), ({"b": X[0]}, 1)], {}, "x is {b: float32 (3,)}, but {a: float32 (3,)} in"),
     (DataLoader([(X[:2], Y[:3])], None), {}, "a batch has 3 labels, but x of shape (2, 3): giv"),
     ([(X[0], 0)], {"limit": 0}, "limit must be a number of examples from 1, got 0"),
-    ([(X[0], 0)], {"budget": -1}, "budget must be a number of bytes, got -1"),
+    ([(X[0], 0)], {"budget": -1}, "budget must be a number of bytes from 0, got -1"),
     ([(X[0], 0)], {"scratch": 5}, "scratch must be the path of a folder, got 5"),
 ]
 

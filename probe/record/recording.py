@@ -8,7 +8,7 @@ from probe.cut.model_call import Output
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.model import Head
-from probe.record.checkpoints import Checkpoints, Run, place
+from probe.record.checkpoints import Checkpoints, Run, sorting_key
 from probe.record.data import DataReference, load_data
 from probe.record.runs import (
     DATA,
@@ -32,7 +32,7 @@ class Recording:
     - orders: by its name, the tasks of an order, numbers from 0 into `tasks`, or those numbers;
     - checkpoints: the files of all networks; data: of the examples, None if they were not kept;
       reference: to those that were named instead;
-    - records: of each run, with its counts, tasks in its own order;
+    - records: of each run, with its counts, tasks in the run's order;
     - output: where in the model's output the logits are; head: of the evaluation, None = all
       outputs compete; called: whether a function gave the model its batches, which is not kept.
     """
@@ -56,49 +56,59 @@ class Recording:
 def read_recording(folder: str | Path) -> Recording:
     """Read the folder of a recording.
 
-    Raises InputError for a folder that is none, a damaged file, a network that is missing, and runs
-    that do not fit each other, as where one has learned fewer tasks so far.
+    Args:
+        folder: One that `probe.Recorder` has filled.
+
+    Returns:
+        All runs that have a network.
+
+    Raises:
+        InputError: The folder is none, a file is damaged, a network is missing, or runs do not fit
+            each other, as where one has learned fewer tasks so far.
     """
     root = Path(folder)
     if not (root / "runs").is_dir():
         what = "has no recording in it" if root.is_dir() else "is not a folder"
         raise InputError(f"{root} {what}: give one that probe.Recorder has filled")
-    records = sorted((each for each in read_runs(root) if each.rows), key=lambda r: place(r.run))
+    records = {
+        r.run: r for r in sorted(read_runs(root), key=lambda r: sorting_key(r.run)) if r.rows
+    }
     if not records:
         raise InputError(f"{root} has no network in it yet: record one with rec.after_task")
-    for at, record in enumerate(records):
-        check_tasks_of(record, records[:at])
-        how, other = (f"output={r.output!r}, head={r.head!r}" for r in (record, records[0]))
-        if how != other:
+    first = next(iter(records.values()))
+    for number, record in enumerate(records.values()):
+        check_tasks_of(record, [*records.values()][:number])
+        settings, expected = (f"output={r.output!r}, head={r.head!r}" for r in (record, first))
+        if settings != expected:
             raise InputError(
-                f"run {record.run} was recorded by {how}, run {records[0].run} by {other}: record "
-                f"them alike"
+                f"run {record.run} was recorded by {settings}, run {first.run} by {expected}: "
+                f"record them with the same"
             )
-    seeds, given = {record.run.seed for record in records}, records[0].numbers
-    base = range(len(given)) if given else records[0].names
-    numbers = {name: number for number, name in enumerate(base)}
+    names = range(len(first.numbers)) if first.numbers else first.names
+    number_of = {name: number for number, name in enumerate(names)}
+    seeds = {run.seed for run in records}
     return Recording(
-        tasks=None if given else records[0].tasks,
-        orders={r.run.order: tuple(numbers[name] for name in r.names) for r in records},
+        tasks=None if first.numbers else first.tasks,
+        orders={run.order: tuple(number_of[n] for n in r.names) for run, r in records.items()},
         checkpoints=Checkpoints(
-            runs={record.run: _files(root, record) for record in records},
+            runs={run: _files(root, record) for run, record in records.items()},
             offline={seed: path for seed, path in offline_files(root).items() if seed in seeds},
         ),
         data=root / DATA if (root / DATA).exists() else None,
         reference=DataReference.read(root / REFERENCE),
-        records={record.run: record for record in records},
-        output=records[0].output,
-        head=records[0].head,
-        called=any(record.called for record in records),
+        records=records,
+        output=first.output,
+        head=first.head,
+        called=any(record.called for record in records.values()),
     )
 
 
 def _files(root: Path, record: RunRecord) -> dict[int, Path]:
-    found = {learned: network_file(root, record.run, learned) for learned in sorted(record.rows)}
-    for learned, path in found.items():
+    files = {n: network_file(root, record.run, n) for n in sorted(record.rows)}
+    for tasks_seen, path in files.items():
         if not path.is_file():
             raise InputError(
-                f"{path}, the network after {learned} tasks, is missing: put it back, or record "
+                f"{path}, the network after {tasks_seen} tasks, is missing: put it back, or record "
                 f"the run {record.run} again"
             )
-    return found
+    return files

@@ -30,9 +30,9 @@ def run_folder(root: Path, run: Run) -> Path:
     return root / "runs" / str(run)
 
 
-def network_file(root: Path, run: Run, learned: int) -> Path:
-    """Return the file of a run's network; learned: number of tasks."""
-    return run_folder(root, run) / f"task-{learned}.pt"
+def network_file(root: Path, run: Run, tasks_seen: int) -> Path:
+    """Return the file of a run's network after a number of tasks."""
+    return run_folder(root, run) / f"task-{tasks_seen}.pt"
 
 
 def offline_file(root: Path, seed: int) -> Path:
@@ -42,13 +42,13 @@ def offline_file(root: Path, seed: int) -> Path:
 
 def offline_files(root: Path) -> dict[int, Path]:
     """Return the files of all such networks, by seed."""
-    found = {path: re.fullmatch(r"seed-(\d+)\.pt", path.name) for path in root.glob("offline/*.pt")}
-    return dict(sorted((int(match[1]), path) for path, match in found.items() if match))
+    names = {path: re.fullmatch(r"seed-(\d+)\.pt", path.name) for path in root.glob("offline/*.pt")}
+    return dict(sorted((int(match[1]), path) for path, match in names.items() if match))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """One run: its tasks in executed order, and the counts on each by tasks learned, 0..T.
+    """One run: its tasks in executed order, and the counts on each by tasks seen, 0..T.
 
     tasks: the classes of each; numbers: those that the tasks have in the data, None where the
     classes tell them apart; output: where in the model's output the logits are; head: of the
@@ -73,23 +73,15 @@ class RunRecord:
     def matrix(self) -> AccuracyMatrix:
         """Return its accuracy matrix; all outputs compete; NaN where nothing was recorded."""
         values = np.full((len(self.tasks) + 1, len(self.tasks)), np.nan)
-        for learned, counts in self.rows.items():
-            values[learned] = counts.accuracies()
+        for tasks_seen, counts in self.rows.items():
+            values[tasks_seen] = counts.accuracies()
         return AccuracyMatrix(values)
 
     def write(self, root: Path) -> None:
         """Write it atomically; raises NotWritten."""
-        content = {
-            "version": _VERSION,
-            **self.run._asdict(),
-            "tasks": self.tasks,
-            "numbers": self.numbers,
-            "output": self.output,
-            "head": self.head,
-            "called": self.called,
-            "rows": {str(at): _cells(counts) for at, counts in sorted(self.rows.items())},
-            "hashes": self.hashes,
-        }
+        rows = {str(tasks_seen): _cells(counts) for tasks_seen, counts in sorted(self.rows.items())}
+        content = {"version": _VERSION, **self.run._asdict(), **vars(self), "rows": rows}
+        del content["run"]
         with replacing(run_folder(root, self.run) / _RECORD) as partial:
             partial.write_bytes(hashed(json.dumps(content).encode()))
 
@@ -98,7 +90,7 @@ def read_run(folder: Path) -> RunRecord | None:
     """Return the record in a run's folder, None without one; raises InputError if it is damaged."""
     path = folder / _RECORD
     try:
-        found = _of_content(json.loads(unhashed(path.read_bytes())))
+        record = _of_content(json.loads(unhashed(path.read_bytes())))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -108,36 +100,35 @@ def read_run(folder: Path) -> RunRecord | None:
             f"{path} is damaged, or of another version: remove {path.parent} and record this run "
             f"again"
         ) from None
-    if folder.parts[-3:] != Path(str(found.run)).parts:
+    if folder.parts[-3:] != Path(str(record.run)).parts:
         raise InputError(
-            f"{path} is of the run {found.run}: folders must not be renamed, so put it back"
+            f"{path} is of the run {record.run}: folders must not be renamed, so put it back"
         )
-    return found
+    return record
 
 
 def read_runs(root: Path) -> list[RunRecord]:
     """Return the records of all runs; raises InputError if one is damaged."""
     # A path that is too long has no folders, as its reading tells.
     folders = sorted(root.glob("runs/*/order-*/seed-*")) if os.path.isdir(root) else []
-    named = [each for each in folders if each.name.removeprefix("seed-").isdecimal()]
-    return [record for record in map(read_run, named) if record]
+    records = [read_run(f) for f in folders if f.name.removeprefix("seed-").isdecimal()]
+    return [record for record in records if record]
 
 
-def check_tasks_of(record: RunRecord, others: list[RunRecord]) -> None:
+def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
     """Raise InputError unless a run has the tasks of the others, in one order under one name."""
     for other in others:
-        own, known = (
-            dict(zip(each.names, map(set, each.tasks), strict=True)) for each in (record, other)
+        tasks, expected = (
+            dict(zip(r.names, map(set, r.tasks), strict=True)) for r in (record, other)
         )
-        if own != known:
+        same_order = list(tasks) == list(expected)
+        if tasks != expected or (record.run.order == other.run.order and not same_order):
+            remedy = "runs of one folder share their tasks, so choose another"
+            if tasks == expected:
+                remedy = "name another order of the tasks otherwise with order="
             raise InputError(
-                f"run {record.run} has the tasks {_shown(record)}, run {other.run} "
-                f"{_shown(other)}: runs of one folder share their tasks, so choose another"
-            )
-        if record.run.order == other.run.order and list(own) != list(known):
-            raise InputError(
-                f"run {record.run} learns {_shown(record)}, run {other.run} {_shown(other)}: name "
-                f"another order of the tasks otherwise with order="
+                f"run {record.run} learns the tasks {_shown(record)}, run {other.run} "
+                f"{_shown(other)}: {remedy}"
             )
 
 
@@ -150,33 +141,29 @@ def _of_content(content: Any) -> RunRecord:
     """Return the record in a file's content; raises almost any error if it is none."""
     if content["version"] != _VERSION:
         raise ValueError
-    tasks, run = as_tasks(content["tasks"]), Run(*(content[name] for name in Run._fields))
-    numbers = content["numbers"] if content["numbers"] is None else tuple(content["numbers"])
-    known = len({label for task in tasks for label in task})
-    rows = {}
-    for learned, (n, *cells) in content["rows"].items():
-        at, true, predicted, counts = np.array(cells, dtype=np.int64).reshape(-1, 4).T
-        places = (at * known + true) * known + predicted
-        rows[int(learned)] = TaskCounts(
-            tasks=tasks, tables=ConfusionCounts(n, known, places, counts)
-        )
-    called = bool(content["called"])
+    tasks, numbers, rows = as_tasks(content["tasks"]), content["numbers"], {}
+    K = len({label for task in tasks for label in task})
+    for tasks_seen, (n, *cells) in content["rows"].items():
+        table, true, predicted, counts = np.array(cells, dtype=np.int64).reshape(-1, 4).T
+        positions = (table * K + true) * K + predicted
+        tables = ConfusionCounts(n, K, positions, counts)
+        rows[int(tasks_seen)] = TaskCounts(tasks=tasks, tables=tables)
+    hashes = content.get("hashes", {})
     return RunRecord(
-        run=run,
+        run=Run(*(content[name] for name in Run._fields)),
         tasks=tasks,
-        numbers=numbers,
-        output=content["output"],
-        head=content["head"],
-        called=called,
+        numbers=None if numbers is None else tuple(numbers),
+        called=bool(content["called"]),
         rows=rows,
-        hashes={int(learned): str(own) for learned, own in content.get("hashes", {}).items()},
+        hashes={int(tasks_seen): str(sha) for tasks_seen, sha in hashes.items()},
+        **{name: content[name] for name in ("output", "head")},
     )
 
 
 def _cells(counts: TaskCounts) -> list[Any]:
     """Return the number of tables; then table, classes and count of each cell that is not 0."""
-    own = ConfusionCounts.joined(counts.tables)
-    rows, predicted = np.divmod(own.cells, own.classes)
-    at, true = np.divmod(rows, own.classes)
-    cells: list[Any] = np.stack([at, true, predicted, own.numbers], 1).tolist()
-    return [len(own), *cells]
+    tables = ConfusionCounts.joined(counts.tables)
+    rows, predicted = np.divmod(tables.cells, tables.classes)
+    table, true = np.divmod(rows, tables.classes)
+    cells: list[Any] = np.stack([table, true, predicted, tables.numbers], 1).tolist()
+    return [len(tables), *cells]

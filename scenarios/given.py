@@ -20,7 +20,7 @@ from probe.model import Model
 from probe.progress import tracked
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.data import DataReference
-from probe.record.runs import RunRecord
+from probe.record.recording import RunRecord
 from probe.retrain import SAMPLE, cache_plan
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import assign_tasks, check_tasks

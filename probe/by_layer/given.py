@@ -26,7 +26,7 @@ from probe.metrics.task_counts import TaskCounts
 from probe.model import Model
 from probe.modules import copied, restore, unwrapped
 from probe.record.checkpoints import Checkpoints, Run
-from probe.record.runs import RunRecord
+from probe.record.recording import RunRecord
 from probe.record.state_files import fit_state, load_state
 from probe.seeding import global_stream, stream
 from probe.tasks import Scenario

@@ -27,7 +27,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
 from probe.model import Head, Model
 from probe.modules import check_model, kept_buffers, mode, unwrapped
-from probe.record import runs
+from probe.record import recording
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.record.data import DataReference, keep_data
 from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
@@ -87,6 +87,8 @@ class Recorder:
         NotWritten: The folder cannot be written to.
     """
 
+    _lock: ExitStack | None = None
+
     def __init__(
         self,
         folder: str | Path,
@@ -114,41 +116,36 @@ class Recorder:
         if train is not None:
             splits["train"] = as_examples(train, "train")
         examples = assign_tasks(splits, tasks)
-        for number, size in enumerate(examples.sizes("test")):
-            if size < 2:
-                raise InputError(
-                    f"test has {size or 'no'} examples of task {number + 1}, classes "
-                    f"{list(examples.classes[number])}: give 2 or more"
-                )
-        others = [other for other in runs.read_runs(self.folder) if other.run != run]
+        if (size := min(sizes := examples.sizes("test"))) < 2:
+            raise InputError(
+                f"test has {size or 'no'} examples of task {sizes.index(size) + 1}: give 2 or more"
+            )
+        others = [other for other in recording.read_runs(self.folder) if other.run != run]
         orders = [run.order, *(other.run.order for other in others)]
         called = Model(model, call=call, output=output, head=head)
         called, self._examples = make_task_aware(called, examples, lambda: model, orders)
         self._call = called.model_call
-        self._record = runs.RunRecord(
+        self._record = recording.RunRecord(
             run=run,
             tasks=examples.classes,
             numbers=examples.order,
             output=output,
             head=head,
             called=call is not None,
-            rows={},
-            hashes={},
         )
-        self._lock: ExitStack | None = None
-        runs.check_tasks_of(self._record, others)
+        recording.check_tasks_of(self._record, others)
         self._resume()
         # What fails on a few examples now would fail after hours of training. A model without
         # shapes yet would get them here, and with them its weights.
         if not any(map(is_lazy, plain_state(self.model).values())):
             self._predict(self._examples.splits["test"].take(torch.arange(_FEW)), 0)
-        make_folder(runs.run_folder(self.folder, run))
+        make_folder(recording.run_folder(self.folder, run))
         if train is not None:
             self._keep_data(data, *match_inputs(splits["train"], splits["test"]))
 
     def _keep_data(self, name: str | None, train: Examples[Any], test: Examples[Any]) -> None:
         """Save examples, or their name and hash; raises InputError beside others."""
-        data_path, reference_path = self.folder / runs.DATA, self.folder / runs.REFERENCE
+        data_path, reference_path = self.folder / recording.DATA, self.folder / recording.REFERENCE
         if reference := DataReference.read(reference_path):
             reference.check(train, test)
         elif name and not data_path.exists():
@@ -194,7 +191,7 @@ class Recorder:
         if row > len(self.tasks):
             raise InputError(f"there are {len(self.tasks)} tasks, and {row} cannot be learned")
         self._lock_run()
-        path = runs.network_file(self.folder, self.run, row)
+        path = recording.network_file(self.folder, self.run, row)
         with replacing(path) as new:
             write_tensors(plain_state(self.model), new)
             hashes = {**self._record.hashes, row: tensor_hash(load_state(new))}
@@ -207,7 +204,7 @@ class Recorder:
 
     def offline(self, model: nn.Module) -> None:
         """Save a network that was trained on all tasks at once, the ceiling of this seed's runs."""
-        path = runs.offline_file(self.folder, self.run.seed)
+        path = recording.offline_file(self.folder, self.run.seed)
         check_model(model)
         make_folder(path.parent)
         with alone_in(path.parent):
@@ -219,12 +216,12 @@ class Recorder:
 
     def _lock_run(self) -> None:
         """Lock the run for this recorder; raises InputError if another has recorded it."""
-        folder = runs.run_folder(self.folder, self.run)
+        folder = recording.run_folder(self.folder, self.run)
         with ExitStack() as lock:
             # Only now: of the processes of one training, each of which has a recorder, one records.
             # In one process the last one made goes on, as a notebook keeps those of failed cells.
             locked = self._lock or lock.enter_context(alone_in(folder, timeout=0, process=True))
-            stored = runs.read_run(folder)
+            stored = recording.read_run(folder)
             if not locked or (stored.hashes if stored else {}) != self._record.hashes:
                 raise InputError(
                     f"another recorder has recorded {folder} since this one was made: give each "
@@ -251,11 +248,11 @@ class Recorder:
 
     def _resume(self) -> None:
         """Resume from the rows that an earlier process has recorded of this run."""
-        folder = runs.run_folder(self.folder, self.run)
-        stored = runs.read_run(folder)
+        folder = recording.run_folder(self.folder, self.run)
+        stored = recording.read_run(folder)
         if stored is None:
             return
-        runs.check_tasks_of(self._record, [stored])
+        recording.check_tasks_of(self._record, [stored])
         # Each example counted as predicted right: as many of each class in each task.
         expected = margins(self._examples.counted(self._examples.splits["test"].y).tables)[0]
         for counts in stored.rows.values():

@@ -1,26 +1,176 @@
-"""Folders that recorders have filled, read back: networks, accuracies and data."""
+"""Folders that recorders have filled: their layout, and the runs, networks and data in them.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+The record of a run is a JSON file beside its networks.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from probe.cut.model_call import Output
-from probe.errors import InputError
+from probe.errors import InputError, unreadable
+from probe.files import hashed, replacing, unhashed
+from probe.metrics.counts import ConfusionCounts
 from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.task_counts import TaskCounts
 from probe.model import Head
 from probe.record.checkpoints import Checkpoints, Run, sorting_key
-from probe.record.data import DataReference, load_data
-from probe.record.runs import (
-    DATA,
-    REFERENCE,
-    RunRecord,
-    check_tasks_of,
-    network_file,
-    offline_files,
-    read_runs,
-)
+from probe.record.data import DataReference
+from probe.tasked_examples import as_tasks
 
-__all__ = ["Recording", "load_data", "read_recording"]
+DATA, REFERENCE = "data.pt", "data.json"
+_RECORD = "run.json"
+_VERSION = 2
+
+
+def run_folder(root: Path, run: Run) -> Path:
+    """Return the folder of one run in that of a recording."""
+    return root / "runs" / str(run)
+
+
+def network_file(root: Path, run: Run, tasks_seen: int) -> Path:
+    """Return the file of a run's network after a number of tasks."""
+    return run_folder(root, run) / f"task-{tasks_seen}.pt"
+
+
+def offline_file(root: Path, seed: int) -> Path:
+    """Return the file of the network that was trained on all tasks at once."""
+    return root / "offline" / f"seed-{seed}.pt"
+
+
+def offline_files(root: Path) -> dict[int, Path]:
+    """Return the files of all such networks, by seed."""
+    names = {path: re.fullmatch(r"seed-(\d+)\.pt", path.name) for path in root.glob("offline/*.pt")}
+    return dict(sorted((int(match[1]), path) for path, match in names.items() if match))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """One run: its tasks in executed order, and the counts on each by tasks seen, 0..T.
+
+    tasks: the classes of each; numbers: those that the tasks have in the data, None where the
+    classes tell them apart; output: where in the model's output the logits are; head: of the
+    evaluation, None = all outputs compete; called: whether the model was given batches by a
+    function, which is not kept; hashes: of the network of each row, none in older recordings.
+    """
+
+    run: Run
+    tasks: tuple[tuple[int, ...], ...]
+    numbers: tuple[int, ...] | None
+    output: Output
+    head: Head | None
+    called: bool
+    rows: Mapping[int, TaskCounts] = field(default_factory=dict)
+    hashes: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> Sequence[object]:
+        """The name of each task: its number, or its classes."""
+        return self.numbers or [frozenset(task) for task in self.tasks]
+
+    def matrix(self) -> AccuracyMatrix:
+        """Return its accuracy matrix; all outputs compete; NaN where nothing was recorded."""
+        values = np.full((len(self.tasks) + 1, len(self.tasks)), np.nan)
+        for tasks_seen, counts in self.rows.items():
+            values[tasks_seen] = counts.accuracies()
+        return AccuracyMatrix(values)
+
+    def write(self, root: Path) -> None:
+        """Write it atomically; raises NotWritten."""
+        rows = {str(tasks_seen): _cells(counts) for tasks_seen, counts in sorted(self.rows.items())}
+        content = {"version": _VERSION, **self.run._asdict(), **vars(self), "rows": rows}
+        del content["run"]
+        with replacing(run_folder(root, self.run) / _RECORD) as partial:
+            partial.write_bytes(hashed(json.dumps(content).encode()))
+
+
+def read_run(folder: Path) -> RunRecord | None:
+    """Return the record in a run's folder, None without one; raises InputError if it is damaged."""
+    path = folder / _RECORD
+    try:
+        record = _of_content(json.loads(unhashed(path.read_bytes())))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise unreadable(path, error, "allow reading it, or choose another folder") from None
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        raise InputError(
+            f"{path} is damaged, or of another version: remove {path.parent} and record this run "
+            f"again"
+        ) from None
+    if folder.parts[-3:] != Path(str(record.run)).parts:
+        raise InputError(
+            f"{path} is of the run {record.run}: folders must not be renamed, so put it back"
+        )
+    return record
+
+
+def read_runs(root: Path) -> list[RunRecord]:
+    """Return the records of all runs; raises InputError if one is damaged."""
+    # A path that is too long has no folders, as its reading tells.
+    folders = sorted(root.glob("runs/*/order-*/seed-*")) if os.path.isdir(root) else []
+    records = [read_run(f) for f in folders if f.name.removeprefix("seed-").isdecimal()]
+    return [record for record in records if record]
+
+
+def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
+    """Raise InputError unless a run has the tasks of the others, in one order under one name."""
+    for other in others:
+        tasks, expected = (
+            dict(zip(r.names, map(set, r.tasks), strict=True)) for r in (record, other)
+        )
+        same_order = list(tasks) == list(expected)
+        if tasks != expected or (record.run.order == other.run.order and not same_order):
+            remedy = "runs of one folder share their tasks, so choose another"
+            if tasks == expected:
+                remedy = "name another order of the tasks otherwise with order="
+            raise InputError(
+                f"run {record.run} learns the tasks {_shown(record)}, run {other.run} "
+                f"{_shown(other)}: {remedy}"
+            )
+
+
+def _shown(record: RunRecord) -> str:
+    text = str(list(record.numbers or map(list, record.tasks)))
+    return text if len(text) < 60 else f"{text[:60]}..."
+
+
+def _of_content(content: Any) -> RunRecord:
+    """Return the record in a file's content; raises almost any error if it is none."""
+    if content["version"] != _VERSION:
+        raise ValueError
+    tasks, numbers, rows = as_tasks(content["tasks"]), content["numbers"], {}
+    K = len({label for task in tasks for label in task})
+    for tasks_seen, (n, *cells) in content["rows"].items():
+        table, true, predicted, counts = np.array(cells, dtype=np.int64).reshape(-1, 4).T
+        positions = (table * K + true) * K + predicted
+        tables = ConfusionCounts(n, K, positions, counts)
+        rows[int(tasks_seen)] = TaskCounts(tasks=tasks, tables=tables)
+    hashes = content.get("hashes", {})
+    return RunRecord(
+        run=Run(*(content[name] for name in Run._fields)),
+        tasks=tasks,
+        numbers=None if numbers is None else tuple(numbers),
+        called=bool(content["called"]),
+        rows=rows,
+        hashes={int(tasks_seen): str(sha) for tasks_seen, sha in hashes.items()},
+        **{name: content[name] for name in ("output", "head")},
+    )
+
+
+def _cells(counts: TaskCounts) -> list[Any]:
+    """Return the number of tables; then table, classes and count of each cell that is not 0."""
+    tables = ConfusionCounts.joined(counts.tables)
+    rows, predicted = np.divmod(tables.cells, tables.classes)
+    table, true = np.divmod(rows, tables.classes)
+    cells: list[Any] = np.stack([table, true, predicted, tables.numbers], 1).tolist()
+    return [len(tables), *cells]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +220,8 @@ def read_recording(folder: str | Path) -> Recording:
     if not (root / "runs").is_dir():
         what = "has no recording in it" if root.is_dir() else "is not a folder"
         raise InputError(f"{root} {what}: give one that probe.Recorder has filled")
-    records = {
-        r.run: r for r in sorted(read_runs(root), key=lambda r: sorting_key(r.run)) if r.rows
-    }
+    by_name = sorted(read_runs(root), key=lambda record: sorting_key(record.run))
+    records = {record.run: record for record in by_name if record.rows}
     if not records:
         raise InputError(f"{root} has no network in it yet: record one with rec.after_task")
     first = next(iter(records.values()))

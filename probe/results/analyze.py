@@ -31,7 +31,8 @@ from probe.model import Model, Networks
 from probe.progress import tracked
 from probe.readouts.readout import Readout, nameable
 from probe.record.checkpoints import Run
-from probe.record.recording import Recording, load_data, read_recording
+from probe.record.data import load_data
+from probe.record.recording import Recording, read_recording
 from probe.results.analysis import Analysis
 from probe.results.evaluations import Evaluations, of_one_training
 from probe.results.networks import LEARNER, ORDER, device_of, networks_of

@@ -8,7 +8,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import probe
 from probe import Examples
 from probe.errors import InputError
-from probe.record.recording import load_data, read_recording
+from probe.record.data import load_data
+from probe.record.recording import read_recording
 from probe.tasked_examples import as_examples
 
 N, TASKS = 24, [[0, 1], [2]]

@@ -15,8 +15,9 @@ from torch import nn
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.model import Model
+from probe.record.data import load_data
 from probe.record.recorder import Recorder
-from probe.record.recording import load_data, read_recording
+from probe.record.recording import read_recording
 from probe.results.analyze import analyze
 from probe.training.recipe import Recipe
 from tests.probe.record.tiny import TASKS, accuracies, assert_unnoticed, examples, network

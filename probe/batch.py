@@ -74,9 +74,7 @@ def check_value(value: Any, name: str) -> None:
     if any(column.layout != torch.strided or column.is_nested for column in columns):
         raise InputError(f"{name} must be plain tensors, got a sparse or nested one: make it dense")
     if not all(column.ndim for column in columns) or len(set(map(len, columns))) > 1:
-        raise InputError(
-            f"{name} must have the same number of examples in each tensor, got {kinds(value)}"
-        )
+        raise InputError(f"{name} must have N examples in each tensor, got {kinds(value)}")
 
 
 def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:
@@ -164,8 +162,7 @@ def arranged(value: Value, form: Value) -> Value:
     both_tuples = isinstance(value, tuple) and isinstance(form, tuple) and len(value) == len(form)
     if not both_tensors and not both_tuples:
         raise InputError(
-            f"the model was cut with x of {kinds(form)} and got {kinds(value)}: cut it with inputs "
-            f"of the same kind"
+            f"the model was cut with x of {kinds(form)}, got {kinds(value)}: give the same kind"
         )
     return value
 

@@ -63,8 +63,7 @@ class Examples(Labeled, Generic[X]):
         check_labels(self.y)
         if len(tensors(self.x)[0]) != len(self.y):
             raise InputError(
-                f"x and y must have the same number of examples, got x {kinds(self.x)} and y "
-                f"{kinds(self.y)}"
+                f"x and y must have one length, got x {kinds(self.x)}, y {kinds(self.y)}"
             )
         task: object = self.task
         is_integers = isinstance(task, Tensor) and task.dtype == torch.int64
@@ -194,9 +193,7 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
             start += len(piece)
     labels = set(classes)
     if strange := sorted(set(examples.y.unique().tolist()) - labels):
-        raise InputError(
-            f"{name} has labels {strange}, which are not among the {len(labels)} classes"
-        )
+        raise InputError(f"{name} has labels {strange}, not among the {len(labels)} classes")
 
 
 def match_inputs(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[Any], Examples[Any]]:
@@ -218,7 +215,6 @@ def match_inputs(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[An
     of_train, of_test = (kinds(mapped(e.x, lambda tensor: tensor[:1][0])) for e in (train, test))
     if of_train != of_test:
         raise InputError(
-            f"an example of train is {of_train}, of test {of_test}: give both one shape and type, "
-            f"by the same names"
+            f"an example of train is {of_train}, of test {of_test}: give both the same"
         )
     return train, test

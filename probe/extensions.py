@@ -217,9 +217,7 @@ def readout(
             got = getattr(cls, "__name__", type(cls).__name__)
             raise InputError(f"@readout({name!r}) marks {got}: mark a class that has predict")
         if "steps" in vars(cls).get("__annotations__", {}):
-            raise InputError(
-                f"the readout {name!r} has a setting steps, which all readouts have: rename it"
-            )
+            raise InputError(f"readout {name!r} has a setting steps, as all have: rename it")
         checked = configuration(cls)
         entry = ReadoutEntry(name=name, readout=checked, steps=steps, task_aware=task_aware)
         return mark(checked, entry)
@@ -245,9 +243,7 @@ def mark(what: Marked, entry: Entry) -> Marked:
     if not callable(what):
         raise InputError(f"{name!r} must mark a function or class, got {type(what).__name__}")
     if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > 80:
-        raise InputError(
-            f"a registered name has letters, digits, _, : and -, 80 at most, got {name!r}"
-        )
+        raise InputError(f"a name has 80 letters, digits, _, : and - at most, got {name!r}")
     setattr(what, _MARKS, (*marks_of(what), entry))
     return what
 

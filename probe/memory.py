@@ -112,8 +112,7 @@ class MappedRows:
                 self._map = mmap.mmap(file.fileno(), size)
         except OSError as error:
             raise NotWritten(
-                f"cannot keep values in {folder} ({error.strerror}): make room there, choose "
-                f"another folder, or allow more memory"
+                f"cannot keep values in {folder} ({error.strerror}): choose another, or more memory"
             ) from None
         self.rows: Tensor = torch.frombuffer(self._map, dtype=dtype).view(n, width)
 

@@ -46,9 +46,7 @@ def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tup
     # At most nine digits, as `int` of a million takes long.
     count = re.fullmatch("shuffle:([0-9]{1,9})", rule)
     if count is None or not 1 <= int(count[1]) <= MOST:
-        raise InputError(
-            f"unknown orders {rule!r}: expected rotate, none or shuffle:N, N from 1 to {MOST}"
-        )
+        raise InputError(f"unknown orders {rule!r}: give rotate, none or shuffle:N, N up to {MOST}")
     # Each from its own stream, so that more shuffles leave the first as they are.
     shuffles = (torch.randperm(tasks, generator=stream(k, "order")) for k in range(int(count[1])))
     return {str(k): tuple(order.tolist()) for k, order in enumerate(shuffles)}

@@ -106,7 +106,7 @@ def assign_tasks(
     if with_task and len(with_task) < len(splits):
         without = next(name for name in splits if name not in with_task)
         raise InputError(
-            f"the examples of {with_task[0]} have their task, those of {without} do not: give both"
+            f"{with_task[0]} has the tasks of its examples, {without} has not: give both"
         )
     examples = _by_number(splits, tasks) if with_task else _by_class(splits, tasks)
     for name, split in examples.splits.items():
@@ -163,9 +163,8 @@ def _joined(parts: Sequence[Examples[Any]], name: str) -> Examples[Any]:
     for number, (part, form) in enumerate(zip(parts, forms, strict=True), 1):
         if part.task is not None or form != forms[0]:
             raise InputError(
-                f"{name}: a list has the examples of each task, without numbers of tasks, all with "
-                f"x {forms[0]}, got {'numbers of tasks' if part.task is not None else f'x {form}'} "
-                f"in those of task {number}"
+                f"{name}: examples by task have no numbers of tasks, all with x {forms[0]}, got "
+                f"{f'x {form}' if part.task is None else 'numbers'} in those of task {number}"
             )
     examples, sizes = join(parts), torch.tensor([len(part) for part in parts])
     numbers = torch.arange(len(parts)).repeat_interleave(sizes)
@@ -187,8 +186,7 @@ def _by_position(
         classes = as_tasks(tasks)
         if strange := sorted({label for task in classes for label in task} - set(outputs)):
             raise InputError(
-                f"the tasks name the classes {strange}, which are none of the outputs in classes=, "
-                f"by which the labels are given: name them alike"
+                f"tasks has the classes {strange}, which are none of classes=, as the labels are"
             )
         tasks = [[position[label] for label in task] for task in classes]
     positions = {name: [position[y] for y in split.y.tolist()] for name, split in splits.items()}
@@ -214,10 +212,10 @@ def _by_number(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamp
     T = len(set().union(*numbers.values()))
     for name, listed in numbers.items():
         if listed != list(range(T)):
+            got = shorten(str(listed), _LENGTH)
             raise InputError(
-                f"{name} has the task numbers {shorten(str(listed), _LENGTH)}, expected each of "
-                f"0..{T - 1}: give each task examples, numbered so, as by "
-                f"task.unique(return_inverse=True)[1]"
+                f"{name} has the task numbers {got}, expected all of 0..{T - 1}: number them so, "
+                f"as by task.unique(return_inverse=True)[1]"
             )
     order = _order(tasks, T)
     position = torch.tensor(order).argsort()
@@ -282,15 +280,12 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
         raise InputError(f"{what}: give each task its classes, as [[0, 1], [2, 3]]")
     listed = sorted(c for task in tasks for c in task)
     if outside := sorted({c for c in listed if not 0 <= c < classes}):
-        raise InputError(
-            f"classes {outside} of the tasks are outside 0..{classes - 1}: count from 0"
-        )
+        raise InputError(f"classes {outside} are outside 0..{classes - 1}: count from 0")
     if twice := sorted({c for c, following in pairwise(listed) if c == following}):
         raise InputError(
-            f"classes {twice} are in more than one task, so that they do not tell it: leave out "
-            f"tasks and give each example its task, by Examples(x, y, task), a list with the data "
-            f"of each task, or feature files: 'sites/{{task}}.npz', or one with task_train and "
-            f"task_test"
+            f"classes {twice} are in more than one task: leave out tasks and give each example its "
+            f"task, by Examples(x, y, task), a list with the data of each task, or feature files: "
+            f"'sites/{{task}}.npz', or one with task_train and task_test"
         )
     if missing := sorted(set(range(classes)) - set(listed)):
         raise InputError(f"classes {missing} are in no task: every class belongs to one")

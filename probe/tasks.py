@@ -86,7 +86,7 @@ class Scenario:
         """
         if sorted(order) != list(range(len(self.tasks))):
             raise InputError(
-                f"a task order names each of 0..{len(self.tasks) - 1} once, got {list(order)}"
+                f"an order of {len(self.tasks)} tasks names each once, got {list(order)}"
             )
         return replace(self, tasks=tuple(self.tasks[k] for k in order))
 

@@ -73,10 +73,7 @@ def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix | ArrayLike) -> float:
     """
     A_star = AccuracyMatrix.of(A_star)
     if A.tasks != A_star.tasks:
-        raise InputError(
-            f"the probe's matrix has {A_star.tasks} tasks, the network's {A.tasks}: give both of "
-            f"the same networks"
-        )
+        raise InputError(f"A_star has {A_star.tasks} tasks, A {A.tasks}: give the same networks'")
     return shallow_forgetting(A) - deep_forgetting(A_star)
 
 

@@ -81,9 +81,7 @@ def _facil(path: Path, text: str) -> AccuracyMatrix:
         len(line) == len(lines) and all(re.fullmatch(r"\d\.\d+", cell) for cell in line)
         for line in lines
     ):
-        raise InputError(
-            f"{path} is not a square matrix as FACIL writes it: give results/acc_tag-*.txt"
-        )
+        raise InputError(f"{path} is no square matrix of FACIL: give results/acc_tag-*.txt")
     values = np.array(lines, dtype=np.float64)
     later = np.triu(np.ones_like(values), 1) == 1
     # A network that has learned a task is right at times: a row of 0 is one not reached.

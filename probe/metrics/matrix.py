@@ -40,9 +40,7 @@ class AccuracyMatrix:
         bad = np.argwhere((values < 0) | (values > 1))
         if len(bad):
             i, j = (int(k) for k in bad[0])
-            raise InputError(
-                f"R[{i},{j + 1}] = {values[i, j]} is outside [0, 1]: give fractions, not percent"
-            )
+            raise InputError(f"R[{i},{j + 1}] = {values[i, j]} is outside [0, 1]: give fractions")
         # A frozen dataclass lets nobody set `values`; this keeps its cells from being set, too.
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
@@ -127,9 +125,7 @@ class AccuracyMatrix:
         """Return k, by default T; raises InputError unless it is in 1..T; name: for the message."""
         k = self.tasks if k is None else k
         if not 1 <= k <= self.tasks:
-            raise InputError(
-                f"{name} = {k} is not the number of a task: R has tasks 1..{self.tasks}"
-            )
+            raise InputError(f"{name} = {k} is no task's number: R has tasks 1..{self.tasks}")
         return k
 
     def mean(self, i: ArrayLike, j: ArrayLike) -> float:

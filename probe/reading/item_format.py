@@ -44,9 +44,7 @@ class ItemFormat:
         if y.ndim == 0:
             return mapped(x, lambda tensor: tensor[None]), y[None]
         if wrong := [tuple(t.shape) for t in tensors(x) if t.ndim < 1 or len(t) != len(y)]:
-            raise InputError(
-                f"a batch has {len(y)} labels, but x of shape {wrong[0]}: give one for each example"
-            )
+            raise InputError(f"a batch has {len(y)} labels, but x of shape {wrong[0]}")
         return x, y
 
     def _pair(self, item: object) -> tuple[object, object]:
@@ -120,8 +118,7 @@ def same_form(x: Value, first: Value) -> Value:
             for value in (x, first)
         )
         raise InputError(
-            f"x is {got}, but {expected} in earlier examples: pad or crop all examples to one "
-            f"shape and one type"
+            f"x is {got}, but {expected} in earlier examples: give all one shape and one type"
         )
     return x
 

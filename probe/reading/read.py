@@ -91,8 +91,7 @@ def _each_item(items: Iterable[object]) -> Iterator[object]:
         raise
     except Exception as error:
         raise InputError(
-            f"item {number} of the data cannot be read ({described(error)}): correct the data or "
-            f"their transforms"
+            f"item {number} of the data cannot be read ({described(error)}): correct the data"
         ) from error
 
 

@@ -86,9 +86,8 @@ class RowBuffer:
         if self._scratch is None:
             many = f"more than {self._n:,}" if self._expected is None else f"{n:,}"
             raise InputError(
-                f"{many} examples of {show_size(self._bytes)} do not fit into the "
-                f"{show_size(self._budget)} of memory that they may use: give scratch=, a folder "
-                f"on a disk with enough space, a larger budget=, or a limit="
+                f"{many} examples of {show_size(self._bytes)} exceed {show_size(self._budget)}: "
+                f"give scratch=, a folder on a disk with space, a larger budget=, or a limit="
             )
         files = [MappedRows(self._scratch, n, s.numel(), dtype) for s, dtype in self._kinds]
         shapes = [shape for shape, _ in self._kinds]

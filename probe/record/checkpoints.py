@@ -112,9 +112,8 @@ class Pattern:
         if needed and len(used.intersection(needed)) != 1:
             lacks = "has both {task} and {index}" if used.issuperset(needed) else "lacks {task}"
             raise InputError(
-                f"{self._text!r} {lacks}: write {{task}} where the file names have the number of "
-                f"tasks learned, as ckpt/seed{{seed}}-task{{task}}.pt, or {{index}} if they count "
-                f"tasks from 0"
+                f"{self._text!r} {lacks}: write {{task}} for the number of tasks learned, as in "
+                f"ckpt/seed{{seed}}-task{{task}}.pt, or {{index}} if tasks count from 0"
             )
 
     def files(self) -> list[tuple[Path, dict[str, str]]]:
@@ -140,8 +139,7 @@ class Pattern:
             value = str(int(text)) if _FIELDS[name] == _NUMBER else text
             if fields.setdefault(name, value) != value:
                 raise InputError(
-                    f"{path} has two values for one field of {self._text!r}: rename it, or write "
-                    f"the field once"
+                    f"{path} has two values for {{{name}}} of {self._text!r}: rename the file"
                 )
         return fields
 
@@ -198,6 +196,5 @@ def _check_grid(runs: Mapping[Run, Mapping[int, Path]]) -> None:
     for run, files in runs.items():
         if missing := sorted(every - files.keys()):
             raise InputError(
-                f"{run} has no checkpoint after {listed(missing)} tasks, as other runs have: add "
-                f"it, or remove theirs"
+                f"{run} has no checkpoint after {listed(missing)} tasks, as others have: add it"
             )

@@ -47,10 +47,7 @@ class DataReference:
     def check(self, train: Examples[Any], test: Examples[Any]) -> None:
         """Raise InputError unless examples are those that were recorded."""
         if DataReference.to(self.name, *match_inputs(train, test)).sha != self.sha:
-            raise InputError(
-                f"the data are not those of the recording, which {self.name} gave: give the same, "
-                f"or record in another folder"
-            )
+            raise InputError(f"the data are not those recorded, which {self.name} gave: give these")
 
     def keep(self, path: Path) -> None:
         """Write it atomically; raises NotWritten."""
@@ -77,9 +74,8 @@ def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
         for stored, (split, examples) in zip(load_data(path), splits.items(), strict=True):
             if not _equal(stored, examples):
                 raise InputError(
-                    f"{path} holds other {split} data, x of {kinds(stored.x)}, than those given, "
-                    f"of {kinds(examples.x)}: all runs of a folder share one data set, so choose "
-                    f"another folder"
+                    f"{path} holds other {split} data, x of {kinds(stored.x)}, got x of "
+                    f"{kinds(examples.x)}: choose another folder for other data"
                 )
 
 
@@ -96,7 +92,7 @@ def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
     except Exception:
         # A damaged or hostile file makes torch raise almost anything.
         raise InputError(
-            f"{path} is damaged, or holds no examples: remove it, and record once more with train="
+            f"{path} is damaged, or no data: remove it, and record with train="
         ) from None
     return train, test
 

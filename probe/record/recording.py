@@ -101,13 +101,10 @@ def read_run(folder: Path) -> RunRecord | None:
         raise unreadable(path, error, "allow reading it, or choose another folder") from None
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         raise InputError(
-            f"{path} is damaged, or of another version: remove {path.parent} and record this run "
-            f"again"
+            f"{path} is damaged, or of another version: remove {path.parent}, and record again"
         ) from None
     if folder.parts[-3:] != Path(str(record.run)).parts:
-        raise InputError(
-            f"{path} is of the run {record.run}: folders must not be renamed, so put it back"
-        )
+        raise InputError(f"{path} is of the run {record.run}: give the folder its name back")
     return record
 
 
@@ -131,8 +128,7 @@ def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
             if tasks == expected:
                 remedy = "name another order of the tasks otherwise with order="
             raise InputError(
-                f"run {record.run} learns the tasks {_shown(record)}, run {other.run} "
-                f"{_shown(other)}: {remedy}"
+                f"{record.run} learns {_shown(record)}, {other.run} {_shown(other)}: {remedy}"
             )
 
 
@@ -230,8 +226,7 @@ def read_recording(folder: str | Path) -> Recording:
         settings, expected = (f"output={r.output!r}, head={r.head!r}" for r in (record, first))
         if settings != expected:
             raise InputError(
-                f"run {record.run} was recorded by {settings}, run {first.run} by {expected}: "
-                f"record them with the same"
+                f"{record.run} was recorded by {settings}, {first.run} by {expected}: use the same"
             )
     names = range(len(first.numbers)) if first.numbers else first.names
     number_of = {name: number for number, name in enumerate(names)}
@@ -256,8 +251,5 @@ def _files(root: Path, record: RunRecord) -> dict[int, Path]:
     files = {n: network_file(root, record.run, n) for n in sorted(record.rows)}
     for tasks_seen, path in files.items():
         if not path.is_file():
-            raise InputError(
-                f"{path}, the network after {tasks_seen} tasks, is missing: put it back, or record "
-                f"the run {record.run} again"
-            )
+            raise InputError(f"{path}, of {record.run}, is missing: put it back, or record again")
     return files

@@ -56,8 +56,7 @@ def load_state(path: Path) -> dict[str, Tensor]:
     for name, value in content.items():
         if not isinstance(name, str) or not _is_plain(value):
             raise InputError(
-                f"{path} holds {type(value).__name__} under {name!r:.60}, expected a plain tensor "
-                f"there: {_REMEDY}"
+                f"{path} has {type(value).__name__} at {name!r:.60}, not a plain tensor: {_REMEDY}"
             )
     return {bare: content[name] for bare, name in _bare(content).items()}
 
@@ -93,8 +92,7 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
     except Exception as error:
         # A model may have a way of its own to load.
         raise InputError(
-            f"{name} does not fit the model ({described(error)}): give the network that these "
-            f"weights are of"
+            f"{name} does not fit the model ({described(error)}): give the network of these weights"
         ) from error
 
 
@@ -168,8 +166,7 @@ def read_content(path: Path) -> object:
         # A damaged or hostile file makes torch raise almost anything.
         if refused := re.search(r"GLOBAL (\S+)", str(error)):
             raise InputError(
-                f"{path} holds an object of {refused[1]}, not only tensors, and loading it could "
-                f"run code: {_REMEDY}"
+                f"{path} holds {refused[1]}, not only tensors, and could run code: {_REMEDY}"
             ) from None
         raise InputError(f"{path} is damaged, or not a file of torch: {_REMEDY}") from None
 

@@ -61,9 +61,8 @@ def data_of(benchmark: Any) -> Data:
     learned_in[train.y, train.task] = 1
     if (learned_in.sum(1)[test.y] != 1).any():
         raise InputError(
-            f"the benchmark has {sizes[0]} experiences to train on and {sizes[1]} to test on, and "
-            f"classes do not tell them apart: give each its own test data, as by "
-            f"benchmark_from_datasets(train=[...], test=[...])"
+            f"the benchmark has {sizes[0]} experiences to train on, {sizes[1]} to test on, which "
+            f"share classes: use benchmark_from_datasets(train=[...], test=[...])"
         )
     return Data(train, replace(test, task=learned_in.argmax(1)[test.y]))
 

@@ -31,9 +31,7 @@ class TaskCounter:
         have been learned.
         """
         if not any(module is self.recorder.model for module in trained.modules()):
-            raise InputError(
-                "the recorder's model is not the one that is trained: give both the same model"
-            )
+            raise InputError("the recorder has another model than is trained: give both the same")
         if self.learned >= (known := len(self.recorder.tasks)):
             raise InputError(
                 f"all {known} tasks have been learned, and another training begins: make a new "

@@ -86,14 +86,12 @@ def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
         for run in runs.files:
             if (other := folder_of_run.setdefault(run, folder)) != folder:
                 raise InputError(
-                    f"{other} and {folder} are both of {run.learner} with seed {run.seed}: leave "
-                    f"one of them in the folder"
+                    f"{other} and {folder} are both {run.learner}, seed {run.seed}: remove one"
                 )
         if (runs.tasks, runs.class_order) != (merged.tasks, merged.class_order):
             what = "other tasks" if runs.tasks != merged.tasks else "another order of the classes"
             raise InputError(
-                f"{first} and {folder} have {what}, so their outputs stand for different classes: "
-                f"read one of them at a time"
+                f"{first} and {folder} have {what} for their outputs: read one of them at a time"
             )
     # Heads of the same tasks grow alike, so that the files of all are read as those of the first.
     files = ChainMap(*(dict(runs.files) for runs in runs_by_folder.values()))

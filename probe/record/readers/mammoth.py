@@ -68,9 +68,7 @@ def _class_order(arguments: Mapping[str, Any], path: Path) -> tuple[int, ...]:
     if not arguments.get("permute_classes"):
         return tuple(range(K))
     if not isinstance(outputs, list) or sorted(map(str, outputs)) != sorted(map(str, range(K))):
-        raise InputError(
-            f"{path} has permuted classes, and no class_order of {K} of them: {_REMEDY}"
-        )
+        raise InputError(f"{path} has permuted classes, and no class_order of {K}: {_REMEDY}")
     return tuple(outputs.index(output) for output in range(K))
 
 

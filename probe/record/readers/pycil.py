@@ -67,9 +67,7 @@ def _read_log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...]
     text = text_of(path)
     orders = re.findall(r"\[data_manager\.py\] => \[([0-9, ]+)\]", text)
     if len(orders) != 1:
-        raise InputError(
-            f"{path} has the order of the classes of {len(orders)} runs: keep only the lines of one"
-        )
+        raise InputError(f"{path} has the class order of {len(orders)} runs: keep one's lines")
     order = tuple(map(int, re.findall(r"\d{1,9}", orders[0])))
     if sorted(order) != list(range(len(order))) or outputs > len(order):
         raise InputError(

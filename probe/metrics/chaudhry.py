@@ -2,7 +2,7 @@
 
 Source: Chaudhry et al., Riemannian Walk for Incremental Learning, ECCV 2018. a_{k,j} = R_{k,j} is
 the accuracy on task j after training through task k; whether it is multi-head (outputs of task j
-alone) or single-head (outputs of all classes seen so far) is decided where R is measured.
+only) or single-head (outputs of all classes seen so far) is decided where R is measured.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Deep and shallow forgetting: loss of accuracy of a linear probe, and of the network's output.
 
 A is the network's own accuracy matrix, A* that of a linear probe trained on all tasks at one
-feature of the same networks. A task that the probe still classifies is forgotten at the output
-alone (shallow).
+feature of the same networks. A task that the probe still classifies is forgotten only at the output
+(shallow).
 
 Source: "Heads collapse, features stay", ICLR 2026 (deep, shallow); Davari et al., Probing
 Representation Forgetting in Supervised and Unsupervised Continual Learning, CVPR 2022 (the probe).

@@ -249,7 +249,7 @@ def read_recording(folder: str | Path) -> Recording:
 
 def _files(root: Path, record: RunRecord) -> dict[int, Path]:
     files = {n: network_file(root, record.run, n) for n in sorted(record.rows)}
-    for tasks_seen, path in files.items():
+    for path in files.values():
         if not path.is_file():
             raise InputError(f"{path}, of {record.run}, is missing: put it back, or record again")
     return files

@@ -68,5 +68,5 @@ def data_of(benchmark: Any) -> Data:
 
 
 def _examples(stream: Any) -> Any:
-    each = [Examples.of(own.dataset.eval(), progress=False) for own in stream]
-    return as_examples(each, "the benchmark")
+    tasks = [Examples.of(task.dataset.eval(), progress=False) for task in stream]
+    return as_examples(tasks, "the benchmark")

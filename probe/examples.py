@@ -65,7 +65,7 @@ class Examples(Labeled, Generic[X]):
             raise InputError(
                 f"x and y must have one length, got x {kinds(self.x)}, y {kinds(self.y)}"
             )
-        task: object = self.task
+        task: Any = self.task
         is_integers = isinstance(task, Tensor) and task.dtype == torch.int64
         if task is not None and not (is_integers and task.shape == self.y.shape):
             got = kinds(task) if isinstance(task, Tensor) else type(task).__name__

@@ -22,8 +22,8 @@ MISTAKES = {
         {
             "cut": "ck-cut/task2.pt is damaged...torch.save",
             "empty": "ck-empty/task2.pt is empty",
-            "trap": "ck-trap/task2.pt holds an object of posix.open",
-            "trap-entry": "ck-trap-entry/task2.pt holds an object of posix.open",
+            "trap": "ck-trap/task2.pt holds posix.open",
+            "trap-entry": "ck-trap-entry/task2.pt holds posix.open",
             "optimizer": "ck-optimizer/task2.pt holds no state dict...optimizer, epoch",
             "complex": "ck-complex/task2.pt has '0.weight' of torch.complex64, expected",
             "lacking": "ck-lacking/task2.pt does not fit the model...Missing key...2.bias",

@@ -192,12 +192,12 @@ def test_a_recorder_of_numbered_tasks(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("train", "test", "tasks", "message"),
     [
-        (TRAIN[0], TEST[0], [[0, 1], [1, 2]], r"\[1\] are in more than one task.*list with the"),
+        (TRAIN[0], TEST[0], [[0, 1], [1, 2]], r"classes \[1\] "),
         (TRAIN[0], TEST[0], None, "give each example its task"),
-        (TRAIN, TEST[0], None, "those of test do not"),
+        (TRAIN, TEST[0], None, "test has not"),
         (TRAIN, TEST[:2], None, r"test has the task numbers \[0, 1\]"),
-        (TRAIN, TEST, [0, 2], "an order of 0..2"),
-        (TRAIN, TEST, [[0], [1], [2]], "an order of 0..2"),
+        (TRAIN, TEST, [0, 2], "0..2"),
+        (TRAIN, TEST, [[0], [1], [2]], "0..2"),
         ([TRAIN[0].of_classes([0, 2])], [TEST[0].of_classes([0])], None, "each of 0..K-1"),
         ([], TEST, None, "train: the data hold no examples"),
     ],

@@ -75,7 +75,7 @@ def test_a_readout_is_known_while_its_file_is_loaded_and_its_results_by_settings
         (('"constant"', '"a+bn"'), "has letters, digits, _ and -"),
         (('steps="last"', 'steps="end"'), "unknown rule for steps 'end'"),
         (("def predict", "def read"), "mark a class that has predict"),
-        (("label: int", "steps: int"), "has a setting steps"),
+        (("label: int", "steps: int"), "has a setting steps, as all have"),
     ],
 )
 def test_a_mark_that_cannot_be_is_refused(tmp_path, change, message):

@@ -17,8 +17,12 @@ from probe.tasked_examples import as_examples
 class ForgettingProbe(TaskCounter, SupervisedPlugin):
     """A recorder of each experience of a strategy as a task.
 
-    recorder: of the run, of examples as by `data_of`; learned: number of experiences that an
-    earlier process has trained. Raises InputError as the recorder does.
+    Args:
+        recorder: Of the run, of examples as by `data_of`.
+        learned: The number of experiences that an earlier process has trained.
+
+    Raises:
+        InputError: As the recorder does.
     """
 
     _ended = False
@@ -49,9 +53,14 @@ class Data(NamedTuple):
 def data_of(benchmark: Any) -> Data:
     """Return a benchmark's examples to train and test on, with the number of each's experience.
 
-    They are as the benchmark's test transforms give them. A test stream with another number of
-    experiences than the training stream, as with one for the whole test set, is divided by classes;
-    raises InputError where they do not tell the tasks apart.
+    They are as the benchmark's test transforms give them.
+
+    Args:
+        benchmark: Of Avalanche. A test stream with another number of experiences than the training
+            stream, as with one for the whole test set, is divided by classes.
+
+    Raises:
+        InputError: Classes do not tell the tasks apart.
     """
     train, test = _examples(benchmark.train_stream), _examples(benchmark.test_stream)
     sizes = [1 + int(half.task.max()) for half in (train, test)]

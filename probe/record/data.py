@@ -92,7 +92,7 @@ def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
     except Exception:
         # A damaged or hostile file makes torch raise almost anything.
         raise InputError(
-            f"{path} is damaged, or no data: remove it, and record with train="
+            f"{path} is damaged, or has no examples: record again with train="
         ) from None
     return train, test
 

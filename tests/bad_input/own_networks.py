@@ -62,7 +62,7 @@ MISTAKES = {
         {
             "0-1,1-3": "classes [1] are in more than one task",
             "0-1,2": "classes [3] are in no task",
-            "0-1,2-5": "classes [4, 5] of the tasks are outside 0..3",
+            "0-1,2-5": "classes [4, 5] are outside 0..3",
             "3-2,0-1": "--tasks expects...0-1,2-3 or 0+5,1+6...'3-2,0-1'",
             "0-3": "a network after 2 tasks, and there are 1 tasks",
         },
@@ -78,12 +78,12 @@ MISTAKES = {
             "ownnets:data_text_labels": "train: labels...got list: number the classes from 0",
             "ownnets:data_texts": "train: x is or contains a value of type str, expected tensors",
             "ownnets:data_shapes": "train is float32 (6,), of test float32 (7,)",
-            "ownnets:data_lengths": "train: x and y...got x float32 (23, 6) and y int64 (24",
+            "ownnets:data_lengths": "train: x and y...got x float32 (23, 6), y int64 (24",
             "ownnets:data_empty": "ownnets:data_empty: train or test holds no examples",
             "ownnets:data_untested": "test data of task '2-3' holds no examples",
             "ownnets:data_nan": "ownnets:data_nan has NaN or Inf in example",
             "absent.pt": "absent.pt cannot be read",
-            "ck-trap/task2.pt": "ck-trap/task2.pt is damaged, or holds no examples",
+            "ck-trap/task2.pt": "ck-trap/task2.pt is damaged, or has no examples",
         },
     ),
     **several(

@@ -86,6 +86,10 @@ _TRIES = 1000  # at making a file in a folder that others remove when it is empt
 class MappedRows:
     """A matrix in a nameless file: `rows` (N, D), all zeros at first.
 
+    The file has no name, so that it is gone with the last process that has it mapped, however that
+    ends. Its pages are page cache, which the kernel takes back when memory is short; but as long as
+    they are mapped they count as this process's. They are therefore let go once they have served.
+
     Args:
         folder: Where the file lies, made if need be.
         n: N, the number of rows.
@@ -94,10 +98,6 @@ class MappedRows:
 
     Raises:
         NotWritten: The disk has no room for it.
-
-    The file has no name, so that it is gone with the last process that has it mapped, however that
-    ends. Its pages are page cache, which the kernel takes back when memory is short; but as long as
-    they are mapped they count as this process's. They are therefore let go once they have served.
     """
 
     def __init__(self, folder: Path, n: int, width: int, dtype: torch.dtype) -> None:
@@ -112,7 +112,7 @@ class MappedRows:
                 self._map = mmap.mmap(file.fileno(), size)
         except OSError as error:
             raise NotWritten(
-                f"cannot keep values in {folder} ({error.strerror}): choose another, or more memory"
+                f"cannot keep values in {folder} ({error.strerror}): allow more memory or disk"
             ) from None
         self.rows: Tensor = torch.frombuffer(self._map, dtype=dtype).view(n, width)
 
@@ -150,14 +150,14 @@ Array = np.ndarray[Any, Any]
 class FileRows(Tensor):
     """Rows (N, ...) of mapped files, float32 on the CPU, read when they are used.
 
+    A batch by `index_select` or a slice is read into new memory. `at`, `split` and `cat` read
+    nothing and give such rows again. Anything else first reads all of them.
+
     Args:
         sources: Arrays (n, ...) of real numbers without gaps.
         places: (2, N) int64, the source of each row and its number there; None = all rows of the
             first source.
         finite: Whether NaN and Inf are ruled out.
-
-    A batch by `index_select` or a slice is read into new memory. `at`, `split` and `cat` read
-    nothing and give such rows again. Anything else first reads all of them.
     """
 
     sources: tuple[Array, ...]

@@ -97,17 +97,13 @@ def assign_tasks(
     >>> examples.classes, examples.splits["train"].task.tolist()
     (((0, 1), (0, 1)), [0, 0, 1, 1])
     """
-    splits: Mapping[str, Examples[Any]] = {
-        name: as_examples(split, name) for name, split in data.items()
-    }
+    splits: Mapping[str, Examples[Any]] = {n: as_examples(split, n) for n, split in data.items()}
     if outputs is not None:
         splits, tasks = _by_position(splits, tasks, outputs)
     with_task = [name for name, split in splits.items() if split.task is not None]
     if with_task and len(with_task) < len(splits):
-        without = next(name for name in splits if name not in with_task)
-        raise InputError(
-            f"{with_task[0]} has the tasks of its examples, {without} has not: give both"
-        )
+        [without, *_] = splits.keys() - set(with_task)
+        raise InputError(f"{with_task[0]} has tasks of its examples, {without} has not: give both")
     examples = _by_number(splits, tasks) if with_task else _by_class(splits, tasks)
     for name, split in examples.splits.items():
         check_examples(split, range(examples.n_classes), name)
@@ -200,9 +196,9 @@ def _by_class(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExampl
     for number, task in enumerate(classes):
         task_of_class[list(task)] = number
     # Labels are checked later: a strange one gets any task.
+    labels = {name: split.y.clamp(0, n_classes - 1) for name, split in splits.items()}
     numbered = {
-        name: split.changed(task=task_of_class.to(split.y.device)[split.y.clamp(0, n_classes - 1)])
-        for name, split in splits.items()
+        n: s.changed(task=task_of_class.to(s.y.device)[labels[n]]) for n, s in splits.items()
     }
     return TaskedExamples(splits=numbered, classes=classes)
 

@@ -203,20 +203,15 @@ _MESSAGES = {
 }
 
 # Expectations of pydantic in the words of TOML.
+_TABLES = ("dict_type", "model_type", "model_attributes_type", "dataclass_type")
 _EXPECTED = {
+    **dict.fromkeys(_TABLES, "a table"),
+    **dict.fromkeys(("int_type", "int_from_float", "int_parsing"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
     "tuple_type": "a list",
-    "dict_type": "a table",
-    "model_type": "a table",
-    "model_attributes_type": "a table",
-    "dataclass_type": "a table",
     "string_type": "text in quotes",
     "string_unicode": "text of Unicode characters",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "int_parsing": "a whole number",
     "int_parsing_size": "a whole number of fewer digits",
-    "float_type": "a number",
-    "float_parsing": "a number",
     "bool_type": "true or false",
     "finite_number": "a finite number",
     "literal_error": "{expected}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -203,7 +202,7 @@ def _arranged(examples: Examples[Any], cuts: Cuts, called: Model) -> Examples[An
             "the cuts fix the call of the model and its trained parameters: give output, call and "
             "trainable to cut_each"
         )
-    return replace(examples, x=arranged(examples.x, cuts.each[0].feature.trace.sample))
+    return examples.changed(x=arranged(examples.x, cuts.each[0].feature.trace.sample))
 
 
 def _logits_shape(trace: Trace) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -73,7 +72,7 @@ def data_of(benchmark: Any) -> Data:
             f"the benchmark has {sizes[0]} experiences to train on, {sizes[1]} to test on, which "
             f"share classes: use benchmark_from_datasets(train=[...], test=[...])"
         )
-    return Data(train, replace(test, task=learned_in.argmax(1)[test.y]))
+    return Data(train, test.changed(task=learned_in.argmax(1)[test.y]))
 
 
 def _examples(stream: Any) -> Any:

@@ -159,7 +159,7 @@ def _joined(parts: Sequence[Examples[Any]], name: str) -> Examples[Any]:
     for number, (part, form) in enumerate(zip(parts, forms, strict=True), 1):
         if part.task is not None or form != forms[0]:
             raise InputError(
-                f"{name}: examples by task have no numbers of tasks, all with x {forms[0]}, got "
+                f"{name}: give examples by task without numbers of tasks, all x {forms[0]}, got "
                 f"{f'x {form}' if part.task is None else 'numbers'} in those of task {number}"
             )
     examples, sizes = join(parts), torch.tensor([len(part) for part in parts])
@@ -182,7 +182,7 @@ def _by_position(
         classes = as_tasks(tasks)
         if strange := sorted({label for task in classes for label in task} - set(outputs)):
             raise InputError(
-                f"tasks has the classes {strange}, which are none of classes=, as the labels are"
+                f"tasks has the classes {strange}, which are not in classes=, as labels are"
             )
         tasks = [[position[label] for label in task] for task in classes]
     positions = {name: [position[y] for y in split.y.tolist()] for name, split in splits.items()}

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from probe.cut.candidates import candidates as candidates
     from probe.cut.cuts import cut_each as cut_each, split as split
     from probe.examples import Examples as Examples
-    from probe.metrics.counts import Counts as Counts
-    from probe.metrics.matrix import AccuracyMatrix as AccuracyMatrix
-    from probe.model import Model as Model
-    from probe.record.recorder import Recorder as Recorder
-    from probe.registered import (
+    from probe.extensions import (
         data as data,
         learner as learner,
         metric as metric,
         network as network,
         readout as readout,
     )
+    from probe.metrics.counts import Counts as Counts
+    from probe.metrics.matrix import AccuracyMatrix as AccuracyMatrix
+    from probe.model import Model as Model
+    from probe.record.recorder import Recorder as Recorder
     from probe.results.analysis import Analysis as Analysis
     from probe.results.analyze import analyze as analyze
     from probe.results.load import load as load
@@ -57,14 +57,14 @@ _HOMES = {
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",
     "cut_each": "probe.cut.cuts",
-    "data": "probe.registered",
-    "learner": "probe.registered",
+    "data": "probe.extensions",
+    "learner": "probe.extensions",
     "load": "probe.results.load",
-    "metric": "probe.registered",
-    "network": "probe.registered",
+    "metric": "probe.extensions",
+    "network": "probe.extensions",
     "partial_retrain": "probe.retrain",
     "predictions": "probe.results.records",
-    "readout": "probe.registered",
+    "readout": "probe.extensions",
     "split": "probe.cut.cuts",
 }
 

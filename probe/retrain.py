@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -17,14 +16,14 @@ from probe.cut.model_call import Call, Output, explained
 from probe.cut.split import Cut, Trainable
 from probe.cut.trace import Trace
 from probe.errors import InputError, described
-from probe.examples import Examples, alike
+from probe.examples import Examples, match_inputs
 from probe.model import Model
 from probe.modules import check_model, check_values, unwrapped
-from probe.numbered import Data, Tasks, numbered
 from probe.protocol import Protocol, Retrained
 from probe.retraining import PartialRetraining, RetrainSettings
 from probe.seeding import global_stream, python_generators, stream
-from probe.told import told
+from probe.task_aware import make_task_aware
+from probe.tasked_examples import Data, Tasks, assign_tasks
 from probe.training.chosen_outputs import outputs_of
 from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
 from probe.training.precision import products
@@ -75,25 +74,27 @@ def partial_retrain(
     that do not fit, NaN or Inf, inputs that the model does not take, a tail without a gradient,
     and, before any cut is made, parameters that no rule re-initializes.
     """
-    called = Model.around(model)
-    check_model(called.of)
-    check_values(called.of)
+    called = Model.coerce(model)
+    check_model(called.network)
+    check_values(called.network)
     if called.orders is not None:
         raise InputError(
             "orders= is for analyze: give the tasks in executed order, without orders="
         )
-    called, given = told(
-        called, numbered({"train": train, "test": test}, tasks, called.classes), lambda: called.of
+    called, given = make_task_aware(
+        called,
+        assign_tasks({"train": train, "test": test}, tasks, called.classes),
+        lambda: called.network,
     )
-    seen, tested = given.halves["train"], given.halves["test"]
+    seen, tested = given.splits["train"], given.splits["test"]
     how = RetrainSettings(recipe=recipe or Recipe(), seed=seed, cache=cache)
-    each = list(retrain_each(called, features, seen, tested, given.known, how))
+    each = list(retrain_each(called, features, seen, tested, given.n_classes, how))
     own = notes.by_feature({one.feature: one.notes for one in each})
     parts = [[h.y[h.task == k] for k in range(len(given.classes))] for h in (seen, tested)]
     return PartialRetraining(
         tasks=given.classes,
         measured={one.feature: given.counted(one.predicted) for one in each},
-        notes=(*notes.of_classes(zip(*parts, strict=True), given.known), *own),
+        notes=(*notes.of_classes(zip(*parts, strict=True), given.n_classes), *own),
         seed=seed,
         outputs=tuple(one.feature for one in each if one.history is None),
         head="multi" if called.head == "multi" else "all",
@@ -114,23 +115,23 @@ def retrain_each(
     values of every feature that is kept. classes: K. See `partial_retrain`, which checks its inputs
     and counts.
     """
-    called = Model.around(model)
+    called = Model.coerce(model)
     fresh = how.recipe.init if called.fresh is None else called.fresh
-    device = next((p.device for p in called.of.parameters()), train.y.device)
-    train, test = alike(train, test)
+    device = next((p.device for p in called.network.parameters()), train.y.device)
+    train, test = match_inputs(train, test)
     if isinstance(features, Cuts):
         train, test = (_arranged(each, features, called) for each in (train, test))
     train, test = train.to(device), test.to(device)
     sample = first(test.x, SAMPLE)
-    check_fresh(fresh, unwrapped(called.of))
+    check_fresh(fresh, unwrapped(called.network))
     if isinstance(features, Cuts):
         found = [cut.feature for cut in features.each]
     else:
-        found = find_each(called.of, features, sample, called.model_call)
+        found = find_each(called.network, features, sample, called.model_call)
     refuse_what_no_rule_writes(found, fresh, called.trainable)
     outputs = outputs_of(classes, _logits_shape(found[0].trace), called.classes)
     if isinstance(features, Cuts):
-        made = features.of(called.of)
+        made = features.of(called.network)
         with torch.no_grad(), undisturbed(sample), explained(sample):
             made.each[0].feature.trace.logits(sample)  # which its own sample need not show
     else:
@@ -201,7 +202,7 @@ def _arranged(examples: Examples[Any], cuts: Cuts, called: Model) -> Examples[An
             "the cuts fix the call of the model and its trained parameters: give output, call and "
             "trainable to cut_each"
         )
-    return replace(examples, x=arranged(examples.x, cuts.each[0].feature.trace.sample))
+    return examples.changed(x=arranged(examples.x, cuts.each[0].feature.trace.sample))
 
 
 def _logits_shape(trace: Trace) -> tuple[int, ...]:

@@ -12,11 +12,11 @@ from probe.errors import InputError
 from probe.metrics.counts import Counts
 from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.task_counts import TaskCounts
-from probe.numbered import task_names
 from probe.tables.folder import Saved
 from probe.tables.held import Held
 from probe.tables.rows import MeasurementRow
 from probe.tables.sheets import Sheet, as_latex, columns_of
+from probe.tasked_examples import task_names
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
 

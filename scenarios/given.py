@@ -17,14 +17,14 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.request import Request
 from probe.errors import InputError, located
 from probe.model import Model
-from probe.numbered import check_tasks, numbered
 from probe.progress import tracked
 from probe.record.checkpoints import Checkpoints, Run
-from probe.record.data import Reference
-from probe.record.runs import RunRecord
+from probe.record.data import DataReference
+from probe.record.recording import RunRecord
 from probe.retrain import SAMPLE, cache_plan
+from probe.task_aware import make_task_aware
+from probe.tasked_examples import assign_tasks, check_tasks
 from probe.tasks import Scenario
-from probe.told import told
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.data.datasets import Location, limited, load
@@ -54,7 +54,7 @@ class GivenOrigin:
     data: str
     checkpoints: Checkpoints
     records: Mapping[Run, RunRecord]
-    reference: Reference | None
+    reference: DataReference | None
     tasks: tuple[tuple[int, ...], ...] | None
     orders: str | Mapping[str, Sequence[int]] | None
     options: ModelOptions
@@ -141,7 +141,7 @@ def _loaded(
     device: str,
     model: Model,
     orders: frozenset[str],
-    reference: Reference | None,
+    reference: DataReference | None,
     limit: int | None,
 ) -> tuple[Model, Scenario]:
     """Load the data once per process, however many jobs it does; tell a model the task if asked."""
@@ -164,5 +164,5 @@ def _loaded(
     if tasks is not None:
         check_tasks(tasks, len(own.class_order) or data.classes)
     build = partial(build_model, name, cast(Any, model.fresh))
-    model, given = told(model, numbered(halves, tasks), build, orders)
-    return model, Scenario.of_numbered(data.name, given)
+    model, given = make_task_aware(model, assign_tasks(halves, tasks), build, orders)
+    return model, Scenario.of_examples(data.name, given)

@@ -1,7 +1,7 @@
 """User-defined networks, data, learners and metrics, known by name while a `with` block runs.
 
 A study's file alone runs no code: only modules typed on the command line are imported, and only
-objects that they mark with a decorator (`probe.registered`) can be named. Each network and learner
+objects that they mark with a decorator (`probe.extensions`) can be named. Each network and learner
 has a hash of its code (`probe.source`), which is part of the fingerprint of its results.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from probe import registered as marks
+from probe import extensions as marks
 from probe.cut.model_call import Output
 from probe.errors import InputError, unknown
 from probe.readouts.readout import READOUTS
@@ -29,28 +29,28 @@ Names = Mapping[str, Iterable[str]]
 class Registry:
     """The registered objects by name; sources: hashes by kind and name, such as `network tiny`."""
 
-    networks: dict[str, marks.OwnNetwork] = field(default_factory=dict)
-    data: dict[str, marks.OwnData] = field(default_factory=dict)
-    metrics: dict[str, marks.OwnMetric] = field(default_factory=dict)
-    learners: dict[str, marks.OwnLearner] = field(default_factory=dict)
-    readouts: dict[str, marks.OwnReadout] = field(default_factory=lambda: READOUTS)
+    networks: dict[str, marks.NetworkEntry] = field(default_factory=dict)
+    data: dict[str, marks.DataEntry] = field(default_factory=dict)
+    metrics: dict[str, marks.MetricEntry] = field(default_factory=dict)
+    learners: dict[str, marks.LearnerEntry] = field(default_factory=dict)
+    readouts: dict[str, marks.ReadoutEntry] = field(default_factory=lambda: READOUTS)
     sources: dict[str, str] = field(default_factory=dict)
 
 
 REGISTRY = Registry()
 """Everything that the open blocks have registered."""
 
-_TABLES: dict[type[marks.Own], tuple[str, dict[str, Any]]] = {
-    marks.OwnNetwork: ("network", REGISTRY.networks),
-    marks.OwnData: ("data set", REGISTRY.data),
-    marks.OwnMetric: ("metric", REGISTRY.metrics),
-    marks.OwnLearner: ("learner", REGISTRY.learners),
-    marks.OwnReadout: ("readout", REGISTRY.readouts),
+_TABLES: dict[type[marks.Entry], tuple[str, dict[str, Any]]] = {
+    marks.NetworkEntry: ("network", REGISTRY.networks),
+    marks.DataEntry: ("data set", REGISTRY.data),
+    marks.MetricEntry: ("metric", REGISTRY.metrics),
+    marks.LearnerEntry: ("learner", REGISTRY.learners),
+    marks.ReadoutEntry: ("readout", REGISTRY.readouts),
 }
 
 
 @contextmanager
-def registered(own: marks.Own, source: str, taken: Names) -> Iterator[None]:
+def registered(own: marks.Entry, source: str, taken: Names) -> Iterator[None]:
     """Let a study name an object within the block; source: a hash of where it comes from.
 
     Raises InputError for a name that is taken.
@@ -95,9 +95,9 @@ def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
         yield
 
 
-def _is_ours(own: marks.Own) -> bool:
+def _is_ours(own: marks.Entry) -> bool:
     """Return whether a mark is on a class of this package, which a user's file may import."""
-    made = own.learner if isinstance(own, marks.OwnLearner) else getattr(own, "readout", None)
+    made = own.learner if isinstance(own, marks.LearnerEntry) else getattr(own, "readout", None)
     return str(getattr(made, "__module__", "")).startswith(("probe.", "scenarios."))
 
 
@@ -106,7 +106,7 @@ class OwnCode:
     """The user's code that a study needs, as typed: any process can load it.
 
     - loads: files or modules that register things;
-    - network: MODULE:FACTORY; output, call: as in `OwnNetwork`, call as MODULE:FUNCTION;
+    - network: MODULE:FACTORY; output, call: as in `NetworkEntry`, call as MODULE:FUNCTION;
     - data: MODULE:FUNCTION, or the file of data of a recording;
     - class_order: the class of the data for each output of the network, where these differ; labels
       are then numbers of outputs, and other classes are left out.
@@ -132,7 +132,7 @@ class OwnCode:
             opened.enter_context(loaded(self.loads, taken))
             for target in filter(None, (self.network, self.call, self.data)):
                 opened.enter_context(importing(target))
-            typed = list[tuple[marks.Own, ModuleType | None]]()
+            typed = list[tuple[marks.Entry, ModuleType | None]]()
             if self.network:
                 typed.append((self.typed_network(), imported(self.network.rpartition(":")[0])))
             if self.data:
@@ -145,23 +145,23 @@ class OwnCode:
             opened.callback(_OPEN.remove, self)
             yield
 
-    def typed_network(self) -> marks.OwnNetwork:
+    def typed_network(self) -> marks.NetworkEntry:
         """Return the network that was typed, named by its mark if it has one."""
         build = load_callable(self.network, "a function that makes the network")
         what = "a function of the network and a batch"
         call = load_callable(self.call, what) if self.call else None
-        typed = marks.OwnNetwork(name=_short(self.network), build=build)
-        own = next(iter(marks.marks_of(build, marks.OwnNetwork)), typed)
+        typed = marks.NetworkEntry(name=_short(self.network), build=build)
+        own = next(iter(marks.marks_of(build, marks.NetworkEntry)), typed)
         output = own.output if self.output is None else self.output
         return replace(own, output=output, call=call or own.call)
 
-    def typed_data(self) -> marks.OwnData:
+    def typed_data(self) -> marks.DataEntry:
         """Return the data that were typed, named by their mark if they have one."""
         if self.data.endswith(RECORDED):
-            return marks.OwnData(name=_short(self.data), load=partial(load_data, Path(self.data)))
+            return marks.DataEntry(name=_short(self.data), load=partial(load_data, Path(self.data)))
         load = load_callable(self.data, "a function that returns (train, test)")
-        typed = marks.OwnData(name=_short(self.data), load=load)
-        own = next(iter(marks.marks_of(load, marks.OwnData)), typed)
+        typed = marks.DataEntry(name=_short(self.data), load=load)
+        own = next(iter(marks.marks_of(load, marks.DataEntry)), typed)
         return replace(own, class_order=self.class_order) if self.class_order else own
 
 

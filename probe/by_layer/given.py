@@ -26,7 +26,7 @@ from probe.metrics.task_counts import TaskCounts
 from probe.model import Model
 from probe.modules import copied, restore, unwrapped
 from probe.record.checkpoints import Checkpoints, Run
-from probe.record.runs import RunRecord
+from probe.record.recording import RunRecord
 from probe.record.state_files import fit_state, load_state
 from probe.seeding import global_stream, stream
 from probe.tasks import Scenario
@@ -186,7 +186,7 @@ class GivenNetworks:
     def recorded(self, run: Run, tasks_seen: int) -> TaskCounts | None:
         """Return what was recorded of a network, where the same outputs competed; else None."""
         records = self.weights.records if isinstance(self.weights, Files) else {}
-        if (own := records.get(run)) and self.model.told in (own.head == "multi", own.called):
+        if (own := records.get(run)) and self.model.task_aware in (own.head == "multi", own.called):
             return own.rows.get(tasks_seen)
         return None
 

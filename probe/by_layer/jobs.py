@@ -14,9 +14,9 @@ from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS, Reading, digest_of, recorded
 from probe.errors import InputError
+from probe.extensions import spread_over
 from probe.metrics.murata import RETRAIN
 from probe.readouts.pooling import WIDE
-from probe.registered import spread_over
 
 MOST_JOBS = 100_000
 """The largest number of jobs that a study may have; more is taken for a typing error."""

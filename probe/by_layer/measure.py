@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from probe.by_layer.probing import ProbingSpec, settings_record
 from probe.errors import InputError, unknown
+from probe.extensions import ReadoutEntry, marks_of
 from probe.metrics.murata import RETRAIN
 from probe.readouts.readout import OURS, READOUTS, Readout, name_of
-from probe.registered import OwnReadout, marks_of
 from probe.validation import problem, problems
 from probe.values.allocation import CacheSettings
 
@@ -71,10 +71,10 @@ class Measure:
         return found
 
     @property
-    def user_defined(self) -> dict[str, OwnReadout]:
+    def user_defined(self) -> dict[str, ReadoutEntry]:
         """The readouts given by their settings that are not registered by name."""
         settings = readouts_of(self.readouts).values()
-        given = [own for each in settings for own in marks_of(type(each), OwnReadout)]
+        given = [own for each in settings for own in marks_of(type(each), ReadoutEntry)]
         return {own.name: own for own in given if own.name not in OURS}
 
 

@@ -29,9 +29,9 @@ from pydantic.fields import FieldInfo
 
 from probe.by_layer.measurement import Key
 from probe.errors import InputError, unknown
+from probe.extensions import NamedSteps
 from probe.metrics.murata import RETRAIN
 from probe.readouts.readout import OURS, READOUTS, Readout
-from probe.registered import NamedSteps
 from probe.training.recipe import Recipe
 
 DIAGNOSTICS = "diagnostics"
@@ -70,7 +70,7 @@ class _Strict(BaseModel):
 
 
 class PlannedReadout(_Strict):
-    """A readout and its steps; per_task: see `probe.registered.OwnReadout`.
+    """A readout and its steps; per_task: see `probe.extensions.ReadoutEntry`.
 
     source: a hash of the code of a user-defined one.
     """
@@ -113,7 +113,7 @@ def _checked(given: object) -> Readouts:
             settings = {key: value for key, value in table if key != "steps"}
             own = READOUTS.get(name)
             known = settings_record(own.readout(**settings) if own else None)
-            told = own is not None and own.per_task
+            told = own is not None and own.task_aware
             found[name] = PlannedReadout(steps=table.steps, settings=known, per_task=told)
     return found
 

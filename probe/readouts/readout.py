@@ -16,11 +16,11 @@ from torch import Tensor
 
 from probe.batch import pieces
 from probe.errors import InputError
+from probe.extensions import ReadoutEntry, marked_in, marks_of, readout
 from probe.readouts.linear import fit_linear
 from probe.readouts.matrix import FeatureMatrix
 from probe.readouts.pooling import WIDE, Pooling
 from probe.readouts.standardized import Standardization
-from probe.registered import OwnReadout, marked_in, marks_of, readout
 from probe.tasks import Task
 from probe.training.precision import products
 
@@ -70,7 +70,7 @@ class Linear:
         return Read(predicted=model.predict(test), notes=model.notes)
 
 
-@readout("linear-task", per_task=True)
+@readout("linear-task", task_aware=True)
 class LinearTask(Linear):
     """`linear` for each task: fitted to its training examples, it tells its classes apart alone.
 
@@ -134,14 +134,14 @@ class Knn:
         return torch.cat(predicted)
 
 
-READOUTS = {own.name: own for own in marked_in(globals()) if isinstance(own, OwnReadout)}
+READOUTS = {own.name: own for own in marked_in(globals()) if isinstance(own, ReadoutEntry)}
 """The readouts that can be named now: ours, and the user's while their file is loaded."""
 
 OURS = tuple(READOUTS)
 
 
 @contextmanager
-def nameable(each: Mapping[str, OwnReadout]) -> Iterator[None]:
+def nameable(each: Mapping[str, ReadoutEntry]) -> Iterator[None]:
     """Let readouts of a user be named within the block; names that are known stay as they are."""
     added = {name: own for name, own in each.items() if name not in READOUTS}
     READOUTS.update(added)
@@ -158,7 +158,7 @@ def name_of(settings: object) -> str | None:
     >>> name_of(Knn(k=3)), name_of("knn")
     ('knn', None)
     """
-    found = [own.name for own in marks_of(type(settings)) if isinstance(own, OwnReadout)]
+    found = [own.name for own in marks_of(type(settings)) if isinstance(own, ReadoutEntry)]
     return found[0] if found else None
 
 

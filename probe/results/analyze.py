@@ -23,16 +23,16 @@ from probe.by_layer.request import Request
 from probe.by_layer.store import InMemory, Results
 from probe.cut.model_call import Called
 from probe.errors import InputError
-from probe.examples import alike
+from probe.examples import match_inputs
+from probe.extensions import NetworkEntry, marks_of
 from probe.files import make_folder
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks
-from probe.numbered import Data, Numbered, Tasks, examples_of, numbered
 from probe.progress import tracked
 from probe.readouts.readout import Readout, nameable
 from probe.record.checkpoints import Run
-from probe.record.recording import Recording, load_data, read_recording
-from probe.registered import OwnNetwork, marks_of
+from probe.record.data import load_data
+from probe.record.recording import Recording, read_recording
 from probe.results.analysis import Analysis
 from probe.results.networks import LEARNER, ORDER, device_of, networks_of
 from probe.results.precision import settled
@@ -44,8 +44,9 @@ from probe.retrain import SAMPLE
 from probe.retraining import RetrainSettings
 from probe.source import hash_of, source_hash
 from probe.tables.folder import Tables, read_tables
+from probe.task_aware import make_task_aware
+from probe.tasked_examples import Data, TaskedExamples, Tasks, as_examples, assign_tasks
 from probe.tasks import Scenario
-from probe.told import told
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
 
@@ -114,7 +115,7 @@ def analyze(
     have, for fewer than 2 test examples of a task, and for files that are missing, damaged or
     misnamed.
     """
-    measured, model = Measure.of(readouts), Model.around(models)
+    measured, model = Measure.of(readouts), Model.coerce(models)
     if not isinstance(out, str | Path | None):
         raise InputError(f"out is a run directory, got {out!r}: give arguments after tasks by name")
     root = None if out is None else Path(out)
@@ -130,7 +131,7 @@ def analyze(
         networks = networks_of(model, (untrained, offline), recording, T, measured.seeds)
         examples = _data(examples, networks)
         model, name, source, marked = _named(model, networks)
-        model, examples = told(
+        model, examples = make_task_aware(
             model, examples, networks.blank, {run.order for run in networks.runs}
         )
         request = Request(
@@ -139,7 +140,7 @@ def analyze(
             source=source,
             networks=networks,
             model=model,
-            scenario=Scenario.of_numbered(DATA, examples),
+            scenario=Scenario.of_examples(DATA, examples),
             orders=model.orders,
             features=marked if isinstance(features, str) and features == "auto" else features,
             probing=measured.probing,
@@ -220,11 +221,11 @@ def _analysis(plan: Plan, tables: Tables, results: Mapping[Job, Results]) -> Ana
 
 def _completed(
     model: Model, train: Data | None, test: Data | None, tasks: Tasks
-) -> tuple[Model, Recording | None, Numbered]:
+) -> tuple[Model, Recording | None, TaskedExamples]:
     """Return the arguments, completed by those that a recorder has saved."""
     recording = None
-    if isinstance(model.of, str | Path) and Path(model.of).is_dir():
-        recording = read_recording(model.of)
+    if isinstance(model.network, str | Path) and Path(model.network).is_dir():
+        recording = read_recording(model.network)
         model = _as_recorded(model, recording)
         tasks = recording.tasks if tasks is None else tasks
         if train is None and test is None and recording.data:
@@ -237,9 +238,9 @@ def _completed(
             f"kept them by train="
         )
     if known:
-        train, test = examples_of(train, "train"), examples_of(test, "test")
+        train, test = as_examples(train, "train"), as_examples(test, "test")
         known.check(train, test)
-    return model, recording, numbered({"train": train, "test": test}, tasks, model.classes)
+    return model, recording, assign_tasks({"train": train, "test": test}, tasks, model.classes)
 
 
 def _as_recorded(model: Model, recording: Recording) -> Model:
@@ -251,13 +252,13 @@ def _as_recorded(model: Model, recording: Recording) -> Model:
         )
     orders = {name: [task + 1 for task in own] for name, own in recording.orders.items()}
     output = recording.output if model.output is None else model.output
-    head = model.head or (None if model.takes_task else recording.head)
+    head = model.head or (None if model.call_is_task_aware else recording.head)
     return replace(model, output=output, head=head, orders=model.orders or orders)
 
 
-def _data(examples: Numbered, networks: Files | Models) -> Numbered:
+def _data(examples: TaskedExamples, networks: Files | Models) -> TaskedExamples:
     """Return the examples on the networks' device; raises InputError unless each task has some."""
-    train, test = alike(*examples.halves.values())
+    train, test = match_inputs(*examples.splits.values())
     for number, count in enumerate(sizes := examples.sizes("test"), 1):
         if count < _FEWEST:
             raise InputError(
@@ -265,7 +266,7 @@ def _data(examples: Numbered, networks: Files | Models) -> Numbered:
                 f"more: add some"
             )
     device = train.y.device if isinstance(networks, Files) else device_of(networks.blank())
-    return replace(examples, halves={"train": train.to(device), "test": test.to(device)})
+    return replace(examples, splits={"train": train.to(device), "test": test.to(device)})
 
 
 def _named(model: Model, networks: Files | Models) -> tuple[Model, str, str, Sequence[str] | None]:
@@ -274,7 +275,7 @@ def _named(model: Model, networks: Files | Models) -> tuple[Model, str, str, Seq
     own = {type(each) for each in blank.modules()}
     kinds = sorted((k for k in own if not k.__module__.startswith("torch.")), key=str)
     source = source_hash(model.build, model.call, *kinds)
-    for mark in marks_of(model.build, OwnNetwork):
+    for mark in marks_of(model.build, NetworkEntry):
         output = mark.output if model.output is None else model.output
         model = replace(model, output=output, call=model.call or mark.call)
         return model, mark.name, source, mark.features

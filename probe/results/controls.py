@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from probe.analysis.crossed import Design, Floats
 from probe.analysis.intervals import mean_of
 from probe.analysis.layers import Right, TestLayout, quantity
-from probe.analysis.places import Place, of_all, of_place
+from probe.analysis.task_positions import TaskPosition, at_position, over_all_tasks
+from probe.analysis.variance import Design, Floats
 from probe.results.layers import correct, layout_of
 from probe.results.result import Result
 from probe.tables.rows import ControlRow, grouped
 
-_Control = tuple[str, Right | Floats, Place]
+_Control = tuple[str, Right | Floats, TaskPosition]
 
 
 def control_rows(results: Sequence[Result]) -> Iterator[ControlRow]:
@@ -68,15 +68,12 @@ def _controls(right: Right, memorized: Floats, layout: TestLayout) -> Iterator[_
     right: (S, O, 1 + T, n), of the run and, if they were trained, the networks without each task;
     memorized: (S, O, 1), NaN where no readout was fitted to permuted labels.
     """
-    whole, positions = of_all(right.shape[-1]), range(1, right.shape[2])
+    whole, positions = over_all_tasks(right.shape[-1]), range(1, right.shape[2])
     if positions:
         # Each example by the network that never saw its task.
         never = 1 + np.argsort(layout.orders)[None, :, None, layout.tasks]
         control = np.take_along_axis(right, never, axis=2)[:, :, 0]
-        for task_position in (
-            whole,
-            *(of_place(layout.tasks, layout.orders, p) for p in positions),
-        ):
-            yield "exclusion_difference", control, task_position
+        for place in (whole, *(at_position(layout.tasks, layout.orders, p) for p in positions)):
+            yield "exclusion_difference", control, place
     if not np.isnan(memorized).any():
         yield "selectivity", np.broadcast_to(memorized, right[:, :, 0].shape), whole

@@ -31,7 +31,7 @@ def networks_of(
 ) -> Files | Models:
     """Return the networks, for so many seeds; raises InputError for some of both kinds."""
     untrained, offline = controls
-    given, ceiling = model.of, None if offline == "train" else offline
+    given, ceiling = model.network, None if offline == "train" else offline
     values = given.values() if isinstance(given, Mapping) else ()
     if not isinstance(given, str | Path) and not any(isinstance(v, str | Path) for v in values):
         return _models(given, untrained, ceiling, tasks, seeds)

@@ -21,12 +21,12 @@ from probe.analysis.intervals import SeedMean, mean_over_seeds
 from probe.by_layer.plan import CONTROLS, UNTRAINED
 from probe.by_layer.report import ReportSpec
 from probe.errors import described, no_exit
+from probe.extensions import MetricEntry
 from probe.metrics.deep_shallow import deep_forgetting, replay_gap, shallow_forgetting
 from probe.metrics.diaz_rodriguez import NAMES, ce, cl_score, cl_stability, ms, sss
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import Scorecard, scorecard
-from probe.registered import OwnMetric
 from probe.results.result import Result, own_head
 from probe.tables.rows import LARGEST, MetricRow
 
@@ -48,7 +48,7 @@ _Peers = Mapping[tuple[str, str, int], Result]  # by learner's kind, order, seed
 def metric_rows(
     results: Sequence[Result],
     report: ReportSpec,
-    metrics: Iterable[OwnMetric] = (),
+    metrics: Iterable[MetricEntry] = (),
     by_first: bool = False,
 ) -> list[MetricRow]:
     """Return every metric that the finished jobs allow, averaged over orders, then over seeds.
@@ -100,7 +100,7 @@ def cl_scores(
 
 
 def user_scores(
-    R: AccuracyMatrix, metrics: Iterable[OwnMetric]
+    R: AccuracyMatrix, metrics: Iterable[MetricEntry]
 ) -> tuple[dict[str, float], list[str]]:
     """Return the scores of R, (T+1, T), by user-defined metrics, and notes.
 
@@ -127,7 +127,7 @@ def user_scores(
 
 
 def _scores(
-    result: Result, peers: _Peers, report: ReportSpec, metrics: Iterable[OwnMetric]
+    result: Result, peers: _Peers, report: ReportSpec, metrics: Iterable[MetricEntry]
 ) -> Iterator[tuple[_Name, float]]:
     """Yield every metric of a job that can be computed, with its name.
 
@@ -162,7 +162,7 @@ def _of_outputs(
     cumulative: Result | None,
     offline: Result | None,
     report: ReportSpec,
-    metrics: Iterable[OwnMetric],
+    metrics: Iterable[MetricEntry],
 ) -> Iterator[tuple[_Name, float]]:
     """Yield all metrics of the job's R under each head, see `probe.metrics.scorecard`.
 

@@ -20,10 +20,10 @@ from probe.analysis.statements import STUCK
 from probe.by_layer.jobs import Job, jobs_of, readings_of
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
+from probe.extensions import MetricEntry
 from probe.files import discard, replacing
 from probe.metrics.murata import RETRAIN
 from probe.notes import constant
-from probe.registered import OwnMetric
 from probe.results.controls import control_rows
 from probe.results.layers import layers_of
 from probe.results.result import Result, own_head, result_of
@@ -80,7 +80,7 @@ def read_results(plan: Plan, root: Path) -> Iterator[Result]:
 
 
 def tables_of(
-    plan: Plan, results: Sequence[Result], metrics: Iterable[OwnMetric] = ()
+    plan: Plan, results: Sequence[Result], metrics: Iterable[MetricEntry] = ()
 ) -> dict[str, Iterable[Any]]:
     """Return all tables by name from the finished measurements; metrics: user-defined ones.
 
@@ -134,7 +134,7 @@ def tables_of(
     }
 
 
-def write_tables(plan: Plan, root: Path, metrics: Iterable[OwnMetric] = ()) -> None:
+def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) -> None:
     """Write all tables of a run directory; those in MAY_LACK only if they have rows.
 
     Raises what `read_results` does, and NotWritten if a table cannot be written.
@@ -208,7 +208,7 @@ def measured_rows(plan: Plan, results: Iterable[Result]) -> Iterator[Measurement
             yield from _per_task(cell, result, found.f1)
 
 
-def _notes(result: Result, metrics: Iterable[OwnMetric]) -> Iterator[NoteRow]:
+def _notes(result: Result, metrics: Iterable[MetricEntry]) -> Iterator[NoteRow]:
     """Yield a row for each note on a job's measurements, those on the learner first."""
     run = partial(NoteRow, **result.job.columns)
     for tasks_seen in sorted(result.stuck):

@@ -86,7 +86,7 @@ class Layer:
                 low=own.low,
                 high=own.high,
                 seeds=own.seeds,
-                by_seed=" ".join(map(repr, own.each)),
+                by_seed=" ".join(map(repr, own.seed_values)),
             )
 
 

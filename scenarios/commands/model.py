@@ -12,11 +12,11 @@ import torch
 from pydantic import StrictInt, TypeAdapter, ValidationError
 
 from probe.errors import InputError, unknown
-from probe.numbered import as_tasks
 from probe.record.checkpoints import Checkpoints
 from probe.record.readers import READERS, ForeignRuns
 from probe.record.recording import Recording, read_recording
 from probe.results.run_directory import refuse_foreign
+from probe.tasked_examples import as_tasks
 from probe.validation import problem, problems
 from scenarios.commands.run import Begun, carry_through
 from scenarios.commands.screen.results import show_page

@@ -27,11 +27,11 @@ import numpy as np
 import torch
 
 from probe.errors import InputError, located
-from probe.examples import Examples, alike, check_examples
+from probe.examples import Examples, check_examples, match_inputs
 from probe.files import replacing
 from probe.memory import Array, FileRows
-from probe.numbered import examples_of
 from probe.record.checkpoints import Pattern
+from probe.tasked_examples import as_examples
 from scenarios.data.npz import read_arrays
 
 SUFFIX = ".npz"
@@ -117,7 +117,7 @@ def write_features(
 
 def _pair(arrays: Mapping[str, Array], path: Path, checked: bool) -> tuple[Examples, Examples]:
     with located(str(path)):
-        return alike(_half(arrays, "train", checked), _half(arrays, "test", checked))
+        return match_inputs(_half(arrays, "train", checked), _half(arrays, "test", checked))
 
 
 def _features(
@@ -127,7 +127,7 @@ def _features(
     with located(str(path)):
         train, test = each[0]
         if TASK in str(path):
-            train, test = (examples_of([own[at] for own in each], _HALVES[at]) for at in (0, 1))
+            train, test = (as_examples([own[at] for own in each], _HALVES[at]) for at in (0, 1))
         halves = train, test
         count = 1 + max(int(half.y.max()) for half in halves)
         for half, name in zip(halves, ("train", "test"), strict=True):

@@ -8,15 +8,15 @@ import numpy as np
 import torch
 
 from probe.errors import InputError, described, located
-from probe.examples import Examples, alike
-from probe.numbered import examples_of
-from probe.registered import OwnData
+from probe.examples import Examples, match_inputs
+from probe.extensions import DataEntry
 from probe.seeding import every_global_stream, stream
+from probe.tasked_examples import as_examples
 
 _HALVES = ("train", "test")
 
 
-def read_own(known: OwnData) -> tuple[Examples[Any], Examples[Any]]:
+def read_own(known: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
     """Return the training and the test data of a user's function.
 
     A list of (train, test), one a task, becomes examples with their task. It draws the same random
@@ -45,13 +45,13 @@ def read_own(known: OwnData) -> tuple[Examples[Any], Examples[Any]]:
         )
     with located(known.name):
         if listed:
-            given = [[examples_of(own[at], n) for own in given] for at, n in enumerate(_HALVES)]
-        halves = [examples_of(each, n) for each, n in zip(given, _HALVES, strict=True)]
+            given = [[as_examples(own[at], n) for own in given] for at, n in enumerate(_HALVES)]
+        halves = [as_examples(each, n) for each, n in zip(given, _HALVES, strict=True)]
         if not all(map(len, halves)):
             raise InputError("train or test holds no examples")
         if known.class_order:
             halves = [in_order(each, known.class_order) for each in halves]
-        return alike(*halves)
+        return match_inputs(*halves)
 
 
 def in_order(half: Examples[Any], class_order: Sequence[int]) -> Examples[Any]:

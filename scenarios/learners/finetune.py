@@ -1,6 +1,6 @@
 """Fine-tuning, the lower bound of every comparison."""
 
-from probe.registered import learner
+from probe.extensions import learner
 from scenarios.learners.continual import ContinualLearner
 
 

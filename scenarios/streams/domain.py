@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from probe.errors import InputError
-from probe.numbered import numbered
+from probe.tasked_examples import assign_tasks
 from probe.tasks import Scenario, Task
 from scenarios.data.datasets import Dataset
 from scenarios.streams.split import split_by_class
@@ -67,5 +67,5 @@ def brought(data: Dataset, kind: str) -> Scenario:
     if not data.has_tasks:
         how = "return a list of (train, test), or name feature files as 'sites/{task}.npz'"
         raise InputError(f"{data.name} brings no tasks: {how}")
-    given = numbered({"train": data.train, "test": data.test}, None)
-    return Scenario.of_numbered(data.name, given, kind)
+    given = assign_tasks({"train": data.train, "test": data.test}, None)
+    return Scenario.of_examples(data.name, given, kind)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from probe.errors import InputError
-from probe.numbered import numbered
+from probe.tasked_examples import assign_tasks
 from probe.tasks import Scenario
 from scenarios.data.datasets import Dataset
 
@@ -42,5 +42,5 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
 
 def cut(data: Dataset, kind: str, groups: Iterable[Sequence[int]]) -> Scenario:
     """Return a scenario of that kind with a task of each group of classes, in the data's order."""
-    given = numbered({"train": data.train, "test": data.test}, list(groups))
-    return Scenario.of_numbered(data.name, given, kind)
+    given = assign_tasks({"train": data.train, "test": data.test}, list(groups))
+    return Scenario.of_examples(data.name, given, kind)

@@ -25,8 +25,8 @@ from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import located
 from probe.seeding import global_stream, stream
+from probe.task_aware import append_task, restrict_to_task
 from probe.tasks import Scenario, Task
-from probe.told import among, with_number
 from probe.training.batch_norm import reestimate
 from probe.training.fresh_weights import Fresh, initialize
 from probe.training.history import never_left
@@ -115,11 +115,11 @@ class LearnedNetworks:
         if not self.study.scenario.told:
             return self.seen, call
         tasks = tuple(
-            replace(task, train=with_number(task.train, k), test=with_number(task.test, k))
+            replace(task, train=append_task(task.train, k), test=append_task(task.test, k))
             for k, task in enumerate(self.seen.tasks)
         )
         classes = [task.classes for task in tasks]
-        told = among(lambda model, x, _: call(model, x), classes, self.seen.classes)
+        told = restrict_to_task(lambda model, x, _: call(model, x), classes, self.seen.classes)
         return replace(self.seen, tasks=tasks), ModelCall(call=told)
 
     @property

@@ -23,9 +23,7 @@ CASES = {
         "npy.npz": npy(X),
     },
     " exceeds the available memory": {"bomb.npz": npz({"x_train": VAST})},
-    "same number of examples, got x float32 (4, 4) and y int64 (3,)": {
-        "lengths.npz": npz({"y_train": Y[:3]})
-    },
+    "one length, got x float32 (4, 4), y int64 (3,)": {"lengths.npz": npz({"y_train": Y[:3]})},
     "example of train is float32 (4,), of test float32 (3,)": {
         "features.npz": npz({"x_test": X[:, :3]})
     },

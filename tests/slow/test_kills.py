@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from probe.errors import InputError
+from probe.record.data import load_data
 from probe.record.recorder import Recorder
-from probe.record.recording import load_data, read_recording
+from probe.record.recording import read_recording
 from probe.record.state_files import fit_state, load_state
 from tests.probe.record.tiny import TASKS, accuracies, examples, network, train
 from tests.scenarios import own_run

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.registered import learner
+from probe.extensions import learner
 from probe.tasks import Task
 from probe.training.penultimate import in_batches, penultimate, penultimate_of
 from scenarios.learners.continual import ContinualSettings

@@ -5,8 +5,8 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.extensions import learner
 from probe.modules import copied
-from probe.registered import learner
 from probe.tasks import Task
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 

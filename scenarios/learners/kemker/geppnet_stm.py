@@ -7,7 +7,7 @@ from pydantic import Field
 from torch import Tensor
 
 from probe.examples import Examples
-from probe.registered import learner
+from probe.extensions import learner
 from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
 from scenarios.learners.kemker.som import OnlineMap, longest_block
 

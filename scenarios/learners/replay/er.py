@@ -1,6 +1,6 @@
 """Experience replay: a random memory of each class, replayed with every batch."""
 
-from probe.registered import learner
+from probe.extensions import learner
 from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
 
 

@@ -15,7 +15,7 @@ from tests.probe.by_layer.nets import FEATURES, TASKS, analyzed, digits, finetun
 NETS, NAME, TRUTH = {t: finetuned(t) for t in range(4)}, "linear-task", digits()[1].y.numpy()
 
 
-@readout("second", per_task=True)
+@readout("second", task_aware=True)
 class Second:
     def predict(self, x, y, test, classes):
         return torch.full((len(test),), 1)

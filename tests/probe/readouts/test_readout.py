@@ -6,10 +6,10 @@ from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.preprocessing import StandardScaler
 
 from probe.errors import InputError
+from probe.extensions import readout
 from probe.readouts import readout as readouts
 from probe.readouts.matrix import FeatureMatrix
 from probe.readouts.readout import READOUTS, Knn, Linear, Ncm, read
-from probe.registered import readout
 
 
 def matrices(n=60, m=20):

@@ -10,10 +10,10 @@ import pytest
 from probe.analysis.intervals import SeedMean
 from probe.by_layer.jobs import jobs_of, readings_of
 from probe.by_layer.report import ReportSpec
+from probe.extensions import MetricEntry
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.readouts.linear import UNFINISHED
-from probe.registered import OwnMetric
 from probe.results.result import result_of
 from probe.results.scores import cl_scores, metric_rows, user_scores
 from probe.training.history import History
@@ -134,7 +134,7 @@ def test_a_user_defined_metric_without_a_finite_number_has_a_note() -> None:
         "words": lambda _: "much",
     }
     R = AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]])
-    metrics = [OwnMetric(name=name, score=score) for name, score in each.items()]
+    metrics = [MetricEntry(name=name, score=score) for name, score in each.items()]
     values, notes = user_scores(R, metrics)
     assert values == {"worst": 0.25}
     assert [note.split()[2] for note in notes] == ["none", "endless", "fails", "words"]

@@ -6,7 +6,7 @@ import torch
 
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.registered import OwnData
+from probe.extensions import DataEntry
 from scenarios.data.datasets import Dataset, Location, held_out, limited, load
 from scenarios.data.feature_files import write_features
 from scenarios.data.own import read_own
@@ -21,7 +21,7 @@ TRAIN, TEST = (
 
 
 def own(given, class_order=()):
-    return read_own(OwnData(name="mine", load=lambda: given, class_order=class_order))
+    return read_own(DataEntry(name="mine", load=lambda: given, class_order=class_order))
 
 
 def same(found, given):
@@ -90,7 +90,7 @@ def test_one_file_has_the_numbers_of_its_examples(tmp_path):
         ({"0": {}, "2": {}}, r"numbers \[0, 2\], expected"),
         (
             {"1": {}, "2": {"x_train": X[:4, :2], "x_test": X[:2, :2]}},
-            "all with x .* in those of task 2",
+            "all x .* in those of task 2",
         ),
         ({"1": {"task_train": Y[:4], "task_test": Y[:2]}, "2": {}}, "without numbers of .* task 1"),
         ({"1": {"task_train": np.zeros(4)}}, "task_train is float64, expected task numbers"),

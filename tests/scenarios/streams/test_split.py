@@ -34,13 +34,13 @@ def test_shuffles_are_permutations_and_the_same_each_time(tasks, count):
 def test_an_explicit_order_that_is_no_permutation_is_refused(listed):
     with pytest.raises(InputError, match="order 'mine' must name each task from 1 to 3 once"):
         orders({"mine": listed}, 3)
-    with pytest.raises(InputError, match=r"each of 0\.\.2 once"):
+    with pytest.raises(InputError, match=r"names each once"):
         split_by_class(SIX).reordered([task - 1 for task in listed])
 
 
 @pytest.mark.parametrize("rule", ["rotat", "shuffle:", "shuffle:0"])
 def test_an_unknown_rule_is_refused(rule):
-    with pytest.raises(InputError, match="expected rotate, none or shuffle:N"):
+    with pytest.raises(InputError, match="give rotate, none or shuffle:N"):
         orders(rule, 3)
 
 

@@ -11,8 +11,8 @@ import pytest
 from probe.by_layer.jobs import jobs_of, parts_of
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
+from probe.extensions import MetricEntry
 from probe.metrics.matrix import AccuracyMatrix
-from probe.registered import OwnMetric
 from probe.results.scores import user_scores
 from scenarios.own_code import loaded
 from scenarios.study.planning import OURS
@@ -75,7 +75,7 @@ def test_a_readout_is_known_while_its_file_is_loaded_and_its_results_by_settings
         (('"constant"', '"a+bn"'), "has letters, digits, _ and -"),
         (('steps="last"', 'steps="end"'), "unknown rule for steps 'end'"),
         (("def predict", "def read"), "mark a class that has predict"),
-        (("label: int", "steps: int"), "has a setting steps"),
+        (("label: int", "steps: int"), "has a setting steps, as all have"),
     ],
 )
 def test_a_mark_that_cannot_be_is_refused(tmp_path, change, message):
@@ -102,7 +102,7 @@ def mute(R):
     ],
 )
 def test_a_metric_that_gives_no_number_is_noted_and_the_others_are_there(score, said):
-    metrics = [OwnMetric(name="bad", score=score), OwnMetric(name="good", score=lambda R: 1.0)]
+    metrics = [MetricEntry(name="bad", score=score), MetricEntry(name="good", score=lambda R: 1.0)]
     values, [note] = user_scores(AccuracyMatrix([[0.5], [1.0]]), metrics)
     assert values == {"good": 1.0}
     assert re.search(f"the metric bad .*{said}", note)

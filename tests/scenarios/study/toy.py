@@ -20,7 +20,7 @@ from probe.by_layer.store import Store
 from probe.examples import Examples
 from probe.metrics.counts import Counts
 from probe.metrics.outcomes import Outcomes
-from probe.numbered import numbered
+from probe.tasked_examples import assign_tasks
 from probe.tasks import Scenario
 from probe.training.costs import Cost
 from probe.values.allocation import CacheSettings
@@ -110,7 +110,7 @@ def in_tasks(name, train, test, tasks) -> Scenario:
     """Return a scenario in which tasks may share classes, and examples."""
     halves = ("train", train), ("test", test)
     each = {n: [half.of_classes(own) for own in tasks] for n, half in halves}
-    return Scenario.of_numbered(name, numbered(each, None))
+    return Scenario.of_examples(name, assign_tasks(each, None))
 
 
 def made_plan(of=None, stream=None, device=CPU) -> Plan:

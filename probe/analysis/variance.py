@@ -1,7 +1,7 @@
 """Seeds times test examples, a crossed design: the variance of a mean over both.
 
 All models are tested on the same examples, and an example that is hard for one seed is hard for
-the next: neither the seeds nor the examples alone say how far off a mean is.
+the next: neither only the seeds nor only the examples say how far off a mean is.
 Source: Searle, Casella & McCulloch, Variance Components, 1992 (two-way, balanced).
 """
 
@@ -62,10 +62,14 @@ class Spread:
 class Design:
     """n test examples in strata, each with its weight in the mean.
 
-    weights: (n,), >= 0, of sum 1; an example of weight 0 is no part of it. strata: (n,) whole
-    numbers, such as one for each task and class: the test set has a fixed number of each. Strata
-    of one example, which tell nothing of their own spread, are joined with others. Raises
-    InputError for fewer than 2 examples.
+    Args:
+        weights: (n,), >= 0, of sum 1; an example of weight 0 is no part of it.
+        strata: (n,) whole numbers, such as one for each task and class: the test set has a fixed
+            number of each. Strata of one example, which tell nothing of their own spread, are
+            joined with others.
+
+    Raises:
+        InputError: There are fewer than 2 examples.
     """
 
     def __init__(self, weights: Floats, strata: NDArray[np.integer]) -> None:
@@ -136,8 +140,7 @@ def _joined(strata: NDArray[np.integer]) -> NDArray[np.intp]:
     _, codes, sizes = np.unique(strata, return_inverse=True, return_counts=True)
     single = sizes == 1
     if single.any():
-        # Single ones become one stratum; what is still alone goes to the largest.
-        alone = single.sum() == 1
-        codes = np.where(single[codes], int(sizes.argmax()) if alone else len(sizes), codes)
-        codes = np.unique(codes, return_inverse=True)[1]
+        # Single ones become one stratum; if there is only one, it goes to the largest.
+        target = int(sizes.argmax()) if single.sum() == 1 else len(sizes)
+        codes = np.unique(np.where(single[codes], target, codes), return_inverse=True)[1]
     return np.asarray(codes, dtype=np.intp)

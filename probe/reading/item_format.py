@@ -21,8 +21,8 @@ _ONE = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ItemForm:
+@dataclass(frozen=True)
+class ItemFormat:
     """The form of the items of some data.
 
     - batched: whether an item is a batch; None = its labels tell;
@@ -39,20 +39,18 @@ class ItemForm:
 
     def batch(self, item: object) -> Batch:
         """Return an item as a batch; raises InputError if it is none."""
-        given, labels = self._pair(item)
-        x, y = _value(self._chosen(given)), _labels(labels, self.batched)
+        inputs, labels = self._pair(item)
+        x, y = _value(self._select(inputs)), _labels(labels, self.batched)
         if y.ndim == 0:
             return mapped(x, lambda tensor: tensor[None]), y[None]
         if wrong := [tuple(t.shape) for t in tensors(x) if t.ndim < 1 or len(t) != len(y)]:
-            raise InputError(
-                f"a batch has {len(y)} labels, but x of shape {wrong[0]}: give one for each example"
-            )
+            raise InputError(f"a batch has {len(y)} labels, but x of shape {wrong[0]}")
         return x, y
 
     def _pair(self, item: object) -> tuple[object, object]:
         if isinstance(item, Mapping):
             name = self._label_in(item)
-            return {key: part for key, part in item.items() if key != name}, item[name]
+            return {key: column for key, column in item.items() if key != name}, item[name]
         if self.label is not None:
             raise InputError(f"it has no names, so none is {self.label!r}: leave out label=")
         if isinstance(item, tuple | list) and (len(item) == 2 or (self.tasks and len(item) > 2)):
@@ -68,17 +66,13 @@ class ItemForm:
             if self.label not in item:
                 raise unknown("column", self.label, map(str, item))
             return self.label
-        found = [name for name in _LABELS if name in item]
-        if len(found) != 1:
-            names = ", ".join(map(str, item))
-            raise InputError(
-                f"cannot tell which of {names} is the label: name it with label="
-                if names
-                else "an empty mapping: give x and a label"
-            )
-        return found[0]
+        labels = [name for name in _LABELS if name in item]
+        if len(labels) != 1:
+            names = ", ".join(map(str, item)) or "no columns"
+            raise InputError(f"cannot tell which of {names} is the label: name it with label=")
+        return labels[0]
 
-    def _chosen(self, x: object) -> object:
+    def _select(self, x: object) -> object:
         if self.columns is None:
             return x
         if not isinstance(x, Mapping):
@@ -93,7 +87,12 @@ class ItemForm:
 def pair(x: object, y: Any) -> tuple[Value, Any]:
     """Return x and y of many examples as `Examples` takes them, without copying arrays.
 
-    Whole numbers are labels; `Examples` refuses others. Raises InputError for x without numbers.
+    Args:
+        x: Tensors or arrays of numbers, (N, ...).
+        y: (N,) labels, whole numbers; others are returned as they are, and `Examples` refuses them.
+
+    Raises:
+        InputError: x is anything else.
     """
     if isinstance(y, list) and all(isinstance(label, int | np.integer) for label in y):
         y = np.asarray(y)
@@ -104,18 +103,22 @@ def pair(x: object, y: Any) -> tuple[Value, Any]:
 def same_form(x: Value, first: Value) -> Value:
     """Return a batch x with its tensors in the order of the first batch's.
 
-    Raises InputError if an example of it has other names, shapes or types.
+    Args:
+        x: The batch.
+        first: x of the first batch.
+
+    Raises:
+        InputError: An example of it has other names, shapes or types.
     """
     if isinstance(x, Mapping) and isinstance(first, Mapping) and x.keys() == first.keys():
         x = {name: x[name] for name in first}
     if _signature(x) != _signature(first):
-        one, other = (  # there may be no example
-            kinds(mapped(each, lambda tensor: tensor.new_empty(tensor.shape[1:])))
-            for each in (first, x)
+        got, expected = (  # there may be no example
+            kinds(mapped(value, lambda tensor: tensor.new_empty(tensor.shape[1:])))
+            for value in (x, first)
         )
         raise InputError(
-            f"x is {other}, but {one} in earlier examples: pad or crop all examples to one shape "
-            f"and one type"
+            f"x is {got}, but {expected} in earlier examples: give all one shape and one type"
         )
     return x
 
@@ -128,14 +131,14 @@ def _signature(x: Value) -> tuple[object, ...]:
 def _value(x: object) -> Value:
     """Return x as tensors; raises InputError for whatever else is in it."""
     if isinstance(x, Mapping):
-        if strange := [
-            f"{name!r} ({type(part).__name__})" for name, part in x.items() if not _is_array(part)
-        ]:
+        strange = {name: type(value).__name__ for name, value in x.items() if not _is_array(value)}
+        if strange:
+            listed = ", ".join(f"{name!r} ({kind})" for name, kind in strange.items())
             raise InputError(
-                f"columns of x hold no tensors, {', '.join(strange)}: choose others with columns=, "
-                f"or let the data give tensors, as dataset.set_format('torch') does"
+                f"columns of x hold no tensors, {listed}: choose others with columns=, or let the "
+                f"data give tensors, as dataset.set_format('torch') does"
             )
-        value: Value = {name: _tensor(part) for name, part in x.items()}
+        value: Value = {name: _tensor(column) for name, column in x.items()}
     elif isinstance(x, tuple | list):
         value = tuple(map(_tensor, x))
     else:
@@ -206,8 +209,7 @@ def remedy_for(y: Tensor) -> str:
     if y.layout is not torch.strided or y.is_quantized or not y.ndim:
         return _ONE
     finite = not y.is_complex() and bool(y.isfinite().all())
-    whole = finite and torch.equal(y.double(), y.double().round())
-    if whole and y.numel() == len(y):
+    if finite and torch.equal(y.double(), y.double().round()) and y.numel() == len(y):
         return "give y.flatten().long() if these are class numbers"
     if y.ndim == 2 and bool((((y == 0) | (y == 1)).all(1) & (y.sum(1) == 1)).all()):
         return f"give y.long().argmax(1) if these are one-hot vectors; {_ONE}"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probe.analysis.crossed import Spread
+from probe.analysis.variance import Spread
 
 MANY = 10**6  # degrees of freedom of the part that is known
 RATIOS = [0.05, 0.2, 0.5, 1, 2, 4, 10, 30, 100]  # of the seeds' part to the examples'

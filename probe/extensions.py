@@ -39,14 +39,14 @@ _NAME = r"[A-Za-z0-9]([A-Za-z0-9_:-]|\.[0-9])*"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Own:
+class Entry:
     """Anything that can be registered, by its name."""
 
     name: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnNetwork(Own):
+class NetworkEntry(Entry):
     """A user's network by its name: build() makes a new one with randomly drawn weights.
 
     features: those to retrain downstream of, None = a suggested set; output, call: the key of the
@@ -62,7 +62,7 @@ class OwnNetwork(Own):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnData(Own):
+class DataEntry(Entry):
     """A user's data set by its name: load() returns (train, test).
 
     Each is an `Examples`, a pair (x, y), anything that `Examples.of` reads, or a list of these with
@@ -75,33 +75,33 @@ class OwnData(Own):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnMetric(Own):
+class MetricEntry(Entry):
     """A user's metric by its name: score(R) returns a number for an accuracy matrix R (T+1, T)."""
 
     score: Callable[[AccuracyMatrix], float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnLearner(Own):
+class LearnerEntry(Entry):
     """A user's learner by its name: a subclass of `scenarios.learners.base.Learner`."""
 
     learner: type[Any] = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnReadout(Own):
+class ReadoutEntry(Entry):
     """A readout by its name: a class of settings with `predict`, see `probe.readouts.readout`.
 
-    steps: after how many tasks it is measured unless a study says so; per_task: whether it is
-    fitted for each task to the task's own training examples, and tells its classes apart alone.
+    steps: after how many tasks it is measured unless a study says so; task_aware: whether it is
+    fitted for each task to the task's own training examples, and tells only its classes apart.
     """
 
     readout: type[Any] = field(repr=False)
     steps: NamedSteps = "spread"
-    per_task: bool = False
+    task_aware: bool = False
 
 
-Kind = TypeVar("Kind", bound=Own, default=Own)
+Kind = TypeVar("Kind", bound=Entry, default=Entry)
 
 
 def network(
@@ -111,7 +111,16 @@ def network(
     output: Output = None,
     call: Call | None = None,
 ) -> Callable[[Marked], Marked]:
-    """Mark a function or class that makes a network, called without arguments; see `OwnNetwork`.
+    """Mark a function or class that makes a network, called without arguments.
+
+    Args:
+        name: By which studies name the network.
+        features: The layers to retrain downstream of, None = a suggested set.
+        output: The key of the logits in the network's output, None = it is the logits.
+        call: `call(network, x)` gives the output on a batch; None = `network(x)`.
+
+    Returns:
+        The decorator.
 
     >>> @network("tiny", features=["0"])
     ... def build(): ...
@@ -120,19 +129,19 @@ def network(
     """
     chosen = None if features is None else tuple(features)
     return lambda build: mark(
-        build, OwnNetwork(name=name, build=build, features=chosen, output=output, call=call)
+        build, NetworkEntry(name=name, build=build, features=chosen, output=output, call=call)
     )
 
 
 def data(name: str) -> Callable[[Marked], Marked]:
-    """Mark a function that returns (train, test), called without arguments; see `OwnData`.
+    """Mark a function that returns (train, test), called without arguments; see `DataEntry`.
 
     >>> import torch
     >>> @data("noise")
     ... def load():
     ...     return [(torch.randn(n, 4), torch.arange(n) % 2) for n in (80, 20)]
     """
-    return lambda load: mark(load, OwnData(name=name, load=load))
+    return lambda load: mark(load, DataEntry(name=name, load=load))
 
 
 def learner(name: str) -> Callable[[type[Class]], type[Class]]:
@@ -149,26 +158,41 @@ def learner(name: str) -> Callable[[type[Class]], type[Class]]:
         if not (isinstance(cls, type) and hasattr(cls, "learn") and hasattr(cls, "restore")):
             got = getattr(cls, "__name__", type(cls).__name__)
             raise InputError(f"@learner({name!r}) marks {got}: mark a subclass of Learner")
-        return mark(cls, OwnLearner(name=name, learner=cls))
+        return mark(cls, LearnerEntry(name=name, learner=cls))
 
     return decorate
 
 
 def metric(name: str) -> Callable[[Marked], Marked]:
-    """Mark a function of an accuracy matrix that returns a number; see `OwnMetric`.
+    """Mark a function of an accuracy matrix that returns a number; see `MetricEntry`.
 
     >>> @metric("last")
     ... def last(R):
     ...     return R.cell(R.tasks, R.tasks)
     """
-    return lambda score: mark(score, OwnMetric(name=name, score=score))
+    return lambda score: mark(score, MetricEntry(name=name, score=score))
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def readout(
-    name: str, *, steps: NamedSteps = "spread", per_task: bool = False
+    name: str, *, steps: NamedSteps = "spread", task_aware: bool = False
 ) -> Callable[[type[Class]], type[Class]]:
     """Mark a class of readouts and make it a `configuration`: its fields are checked settings.
+
+    The class has `predict(x, y, test, classes)`, see `probe.readouts.readout.Readout`.
+
+    Args:
+        name: By which studies and `analyze` name the readout.
+        steps: After how many tasks it is measured unless a study says so.
+        task_aware: Whether it is fitted for each task to the task's own training examples, and
+            tells only its classes apart.
+
+    Returns:
+        The decorator.
+
+    Raises:
+        InputError: The class has no `predict` or a setting called `steps`, or other measurements
+            have the name.
 
     >>> @readout("constant")
     ... class Constant:
@@ -178,10 +202,6 @@ def readout(
     ...         return y.new_full((len(test),), self.label)
     >>> Constant(label=2)
     Constant(label=2)
-
-    The class has `predict(x, y, test, classes)`, see `probe.readouts.readout.Readout`. Raises
-    InputError for a class without it, for a setting called `steps`, and for names that other
-    measurements have. steps, per_task: see `OwnReadout`.
     """
     if steps not in get_args(NamedSteps):
         raise unknown("rule for steps", steps, get_args(NamedSteps))
@@ -197,11 +217,10 @@ def readout(
             got = getattr(cls, "__name__", type(cls).__name__)
             raise InputError(f"@readout({name!r}) marks {got}: mark a class that has predict")
         if "steps" in vars(cls).get("__annotations__", {}):
-            raise InputError(
-                f"the readout {name!r} has a setting steps, which all readouts have: rename it"
-            )
-        made = configuration(cls)
-        return mark(made, OwnReadout(name=name, readout=made, steps=steps, per_task=per_task))
+            raise InputError(f"readout {name!r} has a setting steps, as all have: rename it")
+        checked = configuration(cls)
+        entry = ReadoutEntry(name=name, readout=checked, steps=steps, task_aware=task_aware)
+        return mark(checked, entry)
 
     return decorate
 
@@ -218,25 +237,24 @@ def spread_over(steps: Sequence[int]) -> tuple[int, ...]:
     return tuple(steps[round(row * last / (_ROWS - 1))] for row in range(_ROWS))
 
 
-def mark(what: Marked, own: Own) -> Marked:
+def mark(what: Marked, entry: Entry) -> Marked:
     """Add a mark to a function or class; raises InputError for a name that no table could hold."""
+    name = entry.name
     if not callable(what):
-        raise InputError(f"{own.name!r} must mark a function or class, got {type(what).__name__}")
-    if not isinstance(own.name, str) or not re.fullmatch(_NAME, own.name) or len(own.name) > 80:
-        raise InputError(
-            f"a registered name has letters, digits, _, : and -, 80 at most, got {own.name!r}"
-        )
-    setattr(what, _MARKS, (*marks_of(what), own))
+        raise InputError(f"{name!r} must mark a function or class, got {type(what).__name__}")
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > 80:
+        raise InputError(f"a name has 80 letters, digits, _, : and - at most, got {name!r}")
+    setattr(what, _MARKS, (*marks_of(what), entry))
     return what
 
 
-def marks_of(what: object, kind: type[Kind] = Own) -> tuple[Kind, ...]:  # type: ignore[assignment]
+def marks_of(what: object, kind: type[Kind] = Entry) -> tuple[Kind, ...]:  # type: ignore[assignment]
     """Return the marks of a function or class, of one kind, none of them inherited."""
-    found = vars(what).get(_MARKS, ()) if hasattr(what, "__dict__") else ()
-    return tuple(own for own in found if isinstance(own, kind))
+    entries = vars(what).get(_MARKS, ()) if hasattr(what, "__dict__") else ()
+    return tuple(entry for entry in entries if isinstance(entry, kind))
 
 
-def marked_in(names: Mapping[str, object], kind: type[Kind] = Own) -> Iterator[Kind]:  # type: ignore[assignment]
+def marked_in(names: Mapping[str, object], kind: type[Kind] = Entry) -> Iterator[Kind]:  # type: ignore[assignment]
     """Yield every mark in a module's names once; what it imported is among them."""
-    found = {id(own): own for value in list(names.values()) for own in marks_of(value, kind)}
-    yield from found.values()
+    values = list(names.values())
+    yield from {id(entry): entry for value in values for entry in marks_of(value, kind)}.values()

@@ -1,13 +1,14 @@
 """Notes on conditions under which a measurement does not mean what it seems to."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 
 import torch
 from torch import Tensor
 
-from probe.cut.split import Cut, Split
+from probe.cut.interface import CutFacts
+from probe.cut.split import Split
 from probe.metrics.task_counts import TaskCounts
 from probe.modules import reals_in
 
@@ -16,24 +17,23 @@ _ROUNDING = 0.01  # of an accuracy
 _LENGTH = 300  # characters of a reason, which may quote an error of the user's code
 
 
-def of_cut(cut: Cut) -> list[str]:
+def of_cut(facts: CutFacts) -> list[str]:
     """Return the notes on a cut, whatever the data."""
-    seen, notes = cut.feature.trace, []
-    if cut.slow:
-        why = _short(cut.slow)
-        notes.append(f"the whole model is run for it, which is slower but equally exact: {why}")
-    if not cut.trainable and seen.large.logits not in cut.feature.visit.names:
+    notes = []
+    if facts.slow:
+        reason = _short(facts.slow)
+        notes.append(f"the whole model is run for it, which is slower but equally exact: {reason}")
+    if not facts.trained and not facts.is_output:
         notes.append(
             "nothing downstream of it is trained although it is not the output: its score is that "
             "of the model as it is, not of a retrained one"
         )
-    if cut.feature.around:
+    if facts.around:
         notes.append(
             f"the code of the modules around it stays in eval mode while the rest is trained, as "
-            f"otherwise {_short(cut.feature.around)}"
+            f"otherwise {_short(facts.around)}"
         )
-    behind = seen.large.upstream([seen.large.logits]) - cut.feature.upstream
-    if any(step.random for number, step in seen.large.steps.items() if number in behind):
+    if facts.random_downstream:
         notes.append(
             "the model downstream of it is random in eval mode too: its score is of a single draw"
         )
@@ -78,22 +78,20 @@ def of_recorded(recorded: TaskCounts, again: TaskCounts) -> Iterator[str]:
                 )
 
 
-class Watch:
-    """A watch for parameters of a tail that training does not change."""
+class UnchangedParameters:
+    """A watch for parameters of a tail that training does not change.
 
-    def __init__(self, cut: Cut, tail: Split) -> None:
-        read = cut.feature.trace.behind_logits
-        self._watched = {
-            name: value
-            for name, value in tail.fresh_values.items()
-            if name in read and value.requires_grad
-        }
+    tail: re-initialized; trained: the names of the parameters that the logits depend on.
+    """
+
+    def __init__(self, tail: Split, trained: Collection[str]) -> None:
+        self._watched = {n: value for n, value in tail.fresh_values.items() if n in trained}
         self._before = self._sums()
 
     def notes(self) -> list[str]:
         """Return a note if any parameter has not moved in the training."""
-        still = torch.eq(self._before, self._sums()).all(1).tolist()
-        watched = zip(self._watched.items(), still, strict=True)
+        unmoved = torch.eq(self._before, self._sums()).all(1).tolist()
+        watched = zip(self._watched.items(), unmoved, strict=True)
         # A bias before batch norm has a gradient too small to move it, and is as good as trained.
         names = [
             name

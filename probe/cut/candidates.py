@@ -11,13 +11,12 @@ from itertools import groupby
 from torch import nn
 
 from probe.batch import Value
-from probe.cut.cuts import followed
 from probe.cut.feature import Feature
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.names import INPUT, Name, of_input
 from probe.cut.plan import CutPlan
 from probe.cut.planning import Progress, plan_each
-from probe.cut.trace import Trace
+from probe.cut.trace import Trace, trace
 
 _ENOUGH = 4  # features, and no block of the model needs to be looked into
 _MOST = 20  # features of a good set
@@ -68,7 +67,7 @@ def candidates(
     no input or is random in eval mode are left out. Raises
     InputError if the model cannot be followed.
     """
-    seen = followed(model, sample, ModelCall(call=call, output=output))
+    seen = trace(model, sample, ModelCall(call=call, output=output))
     features = list(_features(seen))
     found = plan_each(features, progress)
     # The number of kept values that were computed with weights; masks do not count.

@@ -4,16 +4,12 @@ It is never guessed from a shape: (B, 40, 100) may be 40 channels at 100 times o
 """
 
 import re
-from typing import Literal
 
 from torch import nn
 
+from probe.cut.interface import Axis
 from probe.cut.names import Name, words
 from probe.cut.trace import Step, Trace
-
-Axis = Literal["first", "last"]
-"""`first`: (B, C, positions ...), as of convolutions; `last`: (B, positions ..., C), as of linear
-layers. Wherever the examples lie: that is known besides, see `probe.cut.batch_dimension`."""
 
 # Functions, without the underscores around them and the number of dimensions: conv for conv2d.
 _FIRST = words(

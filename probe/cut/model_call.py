@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from probe.batch import Value, kinds, tensors
 from probe.errors import InputError, ModelRaised, described, lacks_memory
 from probe.modules import tensors_in
+from probe.seeding import python_generators
+from probe.training.precision import products
 
 Output = str | int | None
 """The logits in a model's output: a key or attribute, a position; None = the output itself."""
@@ -128,6 +130,20 @@ def explained(sample: Value) -> Iterator[None]:
             remedy = "too little memory was free, no mistake of the model: end other programs"
         message = f"the model raised {described(error)} on a batch x of {kinds(sample)}: {remedy}"
         raise ModelRaised(message, error) from error
+
+
+@contextmanager
+def full_precision(x: Value) -> Iterator[None]:
+    """Run models on inputs such as x (B, ...) within the block, whatever the caller's settings."""
+    with torch.autocast(tensors(x)[0].device.type, enabled=False), products("fp32"):
+        yield
+
+
+@contextmanager
+def undisturbed(x: Value) -> Iterator[None]:
+    """Run a model within the block in full precision, and restore Python's generators."""
+    with full_precision(x), python_generators():
+        yield
 
 
 _REMEDIES = {

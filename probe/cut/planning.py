@@ -118,7 +118,7 @@ class _TrainingPasses:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._known: dict[Hashable, Pass] = {}
+        self._passes: dict[Hashable, Pass] = {}
         self._model: nn.Module | None = None  # a copy
 
     def of(self, feature: Feature) -> Pass:
@@ -127,10 +127,12 @@ class _TrainingPasses:
         if not self._trace.trains(feature.frozen):
             return self._trace.large
         calls = feature.eval_calls
-        key = frozenset((n, tuple(off)) for n, off in calls.items() if n in self._reacting)
-        if key not in self._known:
-            self._known[key] = self._composed(calls) or self._pass(calls)
-        return self._known[key]
+        if (found := self._composed(calls)) is not None:
+            return found
+        key = frozenset((name, tuple(modes)) for name, modes in calls.items())
+        if key not in self._passes:
+            self._passes[key] = self._pass(calls)
+        return self._passes[key]
 
     def _composed(self, calls: EvalCalls) -> Pass | None:
         """Return the pass with these modules in eval mode, put together from two that are known.
@@ -171,29 +173,3 @@ class _TrainingPasses:
         training = PartlyEval(model, calls, trace.call).train()
         sample = first(trace.sample, trace.sizes[0])
         return follow(training.model, trace.names, trace.state, sample, trace.call)
-
-    @cached_property
-    def _reacting(self) -> frozenset[str]:
-        """The modules whose own code does something else in training mode than in eval mode."""
-        names = [name for name, _ in self._trace.model.named_modules()]
-        # Fails with all of the model in training mode: any module may be the reason.
-        if self._training is None:
-            return frozenset(names)
-        one, other = (_by_module(each, names) for each in (self._trace.large, self._training))
-        differ = {name for name in names if one[name] != other[name]}
-        # What a module does may hang on what the code around it passes on of its own mode.
-        return frozenset(
-            n for n in names if any(not n or d == n or d.startswith(f"{n}.") for d in differ)
-        )
-
-
-def _by_module(seen: Pass, names: Sequence[str]) -> dict[str, list[Hashable]]:
-    """Return the modules that run within each module, and what its own code calls, in order."""
-    runs = [visit.module for visit in seen.visits]
-    found: dict[str, list[Hashable]] = {
-        name: [run for run in runs if not name or run.startswith(f"{name}.")] for name in names
-    }
-    for step in seen.steps.values():
-        call = step.function, step.settings, step.overwritten, step.random, len(step.names)
-        found[step.owner].append(call)
-    return found

@@ -26,7 +26,7 @@ from torch.utils._pytree import tree_map_only, tree_unflatten
 from probe.batch import Value, arranged, like, mapped, tensors
 from probe.cut.eval_mode import EvalCalls, PartlyEval
 from probe.cut.min_cut import Fate
-from probe.cut.model_call import ModelCall
+from probe.cut.model_call import ModelCall, full_precision
 from probe.cut.names import (
     INPUT,
     LIVE,
@@ -45,7 +45,6 @@ from probe.cut.trace import Trace, state_tags
 from probe.errors import NotKept
 from probe.modules import forget, kept_buffers, named_state, tensors_in
 from probe.seeding import global_stream, stream
-from probe.training.precision import products
 
 _Shapes = Mapping[Name, tuple[tuple[int, ...], tuple[int, ...]]]
 
@@ -68,13 +67,6 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
     with suppress(_Done), full_precision(x), one_pass(trace.model), eagerly(), run:
         trace.call(trace.model, x)
     return {**given, **run.found}
-
-
-@contextmanager
-def full_precision(x: Value) -> Iterator[None]:
-    """Run models on inputs such as x (B, ...) within the block, whatever the caller's settings."""
-    with torch.autocast(tensors(x)[0].device.type, enabled=False), products("fp32"):
-        yield
 
 
 @contextmanager

@@ -11,22 +11,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch._ops import HigherOrderOperator
+from torch.nn.parameter import is_lazy
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
-from probe.batch import Value, first, mapped, tensors
+from probe.batch import Value, check_value, first, mapped, tensors
 from probe.cut.batch_dimension import BatchedShape, TensorMetadata
-from probe.cut.model_call import ModelCall, explained, tensors_of
+from probe.cut.model_call import ModelCall, explained, full_precision, tensors_of, undisturbed
 from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias, eagerly, words
 from probe.errors import InputError
-from probe.modules import copied, forget, frozen_in, kept_buffers, named_state, state_groups
+from probe.modules import (
+    check_model,
+    copied,
+    forget,
+    frozen_in,
+    kept_buffers,
+    named_state,
+    state_groups,
+    unwrapped,
+)
 from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
 from probe.training.costs import OpsCounter
+from probe.training.memory_format import gains_pixelwise
 
 _LEAF = tree_flatten(None)[1]
 LARGE, _SMALL = 4, 2  # examples: two batch sizes show which dimensions grow with the batch
@@ -147,14 +158,25 @@ class Trace:
             if name in seen and len(metadata.shape) == len(seen[name].shape)
         }
 
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """Names of all parameters."""
+        return frozenset(name for name, _ in self.model.named_parameters(remove_duplicate=False))
+
     def trains(self, held: frozenset[str]) -> bool:
         """Return whether the logits depend on any parameter that is not held."""
-        parameters = dict(self.model.named_parameters(remove_duplicate=False)).keys()
-        return bool((self.behind_logits - held) & parameters)
+        return bool((self.behind_logits - held) & self.parameters)
 
     def depends_on(self, calls: frozenset[int]) -> frozenset[str]:
         """Return the names of the parameters and buffers among the calls."""
         return frozenset(name for call in calls & self.state.keys() for name in self.state[call])
+
+    @cached_property
+    def is_faster_pixelwise(self) -> bool:
+        """Whether the model is faster on images in channels-last layout, and gives the same."""
+        model, few = copied(self.model), first(self.sample, LARGE)
+        with full_precision(few):
+            return gains_pixelwise(model, partial(self.call, model), few)
 
     def logits(self, x: Value) -> Tensor:
         """Return the traced model's logits (B, K) for a batch (B, ...), and leave it as it was."""
@@ -164,22 +186,56 @@ class Trace:
 
 
 def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARGE) -> Trace:
-    """Follow a copy of `model` in eval mode on the first `examples` of `sample` (B, ...), B from 3.
+    """Follow a copy of `model` in eval mode on the first examples of a sample.
 
-    Raises InputError if the call gives no logits or fails, and for a model that computes with
-    parameters that are not among its own.
+    Args:
+        model: The model, perhaps within wrappers.
+        sample: Inputs, one or more tensors (B, ...), B from 3.
+        call: The call that gives its logits.
+        examples: The number of examples to follow it on.
+
+    Raises:
+        InputError: The call gives no logits or fails, the model has parts that cannot be copied,
+            followed or trained, or computes with parameters that are not among its own.
     """
+    if torch.is_inference_mode_enabled():
+        raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
+    check_model(model)
+    check_value(sample, "the sample")
+    model = unwrapped(model)
+    _refuse_odd_parts(model)
     if (n := len(tensors(sample)[0])) <= _SMALL:
         raise InputError(f"the sample holds {n} examples, expected {_SMALL + 1} or more")
-    own = copied(model).requires_grad_(True).eval()
-    names = Names()
-    # Of the user's model: in a copy, parameters that share memory no longer do.
-    state = {names.call("state", group): group for group in state_groups(model)}
     sizes = (min(examples, n), _SMALL)
-    with explained(sample):
-        large = follow(own, names, state, first(sample, sizes[0]), call, OpsCounter())
-        small = follow(own, names, state, first(sample, sizes[1]), call)
-    return Trace(own, names, state, large, small, sample, sizes, call, frozenset(frozen_in(model)))
+    with undisturbed(sample), explained(sample):
+        copy = copied(model).requires_grad_(True).eval()
+        names = Names()
+        # Of the user's model: in a copy, parameters that share memory no longer do.
+        state = {names.call("state", group): group for group in state_groups(model)}
+        large = follow(copy, names, state, first(sample, sizes[0]), call, OpsCounter())
+        small = follow(copy, names, state, first(sample, sizes[1]), call)
+    frozen = frozenset(frozen_in(model))
+    return Trace(copy, names, state, large, small, sample, sizes, call, frozen)
+
+
+def _refuse_odd_parts(model: nn.Module) -> None:
+    """Raise InputError for what cannot be copied, followed or trained."""
+    for name, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            raise InputError(
+                f"{name or 'the model'} is a scripted module, which can be neither followed nor "
+                f"copied: put the module that it was made from in its place"
+            )
+    for name, parameter in model.named_parameters():
+        if is_lazy(parameter):
+            raise InputError(
+                f"{name!r} has no shape yet, as its module is lazy: run the model on a batch once"
+            )
+        if not (parameter.is_floating_point() or parameter.is_complex()):
+            raise InputError(
+                f"parameter {name!r} holds {parameter.dtype}, which cannot be trained: make it a "
+                f"buffer, with register_buffer"
+            )
 
 
 @torch.no_grad()

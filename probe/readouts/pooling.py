@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from probe.cut.channels import Axis
+from probe.cut.interface import Axis
 from probe.seeding import stream
 
 WIDE = 512

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._python_dispatch import _disable_current_modes
 
-from probe.training.chosen_outputs import ChosenOutputs
 from probe.training.links import Autograd, Dense, Flatten, Gradients, Kernels, Link, Relu, Windows
 from probe.training.memory_format import channels_last
 from probe.training.recipe import Precision
+from probe.training.selected_outputs import SelectedOutputs
 
 _WRITTEN_OUT = frozenset({nn.Linear, nn.Conv2d, nn.ReLU, nn.Flatten})
 # Each by autograd, with a graph of its own.
@@ -128,7 +128,7 @@ def chained(model: nn.Module, precision: Precision) -> Iterator[Chain | None]:
 
     Its parameters are the same; in memory, those of convolutions have their channels last.
     """
-    inner = model.network if isinstance(model, ChosenOutputs) else model
+    inner = model.network if isinstance(model, SelectedOutputs) else model
     if type(inner) is not nn.Sequential or precision != "fp32" or not _is_chain(inner):
         yield None
         return

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from probe.batch import Value, first, like, tensors
 from probe.errors import InputError
-from probe.training.memory_format import channels_last
 from probe.values.allocation import Storage
 
 PrefixCall = Callable[[Value], Value]
@@ -87,11 +86,11 @@ class ValueLayout:
 class Inputs:
     """A model's inputs by number, one or more tensors (N, ...).
 
-    Each batch has their memory layout, or its images lie pixel by pixel. rows: the memory of each
-    tensor as (N, D); a tensor is copied if its examples do not lie in one piece.
+    Each batch has their memory layout. rows: the memory of each tensor as (N, D); a tensor is
+    copied if its examples do not lie in one piece.
     """
 
-    def __init__(self, x: Value, pixelwise: bool = False) -> None:
+    def __init__(self, x: Value) -> None:
         # A batch is gathered row by row: each example must be one run of memory.
         whole = [
             tensor
@@ -104,7 +103,6 @@ class Inputs:
         widths = [tensor[:1].numel() for tensor in whole]
         self.rows = [t.as_strided((len(t), D), (D, 1)) for t, D in zip(whole, widths, strict=True)]
         self.layouts = [tensor_layout(tensor, "fp32", given=at) for at, tensor in enumerate(whole)]
-        self._pixelwise = pixelwise
 
     def __len__(self) -> int:
         return len(self.rows[0])
@@ -112,10 +110,7 @@ class Inputs:
     def __getitem__(self, indices: Tensor) -> Value:
         """Return the inputs (B, ...) at `indices` (B,), in memory of their own."""
         pairs = zip(self.layouts, self.rows, strict=True)
-        batch = like(
-            self.form, [part.shaped(rows.index_select(0, indices)) for part, rows in pairs]
-        )
-        return channels_last(batch) if self._pixelwise else batch
+        return like(self.form, [part.shaped(rows.index_select(0, indices)) for part, rows in pairs])
 
     def batches(
         self, indices: Tensor, size: int, own: bool = False
@@ -158,14 +153,18 @@ def tensor_layout(part: Tensor, storage: Storage, given: int | None = None) -> T
     torch's `meta` device.
     """
     shape = tuple(part.shape[1:])
-    narrow = storage == "bf16" and part.is_floating_point() and given is None
     return TensorLayout(
         shape=shape,
         strides=_strides(part) or torch.empty(shape, device="meta").stride(),
         dtype=part.dtype,
-        stored=torch.bfloat16 if narrow else part.dtype,
+        stored=part.dtype if given is not None else stored_type(part.dtype, storage),
         given=given,
     )
+
+
+def stored_type(dtype: torch.dtype, storage: Storage) -> torch.dtype:
+    """Return the type in which values are kept."""
+    return torch.bfloat16 if storage == "bf16" and dtype.is_floating_point else dtype
 
 
 def _strides(rows: Tensor) -> tuple[int, ...] | None:

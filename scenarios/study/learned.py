@@ -21,7 +21,7 @@ from probe.by_layer.networks import Trained
 from probe.by_layer.offline import train_offline
 from probe.by_layer.plan import UNTRAINED, Plan
 from probe.by_layer.store import Results, Store
-from probe.cut.cuts import Cuts, cut_each
+from probe.cut.cuts import Cuts, architecture, cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import located
 from probe.seeding import global_stream, stream
@@ -160,8 +160,9 @@ class LearnedNetworks:
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
         """Return the cuts of the first network of this process, which serve all others."""
         # A call that is told the task is another for each job.
-        call, key = self.call, (tuple(features), self.call)
-        if key not in _LAST or _LAST[key].difference(model):
+        call, form = self.call, frozenset(architecture(model).items())
+        key = tuple(features), self.call, form
+        if key not in _LAST:
             _LAST.clear()
             _LAST[key] = cut_each(model, features, sample, call.output, call.call)
         return _LAST[key]

@@ -17,10 +17,10 @@ from torch.nn.utils import parametrizations
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training import chain, links, loop
-from probe.training.chosen_outputs import ChosenOutputs
 from probe.training.costs import OpsMeter
 from probe.training.loop import Objective, fit
 from probe.training.recipe import Recipe
+from probe.training.selected_outputs import SelectedOutputs
 
 RECIPE = Recipe(epochs=4, batch_size=7, learning_rate=1e-2, clip_norm=5.0)
 
@@ -160,8 +160,8 @@ def test_gradients_of_before_count_nowhere():
     assert_close(*each, 0)
 
 
-def test_chosen_outputs_alone_have_gradients():
-    model = ChosenOutputs(cnn(), torch.tensor([2, 0, 1]))
+def test_selected_outputs_alone_have_gradients():
+    model = SelectedOutputs(cnn(), torch.tensor([2, 0, 1]))
     both = [trained(model, Kept(), written=each).state_dict().values() for each in (True, False)]
     assert_close(*both, 1e-8)
 

@@ -9,7 +9,7 @@ from probe.batch import Value
 from probe.errors import InputError
 
 
-class ChosenOutputs(nn.Module):
+class SelectedOutputs(nn.Module):
     """A network (B, ...) -> (B, O), read at K chosen outputs alone: (B, ...) -> (B, K).
 
     outputs: their numbers, (K,) int64 on the network's device. The others neither compete in a

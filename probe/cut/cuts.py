@@ -21,7 +21,14 @@ from probe.cut.replay import Prefix, collect, one_pass
 from probe.cut.split import Split, Trainable, check_trainable
 from probe.cut.trace import Trace, trace
 from probe.errors import InputError
-from probe.modules import copied, forget, frozen_in, named_state, state_groups, unwrapped
+from probe.modules import (
+    architecture,
+    architecture_difference,
+    copied,
+    forget,
+    frozen_in,
+    unwrapped,
+)
 from probe.training.memory_format import channels_last
 
 
@@ -53,12 +60,10 @@ class Cuts:
             InputError: The model has another architecture.
         """
         traced, model = self._planned[0].feature.trace, unwrapped(model)
-        before, now = architecture(traced.model), architecture(model)
-        if before != now or sorted(traced.state.values()) != sorted(state_groups(model)):
-            differ = sorted(n for n in before.keys() | now.keys() if before.get(n) != now.get(n))
+        if where := architecture_difference(traced.architecture, architecture(model)):
             raise InputError(
-                f"the cuts are of another architecture, which differs at "
-                f"{(differ or ['its ties'])[0]!r}: cut this model itself"
+                f"the cuts are of another architecture, which differs at {where!r}: cut this model "
+                f"itself"
             )
         with undisturbed(traced.sample):
             copy = copied(model).requires_grad_(True).eval()
@@ -79,7 +84,7 @@ class Cuts:
 
     @torch.no_grad()
     def values(self, batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
-        """Compute the value of each prefix in one pass; the cut of a whole model hands on the batch.
+        """Compute the value of each prefix in one pass; a cut without a plan hands on the batch.
 
         >>> model, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)), torch.randn(5, 4)
         >>> for number, feature, value in cut_each(model, ["0", "1"], x).values([x, x[:2]]):
@@ -294,11 +299,3 @@ def cut_found(found: Sequence[Cut]) -> Cuts:
         reference = Reference(traced, features, plans)
         planned = zip(cuts, features, plans, strict=True)
         return Cuts(tuple(replace(c, feature=f).checked(p, reference) for c, f, p in planned))
-
-
-def architecture(model: nn.Module) -> dict[str, object]:
-    """Return the class of each module, and the shape and type of each parameter and buffer."""
-    model = unwrapped(model)
-    modules: dict[str, object] = {name: type(module) for name, module in model.named_modules()}
-    state = named_state(model).items()
-    return modules | {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in state}

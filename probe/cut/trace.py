@@ -26,6 +26,7 @@ from probe.cut.model_call import ModelCall, explained, full_precision, tensors_o
 from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias, eagerly, words
 from probe.errors import InputError
 from probe.modules import (
+    architecture,
     check_model,
     copied,
     forget,
@@ -126,6 +127,7 @@ class Pass:
 class Trace:
     """A copy of a model in eval mode, and its computation.
 
+    - architecture: of the user's model;
     - large, small: the same forward pass on a few and on fewer examples of `sample` (B, ...);
     - sizes: how many these are;
     - call: how the model is asked for its logits;
@@ -134,6 +136,7 @@ class Trace:
     """
 
     model: nn.Module
+    architecture: Mapping[str, object]
     names: Names
     state: StateCalls
     large: Pass
@@ -214,8 +217,18 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
         state = {names.call("state", group): group for group in state_groups(model)}
         large = follow(copy, names, state, first(sample, sizes[0]), call, OpsCounter())
         small = follow(copy, names, state, first(sample, sizes[1]), call)
-    frozen = frozenset(frozen_in(model))
-    return Trace(copy, names, state, large, small, sample, sizes, call, frozen)
+    return Trace(
+        model=copy,
+        architecture=architecture(model),
+        names=names,
+        state=state,
+        large=large,
+        small=small,
+        sample=sample,
+        sizes=sizes,
+        call=call,
+        given_frozen=frozenset(frozen_in(model)),
+    )
 
 
 def _refuse_odd_parts(model: nn.Module) -> None:

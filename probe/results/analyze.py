@@ -27,6 +27,7 @@ from probe.examples import alike
 from probe.files import make_folder
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks
+from probe.modules import architecture, architecture_difference
 from probe.numbered import Data, Numbered, Tasks, examples_of, numbered
 from probe.progress import tracked
 from probe.readouts.readout import Readout, nameable
@@ -298,10 +299,10 @@ def _check_alike(given: GivenNetworks, networks: Models) -> None:
     T, runs = len(given.plan.tasks), networks.runs
     last = runs[Run(LEARNER, ORDER, 0)][T]
     features = given.plan.learners[LEARNER].features[:-1]
-    cuts = given.shared_cuts(last, features, first(given.scenario.test.x, SAMPLE))
+    given.shared_cuts(last, features, first(given.scenario.test.x, SAMPLE))
     for run, own in runs.items():
         for step, model in own.items():
-            if where := cuts.difference(model):
+            if where := architecture_difference(architecture(last), architecture(model)):
                 raise InputError(
                     f"{spoken(run, step)} is of another architecture than "
                     f"{spoken(Run(LEARNER, ORDER, 0), T)}, which differs at {where!r}: give models "

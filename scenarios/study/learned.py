@@ -21,9 +21,10 @@ from probe.by_layer.networks import Trained
 from probe.by_layer.offline import train_offline
 from probe.by_layer.plan import UNTRAINED, Plan
 from probe.by_layer.store import Results, Store
-from probe.cut.cuts import Cuts, architecture, cut_each
+from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import located
+from probe.modules import architecture
 from probe.seeding import global_stream, stream
 from probe.tasks import Scenario, Task
 from probe.told import among, with_number

@@ -31,7 +31,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.cut.names import FOREIGN, INPUT, Name, of_input, words
+from probe.cut.names import FOREIGN, INPUT, Name, of_input
 from probe.cut.trace import Pass
 
 
@@ -87,7 +87,8 @@ def minimum_cut(
         return None
     # Parameters, buffers, and what comes of them alone: to use one is not to be done again.
     fixed = (_depending(seen, frozenset(state)) - varying) | frozenset(state)
-    sources = (_sources(seen, varying, fixed, dear) for dear in (_DEAR, frozenset[str]()))
+    # What takes much time is only computed again where nothing else is left.
+    sources = (_sources(seen, varying, fixed, cheap) for cheap in (True, False))
     found = next(filter(None, (_cheapest(each, wanted, costs) for each in sources)), None)
     if found is None:
         return None
@@ -132,19 +133,19 @@ def _depending(seen: Pass, roots: Collection[int]) -> frozenset[int]:
 
 
 def _sources(
-    seen: Pass, varying: frozenset[int], fixed: frozenset[int], dear: frozenset[str]
+    seen: Pass, varying: frozenset[int], fixed: frozenset[int], cheap: bool
 ) -> dict[Name, tuple[Name, ...]]:
     """Return the values from which each frozen value can be computed again, none if it cannot.
 
     fixed: calls that are or come from parameters: what uses them is not computed again, as the
     tail's time would then hardly be less than the model's; nor is what is drawn at random, which
-    would be another value, nor what a function of the names in `dear` gives.
+    would be another value, nor, if `cheap`, what takes floating-point operations of matrices.
     """
     given = filter(of_input, {name for step in seen.steps.values() for name in step.parents})
     sources: dict[Name, tuple[Name, ...]] = dict.fromkeys(sorted({INPUT, *given}), ())
     for number, step in seen.steps.items():
         if number in varying:
-            once = step.random or step.function in dear
+            once = step.random or (cheap and step.work > 0)
             once |= any(parent[0] in fixed for parent in step.parents)
             own = tuple(parent for parent in step.parents if parent[0] in varying)
             sources.update(dict.fromkeys(step.names, () if once else own))
@@ -205,9 +206,3 @@ def _behind_the_cut(edges: NDArray[np.int32], nodes: int, never: int) -> NDArray
 
 
 _SOURCE, _SINK = 0, 1  # the numbers of these nodes; a value's `in` is even, its `out` the next
-# Functions that take much time: what they give is only computed again where nothing else is left.
-_DEAR = words(
-    "matmul __matmul__ __rmatmul__ mm bmm baddbmm addmm addbmm einsum linear bilinear cdist conv1d"
-    " conv2d conv3d scaled_dot_product_attention multi_head_attention_forward lstm gru rnn_tanh"
-    " rnn_relu"
-)

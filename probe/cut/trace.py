@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch._ops import HigherOrderOperator
 from torch.nn.parameter import is_lazy
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
 from probe.batch import Value, check_value, first, mapped, tensors
@@ -34,6 +35,7 @@ from probe.modules import (
     kept_buffers,
     named_state,
     state_groups,
+    tensors_in,
     unwrapped,
 )
 from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
@@ -60,7 +62,8 @@ class Step:
     - overwritten: the numbers of the inputs that it writes into;
     - owner: the module whose own forward makes the call;
     - random: whether it draws from a generator;
-    - settings: its arguments that are no tensors.
+    - settings: its arguments that are no tensors;
+    - work: its floating-point operations.
     """
 
     function: str
@@ -72,6 +75,7 @@ class Step:
     owner: str = ""
     random: bool = False
     settings: str = ""
+    work: int = 0
 
     @property
     def views(self) -> tuple[Name, ...]:
@@ -84,7 +88,7 @@ class Step:
 class Visit:
     """One run of a module: the tensors in its output, in order, by name and description.
 
-    work: floating-point operations of the pass so far, 0 where they were not counted.
+    work: floating-point operations of the pass so far.
     """
 
     module: str
@@ -215,8 +219,7 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
         names = Names()
         # Of the user's model: in a copy, parameters that share memory no longer do.
         state = {names.call("state", group): group for group in state_groups(model)}
-        large = follow(copy, names, state, first(sample, sizes[0]), call, OpsCounter())
-        small = follow(copy, names, state, first(sample, sizes[1]), call)
+        large, small = (follow(copy, names, state, first(sample, n), call) for n in sizes)
     return Trace(
         model=copy,
         architecture=architecture(model),
@@ -258,15 +261,14 @@ def follow(
     state: StateCalls,
     sample: Value,
     call: ModelCall,
-    counter: OpsCounter | None = None,
 ) -> Pass:
     """Run `model` on `sample` (B, ...) as it is, in its own modes; return what it computed.
 
     names: of the calls met before; state: which "calls" stand for the model's parameters and
-    buffers; call: how it is asked for its logits; counter: of its operations. Buffers and
-    generators are left as they were.
+    buffers; call: how it is asked for its logits. Buffers and generators are left as they
+    were.
     """
-    run = _Tracing(names, state_tags(model, state), counter)
+    run = _Tracing(names, state_tags(model, state))
     # A copy: a model may write into its input.
     sample = mapped(sample, torch.clone)
     run.tag_input(sample)
@@ -285,12 +287,29 @@ def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
     return {id(own[name]): tag for names, tag in tags for name in names}
 
 
+class _DynamicShapes(TorchDispatchMode):
+    """A watch for operators whose output's size depends on the values that they are given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.met = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if torch.Tag.dynamic_output_shape in func.tags:
+            # Indexing by numbers gives as many rows as there are numbers.
+            masks = [t.dtype in (torch.bool, torch.uint8) for t in tensors_in(args[1:2])]
+            self.met |= func is not torch.ops.aten.index.Tensor or any(masks)
+        return func(*args, **(kwargs or {}))
+
+
 class _Tracing(Naming):
     """A pass that records every call."""
 
-    def __init__(self, names: Names, state: Mapping[int, Tag], counter: OpsCounter | None) -> None:
+    def __init__(self, names: Names, state: Mapping[int, Tag]) -> None:
         super().__init__(names, state)
-        self._counter = counter
+        self._counter = OpsCounter()
         self.steps: dict[int, Step] = {}
         self.visits: list[Visit] = []
         self.metadata: dict[Name, TensorMetadata] = {}
@@ -313,10 +332,11 @@ class _Tracing(Naming):
                     f"module that it belongs to (no plain list, closure or global variable)"
                 )
         # A call draws at random if torch's generators are not where they were.
-        before = global_states()
+        before, work = global_states(), self._counter.get_total_flops()
+        shapes = _DynamicShapes()
         # The counter does not know what torch.func and flex_attention call in between.
         odd = isinstance(call.function, HigherOrderOperator)
-        with self._counter.mode if self._counter and not odd else nullcontext():
+        with nullcontext() if odd else self._counter.mode, nullcontext() if odd else shapes:
             returned = super().perform(call)
         leaves, tree = tree_flatten(returned)
         indexes = iter(range(len(leaves)))
@@ -335,9 +355,10 @@ class _Tracing(Naming):
             owner=self._running[-1],
             random=not all(map(torch.equal, before, global_states())),
             settings=repr(tree_map_only(Tensor, lambda tensor: "tensor", (call.args, call.kwargs))),
+            work=self._counter.get_total_flops() - work,
         )
         like = call.parents[:1] if written or step.function in _SIZED_AS_FIRST else call.parents
-        if _sized_by_data(step, self.metadata) or not self.names.sized_by_data.isdisjoint(like):
+        if shapes.met or not self.names.sized_by_data.isdisjoint(like):
             self.names.sized_by_data.update(step.names)
         return returned
 
@@ -358,7 +379,7 @@ class _Tracing(Naming):
         with torch._C.DisableTorchFunction():  # these questions are not the model's
             names = tuple(map(self.name_of, tensors_of(output)))
             metadata = tuple(map(TensorMetadata.of, tensors_of(output)))
-        work = self._counter.get_total_flops() if self._counter else 0
+        work = self._counter.get_total_flops()
         self.visits.append(Visit(self._running.pop(), names, metadata, work))
 
 
@@ -371,19 +392,5 @@ def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[A
     return ("new", index, alias(leaf, inputs)) if given is None else ("given", given)
 
 
-def _sized_by_data(step: Step, metadata: Mapping[Name, TensorMetadata]) -> bool:
-    """Return whether the size of what a call gives depends on the values that it is given."""
-    masked = step.function == "__getitem__" and any(
-        name in metadata and metadata[name].dtype in (torch.bool, torch.uint8)
-        for name in step.parents[1:]
-    )
-    alone = len(step.parents) == 1
-    if step.function == "repeat_interleave":
-        # Each value as often as a number says, not a tensor.
-        return not (alone and any(sign.isdigit() for sign in step.settings))
-    return masked or (step.function == "where" and alone) or step.function in _SIZED_BY_DATA
-
-
-_SIZED_BY_DATA = words("nonzero masked_select unique unique_consecutive")
 # The size of what these give, and of what is written in place, is that of their first input.
 _SIZED_AS_FIRST = words("index_add scatter scatter_add scatter_reduce index_copy index_put")

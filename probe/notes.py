@@ -67,8 +67,8 @@ def of_recorded(recorded: TaskCounts, again: TaskCounts) -> Iterator[str]:
     the same tasks.
     """
     if recorded.tasks == again.tasks:
-        each = zip(recorded.accuracies(), again.accuracies(), again.test_sizes(), strict=True)
-        for task, (before, now, size) in enumerate(each, 1):
+        accuracies = zip(recorded.accuracies(), again.accuracies(), again.test_sizes(), strict=True)
+        for task, (before, now, size) in enumerate(accuracies, 1):
             # A single example on top, as a task may have few.
             if abs(now - before) > _ROUNDING + 1 / size:
                 yield (
@@ -130,12 +130,12 @@ def of_classes(tasks: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[str
 
     tasks: the labels (N,) of the training and of the test examples of each.
     """
-    notes, own = [], [tuple(set(half.unique().tolist()) for half in task) for task in tasks]
-    for half, without in zip(zip(*own, strict=True), _WITHOUT, strict=True):
+    notes, present = [], [tuple(set(half.unique().tolist()) for half in task) for task in tasks]
+    for half, without in zip(zip(*present, strict=True), _WITHOUT, strict=True):
         if lacking := sorted(set(range(classes)).difference(*half)):
             notes.append(f"{_have(lacking)} no {without}")
-    trained = set.union(*(train for train, _ in own))
-    for number, (train, test) in enumerate(own, 1):
+    trained = set.union(*(train for train, _ in present))
+    for number, (train, test) in enumerate(present, 1):
         if lacking := sorted(test & trained - train):
             notes.append(f"{_have(lacking)} test examples in task {number}, but none to train on")
     return notes
@@ -157,12 +157,12 @@ def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:
     >>> by_feature({"conv1": ["loss 0.3"], "conv2": ["loss 0.2", "b"]})
     ['conv1, conv2: loss 0.2 to 0.3', 'conv2: b']
     """
-    alike: dict[str, list[tuple[str, str]]] = {}
-    for feature, own in notes.items():
-        for note in own:
-            alike.setdefault(without_decimals(note), []).append((feature, note))
-    each = (zip(*own, strict=True) for own in alike.values())
-    return [f"{', '.join(features)}: {ranged(own)}" for features, own in each]
+    notes_of_text: dict[str, list[tuple[str, str]]] = {}
+    for feature, pairs in notes.items():
+        for note in pairs:
+            notes_of_text.setdefault(without_decimals(note), []).append((feature, note))
+    columns = (zip(*pairs, strict=True) for pairs in notes_of_text.values())
+    return [f"{', '.join(features)}: {ranged(texts)}" for features, texts in columns]
 
 
 def listed(names: Iterable[object]) -> str:
@@ -177,7 +177,7 @@ def listed(names: Iterable[object]) -> str:
 
 
 def without_decimals(note: str) -> str:
-    """Return what notes have in common that differ in decimal fractions alone.
+    """Return what notes have in common that differ only in decimal fractions.
 
     >>> without_decimals("loss 1.60 (-0.050 nats), downstream of 'block.1.2'")
     "loss # (# nats), downstream of 'block.1.2'"
@@ -186,14 +186,14 @@ def without_decimals(note: str) -> str:
 
 
 def ranged(notes: Iterable[str]) -> str:
-    """Return notes that differ in decimal fractions alone as one, with the range of each.
+    """Return notes that differ only in decimal fractions as one, with the range of each.
 
     >>> ranged(["loss 1.60, 60 classes", "loss 0.30, 60 classes"])
     'loss 0.30 to 1.60, 60 classes'
     """
     first, *others = dict.fromkeys(notes)
     columns = zip(*map(_DECIMAL.findall, (first, *others)), strict=True)
-    ends = ((min(own, key=float), max(own, key=float)) for own in columns)
+    ends = ((min(numbers, key=float), max(numbers, key=float)) for numbers in columns)
     shown = iter(low if low == high else f"{low} to {high}" for low, high in ends)
     return _DECIMAL.sub(lambda _: next(shown), first)
 

@@ -109,12 +109,12 @@ class Cuts:
         if self.each and all(cut.chain is not None for cut in self._planned):
             yield from self._along_chain(batches)
             return
-        kept = {name for cut in self._planned if cut.plan for name in cut.plan.kept}
+        names = {name for cut in self._planned if cut.plan for name in cut.plan.kept}
         for number, batch in enumerate(batches):
-            found = collect(self._trace, kept, batch) if kept else {}
+            tensor_of_name = collect(self._trace, names, batch) if names else {}
             for cut in self._planned:
                 prefix = cut.prefix
-                value = prefix.rows(found) if isinstance(prefix, Prefix) else batch
+                value = prefix.rows(tensor_of_name) if isinstance(prefix, Prefix) else batch
                 yield number, cut.feature.name, value
 
     @torch.no_grad()
@@ -140,16 +140,16 @@ class Cuts:
             return
         names = {name for cut in self._planned for name in cut.feature.visit.names}
         for number, batch in enumerate(batches):
-            found = collect(self._trace, names, batch)
+            tensor_of_name = collect(self._trace, names, batch)
             for cut in self._planned:
                 feature, shapes = cut.feature, cut.feature.trace.shapes
-                if not found.keys() >= set(feature.visit.names):
+                if not tensor_of_name.keys() >= set(feature.visit.names):
                     raise InputError(
                         f"feature {feature.name!r} is computed in another way for some batches, as "
                         f"the model's path depends on the data: choose another feature to read "
                         f"out, or only retrain"
                     )
-                rows = (shapes[name].to_rows(found[name]) for name in feature.visit.names)
+                rows = (shapes[name].to_rows(tensor_of_name[name]) for name in feature.visit.names)
                 yield number, feature.name, tuple(rows)
 
     @property
@@ -280,13 +280,13 @@ def find_each(
     return [PlannedCut(feature=find(traced, name), trainable=trainable) for name in features]
 
 
-def cut_found(found: Sequence[Cut]) -> Cuts:
+def cut_found(cuts_found: Sequence[Cut]) -> Cuts:
     """Plan and check the cuts that one call of `find_each` found.
 
     Raises:
         InputError: A feature is random, or does not stay fixed while the rest is trained.
     """
-    cuts = cast(Sequence[PlannedCut], found)
+    cuts = cast(Sequence[PlannedCut], cuts_found)
     for cut in cuts:
         if cut.feature.random:
             raise InputError(

@@ -56,8 +56,8 @@ class _Switch:
     beyond those seen when the model was followed have the model's mode.
     """
 
-    def __init__(self, whole: PartlyEval, off: Sequence[bool]) -> None:
-        self._whole, self._off, self._calls = whole, off, 0
+    def __init__(self, model: PartlyEval, off: Sequence[bool]) -> None:
+        self._whole, self._off, self._calls = model, off, 0
 
     def __call__(self, module: nn.Module, inputs: object) -> None:
         if module is self._whole.model:

@@ -104,8 +104,8 @@ def find(trace: Trace, name: str) -> Feature:
     dotted, _, number = name.partition("#")
     module = layer(trace.model, dotted)
     # A module with two names is visited under its first.
-    own = next(known for known, other in trace.model.named_modules() if other is module)
-    visits = [at for at, visit in enumerate(trace.large.visits) if visit.module == own]
+    first_name = next(name for name, other in trace.model.named_modules() if other is module)
+    visits = [at for at, visit in enumerate(trace.large.visits) if visit.module == first_name]
     if not visits:
         raise InputError(f"feature {name!r} does not run in the model's forward pass")
     if not number and len(visits) > 1:

@@ -55,7 +55,7 @@ class ModelCall:
 
 
 class Called(nn.Module):
-    """A network that is called on a batch as its `ModelCall` says, and gives logits alone.
+    """A network that is called on a batch as its `ModelCall` says, and only gives logits.
 
     So it is trained as any network, `model(x)`, with x one tensor or several.
     """
@@ -82,16 +82,16 @@ def logits_of(output: object, where: Output) -> Tensor:
     tensor([1., 1.])
     """
     parts = _parts(output)
-    whole = isinstance(output, Tensor) and (where in (0, -1) or isinstance(where, str))
-    if where is None or whole:
-        found = output
+    is_logits = isinstance(output, Tensor) and (where in (0, -1) or isinstance(where, str))
+    if where is None or is_logits:
+        logits = output
     elif isinstance(output, (tuple, list)) and isinstance(where, int):
-        found = output[where] if -len(output) <= where < len(output) else None
+        logits = output[where] if -len(output) <= where < len(output) else None
     else:
         # By key or field; what has neither may still have an attribute of that name.
-        found = parts.get(where, getattr(output, str(where), None))
-    if isinstance(found, Tensor):
-        return found
+        logits = parts.get(where, getattr(output, str(where), None))
+    if isinstance(logits, Tensor):
+        return logits
     kind = type(output).__name__
     choices = ", ".join(repr(key) for key, part in parts.items() if isinstance(part, Tensor))
     remedy = f"name the logits with output= one of {choices}" if choices else "return a tensor"

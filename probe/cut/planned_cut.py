@@ -55,12 +55,12 @@ class PlannedCut:
 
         def tensor_facts(name: Name) -> TensorFacts:
             shape = trace.shapes.get(name)
-            known = shape is not None and shape.dim is not None
+            has_rows = shape is not None and shape.dim is not None
             return TensorFacts(
-                shape=shape if known else None,
+                shape=shape if has_rows else None,
                 seen_shape=metadata[name].shape,
                 dtype=metadata[name].dtype,
-                axis=channels_of(trace, name) if known else None,
+                axis=channels_of(trace, name) if has_rows else None,
                 input_index=name[1] if of_input(name) else None,
             )
 
@@ -108,20 +108,20 @@ class PlannedCut:
         trace = self.feature.trace
         model = copied(trace.model)
         arguments = model, self.feature.eval_calls, trace.call
-        whole = PartlyEval(*arguments) if self.plan is None else Replay(*arguments, self.plan)
+        module = PartlyEval(*arguments) if self.plan is None else Replay(*arguments, self.plan)
         # What is held asks for no gradient, and what is frozen stays in eval mode: `PartlyEval`.
         held = {id(tensor) for name, tensor in named_state(model).items() if name in self.held}
         for parameter in model.parameters():
             parameter.requires_grad_(id(parameter) not in held)
-        return whole.train()
+        return module.train()
 
     def split(self) -> Split:
         """Return prefix and tail, the tail with parameters of its own."""
-        whole = self.whole()
-        tail: nn.Module = whole
+        module = self.whole()
+        tail: nn.Module = module
         if self.chain is not None:
-            tail = nn.Sequential(*links_of(whole.model)[self.chain :])
-        in_model = named_state(whole.model)
+            tail = nn.Sequential(*links_of(module.model)[self.chain :])
+        in_model = named_state(module.model)
         # Of several names of a tensor the first.
         in_tail = {id(tensor): name for name, tensor in reversed(named_state(tail).items())}
         fresh = {n: t for n, t in in_model.items() if n not in self.held and id(t) in in_tail}
@@ -165,10 +165,10 @@ class PlannedCut:
         Few examples need not show all that a value depends on, as in a mixture of experts, and what
         they do not show would be retrained.
         """
-        seen, n, device = self.feature.trace, len(tensors(x)[0]), tensors(x)[0].device
+        traced, n, device = self.feature.trace, len(tensors(x)[0]), tensors(x)[0].device
         indices = torch.linspace(0, n - 1, min(n, _WIDE), device=device).long()
-        wide = trace(seen.model, gather(x, indices), seen.call, len(indices))
-        wide = replace(wide, given_frozen=seen.given_frozen)
+        wide = trace(traced.model, gather(x, indices), traced.call, len(indices))
+        wide = replace(wide, given_frozen=traced.given_frozen)
         feature = replace(find(wide, self.feature.name), around=self.feature.around)
         if feature.frozen == self.feature.frozen:
             return self

@@ -46,19 +46,20 @@ def plan_each(
     pairs = [_first_plan(feature, passes) for feature in progress(features)]
     features, plans = [feature for feature, _ in pairs], [plan for _, plan in pairs]
     # Before a value that mixes examples, or behind it, there may be others that do not.
-    mixed, own = set[Name](), set[Name]()
+    mixed, unmixed = set[Name](), set[Name]()
     for _ in range(_TRIES):
         cuts = [plan for plan in plans if isinstance(plan, CutPlan)]
-        kept = {name: plan.shapes[name] for plan in cuts for name in plan.kept if name not in own}
+        names = {name for plan in cuts for name in plan.kept} - unmixed
+        shapes = {name: trace.shapes[name] for name in names}
         try:
-            found = _mixed_rows(trace, kept)
+            newly_mixed = _mixed_rows(trace, shapes)
         except Exception as error:  # the user's code, on batches of other sizes
             failed = f"running it on other batches fails ({described(error)})"
             plans = [plan if isinstance(plan, str) else failed for plan in plans]
             break
-        own |= kept.keys() - found
-        mixed |= found
-        again = [at for at, plan in enumerate(plans) if _keeps(plan, found)]
+        unmixed |= shapes.keys() - newly_mixed
+        mixed |= newly_mixed
+        again = [at for at, plan in enumerate(plans) if _keeps(plan, newly_mixed)]
         if not again:
             break
         for at in again:
@@ -104,7 +105,8 @@ def _mixed_rows(trace: Trace, shapes: Mapping[Name, BatchedShape]) -> set[Name]:
     mixed = wanted - (values.keys() & fewer.keys() & turned.keys())
     for name in wanted - mixed:
         try:
-            rows, few, last = (shapes[name].to_rows(each[name]) for each in (values, fewer, turned))
+            to_rows = shapes[name].to_rows
+            rows, few, last = (to_rows(batch[name]) for batch in (values, fewer, turned))
         except RuntimeError:  # its size depends on the data
             mixed.add(name)
             continue
@@ -127,8 +129,8 @@ class _TrainingPasses:
         if not self._trace.trains(feature.frozen):
             return self._trace.large
         calls = feature.eval_calls
-        if (found := self._composed(calls)) is not None:
-            return found
+        if (composed := self._composed(calls)) is not None:
+            return composed
         key = frozenset((name, tuple(modes)) for name, modes in calls.items())
         if key not in self._passes:
             self._passes[key] = self._pass(calls)
@@ -144,7 +146,7 @@ class _TrainingPasses:
         if training is None or not all(map(all, calls.values())):
             return None
         same = [number for number in training.steps if number in large.steps]
-        runs = [[(v.module, v.names) for v in each.visits] for each in (large, training)]
+        runs = [[(v.module, v.names) for v in run.visits] for run in (large, training)]
         if same != list(large.steps) or runs[0] != runs[1] or training.logits != large.logits:
             return None
         steps = {
@@ -152,9 +154,9 @@ class _TrainingPasses:
             for number, step in training.steps.items()
             if step.owner not in calls or number in large.steps
         }
-        made = {name for step in steps.values() for name in step.names}
+        computed = {name for step in steps.values() for name in step.names}
         read = {name for step in steps.values() for name in step.parents}
-        if any(name not in made and name[0] in training.steps for name in read):
+        if any(name not in computed and name[0] in training.steps for name in read):
             return None
         return Pass(steps, training.visits, training.logits, training.metadata | large.metadata)
 

@@ -116,15 +116,15 @@ class Pass:
 
         Those of the input, of parameters and of buffers are among them, as the ends of all ways.
         """
-        found: set[int] = set()
+        calls: set[int] = set()
         waiting = [name[0] for name in names]
         while waiting:
             call = waiting.pop()
-            if call not in found:
-                found.add(call)
+            if call not in calls:
+                calls.add(call)
                 if call in self.steps:
                     waiting += [parent[0] for parent in self.steps[call].parents]
-        return frozenset(found)
+        return frozenset(calls)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,11 +158,11 @@ class Trace:
     @cached_property
     def shapes(self) -> dict[Name, BatchedShape]:
         """The shapes of all values that are computed in eval mode, as all that is frozen is."""
-        seen = self.large.metadata
+        metadata_of_name = self.large.metadata
         return {
-            name: BatchedShape.of(seen[name], metadata, self.sizes)
+            name: BatchedShape.of(metadata_of_name[name], metadata, self.sizes)
             for name, metadata in self.small.metadata.items()
-            if name in seen and len(metadata.shape) == len(seen[name].shape)
+            if name in metadata_of_name and len(metadata.shape) == len(metadata_of_name[name].shape)
         }
 
     @cached_property
@@ -282,9 +282,9 @@ def follow(
 
 def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
     """Return the tags of a model's parameters and buffers, by the tensors' ids, for all runs."""
-    own = named_state(model)
+    state_of_name = named_state(model)
     tags = [(names, Tag(None, (number, 0), [])) for number, names in state.items()]
-    return {id(own[name]): tag for names, tag in tags for name in names}
+    return {id(state_of_name[name]): tag for names, tag in tags for name in names}
 
 
 class _DynamicShapes(TorchDispatchMode):
@@ -388,8 +388,8 @@ def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[A
     if not isinstance(leaf, Tensor):
         return ("plain", leaf)
     index = next(indexes)
-    given = next((at for at, tensor in enumerate(inputs) if tensor is leaf), None)
-    return ("new", index, alias(leaf, inputs)) if given is None else ("given", given)
+    argument = next((at for at, tensor in enumerate(inputs) if tensor is leaf), None)
+    return ("new", index, alias(leaf, inputs)) if argument is None else ("given", argument)
 
 
 # The size of what these give, and of what is written in place, is that of their first input.

@@ -10,7 +10,7 @@ from probe.errors import InputError
 
 
 class SelectedOutputs(nn.Module):
-    """A network (B, ...) -> (B, O), read at K chosen outputs alone: (B, ...) -> (B, K).
+    """A network (B, ...) -> (B, O), read only at K chosen outputs: (B, ...) -> (B, K).
 
     outputs: their numbers, (K,) int64 on the network's device. The others neither compete in a
     training loss nor can they be predicted.

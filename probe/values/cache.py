@@ -72,9 +72,9 @@ class ValueCache:
         few = torch.arange(min(_FEW, len(inputs)), device=inputs.device)
         batches = (batch for _, _, batch in inputs.batches(few, _FEW))
         for _, name, value in Cuts(tuple(cuts)).values(batches):
-            kept = cut_of_name[name].facts.kept
-            known = [None if k.input_index is None else inputs.layouts[k.input_index] for k in kept]
-            layout = value_layout(value, known, storage)
+            numbers = [kept.input_index for kept in cut_of_name[name].facts.kept]
+            layouts = [None if n is None else inputs.layouts[n] for n in numbers]
+            layout = value_layout(value, layouts, storage)
             if locations[name] == "recomputed":
                 prefix = partial(_value_of, cut_of_name[name])
                 rows[name] = RecomputedRows(layout, prefix, inputs, self._batch_size)
@@ -109,7 +109,9 @@ class CachedRows:
     def __init__(self, layout: ValueLayout, inputs: Inputs, scratch: Path | None) -> None:
         self._layout, self._n, self._device = layout, len(inputs), inputs.device
         self._rows = [
-            self._empty(part, scratch) if part.given is None else inputs.rows[part.given]
+            self._empty(part, scratch)
+            if part.input_index is None
+            else inputs.rows[part.input_index]
             for part in layout.parts
         ]
 
@@ -126,14 +128,14 @@ class CachedRows:
 
     def put(self, value: Value, where: slice) -> None:
         """Keep the first examples of a batch as the rows from `where.start` to `where.stop`."""
-        rows = [own.rows if isinstance(own, MappedRows) else own for own in self._rows]
+        rows = [r.rows if isinstance(r, MappedRows) else r for r in self._rows]
         parts = zip(self._layout.parts, rows, strict=True)
-        own = [to[where] if part.given is None else None for part, to in parts]
-        self._layout.write(value, own)
+        targets = [None if p.input_index is not None else to[where] for p, to in parts]
+        self._layout.write(value, targets)
         # Pages that were written to count as this process's memory until they are let go.
-        for own_rows in self._rows:
-            if isinstance(own_rows, MappedRows):
-                own_rows.let_go()
+        for mapped_rows in self._rows:
+            if isinstance(mapped_rows, MappedRows):
+                mapped_rows.let_go()
 
     def _empty(self, part: TensorLayout, scratch: Path | None) -> Tensor | MappedRows:
         """Return memory or a file for N examples of a part, (N, D)."""

@@ -5,9 +5,9 @@ functions do not show: numpy, numbers taken out of tensors, state outside of mod
 excludes a fault:
 
 - `planning`: that a cached row depends on the other examples of its batch;
-- `Reference.stays`: that training moves the feature or a cached value unseen;
-- `Reference.is_same`: that prefix and tail compute anything but the model's own output;
-- `Reference.same_training`: that the tail gets other gradients, or cannot be trained;
+- `ReferenceValues.stays`: that training moves the feature or a cached value unseen;
+- `ReferenceValues.is_same`: that prefix and tail compute anything but the model's own output;
+- `ReferenceValues.same_training`: that the tail gets other gradients, or cannot be trained;
 - `stays_fixed`: the same for a model that is run whole, because nothing of it can be cached.
 
 A model that fails the last check is refused; one that fails another is run whole. Features share
@@ -40,7 +40,7 @@ _DRAWS = 2  # of other weights
 _PASSES = 16  # training-mode passes, in which a feature that is held fixed is seen not to change
 
 
-class Reference:
+class ReferenceValues:
     """The values of a traced model, with which the parts of its cuts are compared.
 
     features, plans: of the cuts; a reason stands for a missing plan. Each pass is made once.

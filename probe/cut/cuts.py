@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.batch import Value, mapped, tensors
-from probe.cut.checks import Reference
+from probe.cut.checks import ReferenceValues
 from probe.cut.feature import find
 from probe.cut.interface import Cut
 from probe.cut.model_call import Call, ModelCall, Output, explained, full_precision, undisturbed
@@ -69,7 +69,7 @@ class Cuts:
             copy = copied(model).requires_grad_(True).eval()
             traced = replace(traced, model=copy, given_frozen=frozenset(frozen_in(model)))
             cuts = [replace(c, feature=replace(c.feature, trace=traced)) for c in self._planned]
-            reference = Reference(traced, [], [cut.plan for cut in cuts])
+            reference = ReferenceValues(traced, [], [cut.plan for cut in cuts])
             # The full checks explain what the user's code raises here.
             with suppress(Exception):
                 if all(reference.is_same(c.plan, c.split().tail) for c in cuts if c.plan):
@@ -296,6 +296,6 @@ def cut_found(cuts_found: Sequence[Cut]) -> Cuts:
     traced = cuts[0].feature.trace
     with undisturbed(traced.sample):
         features, plans = zip(*plan_each([cut.feature for cut in cuts]), strict=True)
-        reference = Reference(traced, features, plans)
+        reference = ReferenceValues(traced, features, plans)
         planned = zip(cuts, features, plans, strict=True)
         return Cuts(tuple(replace(c, feature=f).checked(p, reference) for c, f, p in planned))

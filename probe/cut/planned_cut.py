@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from probe.batch import Value, first, gather, tensors
 from probe.cut.channels import channels_of
-from probe.cut.checks import Reference, stays_fixed
+from probe.cut.checks import ReferenceValues, stays_fixed
 from probe.cut.eval_mode import PartlyEval
 from probe.cut.feature import Feature, find
 from probe.cut.interface import CutFacts, TensorFacts
@@ -155,7 +155,7 @@ class PlannedCut:
         elif reason:
             with undisturbed(feature.trace.sample):
                 [(calmer, plan)] = plan_each([replace(feature, around=reason)])
-                reference = Reference(feature.trace, [calmer], [plan])
+                reference = ReferenceValues(feature.trace, [calmer], [plan])
                 cut = replace(self, feature=calmer).checked(plan, reference)
         return cut._on_more_examples(x) if cut.slow else cut
 
@@ -184,7 +184,7 @@ class PlannedCut:
             stays_fixed(self.feature, cut.whole(), slow)
         return cut
 
-    def checked(self, plan: CutPlan | str, reference: Reference) -> PlannedCut:
+    def checked(self, plan: CutPlan | str, reference: ReferenceValues) -> PlannedCut:
         """Return the cut by a plan if that passes all checks; else of the whole model.
 
         plan: or the reason for which there is none. Raises InputError if neither is possible.
@@ -206,7 +206,7 @@ class PlannedCut:
                 return replace(self, feature=calmer).run_whole(slow)
             raise
 
-    def _compared(self, plan: CutPlan, reference: Reference) -> PlannedCut:
+    def _compared(self, plan: CutPlan, reference: ReferenceValues) -> PlannedCut:
         """Return the cut with the simpler tail if that will do; raises Failed if neither does."""
         if not reference.repeats:
             raise Failed(

@@ -17,7 +17,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch._ops import HigherOrderOperator
-from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
@@ -29,6 +28,7 @@ from probe.errors import InputError
 from probe.modules import (
     architecture,
     check_model,
+    check_values,
     copied,
     forget,
     frozen_in,
@@ -208,6 +208,7 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
     if torch.is_inference_mode_enabled():
         raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
     check_model(model)
+    check_values(model)
     check_value(sample, "the sample")
     model = unwrapped(model)
     _refuse_odd_parts(model)
@@ -243,10 +244,6 @@ def _refuse_odd_parts(model: nn.Module) -> None:
                 f"copied: put the module that it was made from in its place"
             )
     for name, parameter in model.named_parameters():
-        if is_lazy(parameter):
-            raise InputError(
-                f"{name!r} has no shape yet, as its module is lazy: run the model on a batch once"
-            )
         if not (parameter.is_floating_point() or parameter.is_complex()):
             raise InputError(
                 f"parameter {name!r} holds {parameter.dtype}, which cannot be trained: make it a "
@@ -256,11 +253,7 @@ def _refuse_odd_parts(model: nn.Module) -> None:
 
 @torch.no_grad()
 def follow(
-    model: nn.Module,
-    names: Names,
-    state: StateCalls,
-    sample: Value,
-    call: ModelCall,
+    model: nn.Module, names: Names, state: StateCalls, sample: Value, call: ModelCall
 ) -> Pass:
     """Run `model` on `sample` (B, ...) as it is, in its own modes; return what it computed.
 

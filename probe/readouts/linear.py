@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from probe.readouts.lbfgs import Curvature, LogisticLoss, Minimum, minimize
-from probe.readouts.standardized import Standardization
+from probe.readouts.standardization import Standardization
 
 TOLERANCE = 1e-4
 """Remaining gain of a fit, a share of its objective; the estimate may be 30 times too low."""

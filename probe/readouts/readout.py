@@ -19,7 +19,7 @@ from probe.errors import InputError
 from probe.readouts.linear import fit_linear
 from probe.readouts.matrix import FeatureMatrix
 from probe.readouts.pooling import WIDE, Pooling
-from probe.readouts.standardized import Standardization
+from probe.readouts.standardization import Standardization
 from probe.registered import OwnReadout, marked_in, marks_of, readout
 from probe.tasks import Task
 from probe.training.precision import products

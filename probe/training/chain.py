@@ -1,7 +1,7 @@
 """Chains of small layers, trained without autograd.
 
 The time of a small network's step goes into the nodes of autograd and the set-up of kernels. Here
-the passes through the layers are written out (`probe.training.links`); autograd sees only
+the passes through the layers are written out (`probe.training.chain_layers`); autograd sees only
 the scores, from which a learner's loss is computed as ever.
 """
 
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._python_dispatch import _disable_current_modes
 
-from probe.training.links import Autograd, Dense, Flatten, Gradients, Link, Relu, Windows
+from probe.training.chain_layers import Autograd, Dense, Flatten, Gradients, Link, Relu, Windows
 from probe.training.memory_format import channels_last
 from probe.training.recipe import Precision
 from probe.training.selected_outputs import SelectedOutputs

@@ -107,17 +107,15 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
     state = named_state(model)
     # What is in no state dict, a rewinding leaves as it is.
     needed = model.state_dict(keep_vars=True).keys() & state.keys()
-    if missing := sorted(needed - values.keys()):
-        raise InputError(
-            f"fresh has no {', '.join(map(repr, missing))}: it must hold a model of the same "
-            f"architecture"
-        )
-    for name in sorted(needed):
-        if values[name].shape != state[name].shape:
-            raise InputError(
-                f"fresh has {name!r} of shape {tuple(values[name].shape)}, the model of "
-                f"{tuple(state[name].shape)}: it must hold a model of the same architecture"
-            )
+    missing = sorted(needed - values.keys())
+    differ = [name for name in needed & values.keys() if values[name].shape != state[name].shape]
+    if missing or differ:
+        got = f"no {', '.join(map(repr, missing))}"
+        if not missing:
+            name = min(differ)
+            got = f"{name!r} of shape {tuple(values[name].shape)}, the model of "
+            got += f"{tuple(state[name].shape)}"
+        raise InputError(f"fresh has {got}: it must hold a model of the same architecture")
 
 
 def fresh_state(

@@ -97,10 +97,7 @@ def fit(
     batches = len(_ends(len(data), recipe.batch_size))
     device = data.y.device
     example = tensors(gather(data.x, torch.zeros(1, dtype=torch.int64, device=device)))
-    together = max(
-        1,
-        _TOGETHER // (recipe.batch_size * sum(tensor.nbytes for tensor in example)),
-    )
+    together = max(1, _TOGETHER // (recipe.batch_size * sum(tensor.nbytes for tensor in example)))
     by_scores = vars(type(steps)).get("by_scores", False)
     with (
         torch.enable_grad(),

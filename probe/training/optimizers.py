@@ -61,10 +61,7 @@ class _Torchs:
     def __init__(self, trained: Sequence[Tensor], recipe: Recipe) -> None:
         extra: dict[str, Any] = {"momentum": recipe.momentum} if recipe.optimizer == "sgd" else {}
         if recipe.optimizer != "nadam" and any(p.is_complex() for p in trained):
-            extra |= {
-                "fused": False,
-                "foreach": True,
-            }  # fused kernels only take real numbers
+            extra |= {"fused": False, "foreach": True}  # fused kernels only take real numbers
         self._optimizer = _OPTIMIZERS[recipe.optimizer](
             trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, **extra
         )

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from probe.readouts import linear
 from probe.readouts.linear import fit_linear
-from probe.readouts.standardized import Standardization
+from probe.readouts.standardization import Standardization
 
 
 def digits() -> tuple[Tensor, Tensor]:

@@ -16,7 +16,7 @@ from torch.nn.utils import parametrizations
 
 from probe.examples import Examples
 from probe.seeding import stream
-from probe.training import chain, links, loop
+from probe.training import chain, chain_layers, loop
 from probe.training.costs import OpsMeter
 from probe.training.loop import Objective, fit
 from probe.training.recipe import Recipe
@@ -280,7 +280,7 @@ def test_sizes_that_do_not_fit_are_told_by_torch():
 
 @given(*[st.integers(1, 6)] * 2, st.integers(1, 3), st.integers(0, 2))
 def test_the_taps_that_see_the_image(pixels, taps, stride, padding):
-    side = links.Side(pixels, taps, stride, padding)
+    side = chain_layers.Side(pixels, taps, stride, padding)
     seen = {
         tap
         for tap in range(taps)

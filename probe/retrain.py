@@ -134,10 +134,11 @@ def retrain_each(
     train, test = train.to(device), test.to(device)
     sample = first(test.x, SAMPLE)
     check_fresh(fresh, unwrapped(called.of))
-    if isinstance(features, Cuts):
-        cuts = features.each
-    else:
-        cuts = find_each(called.of, features, sample, called.model_call, called.trainable)
+    cuts = (
+        features.each
+        if isinstance(features, Cuts)
+        else find_each(called.of, features, sample, called.model_call, called.trainable)
+    )
     facts = [cut.facts for cut in cuts]
     refuse_what_no_rule_writes(unwrapped(called.of), facts, fresh)
     outputs = outputs_of(classes, _logits_shape(facts[0]), called.classes)

@@ -283,9 +283,7 @@ def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
 class _DynamicShapes(TorchDispatchMode):
     """A watch for operators whose output's size depends on the values that they are given."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.met = False
+    met = False
 
     def __torch_dispatch__(
         self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None

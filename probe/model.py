@@ -12,8 +12,8 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from probe.batch import Value
+from probe.cut.interface import Trainable, check_trainable
 from probe.cut.model_call import Call, ModelCall, Output
-from probe.cut.split import Trainable, check_trainable
 from probe.errors import InputError
 from probe.training.fresh_weights import Fresh, Rule
 

@@ -7,8 +7,7 @@ from textwrap import shorten
 import torch
 from torch import Tensor
 
-from probe.cut.interface import CutFacts
-from probe.cut.split import Split
+from probe.cut.interface import CutFacts, Split
 from probe.metrics.task_counts import TaskCounts
 from probe.modules import reals_in
 

@@ -24,8 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.batch import Value, close, first, flipped, identical, mapped, tensors
-from probe.cut.eval_mode import PartlyEval
-from probe.cut.feature import Feature
+from probe.cut.feature import Feature, PartlyEval
 from probe.cut.model_call import tensors_of
 from probe.cut.names import Name
 from probe.cut.plan import CutPlan

@@ -13,12 +13,11 @@ from torch import Tensor, nn
 from probe.batch import Value, mapped, tensors
 from probe.cut.checks import ReferenceValues
 from probe.cut.feature import find
-from probe.cut.interface import Cut
+from probe.cut.interface import Cut, Split, Trainable, check_trainable
 from probe.cut.model_call import Call, ModelCall, Output, explained, full_precision, undisturbed
 from probe.cut.planned_cut import PlannedCut, links_of
 from probe.cut.planning import plan_each
 from probe.cut.replay import Prefix, collect, one_pass
-from probe.cut.split import Split, Trainable, check_trainable
 from probe.cut.trace import Trace, trace
 from probe.errors import InputError
 from probe.modules import (

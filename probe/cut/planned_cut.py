@@ -13,15 +13,13 @@ from torch import Tensor, nn
 from probe.batch import Value, first, gather, tensors
 from probe.cut.channels import channels_of
 from probe.cut.checks import ReferenceValues, stays_fixed
-from probe.cut.eval_mode import PartlyEval
-from probe.cut.feature import Feature, find
-from probe.cut.interface import CutFacts, TensorFacts
+from probe.cut.feature import Feature, PartlyEval, find
+from probe.cut.interface import CutFacts, Split, TensorFacts, Trainable
 from probe.cut.model_call import ModelCall, undisturbed
 from probe.cut.names import INPUT, Name, of_input
 from probe.cut.plan import CutPlan
 from probe.cut.planning import plan_each
 from probe.cut.replay import Prefix, Replay
-from probe.cut.split import Split, Trainable
 from probe.cut.trace import trace
 from probe.errors import Failed, InputError, described
 from probe.modules import copied, named_state

@@ -15,8 +15,7 @@ from torch import nn
 
 from probe.batch import close, first, flipped, tensors
 from probe.cut.batch_dimension import BatchedShape
-from probe.cut.eval_mode import EvalCalls, PartlyEval
-from probe.cut.feature import Feature
+from probe.cut.feature import EvalCalls, Feature, PartlyEval
 from probe.cut.names import Name
 from probe.cut.plan import CutPlan, plan_cut
 from probe.cut.replay import collect

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only, tree_unflatten
 
 from probe.batch import Value, arranged, like, mapped, tensors
-from probe.cut.eval_mode import EvalCalls, PartlyEval
+from probe.cut.feature import EvalCalls, PartlyEval
 from probe.cut.min_cut import Fate
 from probe.cut.model_call import ModelCall, full_precision
 from probe.cut.names import (

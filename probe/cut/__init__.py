@@ -24,6 +24,7 @@
 If a check fails, nothing is cached: the model is run whole with the frozen part held fixed, or, if
 that does not stay fixed either, refused with the reason. `planned_cut` does this at one feature,
 `cuts` at many at once, and again for other weights; `candidates` goes through all features at which
-a model can be cut and suggests a set of them; `model_call` calls a model and finds the logits in its
-output. `channels` tells the axis of a value's channels. The rest of the package sees `interface`.
+a model can be cut and suggests a set of them; `model_call` calls a model and finds the logits in
+its output. `channels` tells the axis of a value's channels. The rest of the package sees
+`interface`.
 """

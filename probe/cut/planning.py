@@ -1,12 +1,12 @@
-"""Plans of cuts at many features of one model, which share passes and do not mix examples.
+"""Plans of cuts at many features of one model, which do not mix examples.
 
-Each feature is retrained with other modules in eval mode. As most modules do not depend on their
-mode, features that differ only by these share one pass in training mode.
+Each feature is retrained with other modules in eval mode. Where the modes change only what modules
+do by themselves, its pass is put together from one in eval mode and one in training mode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -119,7 +119,6 @@ class _TrainingPasses:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._passes: dict[Hashable, Pass] = {}
         self._model: nn.Module | None = None  # a copy
 
     def of(self, feature: Feature) -> Pass:
@@ -128,12 +127,7 @@ class _TrainingPasses:
         if not self._trace.trains(feature.frozen):
             return self._trace.large
         calls = feature.eval_calls
-        if (composed := self._composed(calls)) is not None:
-            return composed
-        key = frozenset((name, tuple(modes)) for name, modes in calls.items())
-        if key not in self._passes:
-            self._passes[key] = self._pass(calls)
-        return self._passes[key]
+        return self._composed(calls) or self._pass(calls)
 
     def _composed(self, calls: EvalCalls) -> Pass | None:
         """Return the pass with these modules in eval mode, put together from two that are known.

@@ -283,7 +283,9 @@ def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
 class _DynamicShapes(TorchDispatchMode):
     """A watch for operators whose output's size depends on the values that they are given."""
 
-    met = False
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.met = False
 
     def __torch_dispatch__(
         self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None

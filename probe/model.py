@@ -11,8 +11,8 @@ from typing import Any, Literal, cast
 
 from torch import nn
 
+from probe.cut.interface import Trainable, check_trainable
 from probe.cut.model_call import Call, ModelCall, Output
-from probe.cut.split import Trainable, check_trainable
 from probe.errors import InputError
 from probe.training.fresh_weights import Fresh, Rule
 

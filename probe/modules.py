@@ -146,6 +146,28 @@ def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
     return [tuple(group) for group in groups.values()]
 
 
+def architecture(model: nn.Module) -> dict[str, object]:
+    """Return the class of each module, the shape and type of each parameter and buffer, and ties.
+
+    >>> architecture_difference(architecture(nn.Linear(2, 3)), architecture(nn.Linear(2, 4)))
+    'bias'
+    """
+    model = unwrapped(model)
+    modules: dict[str, object] = {name: type(module) for name, module in model.named_modules()}
+    state = named_state(model).items()
+    shapes = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in state}
+    return {**modules, **shapes, _TIES: tuple(sorted(state_groups(model)))}
+
+
+def architecture_difference(before: Mapping[str, object], after: Mapping[str, object]) -> str:
+    """Return the first name at which two architectures differ, empty if they are the same."""
+    names = before.keys() | after.keys()
+    differ = sorted(
+        (n for n in names if before.get(n) != after.get(n)), key=lambda n: (n == _TIES, n)
+    )
+    return min(differ, key=lambda name: (name == _TIES, name), default="")
+
+
 def frozen_in(model: nn.Module) -> Iterator[str]:
     """Yield the names of frozen parameters, and of the buffers of modules that have no others."""
     for name, module in model.named_modules(remove_duplicate=False):
@@ -157,6 +179,7 @@ def frozen_in(model: nn.Module) -> Iterator[str]:
             yield from (prefix + key for key, _ in module.named_buffers(recurse=False))
 
 
+_TIES = "its ties"
 # By their names: to import them is slow, and some builds of torch lack them.
 _WRAPPERS = dict.fromkeys(("DataParallel", "DistributedDataParallel", "AveragedModel"), "module")
 _WRAPPERS["OptimizedModule"] = "_orig_mod"

@@ -39,8 +39,9 @@ def features_of(
         found = candidates(model, x, call.output, call.call)
         names = [(each.feature, bool(each.left)) for each in found if each.suggested]
     else:
-        each = sorted(find_each(model, chosen, x, call), key=lambda feature: feature.at)
-        names = [(one.name, one.trace.trains(one.frozen)) for one in each]
+        facts = [cut.facts for cut in find_each(model, chosen, x, call)]
+        ordered = sorted(facts, key=lambda cut: cut.position)
+        names = [(cut.name, bool(cut.trained)) for cut in ordered]
     earlier = [name for name, left in names if left]
     ends = [name for name, left in names if not left]
     if not earlier:

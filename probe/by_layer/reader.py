@@ -190,7 +190,7 @@ class Reader:
         features = self.plan.learners[self.job.learner].features[:-1]
         sample = first(self.networks.scenario.test.x, SAMPLE)
         shared = self.networks.cuts(model, features, sample).each
-        return Cuts(tuple(cut for cut in shared if cut.name in wanted))
+        return Cuts(tuple(cut for cut in shared if cut.facts.name in wanted))
 
     def _measured(
         self, head: str, predicted: Tensor, notes: Sequence[str], history: History | None = None

@@ -35,9 +35,9 @@ from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.retrain import SAMPLE, refuse_what_no_rule_writes
 from probe.seeding import stream
 from probe.tasks import Scenario
-from probe.training.chosen_outputs import outputs_of
 from probe.training.fresh_weights import Fresh, check_fresh, fresh_state, no_rule_for, without_rule
 from probe.training.recipe import Recipe
+from probe.training.selected_outputs import outputs_of
 from probe.values.allocation import Storage
 
 KIND = "checkpoints"
@@ -139,8 +139,9 @@ class Request:
             raise no_rule_for(self._unruly)
         if self._unruly and RETRAIN in self.probing.readouts:
             call, names = self.model.class_call, self._features[:-1]
-            found = find_each(self._blank, names, self._sample, call)
-            refuse_what_no_rule_writes(found, self._fresh, self.model.trainable)
+            cuts = find_each(self._blank, names, self._sample, call, self.model.trainable)
+            facts = [cut.facts for cut in cuts]
+            refuse_what_no_rule_writes(self._blank, facts, self._fresh)
 
     def _learner(
         self, name: str, hashes: Mapping[Run, Mapping[int, str]], steps: tuple[int, ...]

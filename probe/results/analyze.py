@@ -28,6 +28,7 @@ from probe.extensions import NetworkEntry, marks_of
 from probe.files import make_folder
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks
+from probe.modules import architecture, architecture_difference
 from probe.progress import tracked
 from probe.readouts.readout import Readout, nameable
 from probe.record.checkpoints import Run
@@ -292,10 +293,10 @@ def _check_alike(given: GivenNetworks, networks: Models) -> None:
     T, runs = len(given.plan.tasks), networks.runs
     last = runs[Run(LEARNER, ORDER, 0)][T]
     features = given.plan.learners[LEARNER].features[:-1]
-    cuts = given.shared_cuts(last, features, first(given.scenario.test.x, SAMPLE))
+    given.shared_cuts(last, features, first(given.scenario.test.x, SAMPLE))
     for run, own in runs.items():
         for tasks_seen, model in own.items():
-            if where := cuts.difference(model):
+            if where := architecture_difference(architecture(last), architecture(model)):
                 raise InputError(
                     f"{spoken(run, tasks_seen)} is of another architecture than "
                     f"{spoken(Run(LEARNER, ORDER, 0), T)}, which differs at {where!r}: give models "

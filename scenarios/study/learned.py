@@ -24,6 +24,7 @@ from probe.by_layer.store import Results, Store
 from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import located
+from probe.modules import architecture
 from probe.seeding import global_stream, stream
 from probe.task_aware import append_task, restrict_to_task
 from probe.tasks import Scenario, Task
@@ -161,8 +162,9 @@ class LearnedNetworks:
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
         """Return the cuts of the first network of this process, which serve all others."""
         # A call that is told the task is another for each job.
-        call, key = self.call, (tuple(features), self.call)
-        if key not in _LAST or _LAST[key].difference(model):
+        call, form = self.call, frozenset(architecture(model).items())
+        key = tuple(features), self.call, form
+        if key not in _LAST:
             _LAST.clear()
             _LAST[key] = cut_each(model, features, sample, call.output, call.call)
         return _LAST[key]

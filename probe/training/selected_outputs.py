@@ -9,8 +9,8 @@ from probe.batch import Value
 from probe.errors import InputError
 
 
-class ChosenOutputs(nn.Module):
-    """A network (B, ...) -> (B, O), read at K chosen outputs alone: (B, ...) -> (B, K).
+class SelectedOutputs(nn.Module):
+    """A network (B, ...) -> (B, O), read only at K chosen outputs: (B, ...) -> (B, K).
 
     outputs: their numbers, (K,) int64 on the network's device. The others neither compete in a
     training loss nor can they be predicted.
@@ -47,12 +47,12 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
                 f"the outputs of these classes in classes="
             )
         return None
-    listed = list(chosen)
-    if len(listed) != classes or len(set(listed)) != classes:
+    outputs = list(chosen)
+    if len(outputs) != classes or len(set(outputs)) != classes:
         raise InputError(
-            f"classes= names {len(set(listed))} outputs, expected a different one for each of the "
+            f"classes= names {len(set(outputs))} outputs, expected a different one for each of the "
             f"{classes} classes of the tasks"
         )
-    if outside := [output for output in listed if not 0 <= output < shape[1]]:
+    if outside := [output for output in outputs if not 0 <= output < shape[1]]:
         raise InputError(f"classes= names outputs {outside}, the model has 0 to {shape[1] - 1}")
-    return torch.tensor(listed)
+    return torch.tensor(outputs)

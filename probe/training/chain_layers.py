@@ -7,13 +7,11 @@ memory.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
-
-from probe.training.memory_format import channels_last
 
 Gradients = Mapping[Any, Tensor]
 """The tensors that gradients are written to, by parameter; frozen parameters have none."""
@@ -70,8 +68,8 @@ class Side:
     def __init__(self, pixels: int, taps: int, stride: int, padding: int) -> None:
         self.outputs, self.stride = (pixels + 2 * padding - taps) // stride + 1, stride
         starts = [stride * output - padding for output in range(self.outputs)]
-        seen = [tap for tap in range(taps) if any(0 <= start + tap < pixels for start in starts)]
-        first, self.count = (seen[0], seen[-1] + 1 - seen[0]) if seen else (0, 0)
+        live = [tap for tap in range(taps) if any(0 <= at + tap < pixels for at in starts)]
+        first, self.count = (live[0], live[-1] + 1 - live[0]) if live else (0, 0)
         self.live = slice(first, first + self.count)
         before = padding - first
         self.image = slice(before, before + pixels)
@@ -119,16 +117,18 @@ class Windows(Link):
     @classmethod
     def numbers(cls, module: nn.Conv2d, x: Tensor) -> int:
         """Return how many numbers the windows hold; 0 where there are none, or no plain ones."""
-        plain = module.groups == 1 and set(module.dilation) == {1}
+        plain = module.groups == 1 and set(module.dilation) == {1} and x.ndim == 4
+        if not plain or module.padding_mode != "zeros" or isinstance(module.padding, str):
+            return 0
         sides = (side.outputs * side.count for side in cls._sides(module, x))
-        return int(plain) * len(x) * x.shape[1] * math.prod(max(0, side) for side in sides)
+        return len(x) * x.shape[1] * math.prod(max(0, side) for side in sides)
 
     def __init__(self, module: nn.Conv2d, x: Tensor, gradients: Gradients) -> None:
         (b, c), weight = x.shape[:2], module.weight
         high, wide = self._sides(module, x)
 
-        def live(each: Tensor) -> Matrix:
-            return Matrix(each.permute(0, 2, 3, 1)[:, high.live, wide.live], len(each))
+        def live(weights: Tensor) -> Matrix:
+            return Matrix(weights.permute(0, 2, 3, 1)[:, high.live, wide.live], len(weights))
 
         self._weight, self._all = live(weight.detach()), gradients.get(weight)
         self._dweight = None if self._all is None else live(self._all)
@@ -154,7 +154,7 @@ class Windows(Link):
         if dwindows[:, 0, 0].shape == dpadded.shape and size[1:3] == (1, 1):
             dpadded, self._seen = dwindows[:, 0, 0], []  # a single window is the padded image
         image: list[Tensor] = [
-            each[:, high.image, wide.image].permute(0, 3, 1, 2) for each in (padded, dpadded)
+            image[:, high.image, wide.image].permute(0, 3, 1, 2) for image in (padded, dpadded)
         ]
         self._dpadded, (self._image, self._dimage) = dpadded, image
 
@@ -178,30 +178,6 @@ class Windows(Link):
             for pixels, gradient in self._seen:
                 pixels += gradient
         return self._dimage
-
-
-class Kernels(Link):
-    """`nn.Conv2d` by torch's kernels, without autograd."""
-
-    def __init__(self, module: nn.Conv2d, gradients: Gradients) -> None:
-        self._module, parameters = module, (module.weight, module.bias)
-        self._places = [None if p is None else gradients.get(p) for p in parameters]
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the convolution (B, O, H', W')."""
-        self._x = channels_last(x)
-        y: Tensor = self._module(self._x)
-        return y
-
-    def backward(self, dy: Tensor, wanted: bool) -> Tensor:
-        """Return the gradient of the images."""
-        m, mask = self._module, [wanted, *(place is not None for place in self._places)]
-        settings = m.stride, m.padding, m.dilation, False, [0, 0], m.groups, mask
-        sizes = None if m.bias is None else [len(m.bias)]
-        gradient = torch.ops.aten.convolution_backward
-        found: list[Tensor] = gradient(channels_last(dy), self._x, m.weight, sizes, *settings)
-        _fill(self._places, found[1:])
-        return found[0]
 
 
 class Relu(Link):
@@ -235,12 +211,6 @@ class Flatten(Link):
         return self._dx.copy_(dy.view(self._dx.shape))
 
 
-def _fill(places: Iterable[Tensor | None], gradients: Iterable[Tensor]) -> None:
-    for place, gradient in zip(places, gradients, strict=True):
-        if place is not None:
-            place.copy_(gradient)
-
-
 class Autograd(Link):
     """Any other layer, by autograd."""
 
@@ -259,6 +229,7 @@ class Autograd(Link):
     def backward(self, dy: Tensor, wanted: bool) -> Tensor:
         """Return the gradient of x, through the graph."""
         inputs = [*self._places, *([self._x] if wanted else [])]
-        found = torch.autograd.grad(self._y, inputs, dy) if inputs else (dy,)
-        _fill(self._places.values(), found[: len(self._places)])
-        return found[-1]
+        gradients = torch.autograd.grad(self._y, inputs, dy) if inputs else (dy,)
+        for place, gradient in zip(self._places.values(), gradients, strict=False):
+            place.copy_(gradient)
+        return gradients[-1]

@@ -18,9 +18,19 @@ from tests.laws.worlds import NAMES, ORDERS, TASKS, T, World, of_networks, of_st
 CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12}
 
 
-@pytest.fixture(scope="module", params=[of_networks, of_study])
-def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
-    return request.param(tmp_path_factory.mktemp("world"))
+@pytest.fixture(scope="module")
+def networks(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return of_networks(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return of_study(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(params=["networks", "study"])
+def world(request: pytest.FixtureRequest) -> World:
+    return request.getfixturevalue(request.param)
 
 
 class Layer:
@@ -228,3 +238,19 @@ def test_rows_are_the_accuracies_of_the_networks_in_eval_mode(world: World) -> N
                 assert abs(found - right) < 1.5 if not at_output else found == pytest.approx(right)
                 compared += 1
     assert compared == len(world.learners) * world.seeds * len(ORDERS) * T * 3 * T
+
+
+def test_a_seed_s_learners_and_orders_start_from_the_same_weights(study: World) -> None:
+    """Each seed from others: no two have a parameter in common but those that start at 0 or 1."""
+    starts: dict[int, list[dict[str, Tensor]]] = {0: [], 1: []}
+    for (_, seed, names), network in study.networks.items():
+        if names[:1] == ("before",):
+            starts[seed].append({name: p.detach() for name, p in network.named_parameters()})
+    # Two learners in two orders, and the offline network.
+    assert [len(own) for own in starts.values()] == [5, 5]
+    for own in starts.values():
+        for other in own[1:]:
+            assert all(torch.equal(own[0][name], p) for name, p in other.items())
+    for name, p in starts[0][0].items():
+        if p.std() > 0:
+            assert not (p == starts[1][0][name]).any(), name

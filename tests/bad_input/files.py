@@ -35,7 +35,7 @@ ROWS = (
 )
 TABLES = {
     "rows": ROWS,
-    "summary": "learner,feature,depth,measure,place,mean,std,seeds\nfinetune,output,1,pra,,0.5,,1\n",
+    "summary": "learner,feature,depth,measure,place,mean,std,seeds\nft,output,1,pra,,0.5,,1\n",
     "metrics": "learner,paper,metric,head,mean,std,seeds\nfinetune,gem,acc,single,0.5,,1\n",
     "learners": "learner,kind,per_class,total,sampling\nfinetune,finetune,,,\n",
     "times": "learner,order,seed,step,seconds\nfinetune,0,0,1,2.5\n",

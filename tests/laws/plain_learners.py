@@ -156,7 +156,9 @@ class PlainLearner:
 def batches(order: Tensor, size: int) -> list[Tensor]:
     """Split an order; a last batch of one example, which stops batch norm, joins the one before."""
     *parts, last = order.split(size)
-    return [*parts[:-1], torch.cat([parts[-1], last])] if parts and len(last) == 1 else [*parts, last]
+    return (
+        [*parts[:-1], torch.cat([parts[-1], last])] if parts and len(last) == 1 else [*parts, last]
+    )
 
 
 def binary(scores: Tensor, targets: Tensor) -> Tensor:

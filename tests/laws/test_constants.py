@@ -1,4 +1,4 @@
-"""Constants at which work is cut into blocks or rounded, on both sides of them, against no blocks."""
+"""Constants at which work is cut into blocks or rounded: on both sides as without blocks."""
 
 from __future__ import annotations
 
@@ -99,9 +99,7 @@ def test_a_linear_probe_of_all_data_twice_at_half_the_weight_is_the_same() -> No
 
 
 @pytest.mark.parametrize(("n", "batches"), [(255, 1), (511, 1), (512, 2), (1000, 3)])
-def test_statistics_of_batch_norm_are_means_over_nearly_equal_batches(
-    n: int, batches: int
-) -> None:
+def test_statistics_of_batch_norm_are_means_over_nearly_equal_batches(n: int, batches: int) -> None:
     x = numbers(n, 3) * torch.linspace(1, 9, n)[:, None]
     norm = nn.BatchNorm1d(3)
     reestimate(norm, x)

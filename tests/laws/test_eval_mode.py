@@ -70,7 +70,10 @@ def rows(model: nn.Module, test: Half) -> dict[tuple[object, ...], float]:
 
 def test_the_readouts_of_an_analysis_test_each_example_by_itself() -> None:
     """Twice the same test data in another order, the network in training mode when given."""
-    model, order = trained(), torch.randperm(len(TEST[1]), generator=torch.Generator().manual_seed(3))
+    model, order = (
+        trained(),
+        torch.randperm(len(TEST[1]), generator=torch.Generator().manual_seed(3)),
+    )
     before = copy.deepcopy(model.state_dict())
     once = rows(model, TEST)
     x, y = (torch.cat([half[order], half]) for half in TEST)

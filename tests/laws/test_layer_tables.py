@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.metrics.scorecard import scorecard
-from tests.laws.tables import METRIC, OUTPUT, POSITION, accuracies, table
+from tests.laws.tables import OUTPUT, POSITION, accuracies, table
 from tests.laws.worlds import NAMES, ORDERS, TASKS, T, World, of_networks, of_study
 
 CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12}
@@ -82,7 +82,7 @@ class Layer:
         }[quantity]
 
     def overall(self, quantity: str) -> float:
-        """The same of all tasks, by their test examples, forgetting by positions before the last."""
+        """The same of all tasks, by their test examples; forgetting by positions."""
         positions = range(1, T + 1)
         if quantity in ("forgotten", "forgotten_max"):
             return float(np.mean([self.by_position(quantity, p) for p in positions[:-1]]))
@@ -95,7 +95,8 @@ class Layer:
 
     def of_all(self) -> dict[tuple[str, str], float]:
         """Every quantity by name and position, "" for all tasks."""
-        whole = "accuracy floor ceiling missing never_learned above_floor acquired".split()
+        whole = ["accuracy", "floor", "ceiling", "missing", "never_learned", "above_floor"]
+        whole.append("acquired")
         partly = ["forgotten", "forgotten_max"]
         found = {(name, ""): self.overall(name) for name in (*whole, *partly)}
         for p in range(1, T + 1):
@@ -156,7 +157,9 @@ def test_metrics_of_layers_are_those_of_each_run_s_matrix(world: World) -> None:
             world.folder, "metrics", learner=learner, readout="" if at_output else readout, **here
         )
         columns = (frame[name] for name in ("paper", "metric", "mean", "std"))
-        got = {(paper, metric): (mean, std) for paper, metric, mean, std in zip(*columns)}
+        got = {
+            (paper, metric): (mean, std) for paper, metric, mean, std in zip(*columns, strict=True)
+        }
         checked = set()
         for key in got.keys() & cards[0, "cyclic"].keys():
             values = {run: card[key] for run, card in cards.items() if card[key] is not None}
@@ -168,17 +171,6 @@ def test_metrics_of_layers_are_those_of_each_run_s_matrix(world: World) -> None:
             assert tuple(map(float, got[key])) == pytest.approx((mean, std), **CLOSE), key
             checked.add(key[1])
         assert {"omega_base", "omega_all", "bwt", "fwt", "forgetting[3]"} <= checked
-
-
-def test_summaries_are_means_over_orders_then_seeds(world: World) -> None:
-    for learner, readout in product(world.learners, world.readouts):
-        if readout != "retrain":
-            continue
-        for feature in world.features:
-            frame = table(world.folder, "summary", learner=learner, feature=feature)
-            [mean] = frame["mean"][frame[METRIC] == "pra"]
-            layer = Layer(world, learner, feature, readout)
-            assert mean == pytest.approx(layer.overall("accuracy"), **CLOSE)
 
 
 def values_at(network: nn.Module, feature: str, x: Tensor) -> Tensor:

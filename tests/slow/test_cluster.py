@@ -10,18 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import ray
-import torch
 from ray.cluster_utils import Cluster as Nodes
 
-from probe.by_layer.jobs import Job
-from probe.errors import InputError, NotWritten
 from scenarios.execution.cluster import Cluster
 from tests.scenarios.execution.helpers import (
-    FIRST,
     SICK,
     finish,
-    jobs_in,
     results,
     run,
     tables,
@@ -41,65 +35,6 @@ def nodes() -> Iterator[Any]:
     nodes.add_node(num_cpus=3, num_gpus=1)
     yield nodes
     nodes.shutdown()
-
-
-def test_what_cannot_be_written_ends_the_study(tmp_path: Path, nodes: Any) -> None:
-    """And what others do at that moment does not go on."""
-    work = work_of(tmp_path / "run", {FIRST: "unwritten step-2"})
-    with pytest.raises(NotWritten, match="No space left on device"):
-        finish(work, Cluster(nodes.address, 2, 0.0))
-    until(lambda: not holders(work.root))
-
-
-@pytest.mark.parametrize("known", [True, False], ids=["RAY_ADDRESS", "found"])
-def test_the_cluster_of_this_machine_is_found(
-    nodes: Any, monkeypatch: pytest.MonkeyPatch, known: bool
-) -> None:
-    """And left again: whether there are cards is known before anything is written."""
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    # Else Ray shows the cluster that it finds a token of the user's, for which this one has no use.
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    if known:
-        monkeypatch.setenv("RAY_ADDRESS", nodes.address)
-    Cluster("auto", 1, 1.0)
-    assert not ray.is_initialized()
-    with pytest.raises(InputError, match="no GPU is part of the Ray cluster"):
-        Cluster("auto", 1, 2.0)
-    assert not ray.is_initialized()
-
-
-@pytest.mark.soak
-def test_two_jobs_share_a_card(tmp_path: Path, nodes: Any) -> None:
-    """Of jobs that never end as many are begun as the card has room for, and no more."""
-    names = [job.name for job in jobs_in(work_of(tmp_path / "run"))]
-    work = work_of(tmp_path / "run", dict.fromkeys(names, "wait step-1"))
-    left = jobs_in(work)
-
-    class Enough(Exception):
-        pass
-
-    def take() -> Job | None:
-        if left:
-            return left.pop()
-        begun = sum(waiting(work, name) is not None for name in names)
-        assert begun <= 2
-        # Ray has no room for another.
-        if begun == 2 and ray.available_resources().get("GPU", 0) < 0.5:
-            raise Enough
-        return None
-
-    with pytest.raises(Enough):
-        list(Cluster(nodes.address, 8, 0.5).events(work, take))
-
-
-def test_cards_are_driven_from_a_machine_without(
-    tmp_path: Path, nodes: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nothing fails before a worker finds that the card is none, which only Ray believed in."""
-    flags = {"executor": "ray", "ray_address": nodes.address, "gpus_per_job": 0.5}
-    few = {"learners": "finetune", "orders": "none", "device": "cuda", "cache_budget": "1MB"}
-    assert run(tmp_path / "run", **flags, **few) == torch.cuda.is_available()
-    assert ("1 job failed" in capsys.readouterr().out) != torch.cuda.is_available()
 
 
 @pytest.mark.soak

@@ -187,15 +187,3 @@ def test_the_program_of_the_docs_goes_from_a_stream_to_the_page(root, monkeypatc
     monkeypatch.setattr(streams, "RotatedMNIST", partial(RotatedMNIST, dataset_root=root))
     exec(compile(program, str(PAGE), "exec"), {})
     assert re.search(r"^features +(\d+\.\d +){4}", capsys.readouterr().out, re.MULTILINE)
-
-
-def test_another_model_too_many_tasks_and_two_recorders_are_one_sentence(tmp_path):
-    experiences = benchmark().train_stream
-    rec = Recorder(tmp_path, network(), examples(60, 1), TASKS)
-    with pytest.raises(InputError, match="recorder's model is not the one that is trained"):
-        strategy(network(), ForgettingProbe(rec)).train(experiences[0])
-    with pytest.raises(InputError, match=r"a plugin takes a probe\.Recorder, got Sequential"):
-        ForgettingProbe(rec.model)
-    with pytest.raises(InputError, match="all 3 tasks have been learned"):
-        strategy(rec.model, ForgettingProbe(rec, learned=3)).train(experiences[0])
-    assert np.isnan(rec.R.values).all()

@@ -9,7 +9,7 @@ import pytest
 
 from probe import Analysis, load
 from probe.errors import InputError
-from probe.tables.rows import LayerRow, Row, SummaryRow
+from probe.tables.rows import Row
 from probe.tables.table_file import read_table
 from tests.scenarios.tiny_run import Tiny
 
@@ -42,40 +42,6 @@ def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(
     )
 
 
-def test_arrays_over_orders_then_seeds_are_the_summary(study: Tiny, found: Analysis) -> None:
-    pytest.importorskip("xarray")
-    data, summary = found.to_xarray(), read_table(study.root / "summary.csv", SummaryRow)
-    assert len(summary) == 4 * 3 * 3
-    for row in summary:
-        at = {"learner": row.learner, "feature": row.feature, "readout": "retrain"}
-        cells = data[row.measure].sel(step=LAST.get(row.learner, 2), **at)
-        if row.place is not None:
-            cells = cells.where(cells.place == row.place).mean("task")
-        by_seed = cells.mean("order")
-        assert by_seed.mean("seed").item() == pytest.approx(row.mean, abs=1e-12)
-        assert by_seed.std("seed", ddof=1).item() == pytest.approx(row.std, abs=1e-12)
-
-
-def test_matrices_have_the_accuracies_of_layers(study: Tiny, found: Analysis) -> None:
-    steps = {"accuracy": 2, "floor": 0}
-    for row in read_table(study.root / "layers.csv", LayerRow):
-        if row.place and row.quantity in steps and row.feature != "output":
-            matrix = found.matrix(row.feature, row.readout, row.learner)
-            cell = matrix.cell(steps[row.quantity], row.place)
-            assert cell == pytest.approx(row.value, abs=1e-12)
-        if row.place and row.quantity == "ceiling":
-            ceiling = found.ceiling(row.feature, row.readout)
-            assert ceiling[row.place - 1] == pytest.approx(row.value, abs=1e-12)
-
-
-def test_of_several_learners_one_must_be_named(found: Analysis) -> None:
-    for call in (lambda: found.R, lambda: found.matrix("hidden1", "linear")):
-        with pytest.raises(InputError, match=r"has the learners finetune, joint: say which one"):
-            call()
-    with pytest.raises(InputError, match="unknown learner of this analysis 'join'"):
-        found.matrix("hidden1", "linear", learner="join")
-
-
 def test_it_is_saved_without_evaluations_and_the_run_is_left_alone(
     study: Tiny, found: Analysis, tmp_path: Path
 ) -> None:
@@ -83,20 +49,3 @@ def test_it_is_saved_without_evaluations_and_the_run_is_left_alone(
     assert str(load(tmp_path / "kept")) == str(found)
     with pytest.raises(InputError, match="holds something else"):
         found.save(study.root)
-
-
-@pytest.mark.parametrize(
-    ("name", "damage", "told"),
-    [
-        ("layers.csv", b"er,x\n", r"layers\.csv: expected the columns learner,readout"),
-        ("rows.csv", b"\xff\xfe", r"rows\.csv is not a table of this study"),
-        ("learners.csv", b"learner,kind,per_class,total,sampling\ner,er,x,,\n", "line 2: 'x'"),
-    ],
-)
-def test_a_damaged_table_is_told(
-    study: Tiny, tmp_path: Path, name: str, damage: bytes, told: str
-) -> None:
-    (tmp_path / "rows.csv").write_bytes((study.root / "rows.csv").read_bytes())
-    (tmp_path / name).write_bytes(damage)
-    with pytest.raises(InputError, match=told):
-        load(tmp_path)

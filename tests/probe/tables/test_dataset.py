@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import replace
-
 import pytest
 
-from probe.errors import InputError
 from probe.tables.dataset import to_dataset
-from tests.probe.tables.made_rows import BASE, FEATURES, ORDERS, READOUTS, study
-from tests.probe.tables.test_table import PRA
+from tests.probe.tables.made_rows import READOUTS, study
 
 pytest.importorskip("xarray")
 RUN = ("learner", "order", "seed", "step")
@@ -32,25 +27,3 @@ def test_each_row_is_in_its_cell_and_nothing_else_is_there():
             assert cells.values.tolist() == [row.value] * len(readouts)
             counted[name] += len(readouts)
     assert {name: int(data[name].notnull().sum()) for name in counted} == counted
-
-
-def test_names_are_in_the_order_of_the_rows_and_features_by_depth():
-    data = to_dataset(study()[::-1])
-    assert data.feature.values.tolist() == [*FEATURES, "output"]
-    assert data.task.values.tolist() == list(BASE)
-    assert data.step.values.tolist() == [0, 1, 2, 3]
-    assert data.accuracy.dims == (*RUN, "feature", "readout", "task")
-    assert to_dataset(study()).learner.values.tolist() == ["er", "finetune", "offline", "untrained"]
-    for order, tasks in {**ORDERS, "": BASE}.items():
-        assert data.place.sel(order=order, task=list(tasks)).values.tolist() == [1, 2, 3]
-
-
-def test_what_is_there_twice_or_lacks_its_names_is_told(monkeypatch):
-    rows = study()
-    with pytest.raises(InputError, match="two rows are the R of learner 'er', order 'a', seed 0"):
-        to_dataset([*rows, rows[0]])
-    with pytest.raises(InputError, match="measure 'pra' needs a feature, and has none"):
-        to_dataset([replace(PRA, feature="")])
-    monkeypatch.setitem(sys.modules, "xarray", None)
-    with pytest.raises(InputError, match=r"needs xarray, which is absent: pip install xarray$"):
-        to_dataset(rows)

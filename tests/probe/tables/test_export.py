@@ -1,14 +1,10 @@
 """Results written for TensorBoard and wandb are read back as they are in the tables."""
 
-import json
-import sys
-
 import pytest
 import torch
 from torch import nn
 
 import probe
-from probe.errors import InputError
 from probe.tables.export import scalars
 
 DATA = torch.randn(24, 4, generator=torch.Generator().manual_seed(0)), torch.arange(24) % 2
@@ -35,37 +31,3 @@ def test_the_scalars_are_those_of_the_tables(found):
     key = ("forgotten", None, "1")
     (forgotten,) = (r.value for r in found.layers() if (r.quantity, r.place, r.feature) == key)
     assert written["layers/forgotten/model/1/linear", 2] == forgotten
-
-
-@pytest.mark.parametrize("by_writer", [True, False])
-def test_tensorboard(found, tmp_path, by_writer):
-    events = "tensorboard.backend.event_processing.event_accumulator"
-    events = pytest.importorskip(events, reason="to read what TensorBoard reads")
-    from torch.utils.tensorboard import SummaryWriter
-
-    found.to_tensorboard(SummaryWriter(str(tmp_path)) if by_writer else tmp_path)
-    read = events.EventAccumulator(str(tmp_path)).Reload()
-    tags = read.Tags()["scalars"]
-    own = {(tag, event.step): event.value for tag in tags for event in read.Scalars(tag)}
-    assert own == {(t, step): pytest.approx(x) for t, step, x in scalars(found.tables())}
-    (text,) = read.Tensors("tables/text_summary")
-    assert b"forgotten" in text.tensor_proto.string_val[0]
-
-
-def test_wandb(found, tmp_path, monkeypatch):
-    wandb = pytest.importorskip("wandb", reason="to log to one of its runs")
-    monkeypatch.setenv("WANDB_SILENT", "true")
-    for hooked in ("exit", "excepthook"):  # which a run replaces for good
-        monkeypatch.setattr(sys, hooked, getattr(sys, hooked))
-    with wandb.init(mode="offline", dir=tmp_path) as run:
-        found.to_wandb(run)
-        for tag, value in {tag: value for tag, _, value in scalars(found.tables())}.items():
-            assert run.summary[tag] == value  # the last
-        (path,) = tmp_path.rglob("media/table/tables/layers_*.json")
-        assert len(json.loads(path.read_text())["data"]) == len(found.layers())
-
-
-def test_a_package_that_is_missing(found, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(InputError, match="pip install tensorboard"):
-        found.to_tensorboard(tmp_path)

@@ -42,16 +42,6 @@ def test_it_comes_back_as_it_was_and_is_the_same_bytes_again(folder, tmp_path):
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
-def test_an_earlier_result_and_an_empty_folder_are_replaced(folder, tmp_path):
-    other = Saved(kind="other", tables={"rows": study()[:3]})
-    (tmp_path / "empty").mkdir()
-    for path in (folder, tmp_path / "empty", tmp_path / "deep" / "new"):
-        write_folder(path, other)
-        check(read_folder(path), other)
-        assert not (path / "arrays.npz").exists()
-    assert {path.name for path in tmp_path.iterdir()} == {"kept", "empty", "deep"}
-
-
 @pytest.mark.parametrize("name", ["study.json", "rows.csv.bak"])
 def test_a_folder_that_holds_something_else_is_left_alone(folder, name):
     (folder / name).write_text("mine")

@@ -8,7 +8,6 @@ from statistics import mean
 import numpy as np
 import pytest
 
-from probe.errors import InputError
 from probe.tables.matrices import Matrices
 from probe.tables.summary import mean_accuracies
 from tests.probe.tables.made_rows import FEATURES, ORDERS, READOUTS, T, study
@@ -62,16 +61,3 @@ def test_a_learner_with_another_network_has_neither_floor_nor_ceiling():
         floor = matrices.matrix(learner, "conv2", "linear").values[0]
         assert np.isnan(floor).all() == none
         assert np.isnan(matrices.ceiling(learner, "conv2", "linear")).all() == none
-
-
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (lambda: Matrices(ROWS).matrix("er", "conv", "linear"), "unknown feature of this analysis"),
-        (lambda: Matrices([replace(ROWS[0], place=9)]), "name 9 tasks, of which order 'a' has 1"),
-        (lambda: Matrices([*ROWS, replace(ROWS[0], step=9)]), "is of step 9, and there are 3"),
-    ],
-)
-def test_what_cannot_be_is_told(call, told):
-    with pytest.raises(InputError, match=told):
-        call()

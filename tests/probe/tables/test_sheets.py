@@ -6,7 +6,7 @@ import html
 import re
 from xml.etree import ElementTree
 
-from probe.tables.sheets import Sheet, as_html, as_latex, as_text
+from probe.tables.sheets import Sheet, as_html
 
 NASTY = r"a_b & 50 % <script>x</script> \frac{1}$2^3 #~ [4] |5| ±"
 SHEET = Sheet(
@@ -28,24 +28,3 @@ def test_html_escapes_names_sets_no_color_of_its_own_and_loads_nothing() -> None
     assert kinds == {"div", "p", *table, "details", "summary", "ul", "li"}
     assert set(re.findall(r"(?:color|background)\s*:\s*([^;\"]+)", page)) == {"inherit", "none"}
     assert not re.search(r"#[0-9a-fA-F]{3}\b|rgb|src=|href=|url\(|@import", html.unescape(page))
-
-
-def test_text_has_columns_of_one_width_and_notes_above() -> None:
-    note, empty, *lines = as_text([SHEET, SHEET], ["that is all"]).splitlines()
-    assert (note, empty) == ("note: that is all", "")
-    assert lines[0] == "er, readout linear, in %"
-    starts = {line.index(cell) for line, cell in zip(lines[1:3], ("acc", "93.1"), strict=True)}
-    assert starts == {len(NASTY) + 2}
-    assert lines[4:6] == [*SHEET.after, ""]
-
-
-def test_latex_escapes_every_sign_and_keeps_the_columns() -> None:
-    lines = as_latex(SHEET).splitlines()
-    body = [line for line in lines if line.endswith(r" \\")]
-    assert len(body) == 1 + len(SHEET.lines)
-    for line in body:
-        assert len(re.findall(r"(?<!\\)&", line)) == 1
-    assert body[2] == r"{[}conv1] & -- \\"
-    # Of comments alone there may be bare signs: a paper does not see them.
-    bare = [line for line in lines if not line.startswith("%")]
-    assert not any(re.search(r"(?<!\\)[#%_]", line) for line in bare)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from probe.analysis.intervals import mean_over_seeds
-from probe.errors import InputError
 from probe.tables.rows import Row, TimeRow
 from probe.tables.summary import Layer, mean_accuracies, pra_by_step, summarize, training_seconds
 
@@ -56,21 +55,6 @@ def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
     for learner, own in enumerate(values):
         expected = own.mean(axis=1).mean(axis=0)
         assert matrices[f"er{learner}"].values == pytest.approx(expected, abs=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("average", "last", "told"),
-    [
-        (summarize, replace(pra(1, "0", 0.5), scenario="mnist"), "different studies"),
-        (summarize, replace(pra(1, "0", 0.5), network="mlp"), "different studies"),
-        (summarize, replace(pra(0, "0", 0.5), depth=None), "needs a depth from 1, got None"),
-        (mean_accuracies, accuracy(0, "0", -1, 1, 0.5), "needs a step from 0, got -1"),
-        (mean_accuracies, accuracy(0, "0", 2, 2, 0.5), "'er' name 2 tasks, but have 1 cells of R"),
-    ],
-)
-def test_rows_that_cannot_be_are_refused(average, last, told):
-    with pytest.raises(InputError, match=told):
-        average([pra(0, "0", 0.5), last])
 
 
 pairs = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=1, max_size=12)

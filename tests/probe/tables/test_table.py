@@ -127,38 +127,3 @@ def test_the_bytes_of_a_table(tmp_path):
 def test_what_would_not_read_back_is_refused(tmp_path, change, reason):
     with pytest.raises(InputError, match=reason):
         write_table(tmp_path / "rows.csv", Row, [PRA, replace(PRA, **change)])
-
-
-ALL = f"{COLUMNS['metrics']}\n"
-HEADER = "learner,paper,metric,head,mean,std,seeds\n"  # of an earlier version
-LINE = "er,gem,acc,all,0.5,0.1,1\n"
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (ALL.replace("feature,readout", "readout,feature"), "expected the columns learner,paper"),
-        (HEADER + "er,gem,acc,,0.5,0.1,1,2\n", "line 2 has 8 cells, expected 7"),
-        (HEADER + "er,gem,acc,all,0.5,-0.1,1\n", "line 2: '-0.1' cannot be .* std.* 0 or more"),
-        (HEADER + LINE + '"e\nr",gem,acc,all,x,y,z\n', "line 4: 'x' cannot .* mean.*`probe run`"),
-        (b"\xff\xfe", "not a table of this study"),
-        (None, "cannot be read .* run the study first"),
-    ],
-)
-def test_what_is_no_such_table_is_refused(tmp_path, content, reason):
-    path = tmp_path / "metrics.csv"
-    if content is not None:
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InputError, match=rf"metrics\.csv.*{reason}"):
-        read_table(path, MetricRow)
-
-
-def test_only_the_lines_that_are_wanted_become_rows_and_all_are_checked(tmp_path):
-    path = tmp_path / "rows.csv"
-    rows = [replace(PRA, learner=name, seed=seed) for seed in (0, 1) for name in ("er", "gem")]
-    write_table(path, Row, rows)
-    kept = read_table(path, Row, lambda cells: cells["learner"] == "gem" and cells["seed"] == 1)
-    assert kept == rows[3:]
-    path.write_text(path.read_text().replace("er,1,0,", "er,1,none,"))
-    with pytest.raises(InputError, match=r"rows\.csv, line 2: 'none' cannot be the value of seed"):
-        read_table(path, Row, lambda cells: cells["learner"] == "gem")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,25 +12,12 @@ from subprocess import PIPE
 
 import pytest
 
-from scenarios.commands.screen.stopping import HOW_TO_GO_ON
 from tests.bad_input.making import study
 from tests.bad_input.refused import contents
-from tests.scenarios.execution.helpers import (
-    alive,
-    handles_signals,
-    results,
-    run,
-    tables,
-    until,
-    workers_of,
-)
 
 STUDY = study({"seeds": "2", "network.features": '["hidden1"]', "learners.offline": None})
 HIDDEN = ("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "FORCE_COLOR", "RAY_ADDRESS")
 ASCII = {"PYTHONIOENCODING": "ascii"}
-AGAIN = "run study.toml --out run --workers 1"
-C = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-FULL = "error: cannot write the output (No space left on device): make room, or send it elsewhere\n"
 
 
 @contextmanager
@@ -85,15 +69,6 @@ def cwd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def finished(cwd: Path) -> Path:
-    """The same with a finished run and its output, which had to be ASCII."""
-    code, out, err = called(cwd, AGAIN, **C)
-    assert (code, out.isascii(), err) == (0, True, "")
-    (cwd / "shown").write_text(out, encoding="utf-8")
-    return cwd
-
-
 @pytest.mark.parametrize("line", ["--help", "metrics R.csv"])
 def test_a_short_command_in_ascii_and_for_a_reader_who_has_read_enough(
     cwd: Path, gone: int, line: str
@@ -101,90 +76,6 @@ def test_a_short_command_in_ascii_and_for_a_reader_who_has_read_enough(
     code, out, err = called(cwd, line, **ASCII)
     assert (code, bool(out), out.isascii(), err) == (0, True, True, "")
     assert called(cwd, line, out=gone) == (141, "", "")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_nobody_hears_of_errors_either(cwd: Path, gone: int, unbuffered: str) -> None:
-    line = "metrics R.csv --json"
-    assert called(cwd, line, gone, gone, PYTHONUNBUFFERED=unbuffered)[0] == 141
-    assert called(cwd, f"{line} --nonsense", gone, gone, PYTHONUNBUFFERED=unbuffered)[0] == 2
-    with open("/dev/full", "w") as full:
-        out = full.fileno()
-        assert called(cwd, line, out, PYTHONUNBUFFERED=unbuffered) == (2, "", FULL)
-        assert called(cwd, line, out, out, PYTHONUNBUFFERED=unbuffered)[0] == 2
-
-
-def test_without_standard_output_there_is_nothing_to_write(cwd: Path) -> None:
-    command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "scenarios", "--help"]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_the_reader_goes_in_the_middle(cwd: Path) -> None:
-    """As `head` does, with a pipe in which not all of it has room."""
-    reader, writer = os.pipe()
-    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
-    with started(cwd, "run --help", writer, PIPE, COLUMNS="200") as process:
-        os.close(writer)
-        assert os.read(reader, 10)
-        os.close(reader)
-        assert (process.communicate()[1], process.returncode) == ("", 141)
-
-
-@pytest.mark.slow
-@pytest.mark.soak
-def test_a_study_whose_reader_goes_says_how_to_go_on(finished: Path, tmp_path: Path) -> None:
-    """It goes while a worker is at it; what is finished then is not done again."""
-    root = tmp_path / "run"
-    line = f"run study.toml --out {root} --executor pool --workers 1"
-    with started(finished, line, PIPE, PIPE) as process:
-        assert process.stdout is not None
-        until(lambda: results(root) and workers_of(process.pid))
-        workers = workers_of(process.pid)
-        process.stdout.close()
-        process.stdout = None
-        assert process.communicate()[1] == f"{HOW_TO_GO_ON}\n"
-        assert process.returncode == 141
-        until(lambda: not any(map(alive, workers)))
-    assert not (root / "rows.csv").exists()
-    done = results(root)
-    assert done
-    assert run(root, finished / "study.toml")
-    assert results(root).items() >= done.items()
-    assert tables(root) == tables(finished / "run")
-
-
-@pytest.mark.slow
-def test_who_is_not_read_from_stops_all_the_same(cwd: Path) -> None:
-    """Both outputs are one pipe, which is full: whoever writes a word waits for its reader."""
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    with suppress(BlockingIOError):
-        while os.write(writer, bytes(4096)):
-            pass
-    os.set_blocking(writer, True)
-    with started(cwd, "--help", writer, writer) as process:
-        until(lambda: handles_signals(process.pid))
-        process.send_signal(signal.SIGTERM)
-        assert process.wait() == 143
-    os.close(reader)
-    os.close(writer)
-
-
-@pytest.mark.slow
-def test_what_the_encoding_lacks_is_shown_as_its_escape(finished: Path) -> None:
-    def values(out: str, between: str = "±") -> list[str]:
-        found = re.findall(rf"-?[\d.]+{re.escape(between)}[\d.]+", out)
-        return [value.replace(between, "±") for value in found]
-
-    code, out, err = called(finished, AGAIN)
-    assert (code, len(expected := values(out)), err) == (0, 6, "")
-    code, latin, err = called(finished, AGAIN, PYTHONIOENCODING="latin-1")
-    assert (code, err) == (0, "")
-    shown = (finished / "shown").read_text("utf-8")
-    assert values(shown, r"\xb1") == values(latin) == expected
-    assert not set(shown + latin) & set("─│┃…")
 
 
 @pytest.mark.slow

@@ -9,11 +9,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from scenarios.commands.screen.stopping import HOW_TO_GO_ON, stoppable
+from scenarios.commands.screen.stopping import stoppable
 from scenarios.execution.pool import _ctrl_c_held_back
 from tests.scenarios.execution.helpers import exit_code, fork
 
@@ -79,25 +78,6 @@ def test_a_block_ends_if_it_can_and_is_ended_if_not(
     action: Callable[[Began], object], number: int, code: int
 ) -> None:
     assert in_a_block(action, number) == code
-
-
-@pytest.mark.parametrize("within", [True, False])
-def test_the_remedy_is_said_once_by_the_process_that_ends(tmp_path: Path, within: bool) -> None:
-    """Of a block that hangs nobody else says it; the code after a block has said it itself."""
-
-    def stop() -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    def act() -> None:
-        os.dup2(os.open(tmp_path / "said", os.O_WRONLY | os.O_CREAT), 2)
-        try:
-            with stoppable(0.3):
-                deaf(stop) if within else stop()
-        except SystemExit:
-            deaf()
-
-    assert exit_code(fork(act)) == 143
-    assert (tmp_path / "said").read_text() == (f"{HOW_TO_GO_ON}\n" if within else "")
 
 
 def test_ctrl_c_is_held_back_and_not_lost() -> None:

@@ -1,4 +1,4 @@
-"""Hand-made studies and the sentences that follow from them, word for word."""
+"""Hand-made studies, and the statements that follow from them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from probe.analysis.layers import LayerOutcomes, TestLayout
+from probe.analysis.statements import first_layer
 from probe.tables.layer_text import layer_sheets
 from probe.tables.layers import Layer, start_rows
 
@@ -53,50 +55,49 @@ def layer(
     )
 
 
-def said(*layers: Layer, **withheld: str) -> tuple[dict[str, str], list[str]]:
-    """Return the column `retained` by feature, and all sentences; withheld: by statement."""
-    stated = [row for each in layers for row in each.statements()]
-    stated = [replace(row, verdict=withheld.get(row.statement, row.verdict)) for row in stated]
-    depths = {"ft": max(each.depth for each in layers)}
-    rows = [row for each in layers for row in each.rows()]
-    sheets = layer_sheets(rows, stated, start_rows(stated, depths))
-    cells = {line[0]: line[-1] for sheet in sheets for line in sheet.lines}
-    return cells, [sentence for sheet in sheets for sentence in sheet.after]
-
-
 WHOLE = [layer("conv1", last=0.9), layer("conv2", last=0.9)]
-ALL = "less than 5 points at conv1, conv2, conv3"
-NO_LESS = f"ft: no layer acquires less than offline by more than the margin; {ALL}"
+LOST = {"last": (0.7, 0.7, 0.7, 0.9), "learned": 0.9}
+# The third layer, and the verdicts on it: falls below, forgets, acquires less, learns worse.
+CASES = {
+    "it forgets": (layer("conv3", **LOST), "yes yes no no"),
+    "it learns each task worse": (layer("conv3", last=(0.9, 0.8, 0.7, 0.6)), "yes no yes yes"),
+    "nothing is lost": (layer("conv3", last=0.9), "no no no no"),
+    "it has no room": (layer("conv3", last=0.8, floor=0.9), "yes no yes open"),
+    "it has not converged": (
+        layer("conv3", **LOST, converged=False),
+        "not converged,not converged,not converged,not converged",
+    ),
+    "a seed collapsed": (layer("conv3", last=0.7, by_seed=[*APART[:4], -0.5]), "open no open open"),
+    "few seeds": (
+        layer("conv3", last=0.5, by_seed=APART[:2]),
+        "few seeds,few seeds,few seeds,few seeds",
+    ),
+}
 
 
-def test_it_forgets_at_one_layer():
-    _, found = said(*WHOLE, layer("conv3", last=(0.7, 0.7, 0.7, 0.9), learned=0.9))
-    assert found == [
-        "ft falls below the ceiling, first at conv3: 15.0 points [12.8, 17.2] at conv3; less than "
-        "5 points at conv1, conv2",
-        "ft forgets, first at conv3: 20.0 points on tasks 1 to 3 [17.2, 22.8] at conv3; less than "
-        "5 points on tasks 1 to 3 at conv1, conv2",
-        NO_LESS,
-    ]
+@pytest.mark.parametrize("name", CASES)
+def test_verdicts_on_a_layer_and_the_range_of_the_first(name: str) -> None:
+    """Layers that hold all are none of the first; one that cannot be told leaves it open."""
+    third, expected = CASES[name]
+    verdicts = expected.split(",") if "," in expected else expected.split()
+    each = [[row.verdict for row in own.statements()] for own in (*WHOLE, third)]
+    assert each == [["no"] * 4, ["no"] * 4, verdicts]
+    first = {"yes": (2, 2), "no": (None, None)}
+    for k, found in enumerate(verdicts):
+        assert first_layer([own[k] for own in each]) == first.get(found, (2, None))
 
 
-def test_a_collapsed_seed_leaves_the_question_open():
-    collapsed = [*APART[:4], -0.5]
-    _, found = said(*WHOLE, layer("conv3", last=0.7, by_seed=collapsed))
-    assert found[0] == (
-        "ft: no layer is shown to fall below the ceiling; inconclusive: 30.0 points "
-        "[2.2, 57.8] at conv3 (seeds: 20.8, 19.2, 20.4, 19.6, 70.0); less than 5 points at conv1, "
-        "conv2; about 6 seeds would narrow this down"
-    )
+def test_a_sentence_names_the_layer_its_points_and_the_others() -> None:
+    layers = [*WHOLE, layer("conv3", **LOST)]
+    stated = [row for own in layers for row in own.statements()]
+    rows = [row for own in layers for row in own.rows()]
+    (sheet,) = layer_sheets(rows, stated, start_rows(stated, {"ft": 3}))
+    forgets = next(text for text in sheet.after if "forgets" in text)
+    for part in ("ft", "conv3", "20.0 points", "conv1, conv2"):
+        assert part in forgets
 
 
-def test_of_fewer_than_three_seeds_there_are_values_alone():
-    for seeds in (1, 2):
-        _, found = said(layer("conv1", last=0.5, by_seed=APART[:seeds]))
-        assert found == [f"ft: {seeds} of the 3 seeds that statements need"]
-
-
-def test_the_output_is_not_judged_by_what_it_acquires():
+def test_the_output_is_not_judged_by_what_it_acquires() -> None:
     """It competes with the classes seen so far alone, the ceiling's with all."""
     at_output = replace(layer("out1", last=0.5), chance=0.1)
     assert [row.statement for row in at_output.statements()] == ["falls_below", "forgets"]

@@ -7,20 +7,15 @@ import json
 import pickle
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from probe.errors import InputError
-from probe.metrics.counts import Counts
-from probe.results.run_directory import read_plan, store_of
-from probe.results.tables import write_tables
 from scenarios.commands.status import show_status
 from tests.bad_input.refused import contents
-from tests.scenarios.execution.helpers import jobs_in, run, tables, work_of
+from tests.scenarios.execution.helpers import run, tables
 from tests.slow.helpers import JOB
 
 pytestmark = pytest.mark.slow
@@ -30,10 +25,6 @@ def file_of(out: Path, name: str) -> Path:
     """Return a file of the job."""
     [path] = out.glob(f"jobs/{JOB}/*/{name}")
     return path
-
-
-def cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 def test_a_description_with_names_that_lead_elsewhere(out: Path) -> None:
@@ -47,42 +38,6 @@ def test_a_description_with_names_that_lead_elsewhere(out: Path) -> None:
         with pytest.raises(InputError, match=r"study.json is corrupt"):
             show_status(out)
         assert contents(out.parent) == before
-
-
-def test_results_of_other_tasks_are_named(out: Path, finished: Path) -> None:
-    """Their hash is right: somebody has made them."""
-    [job] = [job for job in jobs_in(work_of(out)) if job.name == JOB]
-    store = store_of(read_plan(out), out, job)
-    true = store.read("step-2")
-    assert true is not None
-    forged = {head: (Counts(np.eye(3, dtype=np.int64)),) for head in true.counts}
-    store.write("step-2", replace(true, counts=forged))
-    with pytest.raises(
-        InputError, match=f"{JOB}/[0-9a-f]{{16}} holds invalid results .*: remove it, and"
-    ):
-        run(out)
-    shutil.rmtree(out / "jobs" / JOB)
-    assert run(out)
-    assert tables(out) == tables(finished)
-
-
-@pytest.mark.parametrize("times", [1, 9])
-def test_damage_after_the_check_is_no_hole_in_the_tables(
-    out: Path, finished: Path, monkeypatch: pytest.MonkeyPatch, times: int
-) -> None:
-    """A file goes bad between its last reading and the tables: computed again, or said if twice."""
-    left = list(range(times))
-
-    def spoil_and_write(*arguments: object) -> object:
-        if left:
-            left.pop()
-            cut(file_of(out, "step-2.json"))
-        return write_tables(*arguments)  # type: ignore[arg-type]
-
-    with monkeypatch.context() as patch:
-        patch.setattr("probe.results.tables.write_tables", spoil_and_write)
-        assert run(out) == (times == 1)
-    assert (tables(out) == tables(finished)) == (times == 1)
 
 
 class Touches:

@@ -8,11 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.commands.run import run_study
 from scenarios.execution.locks import is_locked
-from scenarios.options import RunOptions
 from tests.scenarios.execution.helpers import (
-    TINY,
     child,
     exit_code,
     fork,
@@ -61,12 +58,3 @@ def test_a_shard_is_killed(tmp_path: Path, finished: Path) -> None:
     assert tables(moved) == tables(finished)
     assert results(moved).items() > before.items()
     assert not out.exists()
-
-
-def test_half_figures_do_not_stay(out: Path) -> None:
-    inline = RunOptions(out=out, executor="inline", learners="finetune")
-    killed_at("depth.png", lambda: run_study(str(TINY), inline))
-    assert list(out.glob("figures/*.tmp"))
-    (out / "figures" / "depth.png.12345678.tmp").touch()
-    assert run(out)
-    assert not list(out.rglob("*.tmp"))

@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from probe.by_layer.jobs import Job
 from scenarios.execution.executor import Inline, Take
 from scenarios.execution.pool import Pool
 from scenarios.execution.schedule import execute
@@ -29,7 +26,6 @@ from tests.scenarios.execution.helpers import (
     until,
     waiting,
     work_of,
-    workers_of,
 )
 from tests.slow.helpers import killer, parent_of
 
@@ -87,29 +83,6 @@ def test_the_server_that_forks_them_is_killed(tmp_path: Path, finished: Path) ->
     assert SICK in watched.killed
     assert tables(work.root) == tables(finished)
     assert not alive(waiting(work, SICK) or 0)
-
-
-def test_killed_with_nothing_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker killed between two jobs is replaced; its next job has lost no attempt."""
-    work, pools = work_of(tmp_path / "run"), list[Any]()
-    left = jobs_in(work)[:2]
-
-    def made(*arguments: Any, **flags: Any) -> ProcessPoolExecutor:
-        pools.append(ProcessPoolExecutor(*arguments, **flags))
-        return pools[-1]
-
-    def take() -> Job | None:
-        if len(left) == 1:
-            [worker] = workers_of(os.getpid())
-            os.kill(worker, signal.SIGKILL)
-            # Its pool knows that it is gone before it is given the next job.
-            until(lambda: pools[-1]._broken)
-        return left.pop(0) if left else None
-
-    monkeypatch.setattr("scenarios.execution.pool.ProcessPoolExecutor", made)
-    ends = [event for event in Pool(["cpu"]).events(work, take) if isinstance(event, Ended)]
-    assert [end.how for end in ends] == ["finished"] * 2
-    assert len(pools) == 2
 
 
 def test_killed_every_time(tmp_path: Path, finished: Path) -> None:

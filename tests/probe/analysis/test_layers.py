@@ -49,30 +49,6 @@ def by_place(right, place):
     )
 
 
-def test_every_quantity_is_what_plain_loops_make_of_it():
-    made = outcomes()
-    got, rows = table(made), made.rows
-    for place in (1, 2, 3):
-        each = {t: by_place(rows[t], place).mean() for t in rows}
-        b, C = (by_place(x, place).mean() for x in (made.floor, made.ceiling))
-        expected = {
-            "accuracy": each[3],
-            "floor": b,
-            "ceiling": C,
-            "missing": C - each[3],
-            "never_learned": C - each[place],
-            "above_floor": each[3] - b,
-            "acquired": each[place] - b,
-            "retained": (each[3] - b) / (C - b),
-        }
-        if place < 3:
-            expected["forgotten"] = each[place] - each[3]
-        for name, value in expected.items():
-            assert got[name, place].value == pytest.approx(value, rel=1e-12), (name, place)
-            assert got[name, place].low < got[name, place].value < got[name, place].high
-    assert not {("forgotten", 3), ("forgotten_max", 3)} & set(got)
-
-
 def test_missing_is_the_sum_of_its_parts_to_the_last_bit():
     for seed in range(20):
         rows = {t: draw(0.9 - t / 7, 3, seed=seed + t) for t in (1, 2, 3)}

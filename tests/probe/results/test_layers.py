@@ -1,73 +1,9 @@
-"""layers.csv and the metrics of layers against plain numpy over the parts as they are stored."""
+"""Which layers have which quantities; for their values see `tests/laws/test_layer_tables.py`."""
 
-from itertools import product
-
-import numpy as np
 import pytest
 
-from tests.scenarios.probed import counts, rows, value
+from tests.scenarios.probed import rows
 from tests.scenarios.tiny_run import Tiny, probed
-
-ORDERS = {"there": [0, 1], "back": [1, 0]}
-SEEDS = (0, 1)
-FEATURES = ("hidden1", "hidden2")
-LEFT_OUT = {4, 9}  # of twelve rows
-
-
-def by_task(study, job, tasks_seen, feature, readout) -> np.ndarray:
-    """Return the accuracy on each task in base order, (2,): digits 0-4 and 5-9."""
-    part = f"row-{tasks_seen}.{feature}.{readout}"
-    if job.startswith("finetune") and (tasks_seen, readout) == (2, "retrain"):
-        part = f"feature-{feature}"
-    table = counts(study, job, f"step-{tasks_seen}" if feature == "output" else part)
-    right, all_of = np.diagonal(table), table.sum(axis=1)
-    return np.array([right[own].sum() / all_of[own].sum() for own in (slice(5), slice(5, 10))])
-
-
-def row_of(study, learner, tasks_seen, feature, readout) -> np.ndarray:
-    """Return a row of A by position, (2,): the mean over orders, then over seeds."""
-    each = []
-    for seed, (name, order) in product(SEEDS, ORDERS.items()):
-        run = f".order-{name}" if learner == "finetune" else ""
-        each.append(
-            by_task(study, f"{learner}{run}.seed-{seed}", tasks_seen, feature, readout)[order]
-        )
-    return np.reshape(each, (len(SEEDS), len(ORDERS), 2)).mean(axis=1).mean(axis=0)
-
-
-@pytest.mark.parametrize("readout", ["retrain", "linear"])
-@pytest.mark.parametrize("feature", [*FEATURES, "output"])
-def test_quantities_of_layers_are_those_of_the_parts(study, feature, readout):
-    """Of all tasks, what was forgotten is the mean over the positions before the last."""
-    last = row_of(study, "finetune", 2, feature, readout)
-    floor, ceiling = (
-        row_of(study, learner, tasks_seen, feature, readout)
-        for learner, tasks_seen in (("untrained", 0), ("offline", 2))
-    )
-    expected = {"accuracy": last, "floor": floor, "ceiling": ceiling, "missing": ceiling - last}
-    if readout == "linear":
-        learned = np.array([row_of(study, "finetune", 1, feature, readout)[0], last[1]])
-        expected |= {"never_learned": ceiling - learned, "forgotten": (learned - last)[:1]}
-    here = {"learner": "finetune", "readout": readout, "feature": feature}
-    for quantity, places in expected.items():
-        found = rows(study, "layers", **here, quantity=quantity)
-        by_place = {row["task_position"]: float(row["value"]) for row in found}
-        each = {str(task_position): own for task_position, own in enumerate(places, 1)}
-        assert by_place == pytest.approx({"": places.mean(), **each}, abs=1e-12), quantity
-        assert {row["seeds"] for row in found} == {"2"}
-
-
-@pytest.mark.parametrize("feature", FEATURES)
-def test_metrics_of_a_layer_are_those_of_its_own_matrix(study, feature):
-    """By the linear readout, whose every row is measured; of retraining one row is missing."""
-    own = {"learner": "finetune", "feature": feature, "paper": "gem"}
-    # GEM's formula: what task 1 lost while task 2 was learned.
-    learned, last = (
-        row_of(study, "finetune", tasks_seen, feature, "linear") for tasks_seen in (1, 2)
-    )
-    found = value(study, "metrics", "mean", **own, metric="bwt", readout="linear")
-    assert found == pytest.approx((last - learned)[0], abs=1e-12)
-    assert not rows(study, "metrics", **own, readout="retrain")
 
 
 def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_starts(study, tmp_path):
@@ -78,35 +14,30 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
     tiny.run(probed('readouts = { retrain = "last", linear = "all" }'), seeds=3)
     assert rows(tiny, "layers", readout="retrain", feature="output", quantity="missing")
     assert not rows(tiny, "layers", readout="retrain", feature="hidden1", quantity="missing")
-    found = {row["readout"] for row in rows(tiny, "first_layer", statement="below_ceiling")}
-    assert found == {"linear"}
+    assert {row["readout"] for row in rows(tiny, "starts")} == {"linear"}
 
 
-def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
-    """Of twelve tasks ten rows are measured by default: not those after 4 and 9 tasks."""
+@pytest.mark.parametrize(
+    ("readout", "measured"), [('linear = "ends"', {"1"}), ("linear = [0, 2, 3]", {"1", "2"})]
+)
+def test_what_needs_rows_that_were_left_out_is_missing(tmp_path, readout, measured):
+    """Of three tasks: what was forgotten of one needs the row after it and the last."""
     tiny = Tiny(tmp_path / "tiny")
-    given = probed("readouts.linear = {}").replace("orders = { there = [1, 2] }", 'orders = "none"')
-    twelve = given.replace("classes_per_task = 5", 'kind = "permutation"\nsessions = 12')
-    said = tiny.run(twelve.replace("[learners.offline]", "[learners.er]\n[learners.offline]"))
-    own = {"learner": "finetune", "readout": "linear", "feature": "hidden1"}
-    for quantity, last in (("forgotten", 11), ("never_learned", 12)):
-        found = rows(tiny, "layers", **own, quantity=quantity)
-        places = {int(row["task_position"]) for row in found}
-        assert places == set(range(1, last + 1)) - LEFT_OUT
-    assert rows(tiny, "layers", **own, quantity="missing", task_position="")
-    assert not rows(tiny, "metrics", **own, metric="bwt")
-    note = "measured after 10 of 12 tasks: forgotten and never learned are known of these"
-    assert [row["readout"] for row in rows(tiny, "notes", learner="er") if note in row["note"]]
-    assert "".join(note.split()) in "".join(said.split())
+    study = probed(f"readouts.{readout}").replace("there = [1, 2]", "there = [1, 2, 3]")
+    tiny.run(study.replace("classes_per_task = 5", "tasks = [[0, 1, 2], [3, 4, 5], [6, 7, 8, 9]]"))
+    here = {"learner": "finetune", "readout": "linear", "feature": "hidden1"}
+    assert rows(tiny, "layers", **here, quantity="missing", place="")
+    forgotten = {row["place"] for row in rows(tiny, "layers", **here, quantity="forgotten")}
+    assert forgotten == measured - {"1"} if "[" in readout else not forgotten
+    assert not rows(tiny, "metrics", learner="finetune", feature="hidden1", metric="bwt")
 
 
-def test_a_learner_with_its_own_network_has_its_own_floor(tmp_path):
+def test_a_learner_with_its_own_network_has_its_own_floor_and_no_ceiling(tmp_path):
     tiny = Tiny(tmp_path / "tiny")
-    given = probed('readouts.linear = "ends"').replace("[learners.finetune]", "[learners.fel]")
-    tiny.run(given.replace('features = ["hidden1"]', ""), seeds=2)
-    found = rows(tiny, "layers", learner="fel", feature="hidden", quantity="floor")
-    floors = {row["task_position"]: float(row["value"]) for row in found}
-    each = [by_task(tiny, f"fel.order-there.seed-{s}", 0, "hidden", "linear") for s in SEEDS]
-    places = {str(task_position): own for task_position, own in enumerate(np.mean(each, axis=0), 1)}
-    assert floors == pytest.approx({"": np.mean(each), **places}, abs=1e-12)
+    study = probed('readouts.linear = "ends"').replace("[learners.finetune]", "[learners.fel]")
+    tiny.run(study.replace('features = ["hidden1"]', ""), seeds=2)
+    own = {"learner": "fel", "feature": "hidden", "readout": "linear"}
+    first = [float(row["value"]) for row in rows(tiny, "rows", **own, measure="pra", step=0)]
+    [floor] = rows(tiny, "layers", **own, quantity="floor", place="")
+    assert float(floor["value"]) == pytest.approx(sum(first) / 2, abs=1e-12)
     assert not rows(tiny, "layers", learner="fel", quantity="ceiling")

@@ -17,7 +17,6 @@ from probe.analysis.intervals import mean_over_seeds
 from probe.by_layer.jobs import jobs_of, parts_of
 from probe.by_layer.measurement import Spent
 from probe.by_layer.plan import Plan
-from probe.errors import InputError
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.scorecard import scorecard
@@ -322,10 +321,3 @@ def test_learners_are_told_by_their_kind_and_their_exemplars(tmp_path):
         ("er-5", "er", 5, None, "uniform"),
         ("s", "finetune", None, 30, "fifo"),
     ]
-
-
-def test_a_table_that_cannot_be_written_is_one_sentence(tmp_path):
-    (tmp_path / "summary.csv").mkdir()
-    with pytest.raises(InputError, match=r"cannot write .*summary.csv \(Is a directory\): make"):
-        write_tables(named_plan(raw_of(), TASKS["apart"]), tmp_path)
-    assert not list(tmp_path.glob("*.tmp"))

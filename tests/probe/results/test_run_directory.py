@@ -7,10 +7,8 @@ import pytest
 from probe.by_layer.jobs import jobs_of, parts_of
 from probe.by_layer.measurement import Measurement
 from probe.errors import InputError
-from probe.results import run_directory
 from probe.results.run_directory import (
     describe,
-    older_tables,
     read_plan,
     refuse_foreign,
     remarks,
@@ -67,17 +65,6 @@ def test_a_directory_of_an_earlier_version_is_refused(tmp_path, use):
         use(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"\xff", b"[" * 10**5, b'{"plan": {}}'])
-def test_a_corrupt_description_is_refused_and_written_anew_by_a_run(tmp_path, content):
-    (tmp_path / "study.json").write_bytes(content)
-    with pytest.raises(InputError, match=r"study.json is corrupt.*: start its `probe run` again"):
-        read_plan(tmp_path)
-    assert (tmp_path / "study.json").read_bytes() == content
-    refuse_foreign(tmp_path)
-    describe(tmp_path, TINY)
-    assert read_plan(tmp_path) == TINY
-
-
 def keep(plan, root, job, *parts):
     store = store_of(plan, root, job)
     for part in parts:
@@ -97,22 +84,6 @@ def test_a_survey_counts_what_is_finished_and_names_what_is_corrupt(tmp_path):
     assert (second.job, second.done, second.corrupt) == (er, 0, ())
     assert sorted(tmp_path.rglob("*")) == before
     assert all_remarks(TINY, tmp_path) == []
-
-
-@pytest.mark.parametrize("tables", [None, 3])
-def test_it_may_not_be_known_of_which_results_tables_were_made(tmp_path, tables):
-    """As where somebody has written to the description."""
-    describe(tmp_path, TINY)
-    damage(tmp_path, tables=tables)
-    assert older_tables(tmp_path, survey(TINY, tmp_path)).startswith("these tables are outdated")
-
-
-def test_jobs_of_other_code_are_counted_and_the_first_is_named(tmp_path, monkeypatch):
-    for job in jobs_of(TINY):
-        keep(TINY, tmp_path, job, "step-0")
-    monkeypatch.setattr(run_directory, "code_hash", lambda modules: "new")
-    [both] = all_remarks(TINY, tmp_path)
-    assert "2 jobs of 2 were made by other code than today's (finetune.order-0.seed-0, ...)" in both
 
 
 def test_results_of_other_fingerprints_are_told_in_one_sentence_each_difference_once(tmp_path):

@@ -7,12 +7,10 @@ from collections import OrderedDict
 from dataclasses import replace
 
 import numpy as np
-import pytest
 import torch
 from torch import nn
 
 from probe.analysis.statements import STATEMENTS
-from probe.notes import of_outputs
 from probe.results.run_directory import read_plan
 from probe.results.sanity import doubts
 from probe.results.tables import read_results
@@ -127,10 +125,3 @@ def test_guessing_a_single_class_is_no_sign_of_chance(study: Tiny) -> None:
         return {row.tasks_seen for row in found if "near chance" in row.note}
 
     assert (noted((0,)), noted((0, 1))) == (set(), {1})
-
-
-@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
-def test_probabilities_are_seen_in_half_precision(kind: torch.dtype) -> None:
-    logits = torch.linspace(-2, 2, 40).reshape(4, 10)
-    assert of_outputs(logits.softmax(1).to(kind))
-    assert not of_outputs(logits.to(kind))

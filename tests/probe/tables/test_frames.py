@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
-import pandas
 import pytest
 from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from probe.tables.frames import rows_of_frame, to_frame
-from probe.tables.rows import LayerRow
 from tests.probe.tables.made_rows import study
 from tests.probe.tables.test_table import PRA, kinds, rows_of
 
@@ -44,15 +42,3 @@ def test_a_frame_may_be_filtered_sorted_widened_and_lack_columns_that_came_later
 def test_a_cell_that_cannot_be_is_told_with_its_row(change, told):
     with pytest.raises(InputError, match=told):
         rows_of_frame(to_frame([PRA, PRA]).assign(**change))
-
-
-def test_what_is_no_frame_of_rows_is_told():
-    with pytest.raises(InputError, match="expected a pandas DataFrame, got list"):
-        rows_of_frame([PRA])
-    doubled = pandas.concat([to_frame([PRA]), to_frame([PRA])[["seed"]]], axis=1)
-    with pytest.raises(InputError, match="has the column seed twice"):
-        rows_of_frame(doubled)
-    with pytest.raises(InputError, match="lacks the columns readout, feature of LayerRow: take on"):
-        rows_of_frame(to_frame([], LayerRow).drop(columns=["readout", "feature"]), LayerRow)
-    with pytest.raises(InputError, match="rows hold a value that its column"):
-        to_frame([replace(PRA, depth="deep")])

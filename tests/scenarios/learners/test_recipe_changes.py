@@ -32,21 +32,6 @@ def test_it_is_the_recipe_of_that_learners_training_alone() -> None:
     assert study.recipe_of("er") == study.training == study.retraining_recipe == RECIPE
 
 
-@pytest.mark.parametrize(
-    ("training", "problem"),
-    [
-        ({"batch_size": 0}, "training.batch_size: .* got 0"),
-        ({"optimizer": "nadm"}, "training.optimizer: .*'adam', .*'nadam' or 'sgd', got 'nadm'"),
-        ({"momentum": 0.9}, "training: momentum 0.9 is for the optimizer 'sgd' alone, got 'adam'"),
-        ({"init": "torch"}, "training.init: unknown key"),
-        (5, "training: .* got 5"),
-    ],
-)
-def test_a_mistake_is_named_by_its_path(training: Any, problem: str) -> None:
-    with pytest.raises(InputError, match=rf"^own: learners\.finetune\.{problem}"):
-        check_study(with_own(training), "own")
-
-
 def test_a_recipe_that_a_learner_does_not_fit_is_refused_by_its_path() -> None:
     """FEL's own recipe has Adam, for which a study's momentum would mean nothing."""
     training = {"optimizer": "sgd", "momentum": 0.9}

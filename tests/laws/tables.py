@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-MEASUREMENTS, METRIC, SEEN, POSITION = "rows", "measure", "step", "place"
+MEASUREMENTS, METRIC, SEEN, POSITION = "measurements", "metric", "tasks_seen", "task_position"
 """The file of measurements, and its columns: what, after how many tasks, at which position."""
 OUTPUT = "output"
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from probe.results.evaluations import At
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import nn
@@ -17,7 +18,6 @@ from torch import nn
 from probe import Analysis, Examples, Measure, Model, partial_retrain
 from probe.metrics.counts import Counts
 from probe.readouts.readout import Knn, Linear
-from probe.results.evaluations import At
 from probe.results.tables import DEAD
 from probe.training.batch_norm import reestimated
 from tests.probe.by_layer.nets import (

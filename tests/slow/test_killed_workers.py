@@ -1,4 +1,4 @@
-"""Workers of a pool that are killed: a measurement of their own job is lost, and nobody is left behind."""
+"""Workers of a pool that are killed: a measurement of their job is lost, nobody left behind."""
 
 from __future__ import annotations
 

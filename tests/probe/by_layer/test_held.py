@@ -33,7 +33,9 @@ def test_every_accuracy_on_all_tasks_is_a_row_as_a_study_writes_it(whole: Analys
     keys = ["learner", "seed", "tasks_seen", "feature", "readout"]
     rows = whole.to_pandas().query("metric == 'pra'").set_index(keys)["value"]
     frame = predictions(whole).query("head == 'single'")
-    right = (frame["predicted"] == frame["label"]).groupby([frame[key] for key in keys], observed=True)
+    right = (frame["predicted"] == frame["label"]).groupby(
+        [frame[key] for key in keys], observed=True
+    )
     # The untrained network is also row 0 of the output in all other runs.
     expected = right.mean()
     assert rows.to_dict().items() >= expected.to_dict().items()

@@ -46,7 +46,8 @@ def test_it_is_the_linear_readout_of_its_task_alone(found, classes):
     for feature in FEATURES:
         here = frame[(frame["feature"] == feature) & (frame["tasks_seen"] == 1)]
         linear, own = (
-            here[here["readout"] == name] for name in ("" if feature == "output" else "linear", NAME)
+            here[here["readout"] == name]
+            for name in ("" if feature == "output" else "linear", NAME)
         )
         linear = linear[linear["head"] == "single"]
         assert own["predicted"].tolist() == linear["predicted"].tolist()

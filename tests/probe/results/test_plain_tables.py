@@ -1,4 +1,4 @@
-"""The tables of studies of any shape, finished or not, against plain loops over their predictions."""
+"""The tables of studies of any shape, finished or not, against plain loops over predictions."""
 
 from collections import defaultdict
 from dataclasses import astuple, dataclass
@@ -100,7 +100,8 @@ def made(root, seed, missing, tasks, heads, mean):
     tasks_of, labels = draw.permutation(each).T
     test = TestExamples(labels=labels, tasks=tasks_of)
     study = Made(plan, test, {}, {})
-    for job, key in ((job, key) for job in jobs_of(plan) for key in keys_of(plan, job)):
+    jobs = [(job, key) for job in jobs_of(plan) for key in keys_of(plan, job)]
+    for job, key in jobs:
         if draw.random() < missing:
             continue
         named = HEADS[:1] if key.feature else HEADS[1:2] if job.task_aware else HEADS

@@ -47,7 +47,10 @@ def test_scikit_learn_recomputes_every_score_of_a_study_from_the_predictions(run
     groups = dict(iter(probe.predictions(run.root).groupby(GROUP, observed=True)))
     used, metrics = set(), set()
     for row in table.itertuples():
-        feature, head = row.feature or "output", row.head or ("single", "multi")["task" in row.readout]
+        feature, head = (
+            row.feature or "output",
+            row.head or ("single", "multi")["task" in row.readout],
+        )
         key = (row.learner, row.order, row.seed, row.tasks_seen, feature, row.readout, head)
         own = groups[key]
         task = own[own["task_position"] == int(row.task_position)] if row.task_position else own
@@ -149,8 +152,12 @@ def test_analyze_keeps_the_order_of_the_callers_test_data(kind: str) -> None:
 
 
 FEW = Dataset(name="few", classes=10, train=DIGITS, test=DIGITS.take(torch.randperm(50)))
-SOUND = Dataset(name="sound", classes=2, train=Examples(torch.rand(4, 3), torch.arange(4) % 2),
-                test=Examples(torch.rand(4, 3), torch.arange(4) % 2))
+SOUND = Dataset(
+    name="sound",
+    classes=2,
+    train=Examples(torch.rand(4, 3), torch.arange(4) % 2),
+    test=Examples(torch.rand(4, 3), torch.arange(4) % 2),
+)
 STREAMS = {
     "split": (split_by_class(FEW, 2), FEW.test.y),
     "incremental": (incremental(FEW, 4), FEW.test.y),
@@ -175,5 +182,7 @@ def test_every_stream_keeps_the_order_of_the_test_data_whatever_the_order_of_tas
         assert executed.in_callers_order(executed.test.y).tolist() == labels.tolist()
         positions = np.argsort(list(order))[test.tasks]
         assert np.bincount(positions).tolist() == [len(task.test) for task in executed.tasks]
-        assert all(y in executed.tasks[k].classes for k, y in zip(positions, labels.tolist()))
+        assert all(
+            y in executed.tasks[k].classes for k, y in zip(positions, labels.tolist(), strict=True)
+        )
         np.testing.assert_array_equal(test.labels[test.by_task(list(order))], executed.test.y)

@@ -58,7 +58,9 @@ def test_workers_are_preloaded_where_a_server_forks_them(
         assert worker.submit(eval, LOADED).result() is server
 
 
-def test_measurements_are_reported_at_once_and_workers_end_when_nobody_listens(tmp_path: Path) -> None:
+def test_measurements_are_reported_at_once_and_workers_end_when_nobody_listens(
+    tmp_path: Path,
+) -> None:
     """Each has finished a measurement, and waits for ever; they ignore Ctrl-C."""
     work = work_of(tmp_path / "run", dict.fromkeys((FIRST, SICK), "wait output after 1"))
     first, second = jobs_in(work)[:2]
@@ -73,7 +75,9 @@ def test_measurements_are_reported_at_once_and_workers_end_when_nobody_listens(t
 
 
 def test_a_worker_that_cannot_write_ends_all(tmp_path: Path) -> None:
-    work = work_of(tmp_path / "run", {FIRST: "wait output after 1", SICK: "unwritten output after 2"})
+    work = work_of(
+        tmp_path / "run", {FIRST: "wait output after 1", SICK: "unwritten output after 2"}
+    )
     with pytest.raises(NotWritten, match="No space left on device"):
         finish(work, Pool(["cpu"] * 2))
     assert workers_of(os.getpid()) == []

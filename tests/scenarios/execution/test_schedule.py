@@ -88,7 +88,9 @@ def test_locked_jobs_are_skipped_and_then_waited_for_or_left(work: Work, wait: b
     assert ends == [*((job, "finished") for job in (*others, first)), last]
 
 
-def test_measurements_that_another_process_finishes_are_reported_once(work: Work, tmp_path: Path) -> None:
+def test_measurements_that_another_process_finishes_are_reported_once(
+    work: Work, tmp_path: Path
+) -> None:
     """As if they had been computed here."""
     job, other = jobs_in(work)[-1], work_of(tmp_path / "other")
     *parts, _ = carry_out(other, job)

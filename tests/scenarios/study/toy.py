@@ -152,7 +152,8 @@ def measurement(tables, tasks=((0,), (1,)), **details) -> Measurement:
     tasks: the classes of each, disjoint.
     """
     tables = {head: np.array(table) for head, table in tables.items()}
-    labels = np.concatenate([np.repeat(c, n) for c, n in enumerate([*tables.values()][0].sum(1))])
+    sizes = next(iter(tables.values())).sum(axis=1)
+    labels = np.repeat(np.arange(len(sizes)), sizes)
     predicted = {
         head: np.concatenate([np.repeat(np.arange(len(row)), row) for row in table])
         for head, table in tables.items()
@@ -194,7 +195,12 @@ def same(given: Measurement, stored: Measurement, code: str = "code") -> bool:
     arrays, details = zip(
         *(
             (
-                [m.test.labels, m.test.tasks, m.loss, *(m.predicted[h] for h in sorted(m.predicted))],
+                [
+                    m.test.labels,
+                    m.test.tasks,
+                    m.loss,
+                    *(m.predicted[h] for h in sorted(m.predicted)),
+                ],
                 [*sorted(m.predicted), m.cost, m.history, repr(m.values), m.notes, m.seconds],
             )
             for m in (given, stored)

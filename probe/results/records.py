@@ -48,7 +48,7 @@ class Records:
         return len(runs) == len(self.plan.orders) == 1 and alike and bool(runs[0].given)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the predictions as a frame, see `predictions`."""
+        """Return the predictions as a frame, see `probe.predictions`."""
         import pandas as pd
 
         frames = [frame for job in jobs_of(self.plan) for frame in self._frames(job)]
@@ -78,7 +78,7 @@ class Records:
                     "example": np.arange(len(predicted)),
                     "task_position": position_of_task[measurement.test.tasks],
                     "label": measurement.test.labels,
-                    "predicted": predicted,
+                    "predicted": predicted.astype(np.int64),
                 }
                 yield pd.DataFrame(columns, columns=COLUMNS)
 

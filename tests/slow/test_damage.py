@@ -9,10 +9,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from probe.errors import InputError
+from probe.results.tables import write_tables
 from scenarios.commands.status import show_status
 from tests.bad_input.refused import contents
 from tests.scenarios.execution.helpers import run, tables
@@ -25,6 +27,10 @@ def file_of(out: Path, name: str) -> Path:
     """Return a file of the job."""
     [path] = out.glob(f"jobs/{JOB}/*/{name}")
     return path
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 def test_a_description_with_names_that_lead_elsewhere(out: Path) -> None:
@@ -40,6 +46,40 @@ def test_a_description_with_names_that_lead_elsewhere(out: Path) -> None:
         assert contents(out.parent) == before
 
 
+def test_results_of_other_tasks_are_named(out: Path, finished: Path) -> None:
+    """Their checksums are right: somebody has made them."""
+    path = file_of(out, "predictions.npz")
+    with np.load(path) as file:
+        arrays = dict(file)
+    np.savez_compressed(path, **arrays | {"label": arrays["label"] + 1})
+    with pytest.raises(
+        InputError, match=f"{JOB}/[0-9a-f]{{16}} holds invalid results .*: remove it, and"
+    ):
+        run(out)
+    shutil.rmtree(out / "jobs" / JOB)
+    assert run(out)
+    assert tables(out) == tables(finished)
+
+
+@pytest.mark.parametrize("times", [1, 9])
+def test_damage_after_the_check_is_no_hole_in_the_tables(
+    out: Path, finished: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """A file goes bad between its last reading and the tables: computed again, or said if twice."""
+    left = list(range(times))
+
+    def spoil_and_write(*arguments: object) -> object:
+        if left:
+            left.pop()
+            cut(file_of(out, "predictions.npz"))
+        return write_tables(*arguments)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr("probe.results.tables.write_tables", spoil_and_write)
+        assert run(out) == (times == 1)
+    assert (tables(out) == tables(finished)) == (times == 1)
+
+
 class Touches:
     """A pickle that creates a file where it is loaded."""
 
@@ -51,11 +91,10 @@ class Touches:
 
 
 def test_hostile_files_in_a_run_directory(tmp_path: Path, out: Path, finished: Path) -> None:
-    """Pickles in the place of every file of a job that is not finished, and of its tables."""
+    """Pickles in the place of every file of the jobs, and of the tables."""
     touched = tmp_path / "touched"
-    file_of(out, "feature-hidden1.json").unlink()
     torch.save({"weight": Touches(touched)}, tmp_path / "hostile.pt")
-    for path in (*out.rglob("*.json"), *out.glob("*.csv")):
+    for path in (*out.rglob("*.json"), *out.rglob("*.npz"), *out.glob("*.csv")):
         path.write_bytes(pickle.dumps({"weight": Touches(touched)}))
     for path in out.rglob("*.pt"):
         shutil.copy(tmp_path / "hostile.pt", path)

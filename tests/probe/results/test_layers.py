@@ -1,9 +1,20 @@
-"""Which layers have which quantities; for their values see `tests/laws/test_layer_tables.py`."""
+"""layers.csv where rows or controls are missing; tests/laws/test_layer_tables.py has the rest."""
 
+import numpy as np
 import pytest
 
-from tests.scenarios.probed import rows
+from tests.scenarios.probed import predicted, rows
 from tests.scenarios.tiny_run import Tiny, probed
+
+SEEDS = (0, 1)
+LEFT_OUT = {4, 9}  # of twelve rows
+
+
+def by_task(study, job, tasks_seen, feature, readout) -> np.ndarray:
+    """Return the accuracy on each task in base order, (2,): digits 0-4 and 5-9."""
+    name = "output" if feature == "output" else f"{readout} of {feature}"
+    tasks, labels, found = predicted(study, job, f"{name} after {tasks_seen}")
+    return np.array([(found == labels)[tasks == task].mean() for task in (0, 1)])
 
 
 def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_starts(study, tmp_path):
@@ -14,30 +25,35 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
     tiny.run(probed('readouts = { retrain = "last", linear = "all" }'), seeds=3)
     assert rows(tiny, "layers", readout="retrain", feature="output", quantity="missing")
     assert not rows(tiny, "layers", readout="retrain", feature="hidden1", quantity="missing")
-    assert {row["readout"] for row in rows(tiny, "starts")} == {"linear"}
+    found = {row["readout"] for row in rows(tiny, "first_layer", statement="below_ceiling")}
+    assert found == {"linear"}
 
 
-@pytest.mark.parametrize(
-    ("readout", "measured"), [('linear = "ends"', {"1"}), ("linear = [0, 2, 3]", {"1", "2"})]
-)
-def test_what_needs_rows_that_were_left_out_is_missing(tmp_path, readout, measured):
-    """Of three tasks: what was forgotten of one needs the row after it and the last."""
+def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
+    """Of twelve tasks ten rows are measured by default: not those after 4 and 9 tasks."""
     tiny = Tiny(tmp_path / "tiny")
-    study = probed(f"readouts.{readout}").replace("there = [1, 2]", "there = [1, 2, 3]")
-    tiny.run(study.replace("classes_per_task = 5", "tasks = [[0, 1, 2], [3, 4, 5], [6, 7, 8, 9]]"))
-    here = {"learner": "finetune", "readout": "linear", "feature": "hidden1"}
-    assert rows(tiny, "layers", **here, quantity="missing", place="")
-    forgotten = {row["place"] for row in rows(tiny, "layers", **here, quantity="forgotten")}
-    assert forgotten == measured - {"1"} if "[" in readout else not forgotten
-    assert not rows(tiny, "metrics", learner="finetune", feature="hidden1", metric="bwt")
+    given = probed("readouts.linear = {}").replace("orders = { there = [1, 2] }", 'orders = "none"')
+    twelve = given.replace("classes_per_task = 5", 'kind = "permutation"\nsessions = 12')
+    said = tiny.run(twelve.replace("[learners.offline]", "[learners.er]\n[learners.offline]"))
+    own = {"learner": "finetune", "readout": "linear", "feature": "hidden1"}
+    for quantity, last in (("forgotten", 11), ("never_learned", 12)):
+        found = rows(tiny, "layers", **own, quantity=quantity)
+        places = {int(row["task_position"]) for row in found}
+        assert places == set(range(1, last + 1)) - LEFT_OUT
+    assert rows(tiny, "layers", **own, quantity="missing", task_position="")
+    assert not rows(tiny, "metrics", **own, metric="bwt")
+    note = "measured after 10 of 12 tasks: forgotten and never learned are known of these"
+    assert [row["readout"] for row in rows(tiny, "notes", learner="er") if note in row["note"]]
+    assert "".join(note.split()) in "".join(said.split())
 
 
-def test_a_learner_with_its_own_network_has_its_own_floor_and_no_ceiling(tmp_path):
+def test_a_learner_with_its_own_network_has_its_own_floor(tmp_path):
     tiny = Tiny(tmp_path / "tiny")
-    study = probed('readouts.linear = "ends"').replace("[learners.finetune]", "[learners.fel]")
-    tiny.run(study.replace('features = ["hidden1"]', ""), seeds=2)
-    own = {"learner": "fel", "feature": "hidden", "readout": "linear"}
-    first = [float(row["value"]) for row in rows(tiny, "rows", **own, measure="pra", step=0)]
-    [floor] = rows(tiny, "layers", **own, quantity="floor", place="")
-    assert float(floor["value"]) == pytest.approx(sum(first) / 2, abs=1e-12)
+    given = probed('readouts.linear = "ends"').replace("[learners.finetune]", "[learners.fel]")
+    tiny.run(given.replace('features = ["hidden1"]', ""), seeds=2)
+    found = rows(tiny, "layers", learner="fel", feature="hidden", quantity="floor")
+    floors = {row["task_position"]: float(row["value"]) for row in found}
+    each = [by_task(tiny, f"fel.order-there.seed-{s}", 0, "hidden", "linear") for s in SEEDS]
+    places = {str(task_position): own for task_position, own in enumerate(np.mean(each, axis=0), 1)}
+    assert floors == pytest.approx({"": np.mean(each), **places}, abs=1e-12)
     assert not rows(tiny, "layers", learner="fel", quantity="ceiling")

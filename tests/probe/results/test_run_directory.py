@@ -4,11 +4,13 @@ import json
 
 import pytest
 
-from probe.by_layer.jobs import jobs_of, parts_of
-from probe.by_layer.measurement import Measurement
+from probe.by_layer.jobs import jobs_of, keys_of
+from probe.by_layer.measurement import Key
 from probe.errors import InputError
+from probe.results import run_directory
 from probe.results.run_directory import (
     describe,
+    older_tables,
     read_plan,
     refuse_foreign,
     remarks,
@@ -16,7 +18,7 @@ from probe.results.run_directory import (
     survey,
 )
 from scenarios.study.source import check_study
-from tests.scenarios.study.toy import COUNTS, MEASURED, RAW, changed, made_plan, scenario, truncated
+from tests.scenarios.study.toy import MEASURED, RAW, changed, made_plan, scenario, truncated
 
 
 def tiny(*change, stream=None):
@@ -65,33 +67,62 @@ def test_a_directory_of_an_earlier_version_is_refused(tmp_path, use):
         use(tmp_path)
 
 
-def keep(plan, root, job, *parts):
+@pytest.mark.parametrize("content", [b"\xff", b"[" * 10**5, b'{"plan": {}}'])
+def test_a_corrupt_description_is_refused_and_written_anew_by_a_run(tmp_path, content):
+    (tmp_path / "study.json").write_bytes(content)
+    with pytest.raises(InputError, match=r"study.json is corrupt.*: start its `probe run` again"):
+        read_plan(tmp_path)
+    assert (tmp_path / "study.json").read_bytes() == content
+    refuse_foreign(tmp_path)
+    describe(tmp_path, TINY)
+    assert read_plan(tmp_path) == TINY
+
+
+def keep(plan, root, job, *keys):
     store = store_of(plan, root, job)
-    for part in parts:
-        heads = COUNTS if part.startswith("step-") else {"single": COUNTS["single"]}
-        store.write(part, Measurement(counts=heads, right=MEASURED.right))
+    for key in keys:
+        store.write(key, MEASURED)
     return store
 
 
 def test_a_survey_counts_what_is_finished_and_names_what_is_corrupt(tmp_path):
     finetune, er = jobs_of(TINY)
-    keep(TINY, tmp_path, finetune, "step-0", "step-1", "feature-conv1", "feature-unheard-of")
-    truncated(store_of(TINY, tmp_path, finetune).folder / "step-1.json")
+    unheard_of, retrained = (Key(2, feature, "retrain") for feature in ("unheard-of", "conv1"))
+    keep(TINY, tmp_path, finetune, Key(0), Key(1), unheard_of, retrained, Key(2))
+    [last] = store_of(TINY, tmp_path, finetune).folder.glob("predictions.1-*")
+    truncated(last)
     before = sorted(tmp_path.rglob("*"))
     first, second = survey(TINY, tmp_path)
-    assert (first.job, first.parts, first.done) == (finetune, len(parts_of(TINY, er)), 2)
-    assert (first.corrupt, first.other_code, first.others) == (("step-1",), False, ())
+    assert (first.job, first.measurements, first.done) == (finetune, len(keys_of(TINY, er)), 3)
+    assert (first.corrupt, first.other_code, first.others) == ((last.name,), False, ())
     assert (second.job, second.done, second.corrupt) == (er, 0, ())
     assert sorted(tmp_path.rglob("*")) == before
     assert all_remarks(TINY, tmp_path) == []
 
 
+@pytest.mark.parametrize("tables", [None, 3])
+def test_it_may_not_be_known_of_which_results_tables_were_made(tmp_path, tables):
+    """As where somebody has written to the description."""
+    describe(tmp_path, TINY)
+    damage(tmp_path, tables=tables)
+    assert older_tables(tmp_path, survey(TINY, tmp_path)).startswith("these tables are outdated")
+
+
+def test_jobs_of_other_code_are_counted_and_the_first_is_named(tmp_path, monkeypatch):
+    for job in jobs_of(TINY):
+        keep(TINY, tmp_path, job, Key(0))
+    monkeypatch.setattr(run_directory, "code_hash", lambda modules: "new")
+    [both] = all_remarks(TINY, tmp_path)
+    assert "2 jobs of 2 were made by other code than today's (finetune.order-0.seed-0, ...)" in both
+
+
 def test_results_of_other_fingerprints_are_told_in_one_sentence_each_difference_once(tmp_path):
     for other in (tiny("training", "epochs", 6), tiny(stream=scenario(seed=1))):
         for job in jobs_of(other):
-            keep(other, tmp_path, job, "step-0")
+            keep(other, tmp_path, job, Key(0))
     # Not those of folders without results, as of a run that was stopped at once.
-    (keep(tiny("training", "epochs", 7), tmp_path, job, "step-0").folder / "step-0.json").unlink()
+    for path in keep(tiny("training", "epochs", 7), tmp_path, job, Key(0)).folder.iterdir():
+        path.unlink()
     [one] = all_remarks(TINY, tmp_path)
     beginning, _, told = one.partition(": ")
     assert beginning == "other results of 2 jobs are kept but not shown"

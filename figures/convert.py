@@ -72,9 +72,9 @@ def chosen(tables: Tables, options: Options) -> Tables:
     return Tables(**parts)
 
 
-def _made(rows: Iterable[Any], **given: Iterable[Any]) -> Tables:
+def _made(measurements: Iterable[Any], **given: Iterable[Any]) -> Tables:
     """Return the tables that follow from rows, and those given that not every source has."""
-    table = list(rows)
+    table = list(measurements)
     if not table or not all(isinstance(row, MeasurementRow) for row in table):
         raise _no_source(next((row for row in table if not isinstance(row, MeasurementRow)), table))
     learners = [

@@ -72,7 +72,7 @@ def over_seeds(rows: Iterable[SummaryRow | MetricRow | SeedMean]) -> str:
     rows: at least one, all that are drawn. Bars are not announced where none has a deviation; where
     the numbers of seeds differ, the smallest and the largest are given.
 
-    >>> row = SummaryRow(learner="er", feature="conv1", depth=1, measure="pra", place=None,
+    >>> row = SummaryRow(learner="er", feature="conv1", depth=1, metric="pra", task_position=None,
     ...                  mean=0.9, std=0.01, seeds=3)
     >>> over_seeds([row]), mean_over([row])
     ('Mean ± standard deviation over 3 seeds', 'Mean over 3 seeds')
@@ -87,7 +87,7 @@ def with_interval(rows: Iterable[LayerRow]) -> str:
 
     rows: at least one, all that are drawn. Bars are not announced where none has an interval.
 
-    >>> row = LayerRow(learner="er", readout="retrain", feature="conv1", depth=1, place=None,
+    >>> row = LayerRow(learner="er", readout="retrain", feature="conv1", depth=1, task_position=None,
     ...                quantity="accuracy", value=0.9, low=0.8, high=0.95, seeds=3)
     >>> with_interval([row])
     'Mean over 3 seeds, 95 % interval (of seeds and test set)'
@@ -194,7 +194,7 @@ _HEADS = {
 def points_are(rows: Iterable[SummaryRow | MetricRow | SeedMean], what: str = "Points") -> str:
     """Describe in a sentence the points (or `what`) and bars, see `over_seeds`.
 
-    >>> row = SummaryRow(learner="er", feature="conv1", depth=1, measure="pra", place=None,
+    >>> row = SummaryRow(learner="er", feature="conv1", depth=1, metric="pra", task_position=None,
     ...                  mean=0.9, std=0.01, seeds=3)
     >>> points_are([row])
     'Points are means over 3 seeds; bars are one standard deviation over seeds either way'

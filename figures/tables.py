@@ -195,21 +195,21 @@ def continual(
 
 
 def _filter(table: str) -> Callable[[Cells], bool]:
-    """Return a filter for the lines of a table: keep those of R, of the head that comes first.
+    """Return a filter for the lines of a table: those of R, of the head that comes first.
 
-    Lines without a head are kept, too.
+    Lines without a head pass, too.
     """
-    main = ""
+    main_head = ""
 
-    def kept(cells: Cells) -> bool:
-        nonlocal main
-        metric = cells.get("metric", "accuracy")  # metrics are those of accuracies
+    def is_drawn(cells: Cells) -> bool:
+        nonlocal main_head
+        metric = cells["metric"] if table == "measurements" else "accuracy"
         if metric != "pra" and (metric != "accuracy" or cells["feature"]):
             return False
-        main = main or cells["head"]
-        return cells["head"] in ("", main)
+        main_head = main_head or cells["head"]
+        return cells["head"] in ("", main_head)
 
-    return kept if table in ("measurements", "metrics") else lambda _: True
+    return is_drawn if table in ("measurements", "metrics") else lambda _: True
 
 
 def _plain(rows: Sequence[Any]) -> list[Any]:

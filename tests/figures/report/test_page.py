@@ -59,7 +59,7 @@ def test_nothing_is_fetched_and_only_its_own_style_and_script_may_run() -> None:
         assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
     assert len(script) < 15_000
     kept = json.loads(data)["toy"]["statements"]
-    assert dict(zip(kept["columns"], kept["measurements"][0], strict=True))["value"] == 0.3
+    assert dict(zip(kept["columns"], kept["rows"][0], strict=True))["value"] == 0.3
     for tag, attributes in page.elements:
         assert not {"style", "src", "href", "onclick"} & attributes.keys(), (tag, attributes)
 
@@ -86,7 +86,7 @@ def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() ->
 
 
 def test_a_reader_chooses_the_number_of_tasks_learned() -> None:
-    found = made(rows=[*rows(orders=1), *of_layers()])
+    found = made(measurements=[*rows(orders=1), *of_layers()])
     page = Page(report({"toy": found}, {}))
     steps = [a["value"] for tag, a in page.elements if a.get("name") == "tasks_seen"]
     assert steps == ["1", "2", "all"]
@@ -103,7 +103,7 @@ def drawn(section: str, **others: Any) -> list[Shown]:
 
 
 def test_each_task_is_followed_from_when_it_was_learned() -> None:
-    whole, *each = drawn("course", rows=[*rows(orders=1), *of_layers()])
+    whole, *each = drawn("course", measurements=[*rows(orders=1), *of_layers()])
     lines = {one.name: [p.value for p in one.points] for one in whole.view.series}
     assert lines["conv2"] == pytest.approx([90, 85, 80])
     assert [one.title for one in each] == ["conv1", "conv2"]
@@ -145,7 +145,9 @@ def test_differences_between_runs_are_paired_by_seed() -> None:
     text = report({"a": made(), "b": tables(worse, MISSING)}, {})
     assert "10.0 [1.2, 18.8]" in text  # Student's t: 2.776 x .0707 / sqrt 5
     others = [replace(row, seed=row.seed + 1) for row in made()["measurements"]]
-    assert "10.0 [" not in report({"a": made(), "b": tables(worse, MISSING, rows=others)}, {})
+    assert "10.0 [" not in report(
+        {"a": made(), "b": tables(worse, MISSING, measurements=others)}, {}
+    )
     lacking = [replace(worse[0], seeds=4, by_seed="0.3 0.4 0.5 0.4")]
     assert "10.0 [" not in report({"a": made(), "b": tables(lacking, MISSING)}, {})
 

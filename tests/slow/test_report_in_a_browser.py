@@ -9,7 +9,7 @@ import pytest
 
 from figures.report.page import report
 from probe.results.analysis import Analysis
-from tests.figures.report.hand_made import of_layers, rows, stated, tables
+from tests.figures.report.hand_made import layer_rows, rows, stated, tables
 
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -31,7 +31,9 @@ def browser() -> Iterator[Any]:
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     layers = [stated("conv2", "yes", 0.3), stated("output", "yes", 0.6)]
     found = tables(
-        layers, {"conv1": -0.02, "conv2": 0.3, "output": 0.6}, rows=[*rows(orders=1), *of_layers()]
+        layers,
+        {"conv1": -0.02, "conv2": 0.3, "output": 0.6},
+        measurements=[*rows(orders=1), *layer_rows()],
     )
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(report({"first": found, "second": found}, {}))

@@ -56,25 +56,17 @@ def test_what_was_learned_later_was_not_never_learned() -> None:
 def test_readouts_that_disagree_are_a_caveat() -> None:
     """By retraining conv1 falls below the ceiling first, by the linear readout conv2."""
     retrained = [replace(row, readout="retrain") for row in ONE]
+    ends: dict[str, Any] = {"learner": "ft", "statement": "below_ceiling", "seeds": 5}
     first_layer = [
-        FirstLayerRow(
-            learner="ft",
-            readout=readout,
-            statement="below_ceiling",
-            first_possible=at,
-            first_confirmed=at,
-            seeds=5,
-            seeds_needed=None,
-        )
-        for readout, at in (("retrain", "conv1"), ("linear", "conv2"))
+        FirstLayerRow(**ends, readout=k, first_possible=at, first_confirmed=at, seeds_needed=None)
+        for k, at in (("retrain", "conv1"), ("linear", "conv2"))
     ]
     (caveat,) = answer([*retrained, *ONE], ALL, first_layer=first_layer).caveats
     assert caveat.startswith("retrain and linear differ on where ft falls below the ceiling first")
 
 
 def test_nothing_is_given_back_where_the_layer_before_lacks_half_as_much() -> None:
-    found = answer(ONE, {"conv1": 0.0, "conv2": 0.2, "output": 0.4})
-    assert "recovers" not in found.first
+    assert "recovers" not in answer(ONE, {"conv1": 0.0, "conv2": 0.2, "output": 0.4}).first
 
 
 @pytest.mark.parametrize(
@@ -99,31 +91,15 @@ def test_an_interval_above_0_is_told_also_where_it_holds_the_margin() -> None:
     )
 
 
+CONSTANT = NoteRow(
+    **{"learner": "ft", "order": "0", "seed": 0, "feature": ""},  # type: ignore[arg-type]
+    note="it predicts class 3 for every test example",
+)
 CAVEATS: dict[str, tuple[dict[str, Any], str]] = {
-    "room": (
-        {"room": 0.01},
-        "little room at conv1, conv2, output: there an untrained network comes within 2 points of "
-        "the ceiling, and a layer that is further below it is worse than untrained",
-    ),
-    "order": (
-        {"orders": 1},
-        "one task order: effects of a task and of its position cannot be told apart",
-    ),
-    "constant": (
-        {
-            "notes": [
-                NoteRow(
-                    learner="ft",
-                    order="0",
-                    seed=0,
-                    feature=feature,
-                    note="it predicts class 3 for every test example",
-                )
-                for feature in ("", "conv1")  # of the network, and of one retrained from conv1
-            ]
-        },
-        "1 network predicts one class for every example",
-    ),
+    "room": ({"room": 0.01}, "little room at conv1, conv2, output: "),
+    "order": ({"orders": 1}, "one task order: "),
+    # Of the network, and not of one retrained from conv1.
+    "constant": ({"notes": [CONSTANT, replace(CONSTANT, feature="conv1")]}, "1 network predicts"),
 }
 
 
@@ -131,13 +107,14 @@ CAVEATS: dict[str, tuple[dict[str, Any], str]] = {
 def test_what_limits_an_answer_stands_beside_it(name: str) -> None:
     others, caveat = CAVEATS[name]
     assert answer(ONE, ALL).caveats == []
-    assert answer(ONE, ALL, **others).caveats == [caveat]
+    (sentence,) = answer(ONE, ALL, **others).caveats
+    assert sentence.startswith(caveat)
 
 
 @pytest.mark.parametrize("control", ["floor", "ceiling"])
 def test_a_control_that_was_not_measured_is_told_and_not_compared_with(control: str) -> None:
-    left = [row for row in layers(ALL, room=0.01) if row.quantity != control]
-    (caveat,) = answer(ONE, ALL, layers=left).caveats
+    others = [row for row in layers(ALL, room=0.01) if row.quantity != control]
+    (caveat,) = answer(ONE, ALL, layers=others).caveats
     assert caveat.startswith(f"no {control} was measured: ")
 
 
@@ -177,8 +154,8 @@ def test_of_many_layers_some_are_named_by_the_ends_of_their_names() -> None:
 
 
 def test_one_task_cannot_be_forgotten() -> None:
-    alone = [replace(row, task_position=None) for row in layers(ALL)]
-    (found,) = answers(tables([stated("conv1", "no", 0.0, "below_ceiling")], ALL, layers=alone))
+    one_task = [replace(row, task_position=None) for row in layers(ALL)]
+    found = answer([stated("conv1", "no", 0.0, "below_ceiling")], ALL, layers=one_task)
     assert found.first == "it learned one task, and had nothing to forget"
 
 

@@ -373,7 +373,7 @@ class Page:
         for axes in grid:
             labels = [label for label in axes.get_xticklabels() if label.get_text()]
             boxes = [label.get_window_extent() for label in labels]
-            if any(left.x1 + gap > right.x0 for left, right in pairwise(boxes)):
+            if any(box.x1 + gap > after.x0 for box, after in pairwise(boxes)):
                 many = upright or len(axes.get_xticks()) > 16
                 rotation, va = (90, "center") if many else (40, "top")
                 for label in labels:

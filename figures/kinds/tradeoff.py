@@ -52,7 +52,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     F, I_T = zip(*both.values(), strict=True)
     # So many names have no room above a narrow figure.
     (axes,) = page.panels([""], wide=len(both) > 2 * MANY)
-    # Before the markers: it sets the limits of both axes, from the numbers alone.
+    # Before the markers: it sets the limits of both axes, only from the numbers.
     _name_quadrants(axes, F, I_T)
     for name, (x, y) in both.items():
         options: dict[str, Any] = {"x_bars": [x.std], "scale": 1, "joined": False}

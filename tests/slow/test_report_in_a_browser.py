@@ -107,7 +107,7 @@ def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(
     assert after_two.count() == 0
     page.get_by_role("button", name="2", exact=True).press("Enter")
     assert after_two.count() == 2
-    page.locator("button[name=step][value=all]").click()
+    page.locator("button[name=tasks_seen][value=all]").click()
     assert shown.count() == every
     tip, cells = page.locator("#tip"), page.locator(".cell[aria-label]")
     cells.nth(1).hover()

@@ -7,21 +7,9 @@ from statistics import fmean
 from typing import Any
 
 from figures.captions import counted
+from figures.report import views
 from figures.report.courses import budget, course
-from figures.report.views import (
-    ALL,
-    FIRST,
-    Cell,
-    Chart,
-    ChartPoint,
-    HeatMap,
-    Question,
-    ReportFigure,
-    Section,
-    evenly,
-    interval,
-    label,
-)
+from figures.report.views import Cell, ReportFigure, Section
 from probe.tables.folder import Tables
 from probe.tables.matrices import Matrices
 from probe.tables.rows import CONTROLS, LayerRow, grouped
@@ -54,7 +42,7 @@ def _together(figures: Mapping[str, Sequence[ReportFigure]]) -> list[ReportFigur
     """Return the figures of all runs: those of a readout together, then those of a learner."""
     several = len(figures) > 1
     of_runs = [replace(f, run=run * several) for run, of_run in figures.items() for f in of_run]
-    readouts = [FIRST, *(figure.readout for figure in of_runs)]
+    readouts = [views.FIRST, *(figure.readout for figure in of_runs)]
     learners = [figure.learner for figure in of_runs]
     return sorted(of_runs, key=lambda f: (readouts.index(f.readout), learners.index(f.learner)))
 
@@ -78,19 +66,19 @@ def missing(tables: Tables, matrices: Matrices) -> Section:
             in_doubt = (learner, readout, feature) in barred
             cells.append([_cell(of_position, in_doubt) for of_position in of_positions])
             for position, row_of in zip(positions, of_positions, strict=True):
-                texts = (interval(row_of.get(quantity)) for quantity in _QUANTITIES)
-                lines.append((feature, str(position or ALL), *texts))
+                texts = (views.interval(row_of.get(quantity)) for quantity in _QUANTITIES)
+                lines.append((feature, str(position or views.ALL), *texts))
         columns = ["layer", "task position", *(name.replace("_", " ") for name in _QUANTITIES)]
-        view = HeatMap(
+        view = views.HeatMap(
             rows=features,
-            columns=[str(position or ALL) for position in positions],
+            columns=[str(position or views.ALL) for position in positions],
             cells=cells,
             numbers=Sheet(title="", columns=columns, lines=lines),
         )
         if any(cell.tone is not None for row in cells for cell in row):
             figures.append(ReportFigure(learner=learner, readout=readout, view=view))
             earlier += _earlier(matrices, learner, readout, features)
-    last = ALL if earlier else ""
+    last = views.ALL if earlier else ""
     return Section(
         name="missing",
         question="What is missing in each layer?",
@@ -111,7 +99,7 @@ def _cell(row_of: Mapping[str, LayerRow], in_doubt: bool) -> Cell:
     if "missing" not in row_of:
         return Cell()
     row = row_of["missing"]
-    texts = "; ".join(f"{name.replace('_', ' ')} {interval(q)}" for name, q in row_of.items())
+    texts = "; ".join(f"{name.replace('_', ' ')} {views.interval(q)}" for name, q in row_of.items())
     where = f"task position {row.task_position}" if row.task_position else "all tasks"
     tip = f"{row.feature}, {where}: {texts}; {counted(row.seeds, 'seed')}"
     return Cell.missing(row.value, tip, weak=row.low <= 0 <= row.high, barred=in_doubt)
@@ -127,7 +115,7 @@ def _earlier(
         matrices.ceiling(learner, f, readout) - matrices.matrix(learner, f, readout).values
         for f in rows
     ]
-    for t in evenly(range(1, matrices.tasks), _MOST_STEPS):
+    for t in views.evenly(range(1, matrices.tasks), _MOST_STEPS):
         cells = [
             [
                 Cell.missing(value, f"{f}, task position {j}, after {t}: missing {points(value)}")
@@ -136,7 +124,7 @@ def _earlier(
             for f, values in zip(rows, missing, strict=True)
         ]
         if sum(row[0].tone is not None for row in cells) > 1:
-            view = HeatMap(rows=rows, columns=[*map(str, range(1, t + 1))], cells=cells)
+            view = views.HeatMap(rows=rows, columns=[*map(str, range(1, t + 1))], cells=cells)
             yield ReportFigure(
                 learner=learner,
                 readout=readout,
@@ -158,11 +146,13 @@ def parted(tables: Tables, _: Matrices) -> Section:
             finite = [r for r in rows if r.quantity == quantity and math.isfinite(r.value)]
             if finite:
                 series[quantity.replace("_", " ")] = [
-                    ChartPoint.of_layer(1 + features.index(row.feature) + shift, row)
+                    views.ChartPoint.of_layer(1 + features.index(row.feature) + shift, row)
                     for row in finite
                 ]
         if series:
-            view = Chart(series=series, across="layer", up="points of accuracy", names=features)
+            view = views.Chart(
+                series=series, across="layer", up="points of accuracy", names=features
+            )
             figures.append(ReportFigure(learner=learner, readout=readout, view=view))
     return Section(
         name="parted",
@@ -192,7 +182,7 @@ def output(tables: Tables, matrices: Matrices) -> Section:
         seconds = training_seconds(tables.get("times", ()))
         texts = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in scored)
         lines.append(("seconds of training, all tasks", *texts))
-        columns = ["metric", *map(label, scored)]
+        columns = ["metric", *map(views.label, scored)]
         figures.append(ReportFigure(view=Sheet(title="", columns=columns, lines=lines)))
     return Section(
         name="output",
@@ -207,7 +197,7 @@ def output(tables: Tables, matrices: Matrices) -> Section:
     )
 
 
-def _matrix(R: Any) -> HeatMap:
+def _matrix(R: Any) -> views.HeatMap:
     """Return R as a heat map: its tones are accuracies, those of tasks not yet learned pale.
 
     Of many tasks some are drawn; all of them are in its table.
@@ -215,8 +205,8 @@ def _matrix(R: Any) -> HeatMap:
     steps, positions = range(len(R)), range(1, len(R))
     titles = ["tasks learned / task position", *map(str, positions)]
     lines = [(str(t), *("-" if v != v else f"{100 * v:.1f}" for v in R[t])) for t in steps]
-    rows, columns = evenly(steps, _MOST_TASKS), evenly(positions, _MOST_TASKS)
-    return HeatMap(
+    rows, columns = views.evenly(steps, _MOST_TASKS), views.evenly(positions, _MOST_TASKS)
+    return views.HeatMap(
         rows=[*map(str, rows)],
         columns=[*map(str, columns)],
         cells=[[_accuracy(t, j, float(R[t, j - 1])) for j in columns] for t in rows],
@@ -283,4 +273,4 @@ def _features(rows: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(row.feature for row in rows))
 
 
-_QUESTIONS: tuple[Question, ...] = (missing, parted, course, budget, output, diagnostics)
+_QUESTIONS: tuple[views.Question, ...] = (missing, parted, course, budget, output, diagnostics)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from figures.report.page import report
-from tests.figures.report.hand_made import of_layers, rows, stated, tables
+from tests.figures.report.hand_made import layer_rows, rows, stated, tables
 
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -30,7 +30,9 @@ def browser() -> Iterator[Any]:
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     layers = [stated("conv2", "yes", 0.3), stated("output", "yes", 0.6)]
     found = tables(
-        layers, {"conv1": -0.02, "conv2": 0.3, "output": 0.6}, rows=[*rows(orders=1), *of_layers()]
+        layers,
+        {"conv1": -0.02, "conv2": 0.3, "output": 0.6},
+        measurements=[*rows(orders=1), *layer_rows()],
     )
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(report({"first": found, "second": found}, {}))
@@ -82,7 +84,7 @@ def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(
     assert after_two.count() == 0
     page.get_by_role("button", name="2", exact=True).press("Enter")
     assert after_two.count() == 2
-    page.locator("button[name=step][value=all]").click()
+    page.locator("button[name=tasks_seen][value=all]").click()
     assert shown.count() == every
     tip, cells = page.locator("#tip"), page.locator(".cell[aria-label]")
     cells.nth(1).hover()

@@ -55,7 +55,7 @@ def rows(learner: str = "ft", orders: int = 2, seeds: int = SEEDS) -> list[Measu
     ]
 
 
-def of_layers(learner: str = "ft", readouts: Sequence[str] = ("linear",)) -> list[MeasurementRow]:
+def layer_rows(learner: str = "ft", readouts: Sequence[str] = ("linear",)) -> list[MeasurementRow]:
     """Return the accuracies of layers after each task, with floor and ceiling.
 
     conv2 loses 10 points of a task with each task that follows; conv1 loses nothing.

@@ -17,7 +17,7 @@ FLAGS: dict[str, Any] = {"learners": "finetune,offline"}
 
 
 def rows(root: Path, learner: str) -> list[dict[str, str]]:
-    with (root / "rows.csv").open(newline="") as file:
+    with (root / "measurements.csv").open(newline="") as file:
         every = [row for row in csv.DictReader(file) if row["learner"] == learner]
     return [row for row in every if row["order"] in ("", "back")]
 
@@ -45,8 +45,8 @@ def test_an_error_is_kept_until_the_job_is_done(
     assert lacking.startswith("the tables contain only finished jobs")
     assert trace.read_text().startswith("Traceback (most recent call last):")
     # One order of two is missing, and of that only the first steps are there.
-    assert {row["step"] for row in rows(out, "finetune")} == {"0", "1"}
-    draw_asked(out, FigureOptions(only="depth,matrix,curves", format="png"))
+    assert {row["tasks_seen"] for row in rows(out, "finetune")} == {"0", "1"}
+    draw_asked(out, FigureOptions(only="depth,matrix,tasks", format="png"))
     assert run(out, **FLAGS)
     assert not trace.parent.exists()
     assert "failed" not in capsys.readouterr().out

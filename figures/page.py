@@ -1,4 +1,4 @@
-"""A page to draw on: a figure in the house style; `pages.beside` has the axes of a user's figure.
+"""A page to draw on: a figure in the house style; `user_axes` has the axes of a user's figure.
 
 A kind of figure asks its page for panels, a legend and a size, and cannot tell the two apart. A
 user's axes have room for one panel, and are drawn in the user's settings of matplotlib.
@@ -6,7 +6,7 @@ user's axes have room for one panel, and are drawn in the user's settings of mat
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
@@ -20,31 +20,34 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from figures import labels, layout, lines, style
+from figures import captions, layout, lines, style
 from figures.appearance import Appearance, learner_appearances
-from figures.doubts import Names, doubts
 from figures.options import Options
-from figures.tables import Tables
+from figures.tables import StudyTables
 
 
 @dataclass(kw_only=True)
 class Page:
     """A figure of our own.
 
-    options: as asked for; tables: that are drawn; every: all learners of the tables, by which spare
-    appearances are given; question: that the figure answers; axes: those of a user's figure, None
-    on a page of our own; figure: begun by `panels`, `blocks` or `blank`; title: the lines above the
-    panels, the last of them the doubts; said: its caption, a paragraph for a paper.
+    - options: as requested;
+    - tables: those that are drawn;
+    - all_learners: of the tables, by which spare appearances are given;
+    - question: that the figure answers;
+    - axes: those of a user's figure, None on a page of our own;
+    - figure: begun by `panels`, `blocks` or `blank`;
+    - headline: the lines above the panels: question, study, doubts;
+    - caption: a paragraph for a paper.
     """
 
     options: Options = field(default_factory=Options)
-    tables: Tables = field(default_factory=Tables, repr=False)
-    every: Sequence[str] = ()
+    tables: StudyTables = field(default_factory=StudyTables, repr=False)
+    all_learners: Sequence[str] = ()
     question: str = ""
     axes: Axes | None = None
     figure: Figure = field(init=False, repr=False)
-    title: tuple[str, str, str] = field(init=False, default=("", "", ""))
-    said: str = field(init=False)
+    headline: tuple[str, str, str] = field(init=False, default=("", "", ""))
+    caption: str = field(init=False)
 
     def style(self) -> AbstractContextManager[None]:
         """Return a context in the settings of matplotlib to draw in: the house style."""
@@ -56,47 +59,56 @@ class Page:
         return (self.options.font_size or style.LABELS) / style.LABELS
 
     @property
-    def wide(self) -> float:
-        """Widest that a figure can be, in inches."""
+    def max_width(self) -> float:
+        """Largest width that a figure can have, in inches."""
         return self.options.width or style.DOUBLE
 
     def legible(self, columns: int, rows: int) -> bool:
-        """Tell whether numbers fit in so many cells of a panel; on our own pages they do."""
+        """Return whether numbers fit in so many cells of a panel; on our own pages they do."""
         return True
 
-    def looks(self, names: Iterable[str]) -> dict[str, Appearance]:
+    def appearances(self, learners: Iterable[str]) -> dict[str, Appearance]:
         """Return the appearance of each learner, see `learner_appearances`, with its label.
 
         Spare ones are given as if all learners were drawn. Requested learners come in the requested
         order.
         """
-        wanted, named = set(names), self.options.labels
-        found = learner_appearances([*wanted, *self.every])
-        order = [name for name in self.options.learners or () if name in wanted]
+        drawn, labels = set(learners), self.options.labels
+        looks = learner_appearances([*drawn, *self.all_learners])
         return {
-            name: replace(found[name], label=named.get(name, found[name].label))
-            for name in dict.fromkeys((*order, *found))
-            if name in wanted
+            name: replace(looks[name], label=labels.get(name, looks[name].label))
+            for name in dict.fromkeys((*(self.options.learners or ()), *looks))
+            if name in drawn
         }
 
-    def label(self, name: str) -> str:
+    def display_name(self, learner: str) -> str:
         """Return a learner's name in print."""
-        return self.looks([name])[name].label
+        return self.appearances([learner])[learner].label
 
-    def describe(self, drawn: Names, *said: str, kinds: bool = False, readouts: Names = ()) -> None:
-        """Make title and caption of sentences (said), what is drawn, and its data.
+    def describe(
+        self,
+        learners: Iterable[str],
+        *sentences: str,
+        kinds: bool = False,
+        readouts: Collection[str] = (),
+    ) -> None:
+        """Make the headline, and the caption of sentences, learners, data and doubts.
 
-        drawn: learners, or with `kinds` their kinds; readouts: see `doubts`.
+        Args:
+            learners: Those that are drawn, or with `kinds` their kinds.
+            sentences: What is drawn; empty ones are left out.
+            kinds: Whether `learners` are kinds of learners.
+            readouts: See `captions.doubts`.
         """
-        names, rows = {name: self.label(name) for name in drawn}, self.tables.measurements
-        learners = names
+        names = {name: self.display_name(name) for name in learners}
+        rows, in_notes = self.tables.measurements, names
         if kinds:
-            own = self.tables.learners
-            learners = {row.learner: names[row.kind] for row in own if row.kind in names}
-        doubted = doubts(self.tables.notes, learners, readouts)
-        self.title = self.question, labels.study(rows), "\n".join(doubted)
-        named = labels.learners_named(list(names.values()))
-        self.said = labels.caption(*said, named, labels.measured_on(rows), *doubted)
+            of_kinds = [row for row in self.tables.learners if row.kind in names]
+            in_notes = {row.learner: names[row.kind] for row in of_kinds}
+        doubts = captions.doubts(self.tables.notes, in_notes, readouts)
+        self.headline = self.question, captions.study(rows), "\n".join(doubts)
+        drawn = captions.learners_named(list(names.values()))
+        self.caption = captions.caption(*sentences, drawn, captions.measured_on(rows), *doubts)
 
     def across(self, most: int) -> int:
         """Return the panels side by side, where a page of two columns has room for so many.
@@ -104,7 +116,7 @@ class Page:
         >>> [Page(options=Options(width=width)).across(4) for width in (None, 7, 3.25, 1)]
         [4, 4, 2, 1]
         """
-        return max(1, min(most, round(most * self.wide / style.DOUBLE / self.scale)))
+        return max(1, min(most, round(most * self.max_width / style.DOUBLE / self.scale)))
 
     def blank(self, rows: int, *, wide: bool) -> Figure:
         """Begin an empty figure for so many rows of panels, one or two columns of a page wide.
@@ -119,9 +131,13 @@ class Page:
     def panels(
         self, titles: Sequence[str], most: int = 1, *, wide: bool | None = None, **options: bool
     ) -> list[Axes]:
-        """Begin a figure and return its panels with these titles, at most so many side by side.
+        """Begin a figure and return its panels.
 
-        wide: None = if there are several panels; options: see `blocks`.
+        Args:
+            titles: Title of each panel.
+            most: Most panels side by side.
+            wide: As in `blocks`, None = if there are several panels.
+            options: Those of `blocks`.
         """
         columns = layout.balanced(len(titles), self.across(most))
         wide = len(titles) > 1 if wide is None else wide
@@ -137,42 +153,49 @@ class Page:
         share_y: bool | Literal["row"] = True,
         fold: bool = True,
     ) -> list[list[Axes]]:
-        """Begin a figure and return blocks of panels with these titles, each from a new row on.
+        """Begin a figure and return blocks of panels, each from a new row on.
 
-        columns: panels side by side; wide: whether the figure is two columns of a page wide;
-        share_y: whether all, or those of a row, have the same y axis; fold: whether titles are
-        names, which are broken where they are long. On given axes all panels but the one asked for
-        are drawn out of sight.
+        On a user's axes all panels but the selected one are drawn out of sight.
+
+        Args:
+            titles: Title of each panel of each block.
+            columns: Panels side by side.
+            wide: Whether the figure is two columns of a page wide.
+            share_y: Whether all, or those of a row, have the same y axis.
+            fold: Whether titles are names, which are broken where they are long.
         """
         rows = [math.ceil(len(block) / columns) for block in titles]
         figure = self.blank(sum(rows), wide=wide)
         # Always an array of rows and columns, also of a single panel.
-        left = iter(figure.subplots(sum(rows), columns, sharey=share_y, squeeze=False).flat)
-        found = []
+        cells = iter(figure.subplots(sum(rows), columns, sharey=share_y, squeeze=False).flat)
+        blocks = []
         for high, block in zip(rows, titles, strict=True):
-            cells = list(islice(left, high * columns))
-            found.append(cells[: len(block)])
-            for axes, title in zip(found[-1], block, strict=True):
+            panels = list(islice(cells, high * columns))
+            blocks.append(panels[: len(block)])
+            for axes, title in zip(panels, block, strict=False):
                 # Every layout would look for the ticks on each of them anew.
                 for spine in axes.spines.values():
                     spine.set_in_layout(False)
                 if title:
-                    axes.set_title(self.folded(title, columns if fold else 0))
-            for unused in cells[len(block) :]:
+                    axes.set_title(self.fold_title(title, columns if fold else 0))
+            for unused in panels[len(block) :]:
                 unused.remove()
-        return found
+        return blocks
 
     def legend(
         self, entries: Iterable[lines.Entry], title: str = "", *, joined: bool = True
     ) -> None:
         """Put a legend above the panels, in as few rows as the figure's width allows.
 
-        entries: an `Appearance` is shown as a marker on a piece of its line, or without `joined` as
-        the marker alone; title: says what points and bars are; below given axes that is left to the
-        caption. The figure grows by the legend's height. Titles and names that are too wide for the
-        figure are broken into lines.
+        The figure grows by the legend's height. Titles and names that are too wide for the figure
+        are broken into lines.
+
+        Args:
+            entries: An `Appearance` is shown as a marker on a piece of its line.
+            title: What points and bars are; on a user's axes only the caption says so.
+            joined: Whether appearances have their lines.
         """
-        figure, keys = self.figure, lines.handles(entries, joined=joined)
+        figure, keys = self.figure, lines.keys(entries, joined=joined)
         length = None if any(key.get_linestyle() != "None" for key in keys) else 1
         room = 0.97 * figure.bbox.width
         title = layout.filled(figure, title, room, "legend.title_fontsize")
@@ -185,29 +208,19 @@ class Page:
                 title=title or None,
                 handlelength=length,
             )
-            wide = legend.get_window_extent().width
-            if wide < room:
+            width = legend.get_window_extent().width
+            if width < room:
                 break
             if columns > 1:
                 legend.remove()
                 continue
             for text in legend.get_texts():
-                share = (room - wide) / max(1, text.get_window_extent().width) + 1
+                share = (room - width) / max(1, text.get_window_extent().width) + 1
                 letters = len(text.get_text())
                 text.set_text(fill(text.get_text(), max(6, int(letters * share))))
         legend.get_title().set_multialignment("center")
-        wide, high = figure.get_size_inches()
-        figure.set_size_inches(wide, high + legend.get_window_extent().height / figure.dpi)
-
-    def legend_right(self, entries: Sequence[lines.Key], title: str) -> None:
-        """Put a legend with an entry in each line at the right of the panels.
-
-        In a column of a page it would take half of the width: there it goes above them.
-        """
-        if self.wide < style.NARROW:
-            self.legend(entries, title)
-        else:
-            self.figure.legend(handles=entries, loc="outside right upper", title=title)
+        width, height = figure.get_size_inches()
+        figure.set_size_inches(width, height + legend.get_window_extent().height / figure.dpi)
 
     def color_bar(
         self,
@@ -221,13 +234,19 @@ class Page:
     ) -> None:
         """Explain the colors of an image by a thin color bar above all panels.
 
-        ticks: the values marked; size: width and height of all panels together, in inches, by which
-        matplotlib measures the bar; beside: whether it is at their right, where a figure is wide.
+        Args:
+            grid: All panels.
+            image: What the colors are of.
+            label: Text along the bar.
+            ticks: Values with a mark.
+            size: Width and height of all panels together, in inches, by which matplotlib measures
+                the bar.
+            beside: Whether it is at their right, where a figure is wide.
         """
-        beside = beside and self.wide >= style.NARROW
-        # As far as is known here, panels are as wide as a figure whose width was asked for.
-        wide = self.options.width - 0.6 if self.options.width else size[0]
-        along = size[1] if beside else wide
+        beside = beside and self.max_width >= style.NARROW
+        # As far as is known here, panels are as wide as a figure of a requested width.
+        width = self.options.width - 0.6 if self.options.width else size[0]
+        along = size[1] if beside else width
         length = min(along, 3.0 if beside else 2.5)
         room = length * self.figure.dpi if beside else 0.85 * self.figure.bbox.width
         bar = self.figure.colorbar(
@@ -244,7 +263,7 @@ class Page:
         bar.minorticks_off()
         bar.outline.set_visible(False)
 
-    def color_steps(self, grid: Sequence[Axes], colors: lines.Colors, label: str) -> None:
+    def color_steps(self, grid: Sequence[Axes], colors: Sequence[str], label: str) -> None:
         """Explain the colors of 1, 2, ... by a color bar at the right of the panels."""
         palette = ListedColormap(colors)
         # From half a step before the first: so each color stands around its number.
@@ -258,7 +277,7 @@ class Page:
     def fit(
         self,
         grid: Sequence[Axes],
-        sides: tuple[str, str],
+        axis_labels: tuple[str, str],
         height: float,
         width: float = 0,
         *,
@@ -266,16 +285,21 @@ class Page:
     ) -> Figure:
         """Label the axes, give each panel its size, and return the figure.
 
-        sides: labels of x, below all panels, and of y, beside them; "" = none. height, width: of a
-        panel in inches, of the first one where they differ in size; width 0 = as wide as the figure
-        allows. square: whether panels are as high as they are wide where the width of the figure
-        was asked for; others have the same height whatever the width. Given axes keep their size.
-        The layout is final: nothing moves any more when the figure is saved.
+        A user's axes keep their size. The layout is final: nothing moves any more when the figure
+        is saved.
+
+        Args:
+            grid: All panels.
+            axis_labels: Labels of x, below all panels, and of y, beside them; "" = none.
+            height: Of a panel in inches, of the first one where they differ.
+            width: Likewise; 0 = as wide as the figure allows.
+            square: Whether panels are as high as they are wide in a figure of a requested width;
+                others have the same height whatever the width.
         """
         figure, fixed = self.figure, self.options.width is not None
         width, square = 0 if fixed else width, fixed and square
         label_along = (figure.supxlabel, figure.supylabel)
-        shown = [(label_along[k](text), k) for k, text in enumerate(sides) if text]
+        texts = [(label_along[k](text), k) for k, text in enumerate(axis_labels) if text]
         rows, columns = grid[0].get_gridspec().get_geometry()  # type: ignore[union-attr]
         # Every layout looks for the position of an axis label anew, even of one without a text.
         for axis in (axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)):
@@ -285,21 +309,22 @@ class Page:
         for _ in range(8 if square else 4):
             layout.arrange(figure)
             box = grid[0].get_position(original=True)
-            now_wide, now_high = figure.get_size_inches()
-            wider = columns * (width - box.width * now_wide) if width else 0.0
-            higher = rows * ((box.width * now_wide if square else height) - box.height * now_high)
-            size = now_wide + wider, now_high + higher
+            inches = figure.get_size_inches()
+            panel_width, panel_height = box.size * inches
+            wider = columns * (width - panel_width) if width else 0.0
+            higher = rows * ((panel_width if square else height) - panel_height)
+            size = inches[0] + wider, inches[1] + higher
             # A label that is longer than the figure goes on in another line.
-            folded = [layout.fold(figure, label, size[k], k) for label, k in shown]
+            folded = [layout.fold(figure, label, size[k], k) for label, k in texts]
             if max(abs(wider), abs(higher)) < 1e-3 and not any(folded):
                 break
             figure.set_size_inches(*size)
         figure.set_layout_engine(None)  # not "none", with which it is drawn twice when it is saved
         # In the middle of the panels, not of the figure as matplotlib would have them.
-        whole = Bbox.union([panel.get_position() for panel in grid])
-        for label, k in shown:
-            layout.center(figure, label, (whole.min[k] + whole.max[k]) / 2, k)
-        for text, look in zip(self.title[::-1], _TITLE, strict=True):
+        bounds = Bbox.union([panel.get_position() for panel in grid])
+        for label, k in texts:
+            layout.center(figure, label, (bounds.min[k] + bounds.max[k]) / 2, k)
+        for text, look in zip(self.headline[::-1], _HEADLINE, strict=True):
             if text:
                 self._put_above(text, **look)
         return figure
@@ -307,13 +332,13 @@ class Page:
     def _put_above(self, text: str, **look: Any) -> None:
         """Put a line above all that is drawn: the figure grows by its height."""
         figure = self.figure
-        wide, high = figure.get_size_inches()
+        width, height = figure.get_size_inches()
         # Bold letters are wider than those that are measured.
         text = layout.filled(figure, text, 0.8 * figure.bbox.width, "font.size")
-        shown = figure.text(0.5, 1, text, ha="center", va="top", **look)
-        more = shown.get_window_extent().height / figure.dpi + 0.05
-        share = high / (high + more)
-        figure.set_size_inches(wide, high + more)
+        line = figure.text(0.5, 1, text, ha="center", va="top", **look)
+        more = line.get_window_extent().height / figure.dpi + 0.05
+        share = height / (height + more)
+        figure.set_size_inches(width, height + more)
         for axes in figure.axes:
             x, y, w, h = axes.get_position(original=True).bounds
             axes.set_position((x, share * y, w, share * h))
@@ -322,7 +347,7 @@ class Page:
         for legend in figure.legends:
             top = share * legend.get_bbox_to_anchor().y1 / figure.bbox.height
             legend.set_bbox_to_anchor((0, 0, 1, top), figure.transFigure)
-        shown.set_y(1 - 0.04 / (high + more))
+        line.set_y(1 - 0.04 / (height + more))
 
     def name_ticks(
         self,
@@ -332,45 +357,49 @@ class Page:
         *,
         upright: bool = False,
     ) -> None:
-        """Write names below the x axes, at x; turn those that would touch. "" = a tick alone.
+        """Write names below the x axes; turn those that would touch.
 
-        x, names: of each panel; upright: turn them as many names are turned, however few they are.
+        Args:
+            grid: All panels.
+            x: Positions of the ticks of each panel.
+            names: Names of the ticks of each panel; "" = only a tick.
+            upright: Whether to turn them as many names are turned, however few they are.
         """
-        for axes, own, texts in zip(grid, x, names, strict=True):
-            axes.set_xticks(list(own), list(texts))
+        for axes, ticks, texts in zip(grid, x, names, strict=True):
+            axes.set_xticks(list(ticks), list(texts))
         # Once for all panels: a layout takes longer than all that is drawn.
         layout.arrange(self.figure)
         gap = self.figure.dpi / 18  # 4 points
         for axes in grid:
-            shown = [label for label in axes.get_xticklabels() if label.get_text()]
-            boxes = [label.get_window_extent() for label in shown]
-            if any(left.x1 + gap > right.x0 for left, right in pairwise(boxes)):
+            labels = [label for label in axes.get_xticklabels() if label.get_text()]
+            boxes = [label.get_window_extent() for label in labels]
+            if any(box.x1 + gap > after.x0 for box, after in pairwise(boxes)):
                 many = upright or len(axes.get_xticks()) > 16
                 rotation, va = (90, "center") if many else (40, "top")
-                for label in shown:
+                for label in labels:
                     label.set(rotation=rotation, rotation_mode="anchor", ha="right", va=va)
 
     def name_layers(self, grid: Sequence[Axes], layers: Sequence[Mapping[int, str]]) -> None:
         """Write the names of layers, by depth, below the x axis of each panel."""
-        named = [labels.shortened(list(own.values())) for own in layers]
-        self.name_ticks(grid, [list(own) for own in layers], named)
+        names = [captions.shortened(list(name_of.values())) for name_of in layers]
+        self.name_ticks(grid, [list(name_of) for name_of in layers], names)
 
-    def folded(self, title: str, columns: int) -> str:
+    def fold_title(self, title: str, columns: int) -> str:
         """Break a title in lines that fit above one of so many panels side by side.
 
-        columns: 0 = leave it as it is on a page of the house's size.
+        For 0 columns it stays as it is on a page of the house's size.
         """
         if self.options.width is None and self.options.font_size is None:
-            return labels.folded(title) if columns else title
+            return captions.folded(title) if columns else title
         # A letter is about half as wide as high.
         columns = max(1, columns)
-        room = int(0.9 * self.wide / columns * 72 / (0.6 * style.LABELS * self.scale))
+        room = int(0.9 * self.max_width / columns * 72 / (0.6 * style.LABELS * self.scale))
         if _FORMULA.search(title):
             return title if len(title) < 2 * room else title.replace(", ", ",\n")
-        return labels.folded(title, width=max(6, min(room, 22) if columns > 1 else room))
+        return captions.folded(title, width=max(6, min(room, 22) if columns > 1 else room))
 
 
-_TITLE: tuple[dict[str, Any], ...] = (
+_HEADLINE: tuple[dict[str, Any], ...] = (
     {"color": "#B00020"},
     {"color": "0.3"},
     {"weight": "bold", "size": style.LABELS},

@@ -1,10 +1,10 @@
-"""Heat maps: cells, whole or in halves, and the panels of `layers`."""
+"""Heat maps: their cells, undivided or in halves, and the panels of `layers`."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import matplotlib
 import numpy as np
@@ -13,8 +13,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import AsinhNorm, Colormap, ListedColormap
 from matplotlib.text import Text
 
-from figures.tables import CONTROLS, Tables
-from probe.tables.rows import LayerRow, grouped
+from figures.tables import StudyTables
+from probe.tables.rows import CONTROLS, LayerRow, grouped
 
 LINEAR = 2.0
 """Points up to which scales are about linear; beyond, each factor takes the same room."""
@@ -23,22 +23,22 @@ READOUTS = ("retrain", "linear", "linear-task")
 """Readouts that have panels, in this order; the later ones only where they fit on the page."""
 
 GAP = 0.3
-"""Of the row of all tasks, between the last task and it."""
+"""Gap between the row of the last task and that of all tasks, in rows."""
 
 WEAK = "0.45"
 """Color of a number whose interval holds 0."""
 
 _HALVES = ("never_learned", "forgotten")
-_MARGIN = 0.03  # of a cell, left white around each with a number
+_MARGIN = 0.03  # of a cell, white around each with a number
 _ROWS = 13  # more are so thin that the one of all tasks is made higher
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """A cell, 1 wide and `high` high, by its left and upper end, in points.
+class LayerCell(NamedTuple):
+    """A cell of the map of a layer's missing accuracy, in points, by its left and upper end.
 
-    total: the number in the middle; values: those side by side that add up to it, or it alone;
-    weak: whether its interval holds 0; below: whether it is surely less accurate than untrained.
+    It is 1 wide and `high` high. `total` is the number in the middle; `values` are those side by
+    side that add up to it, or only it. A `weak` number has an interval that holds 0; `below` means
+    that the layer is surely less accurate than untrained.
     """
 
     x: float
@@ -48,11 +48,6 @@ class Cell:
     weak: bool
     below: bool
     high: float = 1
-
-    def parts(self) -> list[tuple[float, float, float]]:
-        """Return left end, right end and value of each of its parts."""
-        edges = np.linspace(self.x + _MARGIN, self.x + 1 - _MARGIN, len(self.values) + 1).tolist()
-        return [(*ends, v) for ends, v in zip(pairwise(edges), self.values, strict=True)]
 
 
 @cache  # matplotlib computes a colormap anew for each
@@ -69,37 +64,45 @@ def shades(*, below: bool) -> Colormap:
     return ListedColormap(np.concatenate([lower, upper(ends[128:])]))
 
 
-def draw_cells(axes: Axes, cells: Sequence[Cell], *, texts: bool) -> PolyCollection:
+@cache
+def _scale() -> AsinhNorm:
+    return AsinhNorm(linear_width=LINEAR, vmin=-100, vmax=100)
+
+
+def draw_cells(axes: Axes, cells: Sequence[LayerCell], *, texts: bool) -> PolyCollection:
     """Draw cells in colors on a scale that is the same in all figures; return the mesh.
 
-    texts: whether each cell shows its total, in whole numbers.
+    Args:
+        axes: Where to draw.
+        cells: The cells.
+        texts: Whether each cell shows its total, in whole numbers.
     """
     for below in (True, False):
-        parts = [(cell, part) for cell in cells for part in cell.parts() if cell.below == below]
-        margin = _MARGIN * texts
-        boxes = [_box(left, right, cell, margin) for cell, (left, right, _) in parts]
+        drawn = [cell for cell in cells if cell.below == below]
+        boxes = [box for cell in drawn for box in _boxes(cell, _MARGIN * texts)]
         edge = {"edgecolor": "white", "linewidth": 0.3} if texts else {"linewidth": 0}
         mesh = PolyCollection(boxes, cmap=shades(below=below), norm=_scale(), **edge)
-        mesh.set_array(np.array([value for _, (_, _, value) in parts]))
+        mesh.set_array(np.array([value for cell in drawn for value in cell.values]))
         axes.add_collection(mesh)
     for cell in cells if texts else ():
         _write_total(axes, cell)
     return mesh
 
 
-@cache
-def _scale() -> AsinhNorm:
-    return AsinhNorm(linear_width=LINEAR, vmin=-100, vmax=100)
+def _boxes(cell: LayerCell, margin: float) -> list[list[tuple[float, float]]]:
+    """Return the corners of the parts of a cell, with a margin above and below."""
+    edges = np.linspace(cell.x + _MARGIN, cell.x + 1 - _MARGIN, len(cell.values) + 1).tolist()
+    low, high = cell.y + margin, cell.y + cell.high - margin
+    return [[(x0, low), (x1, low), (x1, high), (x0, high)] for x0, x1 in pairwise(edges)]
 
 
-def _write_total(axes: Axes, cell: Cell) -> None:
+def _write_total(axes: Axes, cell: LayerCell) -> None:
     """Write the number of a cell, on white where a half is of another brightness."""
     colors = [shades(below=cell.below)(float(_scale()(value))) for value in cell.values]
-    inks = {ink(color) for color in colors}
     # Rounded to a whole number: of a float, -0.2 would be -0.
     number = write(axes, cell.x + 0.5, cell.y + 0.5, str(round(cell.total)), colors[0])
     number.set_verticalalignment("center_baseline")
-    if cell.weak or len(inks) > 1:
+    if cell.weak or len({ink(color) for color in colors}) > 1:
         number.set_color(WEAK if cell.weak else "black")
         # No outline: it would turn the text of an SVG into paths.
         number.set_bbox({"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.4})
@@ -107,8 +110,7 @@ def _write_total(axes: Axes, cell: Cell) -> None:
 
 def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -> Text:
     """Write a number into the middle of a cell of that color, black or white."""
-    size, ground = digits_size(), ink(color)
-    text = axes.text(x, y, number, color=ground, size=size, ha="center", va="center")
+    text = axes.text(x, y, number, color=ink(color), size=digits_size(), ha="center", va="center")
     text.set_in_layout(False)  # it lies within the panel, which is much to find out
     return text
 
@@ -121,15 +123,13 @@ def strip(axes: Axes, ticks: float = 0) -> None:
 
 
 def digits_size() -> float:
-    """Return how high the numbers in cells are, in points: a little less than other texts."""
+    """Return the height of the numbers in cells, in points: a little less than other texts."""
     size: float = matplotlib.rcParams["font.size"]
     return size * 7 / 7.5
 
 
 def ink(background: Sequence[float]) -> str:
-    """Return black or white, the one with the higher contrast (WCAG 2.1) on a color.
-
-    background: sRGB in [0, 1], red, green and blue first.
+    """Return black or white, the one with the higher contrast (WCAG 2.1) on a color in sRGB.
 
     >>> ink((1.0, 1.0, 0.0)), ink((0.0, 0.0, 0.5))
     ('black', 'white')
@@ -141,73 +141,60 @@ def ink(background: Sequence[float]) -> str:
     return "black" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "white"
 
 
-def _box(left: float, right: float, cell: Cell, margin: float) -> list[tuple[float, float]]:
-    """Return the corners of a part of a cell, but for the margin."""
-    low, high = cell.y + margin, cell.y + cell.high - margin
-    return [(left, low), (right, low), (right, high), (left, high)]
+class LayerPanel(NamedTuple):
+    """The map of a learner and readout: rows are task positions, None for all tasks.
 
-
-@dataclass(frozen=True, kw_only=True)
-class Panel:
-    """A learner under a readout.
-
-    features: names in order of depth; places: of the tasks, None for all of them; cells: those that
-    were measured; forgets: the first feature shown to forget, "" = none; unsure: the features on
-    which nothing is stated.
+    `forgets` is the first feature shown to forget, "" = none; on `unjudged` features nothing is
+    stated.
     """
 
     learner: str
     readout: str
     features: list[str]
-    places: list[int | None]
-    cells: list[Cell]
+    task_positions: list[int | None]
+    cells: list[LayerCell]
     forgets: str
-    unsure: Sequence[str]
+    unjudged: Sequence[str]
 
 
-def missing_panels(tables: Tables) -> list[Panel]:
+def layer_panels(tables: StudyTables) -> list[LayerPanel]:
     """Return the panels to be drawn, in the order of the table."""
-    own = (r for r in tables.layers if r.readout in READOUTS and r.learner not in CONTROLS)
-    groups = grouped(own, "learner", "readout")
-    first_layer = {
+    rows = (r for r in tables.layers if r.readout in READOUTS and r.learner not in CONTROLS)
+    forgets = {
         (r.learner, r.readout): r.first_confirmed
         for r in tables.first_layer
         if r.statement == "forgets"
     }
-    panels = [_panel(rows, first_layer.get(key, ""), tables) for key, rows in groups.items()]
+    groups = grouped(rows, "learner", "readout").items()
+    panels = [_panel(rows, forgets.get(key, ""), tables) for key, rows in groups]
     return [panel for panel in panels if panel.cells]
 
 
-def _panel(rows: Sequence[LayerRow], forgets: str, tables: Tables) -> Panel:
+def _panel(rows: Sequence[LayerRow], forgets: str, tables: StudyTables) -> LayerPanel:
     """Return the panel of the rows of a learner and readout."""
+    learner, readout = rows[0].learner, rows[0].readout
     features = list(dict(sorted((row.depth, row.feature) for row in rows)).values())
-    own = {(r.feature, r.task_position, r.quantity): r for r in rows if not math.isnan(r.value)}
-    places = sorted({p for _, p, name in own if name == "missing"}, key=lambda p: p or math.inf)
-    cells, high = [], max(1.0, len(places) / _ROWS)
+    row_of = {(r.feature, r.task_position, r.quantity): r for r in rows if not math.isnan(r.value)}
+    missing = {position for _, position, name in row_of if name == "missing"}
+    positions = sorted(missing, key=lambda position: position or math.inf)
+    high, cells = max(1.0, len(positions) / _ROWS), []
     for x, feature in enumerate(features):
-        for y, task_position in enumerate(places):
-            if row := own.get((feature, task_position, "missing")):
-                halves = [own[key] for q in _HALVES if (key := (feature, task_position, q)) in own]
+        for y, position in enumerate(positions):
+            if row := row_of.get((feature, position, "missing")):
+                halves = [row_of.get((feature, position, name)) for name in _HALVES]
                 # Over all tasks the halves are means over different positions.
-                whole = task_position is None or len(halves) < 2
-                above = own.get((feature, task_position, "above_floor"))
-                cell = Cell(
+                divided = position is not None and None not in halves
+                above = row_of.get((feature, position, "above_floor"))
+                cell = LayerCell(
                     x=x,
-                    y=y + GAP * high * (task_position is None),
-                    high=1 if task_position else high,
+                    y=y + GAP * high * (position is None),
+                    high=1 if position else high,
                     total=100 * row.value,
-                    values=[100 * each.value for each in ([row] if whole else halves)],
+                    values=[100 * part.value for part in (halves if divided else [row]) if part],
                     # NaN, as of one seed, holds nothing.
                     weak=row.low <= 0 <= row.high,
                     below=above is not None and above.high < 0,
                 )
                 cells.append(cell)
-    return Panel(
-        learner=rows[0].learner,
-        readout=rows[0].readout,
-        features=features,
-        places=places,
-        cells=cells,
-        forgets=forgets,
-        unsure=[f for f in features if (rows[0].learner, rows[0].readout, f) in tables.unsure],
-    )
+    unjudged = [name for name in features if (learner, readout, name) in tables.unjudged]
+    return LayerPanel(learner, readout, features, positions, cells, forgets, unjudged)

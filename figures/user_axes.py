@@ -16,16 +16,16 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
 from figures import layout, lines
-from figures.cells import digits_size
-from figures.pages.page import Page
+from figures.heatmaps import digits_size
+from figures.page import Page
 from probe.errors import InputError
 
 _GAP = 3  # points between the label of the x axis and the legend
 
 
 @dataclass(kw_only=True)
-class GivenAxes(Page):
-    """The axes of a user's figure. kind: the figure's name, for messages."""
+class UserAxes(Page):
+    """The axes of a user's figure; `kind` is the figure's name, for messages."""
 
     axes: Axes
     kind: str
@@ -41,26 +41,26 @@ class GivenAxes(Page):
         self.figure = figure
 
     def legible(self, columns: int, rows: int) -> bool:
-        """Tell whether numbers of three digits fit in so many cells."""
+        """Return whether numbers of three digits fit in so many cells."""
         layout.arrange(self.figure)
-        point, size = self.figure.dpi / 72, digits_size()
-        wide, high = self.axes.bbox.width / columns, self.axes.bbox.height / rows
-        return wide > 2.1 * size * point and high > 1.2 * size * point
+        digit = digits_size() * self.figure.dpi / 72
+        width, height = self.axes.bbox.width / columns, self.axes.bbox.height / rows
+        return width > 2.1 * digit and height > 1.2 * digit
 
     def blocks(
         self, titles: Sequence[Sequence[str]], *arguments: object, **options: object
     ) -> list[list[Axes]]:
-        """Return the axes for the chosen panel, and hidden ones for all others."""
-        every = list(chain(*titles))
-        chosen = self._chosen(every)
-        if every[chosen]:
-            self.axes.set_title(every[chosen])
-        panels = list(Figure().subplots(1, len(every), squeeze=False)[0])
-        panels[chosen] = self.axes
-        left = iter(panels)
-        return [[next(left) for _ in block] for block in titles]
+        """Return the axes for the selected panel, and hidden ones for all others."""
+        all_titles = list(chain(*titles))
+        index = self._panel_index(all_titles)
+        if all_titles[index]:
+            self.axes.set_title(all_titles[index])
+        panels = list(Figure().subplots(1, len(all_titles), squeeze=False)[0])
+        panels[index] = self.axes
+        remaining = iter(panels)
+        return [[next(remaining) for _ in block] for block in titles]
 
-    def _chosen(self, titles: Sequence[str]) -> int:
+    def _panel_index(self, titles: Sequence[str]) -> int:
         """Return the index of the panel that is drawn into the axes."""
         panel, count = self.options.panel, len(titles)
         if panel in titles:
@@ -69,10 +69,10 @@ class GivenAxes(Page):
             return panel - 1
         if panel is None and count == 1:
             return 0
-        named = ", ".join(f"{k}: {title}" for k, title in enumerate(titles, start=1) if k <= 20)
+        numbered = ", ".join(f"{k}: {title}" for k, title in enumerate(titles[:20], start=1))
         got = "" if panel is None else f" and none is {panel!r}"
         raise InputError(
-            f"figures.{self.kind} has {count} panel{'s' * (count > 1)} ({named}){got}, and the "
+            f"figures.{self.kind} has {count} panel{'s' * (count > 1)} ({numbered}){got}, and the "
             f"axes hold one: name it by panel=1 to {count}, or draw fewer, as by learners=[...] or "
             f"readouts=[...]"
         )
@@ -80,17 +80,14 @@ class GivenAxes(Page):
     def legend(
         self, entries: Iterable[lines.Entry], title: str = "", *, joined: bool = True
     ) -> None:
-        """Put a legend below the axes; the title is left to the caption."""
-        self.legend_right(lines.handles(entries, joined=joined), "")
-
-    def legend_right(self, entries: Sequence[lines.Key], title: str) -> None:
-        """Put a legend below the axes, in as few rows as their width allows."""
+        """Put a legend without a title below the axes, in as few rows as their width allows."""
         layout.arrange(self.figure)
-        for columns in layout.columns(len(entries)):
-            found = self.axes.legend(
-                handles=entries, ncols=columns, loc="upper center", title=title, borderaxespad=0
+        keys = lines.keys(entries, joined=joined)
+        for columns in layout.columns(len(keys)):
+            legend = self.axes.legend(
+                handles=keys, ncols=columns, loc="upper center", title="", borderaxespad=0
             )
-            if found.get_window_extent().width < 0.97 * self.axes.bbox.width:
+            if legend.get_window_extent().width < 0.97 * self.axes.bbox.width:
                 return
 
     def color_bar(
@@ -110,31 +107,31 @@ class GivenAxes(Page):
         bar.minorticks_off()
         bar.outline.set_visible(False)
 
-    def color_steps(self, grid: Sequence[Axes], colors: lines.Colors, label: str) -> None:
+    def color_steps(self, grid: Sequence[Axes], colors: Sequence[str], label: str) -> None:
         """Explain the colors of 1, 2, ... by a color bar at the right of the axes."""
         super().color_steps([self.axes], colors, label)
 
     def fit(
-        self, grid: Sequence[Axes], sides: tuple[str, str], *sizes: object, **options: object
+        self, grid: Sequence[Axes], axis_labels: tuple[str, str], *sizes: object, **options: object
     ) -> Figure:
         """Label the axes in lines that fit, and move the legend below the label of x."""
-        for text, axis, k in zip(sides, (self.axes.xaxis, self.axes.yaxis), (0, 1), strict=True):
-            if text:
-                shown = axis.set_label_text(text)
+        for k, axis in enumerate((self.axes.xaxis, self.axes.yaxis)):
+            if text := axis_labels[k]:
+                label = axis.set_label_text(text)
                 layout.arrange(self.figure)
-                long, room = shown.get_window_extent().size[k], 0.85 * self.axes.bbox.size[k]
-                if long > room and "\n" not in text:
-                    shown.set_text(fill(text, max(8, int(len(text) * room / long))))
+                length, room = label.get_window_extent().size[k], 0.85 * self.axes.bbox.size[k]
+                if length > room and "\n" not in text:
+                    label.set_text(fill(text, max(8, int(len(text) * room / length))))
             # The legend takes from the room that there is along y.
             self._lower_legend()
         return self.figure
 
     def _lower_legend(self) -> None:
         """Move the legend below the label of the x axis."""
-        axes, figure, found = self.axes, self.figure, self.axes.get_legend()
-        if found is None:
+        axes, figure, legend = self.axes, self.figure, self.axes.get_legend()
+        if legend is None:
             return
         boxes = [axes.xaxis.get_tightbbox(), *(text.get_window_extent() for text in axes.texts)]
         below = max([0.0, *(axes.bbox.y0 - box.y0 for box in boxes if box)])
         down = ScaledTranslation(0, -below / figure.dpi - _GAP / 72, figure.dpi_scale_trans)
-        found.set_bbox_to_anchor((0.5, 0), transform=axes.transAxes + down)
+        legend.set_bbox_to_anchor((0.5, 0), transform=axes.transAxes + down)

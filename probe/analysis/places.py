@@ -16,9 +16,9 @@ from probe.analysis.crossed import Floats
 class Place:
     """The test examples at one task position of O orders, or of all tasks.
 
-    task_position: 1..T, None for all tasks; examples: (m,), numbers of those that count, of n; weights:
-    (m,), of sum 1, in the mean; used: (O, m), the orders with the example at this position, None
-    for all orders.
+    task_position: 1..T, None for all tasks; examples: (m,), numbers of those that count, of n;
+    weights: (m,), of sum 1, in the mean; used: (O, m), the orders with the example at this
+    position, None for all orders.
     """
 
     task_position: int | None

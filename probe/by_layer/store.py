@@ -71,11 +71,11 @@ class Results(Protocol):
     def write(self, part: str, measured: Measurement) -> None:
         """Keep a measurement."""
 
-    def load_checkpoint(self, tasks_seen: str) -> Checkpoint | None:
+    def load_checkpoint(self, evaluation_name: str) -> Checkpoint | None:
         """Return the state of a network and of its learner, None without one."""
 
     def save_checkpoint(
-        self, tasks_seen: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
+        self, evaluation_name: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
     ) -> None:
         """Keep a copy of the state of a network and of its learner."""
 
@@ -139,7 +139,7 @@ class Store(Results):
         return {part for part in parts if not part.endswith(_DESCRIPTION)}
 
     def save_checkpoint(
-        self, tasks_seen: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
+        self, evaluation_name: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
     ) -> None:
         """Store a learner's state, of any shapes; its description comes last and makes it valid."""
         record: dict[str, Any] = {}
@@ -149,20 +149,24 @@ class Store(Results):
             content = io.BytesIO()
             torch.save(plain, content)
             record[name] = hashlib.sha256(content.getvalue()).hexdigest()
-            self._write(self.folder / (tasks_seen + _CHECKPOINT[name]), content.getvalue())
+            self._write(self.folder / (evaluation_name + _CHECKPOINT[name]), content.getvalue())
         self._write_json(
-            self.folder / f"{tasks_seen}{_DESCRIPTION}.json", tasks_seen + _DESCRIPTION, record
+            self.folder / f"{evaluation_name}{_DESCRIPTION}.json",
+            evaluation_name + _DESCRIPTION,
+            record,
         )
 
-    def load_checkpoint(self, tasks_seen: str) -> Checkpoint | None:
+    def load_checkpoint(self, evaluation_name: str) -> Checkpoint | None:
         """Return a learner's state, on the CPU; None without one, or if it was set aside."""
         try:
-            record = self._read_json(self._description(tasks_seen), tasks_seen + _DESCRIPTION)
+            record = self._read_json(
+                self._description(evaluation_name), evaluation_name + _DESCRIPTION
+            )
             if record is None:
                 return None
-            return Checkpoint(*self._tensors(record, tasks_seen), record["code"])
+            return Checkpoint(*self._tensors(record, evaluation_name), record["code"])
         except Corrupt as error:
-            self.set_checkpoint_aside(tasks_seen, str(error))
+            self.set_checkpoint_aside(evaluation_name, str(error))
             return None
 
     def continue_from(self, checkpoint: Checkpoint) -> None:
@@ -174,18 +178,18 @@ class Store(Results):
             both = f"{checkpoint.code} {self.code}"
             self._written = hashlib.sha256(both.encode()).hexdigest()
 
-    def set_checkpoint_aside(self, tasks_seen: str, reason: str) -> None:
+    def set_checkpoint_aside(self, evaluation_name: str, reason: str) -> None:
         """Set aside a checkpoint that cannot be restored; reason: for its note."""
         # Its description last: without it the rest does not count.
         for suffix in _CHECKPOINT.values():
-            set_aside(self.root, self.folder / (tasks_seen + suffix), reason)
-        set_aside(self.root, self._description(tasks_seen), reason)
+            set_aside(self.root, self.folder / (evaluation_name + suffix), reason)
+        set_aside(self.root, self._description(evaluation_name), reason)
 
-    def drop_checkpoint(self, tasks_seen: str, *, model: bool) -> None:
+    def drop_checkpoint(self, evaluation_name: str, *, model: bool) -> None:
         """Remove the learner's state from a checkpoint, or all of it; model: whether the model."""
         ends = [f"{_DESCRIPTION}.json", *_CHECKPOINT.values()]
         for suffix in ends if model else ends[-1:]:
-            discard(self.folder / (tasks_seen + suffix))
+            discard(self.folder / (evaluation_name + suffix))
 
     def drop_checkpoints(self, kept: str) -> None:
         """Remove all checkpoints except the one of a step."""
@@ -234,18 +238,20 @@ class Store(Results):
         return (path for path in self.folder.glob("*.json") if path.name != _RECORD)
 
     def _tensors(
-        self, record: Record, tasks_seen: str
+        self, record: Record, evaluation_name: str
     ) -> tuple[dict[str, Tensor], dict[str, Tensor] | None]:
         """Return the model's and the learner's state of a checkpoint; raises Corrupt."""
-        model, learner = (self.folder / (tasks_seen + suffix) for suffix in _CHECKPOINT.values())
+        model, learner = (
+            self.folder / (evaluation_name + suffix) for suffix in _CHECKPOINT.values()
+        )
         kept = learner.exists()
         return (
             _load_tensors(model, record.get("model")),
             _load_tensors(learner, record.get("learner")) if kept else None,
         )
 
-    def _description(self, tasks_seen: str) -> Path:
-        return self.folder / f"{tasks_seen}{_DESCRIPTION}.json"
+    def _description(self, evaluation_name: str) -> Path:
+        return self.folder / f"{evaluation_name}{_DESCRIPTION}.json"
 
     def _write(self, path: Path, content: bytes) -> None:
         """Write a file of the job's folder atomically; raises NotWritten."""
@@ -296,18 +302,18 @@ class InMemory(Results):
         """Keep a measurement."""
         self.parts[part] = measured
 
-    def load_checkpoint(self, tasks_seen: str) -> Checkpoint | None:
+    def load_checkpoint(self, evaluation_name: str) -> Checkpoint | None:
         """Return the state of a network and of its learner, None without one."""
-        return self.checkpoints.get(tasks_seen)
+        return self.checkpoints.get(evaluation_name)
 
     def save_checkpoint(
-        self, tasks_seen: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
+        self, evaluation_name: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
     ) -> None:
         """Keep a copy of the state of a network and of its learner."""
         model, learner = (
             {name: x.detach().clone() for name, x in each.items()} for each in (model, learner)
         )
-        self.checkpoints[tasks_seen] = Checkpoint(model, learner, code="")
+        self.checkpoints[evaluation_name] = Checkpoint(model, learner, code="")
 
 
 def _measurement(record: Record) -> Measurement:

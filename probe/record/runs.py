@@ -87,7 +87,7 @@ class RunRecord:
             "output": self.output,
             "head": self.head,
             "called": self.called,
-            "measurements": {str(at): _cells(counts) for at, counts in sorted(self.rows.items())},
+            "rows": {str(at): _cells(counts) for at, counts in sorted(self.rows.items())},
             "hashes": self.hashes,
         }
         with replacing(run_folder(root, self.run) / _RECORD) as partial:
@@ -154,7 +154,7 @@ def _of_content(content: Any) -> RunRecord:
     numbers = content["numbers"] if content["numbers"] is None else tuple(content["numbers"])
     known = len({label for task in tasks for label in task})
     rows = {}
-    for learned, (n, *cells) in content["measurements"].items():
+    for learned, (n, *cells) in content["rows"].items():
         at, true, predicted, counts = np.array(cells, dtype=np.int64).reshape(-1, 4).T
         places = (at * known + true) * known + predicted
         rows[int(learned)] = TaskCounts(tasks=tasks, tables=Tables(n, known, places, counts))

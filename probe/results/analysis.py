@@ -105,7 +105,7 @@ class Analysis(Held):
         """Return the statements on each layer, with the interval that decides each."""
         return list(self._table("statements"))
 
-    def first_layer(self) -> list[FirstLayerRow]:
+    def first_layers(self) -> list[FirstLayerRow]:
         """Return the range of the first layer that falls below the ceiling, forgets, ..."""
         return list(self._table("first_layer"))
 
@@ -272,7 +272,7 @@ class Analysis(Held):
     def _sheets(self, layers: Sequence[LayerRow], learners: Sequence[str]) -> list[Sheet]:
         if layers:
             given = self._of_one_network
-            return layer_sheets(layers, self.statements(), self.first_layer(), given=given)
+            return layer_sheets(layers, self.statements(), self.first_layers(), given=given)
         # Like a study with neither floor nor ceiling.
         return [pra_sheet([row for row in self._table("summary") if row.learner in learners])]
 

@@ -54,12 +54,10 @@ def _of_layer(own: Sequence[Result], readout: str, feature: str) -> Iterator[Con
     memorized = np.array([[[found[s, o, 0].control] for o in orders] for s in seeds], dtype=float)
     at: dict[str, Any] = {"learner": one.job.learner, "readout": readout, "feature": feature}
     at["depth"] = 1 + one.features.index(feature)
-    for name, control, task_position in _controls(right, memorized, layout):
-        value, other = task_position.mean(right[:, :, 0]), task_position.mean(control)
-        mean = partial(
-            mean_of, Design(task_position.weights, layout.strata[task_position.examples])
-        )
-        at |= quantity(name, task_position, mean(value - other)).columns
+    for name, control, place in _controls(right, memorized, layout):
+        value, other = place.mean(right[:, :, 0]), place.mean(control)
+        mean = partial(mean_of, Design(place.weights, layout.strata[place.examples]))
+        at |= quantity(name, place, mean(value - other)).columns
         yield ControlRow(**at, accuracy=mean(value).value, control=mean(other).value)
 
 
@@ -74,10 +72,7 @@ def _controls(right: Right, memorized: Floats, layout: TestLayout) -> Iterator[_
         # Each example by the network that never saw its task.
         never = 1 + np.argsort(layout.orders)[None, :, None, layout.tasks]
         control = np.take_along_axis(right, never, axis=2)[:, :, 0]
-        for task_position in (
-            whole,
-            *(of_place(layout.tasks, layout.orders, p) for p in positions),
-        ):
-            yield "exclusion_difference", control, task_position
+        for place in (whole, *(of_place(layout.tasks, layout.orders, p) for p in positions)):
+            yield "exclusion_difference", control, place
     if not np.isnan(memorized).any():
         yield "selectivity", np.broadcast_to(memorized, right[:, :, 0].shape), whole

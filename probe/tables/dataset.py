@@ -28,16 +28,16 @@ _DIMS = {
 def to_dataset(rows: Iterable[MeasurementRow]) -> xr.Dataset:
     """Return all measurements as arrays with named dimensions; NaN = not measured.
 
-    - `accuracy` (learner, order, seed, step, feature, readout, task): A[l, t, j] of every run;
+    - `accuracy` (learner, order, seed, tasks_seen, feature, readout, task): A[l, t, j] of every run;
     - `pra`: the same over all tasks, without the dimension task; `f1`: as accuracy;
-    - `R` (learner, order, seed, step, head, task): of the networks themselves;
+    - `R` (learner, order, seed, tasks_seen, head, task): of the networks themselves;
     - coordinate `task_position` (order, task): the task's position in the executed order, from 1.
 
     At the output, for every readout, accuracy is R under the main head (the first in the rows), and
     pra and f1 are the network's own; for readouts of each task accuracy and pra are multi-head. The
     learners `offline` and `untrained` have the order "". Fractions in [0, 1]. Raises InputError
     without xarray, for repeated measurements, and for rows without the feature or task that their
-    measure needs.
+    metric needs.
     """
     try:
         import xarray
@@ -101,7 +101,8 @@ def _array(
     for twice in cells[cells.duplicated(list(dims))].to_dict("records"):
         raise InputError(
             f"two rows are the {name} of learner {twice['learner']!r}, order {twice['order']!r}, "
-            f"seed {twice['seed']}, step {twice['step']}: give the rows of one study, each once"
+            f"seed {twice['seed']} after {twice['tasks_seen']} tasks: give the rows of one study, "
+            f"each once"
         )
     if "readout" in dims:
         # At the output there is none, first: the value holds for all without a row of their own.
@@ -115,5 +116,5 @@ def _array(
 
 
 def _check(table: pd.DataFrame, column: str) -> None:
-    for measure in table["metric"][table[column] == ""]:
-        raise InputError(f"a row of measure {measure!r} needs a {column}, and has none")
+    for metric in table["metric"][table[column] == ""]:
+        raise InputError(f"a row of metric {metric!r} needs a {column}, and has none")

@@ -76,7 +76,7 @@ class Matrices:
                     f"give all rows of its tasks"
                 )
         for tasks_seen in cells["tasks_seen"][cells["tasks_seen"] > self.tasks]:
-            raise InputError(f"a row is of step {tasks_seen}, and there are {self.tasks} tasks")
+            raise InputError(f"a row is after {tasks_seen} tasks, and there are {self.tasks}")
         cells = cells.drop_duplicates([*_MATRIX, *_RUN, "task"], keep="last").drop(
             columns="task_position"
         )

@@ -20,13 +20,13 @@ CONTROLS = UNTRAINED, OFFLINE = "untrained", "offline"
 AnyRow = TypeVar("AnyRow")
 
 MOST = 100_000
-"""The largest step, place, depth or seed, and the most seeds: in a file, more is damage."""
+"""The largest number of tasks, task position, depth or seed, and the most seeds: in a file, more is damage."""
 
 LARGEST = 1e15
 """The largest number that is not whole, either way: beyond it figures have no axis."""
 
 Measure = Literal["accuracy", "pra", "f1"]
-"""The measures that a row can have."""
+"""The metrics that a row can have."""
 
 
 def _or_none(cell: object) -> object:
@@ -55,7 +55,7 @@ AmountOrNone = Annotated[Amount | None, BeforeValidator(_or_none)]
 class MeasurementRow:
     """One measurement of one run; cells that do not apply are None or empty. Fractions in [0, 1].
 
-    Measures: `accuracy` (a cell of R: tasks_seen, head, task_position, task; with a feature and
+    Metrics: `accuracy` (a cell of R: tasks_seen, head, task_position, task; with a feature and
     readout a cell of that feature's matrix A), `pra` (feature, depth, readout, tasks_seen: of all
     tasks), `f1` (feature, depth, readout, tasks_seen, task_position, task). `tasks_seen` = tasks
     learned so far, empty only in tables of earlier versions, which had the last step alone; `head`
@@ -133,7 +133,7 @@ class _OfLayer:
 class LayerRow(_OfLayer):
     """A quantity of a layer for one learner and readout, with its 95 % interval.
 
-    quantity: see `probe.analysis.layers.quantities`; place: of the task in the executed order, from
+    quantity: see `probe.analysis.layers.quantities`; task_position: of the task in the executed order, from
     1; None = all tasks. value, low and high are NaN where a quantity is not identifiable; low and
     high alone for a single seed. Fractions, or differences of fractions.
     """
@@ -227,7 +227,7 @@ class RetrainingRow(_OfStep):
 class DiagnosticRow(_OfStep):
     """A diagnostic of a feature of one network on the test data, without any readout.
 
-    measure: `units` (D, how many numbers of an example were looked at), `dead` (share of them that
+    metric: `units` (D, how many numbers of an example were looked at), `dead` (share of them that
     never change), `rank` (effective rank, from 1 to D), `cka.PEER` (debiased linear CKA to the same
     feature of another network: `step-1` right after the first task, `untrained`, `offline`).
     """
@@ -257,7 +257,7 @@ class LearnerRow:
 class CostRow(_OfStep):
     """The cost of learning a task in one run, in bytes and multiply-adds.
 
-    step: the task's position in the executed order, from 1; all else as in
+    tasks_seen: the task's position in the executed order, from 1; all else as in
     `probe.training.costs.Cost`.
     """
 
@@ -274,7 +274,7 @@ class CostRow(_OfStep):
 class TimeRow(_OfStep):
     """The time to learn a task in one run.
 
-    step: the task's position in the executed order, from 1; seconds: processor time on a CPU,
+    tasks_seen: the task's position in the executed order, from 1; seconds: processor time on a CPU,
     where one thread trains; wall time elsewhere.
     """
 

@@ -16,7 +16,7 @@ from probe.tables.frames import to_frame
 from probe.tables.rows import Measure, MeasurementRow, SummaryRow, TimeRow
 
 MEASURES: tuple[Measure, ...] = ("pra", "f1")
-"""The measures that `summarize` keeps, in the order in which it lists them."""
+"""The metrics that `summarize` keeps, in the order in which it lists them."""
 
 
 class Layer(NamedTuple):
@@ -28,7 +28,7 @@ class Layer(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The runs that a line of the summary averages, see `MeasurementRow`; place: None for `pra`."""
+    """The runs that a line of the summary averages, see `MeasurementRow`; task_position: None for `pra`."""
 
     learner: str
     metric: Measure
@@ -44,7 +44,7 @@ def summarize(rows: Iterable[MeasurementRow]) -> list[SummaryRow]:
 
     A seed's score is the mean over its orders (Murata 2020, section 3); `f1` is grouped by task
     position, whatever the task. Fractions in [0, 1]; `std` is NaN for a single seed; NaN values
-    were not measured and are left out. Sorted by learner (in order of first appearance), measure,
+    were not measured and are left out. Sorted by learner (in order of first appearance), metric,
     depth and position. The order of a learner's rows does not change the result. Raises InputError
     for rows of more than one scenario or network.
     """
@@ -81,7 +81,7 @@ def mean_accuracies(rows: Iterable[MeasurementRow]) -> dict[str, AccuracyMatrix]
     """Return R of each learner, (T+1, T): each cell the mean over orders, then over seeds.
 
     Learners come in order of first appearance, without those that have no `accuracy` rows. T is the
-    largest step or task position in a learner's rows; NaN = not measured. Rows with a feature
+    largest number of tasks or task position in a learner's rows; NaN = not measured. Rows with a feature
     belong to its own matrix A and are left out. Raises InputError for rows of more than one
     scenario or network, and for fewer cells than tasks: a single evaluation gives T.
     """
@@ -93,7 +93,7 @@ def mean_accuracies(rows: Iterable[MeasurementRow]) -> dict[str, AccuracyMatrix]
     matrices = {}
     for learner, own in table.groupby("learner", sort=False):
         tasks, cells = int(own[["tasks_seen", "task_position"]].max(axis=None)), means[learner]
-        # A damaged step or position could ask for a matrix of any size.
+        # A damaged number of tasks or position could ask for a matrix of any size.
         if len(cells) < tasks:
             raise InputError(
                 f"the accuracies of {learner!r} name {tasks} tasks, but have {len(cells)} cells of "
@@ -136,8 +136,8 @@ def training_seconds(times: Iterable[TimeRow]) -> dict[str, float]:
     A run counts once it has learned as many tasks as any other has; learners are in the order in
     which such a run first appears.
 
-    >>> row = TimeRow(learner="er", order="0", seed=0, step=1, seconds=1.5)
-    >>> training_seconds([row, TimeRow(learner="er", order="0", seed=0, step=2, seconds=2.5)])
+    >>> row = TimeRow(learner="er", order="0", seed=0, tasks_seen=1, seconds=1.5)
+    >>> training_seconds([row, TimeRow(learner="er", order="0", seed=0, tasks_seen=2, seconds=2.5)])
     {'er': 4.0}
     """
     runs = to_frame(times, TimeRow).groupby(["learner", "order", "seed"], sort=False)
@@ -163,11 +163,11 @@ def _grouped(table: pd.DataFrame, by: Sequence[str]) -> Any:
 
 
 def _check(table: pd.DataFrame, column: str, least: int) -> None:
-    """Raise InputError for rows without a whole number that their measure needs."""
+    """Raise InputError for rows without a whole number that their metric needs."""
     for row in table[~(table[column] >= least).fillna(False)].to_dict("records"):
         value: Any = None if pd.isna(row[column]) else row[column]
         raise InputError(
-            f"a row of measure {row['measure']!r} (learner {row['learner']!r}, seed {row['seed']}) "
+            f"a row of metric {row['metric']!r} (learner {row['learner']!r}, seed {row['seed']}) "
             f"needs a {column} from {least}, got {value}: write the tables again from the results"
         )
 

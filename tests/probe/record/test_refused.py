@@ -187,7 +187,7 @@ RUN = "runs/model/order-0/seed-0"
 
 def damaged(at):
     path = at / RUN / "run.json"
-    path.write_bytes(path.read_bytes().replace(b'"measurements"', b'"sowr"'))
+    path.write_bytes(path.read_bytes().replace(b'"rows"', b'"sowr"'))
 
 
 def another_output(at):

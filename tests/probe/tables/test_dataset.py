@@ -49,7 +49,7 @@ def test_what_is_there_twice_or_lacks_its_names_is_told(monkeypatch):
     rows = study()
     with pytest.raises(InputError, match="two rows are the R of learner 'er', order 'a', seed 0"):
         to_dataset([*rows, rows[0]])
-    with pytest.raises(InputError, match="measure 'pra' needs a feature, and has none"):
+    with pytest.raises(InputError, match="metric 'pra' needs a feature, and has none"):
         to_dataset([replace(PRA, feature="")])
     monkeypatch.setitem(sys.modules, "xarray", None)
     with pytest.raises(InputError, match=r"needs xarray, which is absent: pip install xarray$"):

@@ -67,9 +67,9 @@ def test_a_folder_that_holds_something_else_is_left_alone(folder, name):
         write_folder(folder / name, SAVED)
 
 
-@pytest.mark.parametrize("tasks_seen", ["fsync", "rename"])
+@pytest.mark.parametrize("operation", ["fsync", "rename"])
 @pytest.mark.parametrize("before", [False, True])
-def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, tasks_seen, before):
+def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, operation, before):
     kept = tmp_path / "kept"
     if before:
         write_folder(kept, SAVED)
@@ -77,11 +77,11 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, tasks_s
 
     def full(path, to=kept):
         # The earlier result may be moved aside and back; the new one cannot take its place.
-        if tasks_seen == "rename" and (path == kept or _kind(path) == "made"):
+        if operation == "rename" and (path == kept or _kind(path) == "made"):
             return rename(path, to)
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os if tasks_seen == "fsync" else Path, tasks_seen, full)
+    monkeypatch.setattr(os if operation == "fsync" else Path, operation, full)
     with pytest.raises(NotWritten, match=r"cannot write .*kept \(No space left on device\)"):
         write_folder(kept, Saved(kind="other", tables={"measurements": []}))
     monkeypatch.undo()
@@ -118,12 +118,12 @@ def _pickle(folder):
     [
         (
             lambda at: _flip(at / "measurements.csv"),
-            r"rows\.csv is damaged \(its content does not match",
+            r"measurements\.csv is damaged \(its content does not match",
         ),
         (lambda at: _flip(at / DESCRIPTION), "json is damaged"),
         (
             lambda at: (at / "measurements.csv").unlink(),
-            r"rows\.csv is damaged \(it cannot be read \(No s",
+            r"measurements\.csv is damaged \(it cannot be read \(No s",
         ),
         (lambda at: (at / DESCRIPTION).unlink(), r"kept holds no saved result \(.*: No such file"),
         (lambda at: _describe(at, files={"../../secret": "0"}), "it describes no result"),

@@ -37,7 +37,7 @@ def test_a_frame_may_be_filtered_sorted_widened_and_lack_columns_that_came_later
     [
         ({"seed": [0, -1]}, "row 1 of the DataFrame: '-1' cannot be the value of seed"),
         ({"value": [0.1, float("inf")]}, "'inf' cannot be the value of value"),
-        ({"metric": ["pra", "acc"]}, "'acc' cannot be the value of measure"),
+        ({"metric": ["pra", "acc"]}, "'acc' cannot be the value of metric"),
         ({"seed": [None, 1]}, "row 0 of the DataFrame: '' cannot be the value of seed"),
     ],
 )

@@ -79,7 +79,7 @@ def test_a_learner_with_another_network_has_neither_floor_nor_ceiling():
         ),
         (
             lambda: Matrices([*ROWS, replace(ROWS[0], tasks_seen=9)]),
-            "is of step 9, and there are 3",
+            "after 9 tasks, and there are 3",
         ),
     ],
 )

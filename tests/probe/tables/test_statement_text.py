@@ -130,7 +130,7 @@ def test_nothing_rests_on_trainings_that_have_not_converged():
 
 def test_what_is_withheld_has_its_reason_whatever_has_converged():
     lost = layer("conv3", last=(0.7, 0.7, 0.7, 0.9), learned=0.9, converged=False)
-    _, found = said(*WHOLE, lost, falls_below="no ceiling", forgets="near chance")
+    _, found = said(*WHOLE, lost, below_ceiling="no ceiling", forgets="near chance")
     assert found[:2] == [
         "ft: no layer is shown to fall below the ceiling; not judged, as offline training is less "
         "accurate than a learner, at conv1, conv2, conv3",

@@ -64,7 +64,7 @@ def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
         (summarize, replace(pra(1, "0", 0.5), scenario="mnist"), "different studies"),
         (summarize, replace(pra(1, "0", 0.5), network="mlp"), "different studies"),
         (summarize, replace(pra(0, "0", 0.5), depth=None), "needs a depth from 1, got None"),
-        (mean_accuracies, accuracy(0, "0", -1, 1, 0.5), "needs a step from 0, got -1"),
+        (mean_accuracies, accuracy(0, "0", -1, 1, 0.5), "needs a tasks_seen from 0, got -1"),
         (mean_accuracies, accuracy(0, "0", 2, 2, 0.5), "'er' name 2 tasks, but have 1 cells of R"),
     ],
 )

@@ -132,13 +132,16 @@ def test_the_bytes_of_a_table(tmp_path):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"learner": "er\ud800"}, r"rows\.csv cannot be written: 'er\\ud800' .* text of Unicode"),
+        (
+            {"learner": "er\ud800"},
+            r"measurements\.csv cannot be written: 'er\\ud800' .* text of Unicode",
+        ),
         ({"learner": None}, "None cannot be the value of learner, expected text"),
         ({"learner": "x" * (csv.field_size_limit() + 1)}, r"'xxx.*x\.\.\. cannot .* learner"),
-        ({"tasks_seen": "1"}, "'1' cannot be the value of step, expected a whole number"),
+        ({"tasks_seen": "1"}, "'1' cannot be the value of tasks_seen, expected a whole number"),
         ({"value": 10**400}, "1000.* cannot be the value of value, expected a number"),
         ({"value": math.inf}, r"inf cannot be the value of value, expected 1e\+15 or less"),
-        ({"metric": "acc"}, "'acc' cannot be the value of measure, expected 'accuracy', 'pra'"),
+        ({"metric": "acc"}, "'acc' cannot be the value of metric, expected 'accuracy', 'pra'"),
     ],
 )
 def test_what_would_not_read_back_is_refused(tmp_path, change, reason):
@@ -179,5 +182,7 @@ def test_only_the_lines_that_are_wanted_become_rows_and_all_are_checked(tmp_path
     )
     assert kept == rows[3:]
     path.write_text(path.read_text().replace("er,1,0,", "er,1,none,"))
-    with pytest.raises(InputError, match=r"rows\.csv, line 2: 'none' cannot be the value of seed"):
+    with pytest.raises(
+        InputError, match=r"measurements\.csv, line 2: 'none' cannot be the value of seed"
+    ):
         read_table(path, MeasurementRow, lambda cells: cells["learner"] == "gem")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from figures.appearance import distinct
 from probe.analysis.intervals import mean_over_seeds
 from probe.metrics.matrix import AccuracyMatrix
-from probe.tables.matrices import OFFLINE, UNTRAINED
+from probe.tables.matrices import OFFLINE, UNTRAINED, mean_accuracies
 from probe.tables.rows import (
     DiagnosticRow,
     FirstLayerRow,
@@ -27,8 +27,7 @@ from probe.tables.rows import (
     SummaryRow,
     TimeRow,
 )
-from probe.tables.summary import mean_accuracies
-from probe.tables.table_file import Cells, read_table
+from probe.tables.table_file import Cells, read_table, table_file
 
 CONTROLS = (OFFLINE, UNTRAINED)
 """Ceiling and floor are measured in their features; they learn nothing task by task."""
@@ -74,7 +73,7 @@ class Tables:
         """
         found = {}
         for name, rows in get_type_hints(cls).items():
-            path = run_directory / f"{name}.csv"
+            path = table_file(run_directory, name)
             if path.exists() or name not in OPTIONAL:
                 found[name] = _plain(read_table(path, get_args(rows)[0], _filter(name)))
         return cls(**found)

@@ -36,7 +36,7 @@ def answers(tables: Tables) -> list[Answer]:
     """Return the answer for each learner of the statements, in their order."""
     stated = tables.get("statements", ())
     tasks = max((row.task_position or 1 for row in tables.get("layers", ())), default=1)
-    said = sentences(stated, tables.get("first_layer", ()), tasks)
+    said = sentences(tables, tasks)
     each = grouped(stated, "learner").items()
     return [_answer(name, rows, tables, tasks, said) for name, rows in each]
 

@@ -19,7 +19,7 @@ from figures.report.sections import sections
 from figures.report.views import short
 from probe.errors import InputError, unknown
 from probe.files import replacing
-from probe.tables.compared import compared_sheet, differences
+from probe.tables.compared import compared_sheet
 from probe.tables.folder import Tables, read_tables
 from probe.tables.rows import CONTROLS
 from probe.tables.sheets import Sheet
@@ -140,7 +140,7 @@ def _json(runs: Mapping[str, Tables]) -> Markup:
 
     Of each table the columns once, and the values of each row.
     """
-    names = ("layers", "statements", "first_layer")
+    names = ("layers", "statements", "statement_seeds", "first_layer")
     kept = {run: {name: _values(t.get(name, ())) for name in names} for run, t in runs.items()}
     text = json.dumps(kept, separators=(",", ":"))
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
@@ -155,7 +155,7 @@ def _values(rows: Sequence[Any]) -> dict[str, list[Any]]:
 def _compared(runs: Mapping[str, Tables]) -> list[Sheet]:
     """Return what each run but the first states more or less of its layers than the first."""
     (first, before), *others = runs.items()
-    return [compared_sheet(first, name, differences(before, tables)) for name, tables in others]
+    return [compared_sheet(first, before, name, tables) for name, tables in others]
 
 
 def _about(tables: Tables) -> list[str]:

@@ -271,8 +271,8 @@ class Analysis(Held):
 
     def _sheets(self, layers: Sequence[LayerRow], learners: Sequence[str]) -> list[Sheet]:
         if layers:
-            given = self._of_one_network
-            return layer_sheets(layers, self.statements(), self.first_layers(), given=given)
+            tables = {**self.given, "layers": layers}
+            return layer_sheets(tables, given=self._of_one_network)
         # Like a study with neither floor nor ceiling.
         return [pra_sheet([row for row in self._table("summary") if row.learner in learners])]
 

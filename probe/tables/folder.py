@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from probe.errors import InputError
 from probe.files import hashed, make_folder, not_written, unfinished, unhashed
 from probe.tables import rows
-from probe.tables.table_file import read_table, write_table
+from probe.tables.table_file import read_table, table_file, write_table
 
 KINDS: Mapping[str, type[Any]] = {
     "measurements": rows.MeasurementRow,
     "layers": rows.LayerRow,
     "statements": rows.StatementRow,
+    "statement_seeds": rows.StatementSeedRow,
     "first_layer": rows.FirstLayerRow,
     "notes": rows.NoteRow,
     "summary": rows.SummaryRow,
@@ -105,15 +106,21 @@ def read_folder(folder: Path) -> Saved:
 def read_tables(folder: Path) -> Tables:
     """Return the tables of a saved result or of a study's run directory, those that are there.
 
-    Raises InputError without measurements.csv, and for a table that cannot be read.
+    Raises:
+        InputError: There is no measurements.csv, or a table cannot be read.
     """
-    if not (folder / "measurements.csv").is_file():
+    files = {name: table_file(folder, name) for name in KINDS}
+    if not files["measurements"].is_file():
+        if (folder / "rows.csv").is_file():
+            raise InputError(
+                f"{folder} was written by an earlier version of forgetting-probe: run its study "
+                f"again with another --out"
+            )
         raise InputError(
             f"{folder} holds no result (no measurements.csv): name the directory of a `probe run`, "
             f"or a folder that `save` wrote"
         )
-    there = {name: folder / f"{name}.csv" for name in KINDS}
-    return {name: read_table(p, KINDS[name]) for name, p in there.items() if p.is_file()}
+    return {name: read_table(p, KINDS[name]) for name, p in files.items() if p.is_file()}
 
 
 def _fill(folder: Path, saved: Saved) -> None:

@@ -17,7 +17,6 @@ def stated(
         **{"learner": "ft", "readout": "linear", "feature": feature, "statement": statement},
         **{"depth": 1 + LAYERS.index(feature), "verdict": verdict, "margin": 0.01},
         **{"value": value, "low": value - 0.01, "high": value + 0.01, "seeds": SEEDS},
-        "by_seed": " ".join([str(value)] * SEEDS),
     }
     return StatementRow(**given | changes)
 

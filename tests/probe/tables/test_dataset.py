@@ -47,7 +47,7 @@ def test_names_are_in_the_order_of_the_rows_and_features_by_depth():
 
 def test_what_is_there_twice_or_lacks_its_names_is_told(monkeypatch):
     rows = study()
-    with pytest.raises(InputError, match="two rows are the R of learner 'er', order 'a', seed 0"):
+    with pytest.raises(InputError, match="two rows are the .* of learner 'er', order 'a', seed 0"):
         to_dataset([*rows, rows[0]])
     with pytest.raises(InputError, match="metric 'pra' needs a feature, and has none"):
         to_dataset([replace(PRA, feature="")])

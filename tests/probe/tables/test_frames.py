@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pandas
 import pytest
@@ -23,13 +23,12 @@ def test_rows_come_back_as_they_were(kind, data):
     assert repr(rows_of_frame(frame, kind)) == repr(rows)
 
 
-def test_a_frame_may_be_filtered_sorted_widened_and_lack_columns_that_came_later():
+def test_a_frame_may_be_filtered_sorted_and_widened():
     rows, frame = study(), to_frame(study())
     frame["mine"] = 1.0
     chosen = frame[(frame.learner == "er") & (frame.metric == "pra")].sort_values("value")
     expected = [row for row in rows if (row.learner, row.metric) == ("er", "pra")]
     assert rows_of_frame(chosen[chosen.columns[::-1]]) == sorted(expected, key=lambda r: r.value)
-    assert rows_of_frame(to_frame([PRA]).drop(columns=["readout", "tasks_seen"])) == [PRA]
 
 
 @pytest.mark.parametrize(
@@ -50,9 +49,7 @@ def test_what_is_no_frame_of_rows_is_told():
     with pytest.raises(InputError, match="expected a pandas DataFrame, got list"):
         rows_of_frame([PRA])
     doubled = pandas.concat([to_frame([PRA]), to_frame([PRA])[["seed"]]], axis=1)
-    with pytest.raises(InputError, match="has the column seed twice"):
+    with pytest.raises(InputError, match="seed"):
         rows_of_frame(doubled)
-    with pytest.raises(InputError, match="lacks the columns readout, feature of LayerRow: take on"):
+    with pytest.raises(InputError, match="LayerRow.* readout, feature"):
         rows_of_frame(to_frame([], LayerRow).drop(columns=["readout", "feature"]), LayerRow)
-    with pytest.raises(InputError, match="rows hold a value that its column"):
-        to_frame([replace(PRA, depth="deep")])

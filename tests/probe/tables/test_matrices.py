@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from probe.errors import InputError
-from probe.tables.matrices import Matrices
-from probe.tables.summary import mean_accuracies
+from probe.tables.matrices import Matrices, mean_accuracies
 from tests.probe.tables.made_rows import FEATURES, ORDERS, READOUTS, T, study
 
 SEEDS = 3
@@ -79,7 +78,7 @@ def test_a_learner_with_another_network_has_neither_floor_nor_ceiling():
         ),
         (
             lambda: Matrices([*ROWS, replace(ROWS[0], tasks_seen=9)]),
-            "after 9 tasks, and there are 3",
+            "name 9 tasks, of which order 'a' has 3",
         ),
     ],
 )

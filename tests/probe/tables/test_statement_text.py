@@ -9,7 +9,7 @@ import numpy as np
 
 from probe.analysis.layers import LayerOutcomes, TestLayout
 from probe.tables.layer_text import layer_sheets
-from probe.tables.layers import Layer, start_rows
+from probe.tables.layers import Layer, first_layer_rows
 
 T, EACH = 4, 250
 TASKS = np.repeat(np.arange(T), EACH)
@@ -45,6 +45,7 @@ def layer(
         readout=readout,
         feature=feature,
         depth=int(feature[-1]),
+        seeds=tuple(range(len(by_seed))),
         outcomes=LayerOutcomes(
             rows=rows | {T: end[:, None]}, floor=right(floor, fixed), ceiling=right(ceiling, fixed)
         ),
@@ -58,8 +59,13 @@ def said(*layers: Layer, **withheld: str) -> tuple[dict[str, str], list[str]]:
     stated = [row for each in layers for row in each.statements()]
     stated = [replace(row, verdict=withheld.get(row.statement, row.verdict)) for row in stated]
     depths = {"ft": max(each.depth for each in layers)}
-    rows = [row for each in layers for row in each.rows()]
-    sheets = layer_sheets(rows, stated, start_rows(stated, depths))
+    tables = {
+        "layers": [row for each in layers for row in each.rows()],
+        "statements": stated,
+        "statement_seeds": [row for each in layers for row in each.statement_seeds()],
+        "first_layer": list(first_layer_rows(stated, depths)),
+    }
+    sheets = layer_sheets(tables)
     cells = {line[0]: line[-1] for sheet in sheets for line in sheet.lines}
     return cells, [sentence for sheet in sheets for sentence in sheet.after]
 

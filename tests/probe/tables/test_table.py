@@ -46,28 +46,30 @@ COLUMNS = {
     "times": "learner,order,seed,tasks_seen,seconds",
     "notes": "learner,order,seed,feature,note,tasks_seen,readout",
     "layers": "learner,readout,feature,depth,task_position,quantity,value,low,high,seeds",
-    "statements": "learner,readout,feature,depth,statement,verdict,margin,value,low,high,seeds,"
-    "by_seed",
+    "statements": "learner,readout,feature,depth,statement,verdict,margin,value,low,high,seeds",
+    "statement_seeds": "learner,readout,feature,depth,statement,seed,value",
     "first_layer": "learner,readout,statement,first_possible,first_confirmed,seeds,seeds_needed",
     "retraining": "learner,order,seed,tasks_seen,feature,readout,epoch,loss,accuracy",
     "diagnostics": "learner,order,seed,tasks_seen,feature,depth,metric,value",
     "controls": "learner,readout,feature,depth,task_position,quantity,value,low,high,seeds,accuracy,"
     "control",
 }
-# The last columns, which tables of earlier versions lack.
-LATER = {MeasurementRow: 1, MetricRow: 2, NoteRow: 2}
 MAY_BE_NONE = {
-    MeasurementRow: "tasks_seen,depth,task_position",
+    MeasurementRow: "depth,task_position",
     SummaryRow: "task_position",
     LearnerRow: "per_class,total",
-}
-MAY_BE_NONE |= {
-    NoteRow: "tasks_seen",
     LayerRow: "task_position",
     KINDS["controls"]: "task_position",
     FirstLayerRow: "seeds_needed",
 }
-RUN = {"scenario": "digits", "network": "cnn3", "learner": "er", "order": "1", "seed": 0}
+RUN = {
+    "scenario": "digits",
+    "network": "cnn3",
+    "learner": "er",
+    "order": "1",
+    "seed": 0,
+    "tasks_seen": 2,
+}
 PRA = MeasurementRow(**RUN, feature="conv1", depth=1, metric="pra", value=1 / 3)
 kinds = st.sampled_from(list(KINDS.values()))
 
@@ -92,24 +94,6 @@ def test_the_columns_are_those_that_others_rely_on():
     assert {name: ",".join(each.name for each in fields(KINDS[name])) for name in KINDS} == COLUMNS
 
 
-@given(kind=st.sampled_from(list(LATER)), data=st.data())
-def test_tables_of_earlier_versions_are_read_with_the_defaults(tmp_path_factory, kind, data):
-    row = data.draw(rows_of(kind))
-    path = tmp_path_factory.mktemp("table") / "measurements.csv"
-    write_table(path, kind, [row])
-    with path.open(newline="", encoding="utf-8") as file:
-        lines = list(csv.reader(file))
-    for lacking in range(1, LATER[kind] + 2):
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows(line[:-lacking] for line in lines)
-        if lacking > LATER[kind]:
-            with pytest.raises(InputError, match="expected the columns"):
-                read_table(path, kind)
-        else:
-            lost = {each.name: each.default for each in fields(kind)[-lacking:]}
-            assert read_table(path, kind) == [replace(row, **lost)]
-
-
 def test_the_bytes_of_a_table(tmp_path):
     """Empty cells for None and NaN, line feeds alone, numbers by repr, NumPy's as they are."""
     path = tmp_path / "measurements.csv"
@@ -117,9 +101,9 @@ def test_the_bytes_of_a_table(tmp_path):
     write_table(path, MeasurementRow, [*written, replace(PRA, value=math.nan)])
     content = path.read_bytes()
     assert content.decode().split("\n")[1:] == [
-        "digits,cnn3,er,1,0,,,conv1,1,pra,,,0.3333333333333333,",
-        'digits,cnn3,er,1,3,,,conv1,1,pra,,"a\rb",0.10000000149011612,',
-        "digits,cnn3,er,1,0,,,conv1,1,pra,,,,",
+        "digits,cnn3,er,1,0,2,,conv1,1,pra,,,0.3333333333333333,",
+        'digits,cnn3,er,1,3,2,,conv1,1,pra,,"a\rb",0.10000000149011612,',
+        "digits,cnn3,er,1,0,2,,conv1,1,pra,,,,",
         "",
     ]
     path.write_bytes(content.replace(b"\n", b"\r\n"))
@@ -149,18 +133,20 @@ def test_what_would_not_read_back_is_refused(tmp_path, change, reason):
         write_table(tmp_path / "measurements.csv", MeasurementRow, [PRA, replace(PRA, **change)])
 
 
-ALL = f"{COLUMNS['metrics']}\n"
-HEADER = "learner,paper,metric,head,mean,std,seeds\n"  # of an earlier version
-LINE = "er,gem,acc,all,0.5,0.1,1\n"
+HEADER = f"{COLUMNS['metrics']}\n"
+LINE = "er,gem,acc,all,0.5,0.1,1,,\n"
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (ALL.replace("feature,readout", "readout,feature"), "expected the columns learner,paper"),
-        (HEADER + "er,gem,acc,,0.5,0.1,1,2\n", "line 2 has 8 cells, expected 7"),
-        (HEADER + "er,gem,acc,all,0.5,-0.1,1\n", "line 2: '-0.1' cannot be .* std.* 0 or more"),
-        (HEADER + LINE + '"e\nr",gem,acc,all,x,y,z\n', "line 4: 'x' cannot .* mean.*`probe run`"),
+        (
+            HEADER.replace("feature,readout", "readout,feature"),
+            "expected the columns learner,paper",
+        ),
+        (HEADER + "er,gem,acc,,0.5,0.1,1\n", "line 2 has 7 cells, expected 9"),
+        (HEADER + "er,gem,acc,all,0.5,-0.1,1,,\n", "line 2: '-0.1' cannot be .* std.* 0 or more"),
+        (HEADER + LINE + '"e\nr",gem,acc,all,x,y,z,,\n', "line 4: 'x' cannot .* mean.*`probe run`"),
         (b"\xff\xfe", "not a table of this study"),
         (None, "cannot be read .* run the study first"),
     ],

@@ -170,7 +170,7 @@ VALUES = {
 }
 STATED = StatementRow(
     learner="ft", readout="retrain", feature="conv3", depth=3, statement="below_ceiling", seeds=3,
-    verdict="yes", margin=0.01, value=0.379, low=0.301, high=0.457, by_seed="",
+    verdict="yes", margin=0.01, value=0.379, low=0.301, high=0.457,
 )  # fmt: skip
 START = FirstLayerRow(
     learner="ft", readout="retrain", statement="below_ceiling",
@@ -231,7 +231,7 @@ def test_a_table_for_each_learner_and_known_readout_with_its_sentence(printed: P
 
 
 def test_given_networks_have_retrainings_for_seeds() -> None:
-    sheets = layer_sheets([*layers(), *layers(readout="linear")], [], [], given=True)
+    sheets = layer_sheets({"layers": [*layers(), *layers(readout="linear")]}, given=True)
     assert [sheet.heading for sheet in sheets] == [
         "readout retrain, in %, mean over 3 retrainings, retained [95 % interval]",
         "readout linear, in %, retained [95 % interval]",

@@ -15,7 +15,7 @@ from probe.notes import listed, ranged, without_decimals
 from probe.results.evaluations import At, Evaluation, Evaluations, Step
 from probe.tables.budget_text import budget_sheets
 from probe.tables.folder import Saved, Tables
-from probe.tables.held import Held
+from probe.tables.result_base import ResultBase
 from probe.tables.layer_text import control_sheets, layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
 from probe.tables.rows import (
@@ -37,7 +37,7 @@ ONE_NETWORK = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Analysis(Held):
+class Analysis(ResultBase):
     """Measurements downstream of the features of networks; `print` shows them as tables.
 
     >>> import probe, torch

@@ -31,7 +31,8 @@ class Layer(NamedTuple):
 def scores_by(table: pd.DataFrame, *columns: str) -> dict[tuple[Any, ...], Scores]:
     """Return the scores of runs by the values of columns, in order of first appearance."""
     scores = defaultdict[tuple[Any, ...], Scores](list)
-    for *key, seed, value in table[[*columns, "seed", "value"]].itertuples(index=False):
+    cells = (table[name].tolist() for name in (*columns, "seed", "value"))
+    for *key, seed, value in zip(*cells, strict=True):
         scores[*key].append((seed, value))
     return scores
 

@@ -114,23 +114,17 @@ def _pickle(folder):
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "file"),
     [
-        (
-            lambda at: _flip(at / "measurements.csv"),
-            r"measurements\.csv is damaged \(its content does not match",
-        ),
-        (lambda at: _flip(at / DESCRIPTION), "json is damaged"),
-        (
-            lambda at: (at / "measurements.csv").unlink(),
-            r"measurements\.csv is damaged \(it cannot be read \(No s",
-        ),
-        (lambda at: (at / DESCRIPTION).unlink(), r"kept holds no saved result \(.*: No such file"),
-        (lambda at: _describe(at, files={"../../secret": "0"}), "it describes no result"),
-        (_pickle, r"arrays\.npz is damaged \(it holds no arrays\)"),
+        (lambda at: _flip(at / "measurements.csv"), "measurements.csv"),
+        (lambda at: _flip(at / DESCRIPTION), DESCRIPTION),
+        (lambda at: (at / "measurements.csv").unlink(), "measurements.csv"),
+        (lambda at: (at / DESCRIPTION).unlink(), DESCRIPTION),
+        (lambda at: _describe(at, files={"../../secret": "0"}), DESCRIPTION),
+        (_pickle, "arrays.npz"),
     ],
 )
-def test_what_is_damaged_is_told_in_one_sentence(folder, damage, told):
+def test_a_file_that_is_not_as_it_was_written_is_named(folder, damage, file):
     damage(folder)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=file):
         read_folder(folder)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-class Held(ABC):
+class ResultBase(ABC):
     """A result in memory, with the same tables as the run directory of a study."""
 
     @abstractmethod
@@ -44,13 +44,16 @@ class Held(ABC):
         """Return all tables, by their names in a run directory."""
         from probe.tables.summary import summarize
 
-        rows = self.measurements()
-        return {"measurements": rows, "summary": summarize(rows)}
+        return {"measurements": self.measurements(), "summary": summarize(self.measurements())}
 
     def to_pandas(self, table: str = "measurements") -> pd.DataFrame:
         """Return a table as a pandas DataFrame, see `probe.tables.frames`.
 
-        Raises InputError for an unknown table.
+        Args:
+            table: Its name, as of the file in a run directory.
+
+        Raises:
+            InputError: There is no table of that name.
         """
         from probe.tables.frames import to_frame
 
@@ -61,7 +64,8 @@ class Held(ABC):
     def to_xarray(self) -> xr.Dataset:
         """Return all measurements as an xarray Dataset, see `probe.tables.dataset`.
 
-        Raises InputError without xarray.
+        Raises:
+            InputError: xarray is not installed.
         """
         from probe.tables.dataset import to_dataset
 
@@ -70,9 +74,14 @@ class Held(ABC):
     def save(self, folder: str | Path) -> None:
         """Write it into a folder, from which `probe.load` reads it back exactly.
 
-        The folder appears as a whole or not at all, and holds no code and no pickles; an earlier
-        result in it is replaced. Raises InputError for a folder that holds something else, and
-        NotWritten if it cannot be written.
+        The folder appears as a whole or not at all, and holds no code and no pickles.
+
+        Args:
+            folder: An earlier result in it is replaced.
+
+        Raises:
+            InputError: The folder holds something else.
+            NotWritten: It cannot be written.
         """
         write_folder(Path(folder), self.saved())
 
@@ -80,7 +89,8 @@ class Held(ABC):
     def plot(self) -> Any:
         """The figures of this result, a method for each kind, as `plot.depth(ax=None)`.
 
-        Raises InputError where another module of the user's has their name.
+        Raises:
+            InputError: Another module of the user's has the name of `figures`.
         """
         # The only arrow up: what is drawn is asked for here, and nowhere before.
         try:

@@ -53,8 +53,8 @@ class MeasurementRow:
     Metrics: `accuracy` (a cell of R: tasks_seen, head, task_position, task; with a feature and
     readout a cell of that feature's matrix A), `pra` (feature, depth, readout, tasks_seen: of all
     tasks), `f1` (feature, depth, readout, tasks_seen, task_position, task). `tasks_seen` = tasks
-    learned so far; `head` = the outputs that compete: `single` (all classes seen so far), `multi` (those of the task),
-    `all`; `task_position` = position of the task in the executed order, from 1; `depth` of a
+    learned so far; `head` = the outputs that compete: `single` (all classes seen so far), `multi`
+    (those of the task), `all`; `task_position` = position of the task in the executed order, from 1; `depth` of a
     feature from 1 to L; `readout` = trained downstream of the feature, as `retrain` and `linear`;
     empty at the output, but for readouts of each task, for which it is multi-head. Cells of A have
     no `head`. The learners `offline` and `untrained` have no order: their features give ceiling and
@@ -128,8 +128,8 @@ class LayerRow(_OfLayer):
     """A quantity of a layer for one learner and readout, with its 95 % interval.
 
     quantity: see `probe.analysis.layers.quantities`; task_position: of the task in the executed
-    order, from 1; None = all tasks. value, low and high are NaN where a quantity is not identifiable; low and
-    high alone for a single seed. Fractions, or differences of fractions.
+    order, from 1; None = all tasks. value, low and high are NaN where a quantity is not
+    identifiable; for a single seed only low and high. Fractions, or differences of fractions.
     """
 
     task_position: From1OrNone
@@ -224,7 +224,7 @@ class _OfStep:
 class RetrainingRow(_OfStep):
     """An epoch of one retraining downstream of a feature, see `probe.training.history.History`.
 
-    epoch: from 1; 0 is the first batch before any step, which has a loss alone.
+    epoch: from 1; 0 is the first batch before any step, which has only a loss.
     """
 
     feature: str

@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 
 from probe.analysis.intervals import mean_over_seeds
 from probe.errors import InputError
-from probe.tables.rows import MeasurementRow, TimeRow
 from probe.tables.matrices import mean_accuracies
+from probe.tables.rows import MeasurementRow, TimeRow
 from probe.tables.summary import Layer, pra_by_step, summarize, training_seconds
 
 

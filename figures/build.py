@@ -151,12 +151,13 @@ def _write_text(path: Path, text: str) -> Path:
 def _source(run_directory: Path) -> dict[str, Any]:
     """Return what the figures are drawn from: the hash of each table, None for a missing one."""
     from figures.tables import Tables
+    from probe.tables.table_file import table_file
 
     found: dict[str, Any] = {"version": VERSION}
     for field in fields(Tables):
         found[field.name] = None
         with suppress(OSError):
-            table = (run_directory / f"{field.name}.csv").read_bytes()
+            table = table_file(run_directory, field.name).read_bytes()
             found[field.name] = hashlib.sha256(table).hexdigest()
     return found
 

@@ -11,6 +11,7 @@ from probe.errors import InputError, unknown
 from probe.tables.folder import read_tables
 from probe.tables.rows import LearnerRow, MeasurementRow
 from probe.tables.summary import summarize
+from probe.tables.table_file import table_file
 
 
 def tables_of(source: object) -> Tables:
@@ -25,8 +26,9 @@ def tables_of(source: object) -> Tables:
         return source
     if isinstance(source, str | Path):
         directory = Path(source)
-        # A folder of a result in memory has measurements.csv alone.
-        if (directory / "summary.csv").exists() or not (directory / "measurements.csv").exists():
+        # A folder of a result in memory has only measurements.csv.
+        summary, measurements = (table_file(directory, n) for n in ("summary", "measurements"))
+        if summary.exists() or not measurements.exists():
             return Tables.read(directory)
         return _made(**read_tables(directory))
     if callable(tables := getattr(source, "tables", None)):

@@ -119,9 +119,9 @@ class Tables:
             if (
                 row.metric == "accuracy"
                 and row.order
-                and 0 < (row.task_position or 0) <= (row.tasks_seen or 0)
+                and 0 < (row.task_position or 0) <= row.tasks_seen
             ):
-                cells[row.learner, row.tasks_seen or 0, row.task_position or 0].append(
+                cells[row.learner, row.tasks_seen, row.task_position or 0].append(
                     (row.seed, row.value)
                 )
         found = filter(None, map(mean_over_seeds, cells.values()))

@@ -15,9 +15,9 @@ from probe.notes import listed, ranged, without_decimals
 from probe.results.evaluations import At, Evaluation, Evaluations, Step
 from probe.tables.budget_text import budget_sheets
 from probe.tables.folder import Saved, Tables
-from probe.tables.result_base import ResultBase
 from probe.tables.layer_text import control_sheets, layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
+from probe.tables.result_base import ResultBase
 from probe.tables.rows import (
     CONTROLS,
     FirstLayerRow,
@@ -317,7 +317,7 @@ def note_sentences(notes: Iterable[NoteRow]) -> Iterator[str]:
         groups.setdefault((row.learner, row.readout, without_decimals(row.note)), []).append(row)
     for (learner, readout, _), rows in groups.items():
         features = listed(dict.fromkeys(row.feature for row in rows if row.feature))
-        steps = sorted({row.tasks_seen for row in rows if row.tasks_seen is not None})
+        steps = sorted({row.tasks_seen for row in rows})
         runs = len({(row.order, row.seed) for row in rows})
         where = [learner, features, f"by {readout}" if readout else ""]
         if steps and learner not in CONTROLS:

@@ -6,7 +6,6 @@ settings. The same results give the same bytes; only the times differ from run t
 drawn from the tables alone.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial

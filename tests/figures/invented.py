@@ -52,7 +52,7 @@ def _cells(features, tasks, head, alone):
         for task_position, name in task.items()
     ]
     for depth, feature in list(enumerate(features, start=1))[-1 if alone else 0 :]:
-        at = {"feature": feature, "depth": depth}
+        at = {"feature": feature, "depth": depth, "tasks_seen": tasks}
         cells.append({"metric": "pra", **at})
         cells += [
             {"metric": "f1", **at, "task_position": p, "task": name} for p, name in task.items()

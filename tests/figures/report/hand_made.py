@@ -4,7 +4,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from probe.tables.rows import FirstLayerRow, LayerRow, MeasurementRow, NoteRow, StatementRow
+from probe.tables.rows import (
+    FirstLayerRow,
+    LayerRow,
+    MeasurementRow,
+    NoteRow,
+    StatementRow,
+    StatementSeedRow,
+)
 
 T, SEEDS = 3, 5
 LAYERS = ("conv1", "conv2", "output")
@@ -19,6 +26,15 @@ def stated(
         **{"value": value, "low": value - 0.01, "high": value + 0.01, "seeds": SEEDS},
     }
     return StatementRow(**given | changes)
+
+
+def by_seed(row: StatementRow, values: Sequence[float] = ()) -> list[StatementSeedRow]:
+    """Return the values of a statement's seeds, by default all that of its mean."""
+    at = {name: getattr(row, name) for name in ("learner", "readout", "feature", "depth")}
+    return [
+        StatementSeedRow(**at, statement=row.statement, seed=seed, value=value)
+        for seed, value in enumerate(values or [row.value] * row.seeds)
+    ]
 
 
 def layer(feature: str, quantity: str, value: float, task_position: int | None = None) -> LayerRow:
@@ -81,6 +97,7 @@ def tables(statements: list[StatementRow], missing: dict[str, float], **others: 
         "measurements": rows(orders=orders),
         "layers": layers(missing, room),
         "statements": statements,
+        "statement_seeds": [row for stated in statements for row in by_seed(stated)],
         "first_layer": list[FirstLayerRow](),
         "notes": list[NoteRow](),
     }

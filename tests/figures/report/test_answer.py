@@ -117,6 +117,7 @@ CAVEATS: dict[str, tuple[dict[str, Any], str]] = {
                     order="0",
                     seed=0,
                     feature=feature,
+                    tasks_seen=3,
                     note="it predicts class 3 for every test example",
                 )
                 for feature in ("", "conv1")  # of the network, and of one retrained from conv1

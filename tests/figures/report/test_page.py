@@ -18,7 +18,7 @@ from figures.report.views import Chart, Point, Series, evenly
 from probe.errors import InputError
 from probe.tables.folder import KINDS
 from probe.tables.table_file import write_table
-from tests.figures.report.hand_made import layers, of_layers, rows, stated, tables
+from tests.figures.report.hand_made import by_seed, layers, of_layers, rows, stated, tables
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 MISSING = {"conv1": 0.0, "conv2": 0.3, "output": 0.6}
@@ -138,16 +138,16 @@ def test_fifty_tasks_are_drawn_in_part_and_told_in_full() -> None:
 
 def test_differences_between_runs_are_paired_by_seed() -> None:
     """Of seeds that differ, or of a learner that lacks one of them, there is no interval."""
-    worse = [
-        replace(row, value=row.value + 0.1, by_seed=" ".join(map(str, (0.3, 0.4, 0.5, 0.4, 0.4))))
-        for row in STATED[:1]
-    ]
-    text = report({"a": made(), "b": tables(worse, MISSING)}, {})
+    worse = [replace(row, value=row.value + 0.1) for row in STATED[:1]]
+    seeds = by_seed(worse[0], (0.3, 0.4, 0.5, 0.4, 0.4))
+    text = report({"a": made(), "b": tables(worse, MISSING, statement_seeds=seeds)}, {})
     assert "10.0 [1.2, 18.8]" in text  # Student's t: 2.776 x .0707 / sqrt 5
     others = [replace(row, seed=row.seed + 1) for row in made()["measurements"]]
-    assert "10.0 [" not in report({"a": made(), "b": tables(worse, MISSING, rows=others)}, {})
-    lacking = [replace(worse[0], seeds=4, by_seed="0.3 0.4 0.5 0.4")]
-    assert "10.0 [" not in report({"a": made(), "b": tables(lacking, MISSING)}, {})
+    for lacking in (
+        {"statement_seeds": seeds, "measurements": others},
+        {"statement_seeds": seeds[:4]},
+    ):
+        assert "10.0 [" not in report({"a": made(), "b": tables(worse, MISSING, **lacking)}, {})
 
 
 def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ def lines_of(
     """Return the lines of a run directory; measured: learner, seed, feature, and perhaps step."""
     columns = ("learner", "seed", "feature", "tasks_seen")
     known = {"scenario": "digits", "network": "mlp", "order": "0", "depth": 1, "metric": "pra"}
+    known["tasks_seen"] = 5
     rows = [
-        MeasurementRow(**known, value=0.5, **dict(zip(columns, at, strict=False)))
-        for at in measured
+        MeasurementRow(**known | dict(zip(columns, at, strict=False)), value=0.5) for at in measured
     ]  # type: ignore[arg-type]
     write_table(root / "notes.csv", NoteRow, notes)
     write_table(root / "measurements.csv", MeasurementRow, rows)
@@ -31,6 +31,7 @@ def lines_of(
 
 def on(at: Measured, text: str, **more: object) -> NoteRow:
     learner, seed, feature = at
+    more = {"tasks_seen": 5} | more
     return NoteRow(learner=learner, order="0", seed=seed, feature=feature, note=text, **more)  # type: ignore[arg-type]
 
 
@@ -61,14 +62,13 @@ def test_notes_on_most_jobs_come_first_and_many_are_counted(tmp_path: Path) -> N
     ]
 
 
-def note(learner: str, tasks_seen: int | None, readout: str, feature: str = "a") -> NoteRow:
+def note(learner: str, tasks_seen: int, readout: str, feature: str = "a") -> NoteRow:
     return on((learner, 0, feature), "so", tasks_seen=tasks_seen, readout=readout)
 
 
 @pytest.mark.parametrize(
     ("notes", "said"),
     [
-        ([note("er", None, "")], "er, downstream of a"),
         (
             [note("er", 1, "retrain@4")],
             "er, downstream of a, retrained for 4 times the epochs, after 1 task",

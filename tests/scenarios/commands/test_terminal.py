@@ -50,7 +50,7 @@ def test_reasons_of_failures(console, tmp_path):
 
 def test_tables_of_results(printed):
     """Where a heading, a first cell or a note names a learner, a feature or a head."""
-    note = NoteRow(learner=EVIL, order="0", seed=0, feature=EVIL, note=f"{EVIL}\n")
+    note = NoteRow(learner=EVIL, order="0", seed=0, feature=EVIL, note=f"{EVIL}\n", tasks_seen=1)
     tables = {
         "summary": [pra(EVIL, EVIL, 0.5, 1), pra(EVIL, "out", 0.5, 2)],
         "metrics": [metric(EVIL, "omega_new", EVIL, 0.5)],

@@ -139,7 +139,7 @@ class Protocol:
         # It may draw at random, in eval mode too.
         chance = every_global_stream(stream(self.how.seed, "test", name))
         with mode(tail, training=False), chance, explained(self.test.x):
-            predicted = predict_each(tail, test, self.classes, {"": None})[""]
+            predicted = predict_each(tail, test, self.classes, {"": None})[0][""]
         own = [*found, *(notes_of(history) if history else ())]
         own += notes.of_predictions(predicted, test.y)
         return Retrained(

@@ -6,13 +6,16 @@ read from files, or in memory), tests them, trains the readouts downstream of th
 directory or memory). It is independent of processes, locks, learners and files.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import torch
 from torch import nn
 
 from probe.by_layer.jobs import Job, readings_of
+from probe.by_layer.measurement import Key, Measurement
 from probe.by_layer.networks import Source
 from probe.by_layer.reader import Offline, Reader
 from probe.by_layer.store import Results
@@ -23,11 +26,11 @@ from probe.values.allocation import CacheSettings
 
 def measure(
     source: Source, job: Job, results: Results, cache: CacheSettings, offline: Offline
-) -> Iterator[str]:
-    """Make a job's missing measurements, and yield the name of each as it is stored.
+) -> Iterator[Key]:
+    """Make a job's missing measurements, and yield the key of each as it is stored.
 
     cache: memory and disk for features' values; offline: returns the offline network of the same
-    seed, where the job's last network is compared with it. See `jobs.parts_of` for the names. All
+    seed, where the job's last network is compared with it. See `jobs.keys_of` for the keys. All
     randomness comes from named streams of the job's seed, and torch has one thread meanwhile: the
     results are the same bits however often the job was stopped and on any number of cores. Raises
     InputError, naming the job, for networks that diverge, and whatever `results` raises.
@@ -36,21 +39,26 @@ def measure(
     with located(str(job)), one_thread():
         reader = Reader(plan=source.plan, job=job, networks=networks, cache=cache, offline=offline)
         readings = readings_of(source.plan, job)
+        finished, start = set(results.measurements()), time.perf_counter()
+
+        def keep(key: Key, measurement: Measurement) -> Key:
+            nonlocal start
+            begun, start = start, time.perf_counter()
+            results.write(key, replace(measurement, seconds=start - begun))
+            return key
+
         for tasks_seen in job.steps:
-            name = f"step-{tasks_seen}"
-            own = [each for each in readings if each.tasks_seen == tasks_seen]
-            left = [each for each in own if results.read(each.part) is None]
-            untested = results.read(name) is None
-            if not (left or untested):
+            output = Key(tasks_seen)
+            missing = [r for r in readings if r.tasks_seen == tasks_seen and r.key not in finished]
+            if output in finished and not missing:
                 continue
             network = networks.after(tasks_seen)
             with located(f"after {_last_task(networks.scenario, job, tasks_seen)}"):
-                if untested:
-                    results.write(name, network.evaluated())
-                    yield name
-                for reading, measured in reader.read(network, left):
-                    results.write(reading.part, measured)
-                    yield reading.part
+                if output not in finished:
+                    yield keep(output, network.evaluated())
+                for reading, measurement in reader.read(network, missing):
+                    yield keep(reading.key, measurement)
+        results.finish()
 
 
 def offline_network(source: Source, job: Job, results: Results) -> nn.Module:

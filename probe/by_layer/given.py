@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from probe.batch import Value
 from probe.by_layer.fingerprint import tensor_hash
 from probe.by_layer.jobs import Job
-from probe.by_layer.measurement import Spent
+from probe.by_layer.measurement import TrainingCost
 from probe.by_layer.networks import Trained
 from probe.by_layer.offline import train_offline
 from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
@@ -228,10 +228,10 @@ class _Networks:
         return self.source.fresh
 
     def after(self, tasks_seen: int) -> Trained:
-        job, spent = self.job, None
+        job, cost = self.job, None
         model = self.source.given(job.learner, job.order, job.seed, tasks_seen)
         if model is None and tasks_seen:
-            model, spent = self._trained_offline()
+            model, cost = self._trained_offline()
         if model is None:
             model = self.source.drawn(job.seed)
         if job.kind == UNTRAINED:
@@ -247,7 +247,7 @@ class _Networks:
             scenario=self.scenario,
             seen=seen,
             task_aware=job.task_aware,
-            spent=spent,
+            cost=cost,
             recorded=self.source.recorded(Run(job.learner, job.order, job.seed), tasks_seen),
         )
 
@@ -268,15 +268,14 @@ class _Networks:
         """
         reestimate(model, self.scenario.merged.train.x, self.call)
 
-    def _trained_offline(self) -> tuple[nn.Module, Spent]:
+    def _trained_offline(self) -> tuple[nn.Module, TrainingCost]:
         """Return the offline network, from its checkpoint or trained here, and its cost."""
-        name = f"step-{self.job.last}"
         model = self.source.drawn(self.job.seed)
-        if (kept := self.results.load_checkpoint(name)) and kept.learner:
+        if (kept := self.results.load_checkpoint(self.job.last)) and kept.learner:
             model.load_state_dict(kept.model)
-            return model, Spent.of_state(dict(kept.learner))
+            return model, TrainingCost.of_state(dict(kept.learner))
         recipe = self.source.plan.learners[OFFLINE].training
         with located("all tasks"):
-            spent = train_offline(model, self.call, self.scenario, recipe, self.job.seed)
-        self.results.save_checkpoint(name, model.state_dict(), spent.to_state())
-        return model, spent
+            cost = train_offline(model, self.call, self.scenario, recipe, self.job.seed)
+        self.results.save_checkpoint(self.job.last, model.state_dict(), cost.to_state())
+        return model, cost

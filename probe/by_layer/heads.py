@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from probe.metrics.outcomes import Outcomes
-from probe.metrics.task_counts import TaskCounts
 from probe.tasks import Scenario
 from probe.training.evaluation import Logits, barred_but, predict_each
 
@@ -18,8 +15,10 @@ Head = Literal["single", "multi", "all"]
 
 def predictions_by_head(
     scores: Logits, scenario: Scenario, seen: Sequence[int], *, task_aware: bool = False
-) -> dict[str, Tensor]:
+) -> tuple[dict[str, Tensor], Tensor]:
     """Predict the classes of all tasks' test data under every head, (N,) each, in one pass.
+
+    Returns the loss of each example under the main head, (N,) float32 in nats, too.
 
     - scores: maps a batch (B, ...) to (B, K); scenario: as the learner sees it, perhaps with tasks
       not yet learned;
@@ -37,26 +36,8 @@ def predictions_by_head(
         barred = {"single": single, **barred, "all": None}
     sizes = torch.tensor([len(task.test) for task in scenario.tasks], device=device)
     own = torch.arange(len(tasks), device=device).repeat_interleave(sizes)
-    return predict_each(scores, test, classes, barred, rows=own)
-
-
-def count(scenario: Scenario, predicted: Tensor) -> TaskCounts:
-    """Count the predictions (N,) for the test data of all tasks of a scenario."""
-    sizes = [len(task.test) for task in scenario.tasks]
-    tasks = [task.classes for task in scenario.tasks]
-    true = scenario.test.y.cpu()
-    return TaskCounts.of(true, predicted.cpu(), sizes, tasks, scenario.classes)
-
-
-def right_of(scenario: Scenario, predicted: Tensor) -> Outcomes:
-    """Return which test examples of all tasks were predicted, (N,), right.
-
-    They are sorted by executed task and, within a task, by class, so that a confusion matrix gives
-    the task and class of each.
-    """
-    y, sizes = scenario.test.y.cpu(), [len(task.test) for task in scenario.tasks]
-    ordered = np.lexsort((y, np.repeat(np.arange(len(sizes)), sizes)))
-    return Outcomes.of((predicted.cpu() == y).numpy()[ordered])
+    main = "multi" if task_aware else "single"
+    return predict_each(scores, test, classes, barred, rows=own, loss_of=main)
 
 
 def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]]:

@@ -1,7 +1,7 @@
 """The jobs of a plan, by learner, order, seed and task left out, and the measurements of a job.
 
 A job is the unit of work: one process does it from beginning to end, and its results lie in one
-folder. A measurement (a `part` in code) is the unit of results: one evaluation, stored in one file.
+folder. A measurement, known by its key, is the unit of results: the predictions of one readout.
 Both lists follow from the plan alone, so every process of a cluster derives the same ones.
 """
 
@@ -10,6 +10,7 @@ from itertools import product
 from operator import itemgetter
 from typing import Any
 
+from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS, Reading, digest_of, recorded
 from probe.errors import InputError
@@ -109,24 +110,22 @@ def jobs_of(plan: Plan) -> list[Job]:
     ]
 
 
-def parts_of(plan: Plan, job: Job) -> list[str]:
-    """Return the names of a job's measurements, in the order in which they are made.
+def keys_of(plan: Plan, job: Job) -> list[Key]:
+    """Return the keys of a job's measurements, in the order in which they are made.
 
-    `step-i` is the evaluation after i tasks; the readings of that step follow it, see
-    `readings_of`.
+    The output of each network comes first, then its readings, see `readings_of`.
     """
-    parts = [(tasks_seen, f"step-{tasks_seen}") for tasks_seen in job.steps]
-    parts += [(each.tasks_seen, each.part) for each in readings_of(plan, job)]
-    return [part for _, part in sorted(parts, key=itemgetter(0))]
+    keys = [*map(Key, job.steps), *(reading.key for reading in readings_of(plan, job))]
+    return sorted(keys, key=itemgetter(0))
 
 
-def is_retraining(part: str) -> bool:
-    """Tell from the name of a measurement whether it is partial retraining.
+def is_retraining(key: Key) -> bool:
+    """Return whether a measurement is partial retraining.
 
-    >>> is_retraining("feature-conv1"), is_retraining("row-2.conv1.linear-0123abcd")
+    >>> is_retraining(Key(2, "conv1", "retrain@2")), is_retraining(Key(2, "conv1", "linear"))
     (True, False)
     """
-    return part.startswith("feature-") or f".{RETRAIN}" in part
+    return key.readout.startswith(RETRAIN)
 
 
 def readings_of(plan: Plan, job: Job) -> list[Reading]:

@@ -1,37 +1,54 @@
-"""Measurements: confusion counts by head, and the cost of learning, for one part of a job.
+"""Measurements: the predictions of one readout of one layer of one network.
 
-Only counts are kept, never a score: PRA, F1, rows of R and every other metric are functions of
-the counts, so a new metric needs no new run. This module turns a measurement into JSON and back;
-`probe.by_layer.store` keeps it in a file with a hash. Of confusion matrices only the cells that are
-not 0 are written, as a study of many tasks has thousands of large ones.
+Only predictions are kept, never a score: confusion counts, R, A[l, t, j], PRA, F1 and intervals are
+functions of predictions and labels, so a new metric needs no new run. `probe.by_layer.store` keeps
+the measurements of a job in files that NumPy alone reads.
 """
 
 from __future__ import annotations
 
-import base64
+import json
 import math
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from probe.metrics.counts import Counts, Tables
-from probe.metrics.outcomes import Outcomes
+from probe.tasks import TestExamples
 from probe.training.costs import Cost
 from probe.training.history import History
 
-_COST, _SECONDS, _STUCK = "cost", "seconds", "stuck"  # in a checkpoint, beside the learner's own
-_KINDS = ("<u1", "<u2", "<u4", "<i8")  # of cells: the first that has room for all of them
+Arrays = Mapping[str, NDArray[Any]]
+"""Arrays by name, as in a file of NumPy's format NPZ."""
+
+_COST, _SECONDS, _STUCK = "cost", "seconds", "stuck"  # in a checkpoint, beside the learner's state
+
+
+class Key(NamedTuple):
+    """The key of a measurement within its job.
+
+    tasks_seen: the number of tasks learned; feature, readout: empty for the output of the network
+    itself; settings: a digest of the readout's settings, empty where the job's fingerprint holds
+    them all.
+    """
+
+    tasks_seen: int
+    feature: str = ""
+    readout: str = ""
+    settings: str = ""
+
+    def __str__(self) -> str:
+        what = f"{self.readout} of {self.feature}" if self.feature else "output"
+        return f"{what} after {self.tasks_seen}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spent:
-    """Resources spent on learning a task.
+class TrainingCost:
+    """The resources spent on learning a task.
 
     cost: bytes kept and operations counted, see `probe.training.costs.Cost`; seconds: of the
     processor or, on a GPU, of the clock, see `probe.tables.rows.TimeRow`; stuck: whether the loss
@@ -49,7 +66,7 @@ class Spent:
         return {_COST: self.cost.to_tensor(), _SECONDS: seconds, **stuck}
 
     @classmethod
-    def of_state(cls, state: dict[str, Tensor]) -> Spent:
+    def of_state(cls, state: dict[str, Tensor]) -> TrainingCost:
         """Remove the tensors of `to_state` from a checkpoint's; raises KeyError without them."""
         return cls(
             cost=Cost.of_tensor(state.pop(_COST)),
@@ -58,88 +75,128 @@ class Spent:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
-    """One measurement: confusion counts by head, resources spent on it, and notes.
+    """One measurement: predictions by head, the resources spent on it, and notes.
 
-    - counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. A
-      readout of all classes has the head `single` alone, one of each task's `multi`; a learner that
-      must be told the task has `multi` alone, any other all three; diagnostics have no counts;
-    - right: by head, which test examples were classified right, sorted by executed task and, within
-      a task, by class; a step has it for one head alone;
-    - spent: None where no task was learned for the measurement;
+    - test: the test examples;
+    - predicted: by head, the class predicted for each test example, (N,). A readout of all classes
+      has the head `single` only, one of each task's `multi`; a task-aware learner has `multi` only,
+      any other all three; diagnostics have no predictions;
+    - loss: the cross-entropy of each test example in nats, (N,) float16, of a network's own output
+      among the outputs that compete under its main head; infinite for a label that is none of them;
+    - cost: None where no task was learned for the measurement;
     - history: of the retraining, None where nothing was retrained;
     - values: diagnostics by name, see `probe.by_layer.reader`; of a readout `control`, its accuracy
       on permuted training labels, if it was fitted to them, too;
-    - notes: sentences that a reader of the counts must know.
+    - notes: sentences that a reader of the predictions must know;
+    - seconds: the time that it took, for estimates of the time left;
+    - code: a hash of the code that made it.
     """
 
-    counts: Mapping[str, Sequence[Counts]]
-    right: Mapping[str, Outcomes] = field(default_factory=dict)
-    spent: Spent | None = None
+    test: TestExamples
+    predicted: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    loss: NDArray[np.float16] | None = None
+    cost: TrainingCost | None = None
     history: History | None = None
     values: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    def to_record(self) -> dict[str, Any]:
-        """Return it as JSON values; `of_record` is the inverse."""
-        record: dict[str, Any] = {
-            "counts": {head: _packed(tables) for head, tables in self.counts.items()},
-            "spent": None if self.spent is None else asdict(self.spent),
-        }
-        later = {
-            "right": {head: own.to_record() for head, own in self.right.items()},
-            "history": None if self.history is None else asdict(self.history),
-            # JSON has no NaN.
-            "values": {n: None if math.isnan(x) else x for n, x in self.values.items()},
-            "notes": list(self.notes),
-        }
-        return record | {name: value for name, value in later.items() if value}
-
-    @classmethod
-    def of_record(cls, record: Mapping[str, Any]) -> Measurement:
-        """Return what `to_record` gave; raises KeyError, ValueError or TypeError for all else."""
-        counts, spent, history = record["counts"], record["spent"], record.get("history")
-        right = record["right"] if counts else {}
-        values = record.get("values", {})
-        return cls(
-            counts={head: _unpacked(each) for head, each in counts.items()},
-            right={head: Outcomes.of_record(own) for head, own in right.items()},
-            spent=Spent(**spent | {"cost": Cost(**spent["cost"])}) if spent else None,
-            history=History(**{k: tuple(own) for k, own in history.items()}) if history else None,
-            values={name: math.nan if x is None else x for name, x in values.items()},
-            notes=tuple(record.get("notes", ())),
-        )
+    seconds: float = 0.0
+    code: str = ""
 
 
-def _packed(tables: Sequence[Counts]) -> dict[str, Any]:
-    """Return n tables (K, K) as JSON: the distances between cells that are not 0, and the counts.
+Measurements = Mapping[Key, Measurement]
+"""The measurements of one job by their keys."""
 
-    Each as bytes, little-endian, compressed, in base64: digits take far longer to read.
+
+def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
+    """Return the measurements of one job, M of them or more, as arrays; `from_arrays` inverts it.
+
+    - label, task: (N,), of each test example, the task in base order from 0;
+    - tasks_seen, feature, readout, settings, code, details: (M,), `details` as JSON;
+    - measurement, head: (P,), of each row of `predicted`, (P, N) of the smallest unsigned integers;
+    - loss_of: (Q,), of each row of `loss`, (Q, N) float16.
     """
-    own = Tables.joined(tables)
-    steps = _text(np.diff(own.cells, prepend=0))
-    return {"shape": (len(own), own.classes), "cells": steps, "counts": _text(own.numbers)}
+    test = next(iter(measurements.values())).test
+    each = list(measurements.values())
+    predicted = [(i, head, p) for i, m in enumerate(each) for head, p in m.predicted.items()]
+    losses = [(i, m.loss) for i, m in enumerate(each) if m.loss is not None]
+    most = max((int(p.max(initial=0)) for *_, p in predicted), default=0)
+    columns = zip(*measurements, strict=True)
+    tasks_seen, *texts = columns
+    N = len(test.labels)
+    return {
+        "label": _smallest(test.labels),
+        "task": _smallest(test.tasks),
+        "tasks_seen": np.array(tasks_seen, dtype=np.int32),
+        **{n: np.array(c) for n, c in zip(("feature", "readout", "settings"), texts, strict=True)},
+        "code": np.array([m.code for m in each]),
+        "details": np.array([_details(m) for m in each]),
+        "measurement": np.array([i for i, *_ in predicted], dtype=np.int32),
+        "head": np.array([head for _, head, _ in predicted], dtype=np.str_),
+        "predicted": np.array([p for *_, p in predicted], np.min_scalar_type(most)).reshape(-1, N),
+        "loss_of": np.array([i for i, _ in losses], dtype=np.int32),
+        "loss": np.array([loss for _, loss in losses], dtype=np.float16).reshape(-1, N),
+    }
 
 
-def _unpacked(record: Mapping[str, Any]) -> Tables:
-    """Return the tables that `_packed` gave; raises KeyError, ValueError or TypeError for less."""
-    (n, K), cells = record["shape"], np.cumsum(_values(record["cells"]))
-    numbers = _values(record["counts"])
-    if len(cells) != len(numbers) or cells.max(initial=-1) >= n * K * K:
-        raise ValueError(f"no {n} tables of {K} classes")
-    return Tables(n, K, cells, numbers)
+def keys_of(arrays: Arrays) -> list[Key]:
+    """Return the keys of the measurements that are stored as arrays."""
+    columns = (arrays[name].tolist() for name in Key._fields)
+    return [Key(*key) for key in zip(*columns, strict=True)]
 
 
-def _text(values: NDArray[np.int64]) -> str:
-    # The width follows from the values alone, so the same counts give the same bytes.
-    kind = next(kind for kind in _KINDS if values.max(initial=0) <= np.iinfo(kind).max)
-    return kind + base64.b64encode(zlib.compress(values.astype(kind).tobytes())).decode()
+def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
+    """Return what `to_arrays` gave; raises KeyError, ValueError, TypeError or IndexError else."""
+    test = TestExamples(
+        labels=arrays["label"].astype(np.int64), tasks=arrays["task"].astype(np.int64)
+    )
+    keys, codes, details = keys_of(arrays), arrays["code"].tolist(), arrays["details"].tolist()
+    predicted: list[dict[str, NDArray[Any]]] = [{} for _ in keys]
+    rows, losses = arrays["predicted"], arrays["loss"]
+    if rows.shape[1:] != test.labels.shape or test.tasks.shape != test.labels.shape:
+        raise ValueError("predictions and labels are of different test examples")
+    for i, head, row in zip(arrays["measurement"], arrays["head"].tolist(), rows, strict=True):
+        predicted[i][head] = row
+    loss = dict(zip(arrays["loss_of"].tolist(), losses, strict=True))
+    return {
+        key: Measurement(
+            test=test,
+            predicted=predicted[i],
+            loss=loss.get(i),
+            code=codes[i],
+            **_from_details(details[i]),
+        )
+        for i, key in enumerate(keys)
+    }
 
 
-def _values(text: str) -> NDArray[np.int64]:
-    try:
-        content = zlib.decompress(base64.b64decode(text[3:], validate=True))
-    except zlib.error as error:  # which is no ValueError
-        raise ValueError(str(error)) from None
-    return np.frombuffer(content, text[:3]).astype(np.int64)
+def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
+    """Return whole numbers from 0 in the smallest unsigned integers that hold them."""
+    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
+
+
+def _details(measurement: Measurement) -> str:
+    """Return all but the predictions as JSON, without what is empty."""
+    cost, history = measurement.cost, measurement.history
+    record = {
+        "cost": cost and asdict(cost),
+        "history": history and asdict(history),
+        # JSON has no NaN.
+        "values": {n: None if math.isnan(x) else x for n, x in measurement.values.items()},
+        "notes": list(measurement.notes),
+        "seconds": measurement.seconds,
+    }
+    return json.dumps({name: value for name, value in record.items() if value})
+
+
+def _from_details(text: str) -> dict[str, Any]:
+    record = json.loads(text)
+    cost, history = record.get("cost"), record.get("history")
+    return {
+        "cost": TrainingCost(**cost | {"cost": Cost(**cost["cost"])}) if cost else None,
+        "history": History(**{k: tuple(v) for k, v in history.items()}) if history else None,
+        "values": {n: math.nan if x is None else x for n, x in record.get("values", {}).items()},
+        "notes": tuple(record.get("notes", ())),
+        "seconds": float(record.get("seconds", 0)),
+    }

@@ -11,9 +11,9 @@ from typing import Protocol
 from torch import Tensor, nn
 
 from probe.batch import Value
-from probe.by_layer.heads import Head, count, predictions_by_head, right_of
+from probe.by_layer.heads import Head, predictions_by_head
 from probe.by_layer.jobs import Job
-from probe.by_layer.measurement import Measurement, Spent
+from probe.by_layer.measurement import Measurement, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
@@ -31,9 +31,9 @@ class Trained:
     """A network after some tasks, on the device of the data.
 
     scores: maps a batch to its logits; scenario: the tasks, as its learner sees them; seen: the
-    classes learned so far; task_aware: whether its learner must be told the task; spent: on the
-    last task learned; recorded: the counts of an earlier evaluation by the head `all`, by `multi`
-    where its learner is told the task.
+    classes learned so far; task_aware: whether its learner must be told the task; cost: of
+    the last task learned; recorded: the counts of an earlier evaluation by the head `all`, by
+    `multi` where its learner is told the task.
     """
 
     model: nn.Module
@@ -41,7 +41,7 @@ class Trained:
     scenario: Scenario
     seen: Sequence[int]
     task_aware: bool = False
-    spent: Spent | None = None
+    cost: TrainingCost | None = None
     recorded: TaskCounts | None = None
 
     def evaluated(self, only: Head | None = None) -> Measurement:
@@ -54,16 +54,18 @@ class Trained:
             return logits
 
         with mode(self.model, training=False):
-            predicted = predictions_by_head(scores, scenario, self.seen, task_aware=aware)
-        head = only or ("multi" if aware else "single")
+            by_head, losses = predictions_by_head(scores, scenario, self.seen, task_aware=aware)
+        test, tasks = scenario.test_examples, scenario.tasks
+        predicted = {head: scenario.in_callers_order(p) for head, p in by_head.items()}
         if self.recorded and not only:
-            again = count(scenario, predicted["multi" if aware else "all"])
+            order, classes = [t.index - 1 for t in tasks], [t.classes for t in tasks]
+            again = test.counts(predicted["multi" if aware else "all"], order, classes)
             notes.update(of_recorded(self.recorded, again))
-        predicted = {only: predicted[only]} if only else predicted
         return Measurement(
-            counts={each: count(scenario, p).tables for each, p in predicted.items()},
-            right={head: right_of(scenario, predicted[head])},
-            spent=self.spent,
+            test=test,
+            predicted={only: predicted[only]} if only else predicted,
+            loss=None if only else scenario.in_callers_order(losses.half()),
+            cost=self.cost,
             notes=tuple(notes),
         )
 

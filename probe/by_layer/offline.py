@@ -5,7 +5,7 @@ import time
 from torch import nn
 
 from probe.batch import tensors
-from probe.by_layer.measurement import Spent
+from probe.by_layer.measurement import TrainingCost
 from probe.cut.model_call import Called, ModelCall
 from probe.seeding import stream
 from probe.tasks import Scenario
@@ -19,7 +19,7 @@ from probe.training.recipe import Recipe
 
 def train_offline(
     model: nn.Module, call: ModelCall, scenario: Scenario, recipe: Recipe, seed: int
-) -> Spent:
+) -> TrainingCost:
     """Train a network in place on all tasks of a scenario together; return the cost.
 
     The same bits as of a study's learner `offline`. Raises InputError if the training diverges.
@@ -44,4 +44,4 @@ def train_offline(
         ops=meter.total,
         kept_bytes=bytes_of([*parameters, *model.buffers()]),
     )
-    return Spent(cost=cost, seconds=clock() - start, stuck=never_left(objective.losses))
+    return TrainingCost(cost=cost, seconds=clock() - start, stuck=never_left(objective.losses))

@@ -27,6 +27,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
+from probe.by_layer.measurement import Key
 from probe.errors import InputError, unknown
 from probe.metrics.murata import RETRAIN
 from probe.readouts.readout import OURS, READOUTS, Readout
@@ -191,12 +192,9 @@ class Reading:
     labels: bool = False
 
     @property
-    def part(self) -> str:
-        """The name of the measurement and of its file, unique in the job."""
-        feature = self.feature.replace("/", "%2F")  # which names of modules may have
-        if not self.digest:
-            return f"feature-{feature}"
-        return f"row-{self.tasks_seen}.{feature}.{self.readout}-{self.digest}"
+    def key(self) -> Key:
+        """The key of the measurement, unique in the job."""
+        return Key(self.tasks_seen, self.feature, self.readout, self.digest)
 
     @property
     def base(self) -> str:

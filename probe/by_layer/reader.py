@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from probe.analysis.similarity import Compared
 from probe.analysis.units import dead_units, effective_rank
 from probe.batch import Value, first
-from probe.by_layer.heads import count, right_of
 from probe.by_layer.jobs import Job, peers_of
 from probe.by_layer.measurement import Measurement
 from probe.by_layer.networks import Networks, Trained
@@ -179,7 +178,8 @@ class Reader:
             for feature, numbers in values.items():
                 numbers[f"cka.{peer}"] = own[feature].cka(other[feature].values)
         for reading in readings:
-            yield reading, Measurement(counts={}, values=values[reading.feature])
+            examples = self.networks.scenario.test_examples
+            yield reading, Measurement(test=examples, values=values[reading.feature])
 
     def _matrices(self, cuts: Cuts, x: Value, pooling: Pooling | None = None) -> Matrices:
         """Return the matrix of each feature for inputs x (N, ...); cuts: of the network itself."""
@@ -197,8 +197,8 @@ class Reader:
     ) -> Measurement:
         scenario = self.networks.scenario
         return Measurement(
-            counts={head: count(scenario, predicted).tables},
-            right={head: right_of(scenario, predicted)},
+            test=scenario.test_examples,
+            predicted={head: scenario.in_callers_order(predicted)},
             history=history,
             notes=tuple(notes),
         )

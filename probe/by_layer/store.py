@@ -1,37 +1,49 @@
-"""The results of a job: small files, each replaced atomically.
+"""The results of a job: files of predictions, each replaced atomically, and checkpoints.
 
-    jobs/JOB/FINGERPRINT16/fingerprint.json        the record that the fingerprint is a hash of
-    jobs/JOB/FINGERPRINT16/PART.json               a measurement: counts, and resources spent
-    jobs/JOB/FINGERPRINT16/STEP[.learner].pt       a checkpoint: the model, and the learner's state
-    jobs/JOB/FINGERPRINT16/STEP.checkpoint.json    its hashes, which make it valid
-    quarantine/                                    corrupt files, each with a note
+    jobs/JOB/FINGERPRINT16/predictions.npz                the measurements of a finished job
+    jobs/JOB/FINGERPRINT16/predictions.COUNT-DIGEST.npz   those of a job under way
+    jobs/JOB/FINGERPRINT16/after-T.pt                     a network after T tasks and its learner
+    quarantine/                                           corrupt files, each with a note
 
-A measurement is finished when its file exists and matches its hash; there is no other list. Files
-are renamed into place when complete, so a process can be killed, and two can do the same job,
-without harm. A corrupt file is neither used nor deleted, but set aside and computed again.
+`np.load` reads the predictions without this package; `probe.by_layer.measurement.to_arrays` lists
+the arrays. Beside them are `fingerprint` and `record`, which it is a hash of. NPZ is a zip file:
+its checksums show damage, and a run directory on a network file system has a few files for each
+job. A measurement is finished when it is in an intact file; there is no other list. While a job
+runs, files are merged in pairs of similar size, so that it has few at any time and each measurement
+is rewritten a few times only. Files are renamed into place when complete, and named after their
+content: a process can be killed, and two can do the same job, without harm. A corrupt file is
+neither used nor deleted, but set aside, and its content computed again.
 """
 
 import hashlib
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from probe.by_layer.fingerprint import Record, differences, fingerprint
-from probe.by_layer.measurement import Measurement
+from probe.by_layer.measurement import (
+    Arrays,
+    Key,
+    Measurement,
+    Measurements,
+    from_arrays,
+    keys_of,
+    to_arrays,
+)
 from probe.by_layer.quarantine import set_aside
-from probe.files import discard, hashed, make_folder, not_written, replacing, sweep, unhashed
+from probe.files import discard, make_folder, not_written, replacing, sweep
 
-_RECORD = "fingerprint.json"
-_DESCRIPTION = ".checkpoint"
-BESIDE = (_DESCRIPTION, _RECORD)  # ends of names of files other than measurements
-_CHECKPOINT = {"model": ".pt", "learner": ".learner.pt"}
+_FINISHED, _PREDICTIONS = "predictions.npz", "predictions*.npz"
+_TRIES = 5  # to read files that another process merges meanwhile
 
 
 @dataclass(frozen=True)
@@ -48,12 +60,9 @@ class Checkpoint:
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """The files of a job, by the names of measurements and of the descriptions of checkpoints.
+    """The finished measurements of a job, its corrupt files, and hashes of the code behind them."""
 
-    finished: intact ones; corrupt: damaged ones; codes: hashes of the code that made them.
-    """
-
-    finished: set[str]
+    finished: dict[Key, Measurement]
     corrupt: set[str]
     codes: set[str]
 
@@ -63,19 +72,22 @@ class Corrupt(Exception):
 
 
 class Results(Protocol):
-    """The measurements of one job, and the networks trained for it, by name."""
+    """The measurements of one job, and the networks trained for it."""
 
-    def read(self, part: str) -> Measurement | None:
-        """Return a measurement, None without one."""
+    def measurements(self) -> Measurements:
+        """Return all measurements that are finished."""
 
-    def write(self, part: str, measured: Measurement) -> None:
+    def write(self, key: Key, measurement: Measurement) -> None:
         """Keep a measurement."""
 
-    def load_checkpoint(self, evaluation_name: str) -> Checkpoint | None:
+    def finish(self) -> None:
+        """Tidy up after the last measurement."""
+
+    def load_checkpoint(self, tasks_seen: int) -> Checkpoint | None:
         """Return the state of a network and of its learner, None without one."""
 
     def save_checkpoint(
-        self, evaluation_name: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
+        self, tasks_seen: int, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
     ) -> None:
         """Keep a copy of the state of a network and of its learner."""
 
@@ -95,78 +107,82 @@ class Store(Results):
         self._fingerprint = fingerprint(record)
         self.folder = root / "jobs" / job / self._fingerprint[:16]
 
-    def read(self, part: str) -> Measurement | None:
-        """Return a measurement; None without one, or if it is corrupt and was set aside."""
-        path = self.folder / f"{part}.json"
-        try:
-            record = self._read_json(path, part)
-            return None if record is None else _measurement(record)
-        except Corrupt as error:
-            set_aside(self.root, path, str(error))
-            return None
+    def measurements(self) -> dict[Key, Measurement]:
+        """Return the measurements that are finished; corrupt files are set aside."""
+        measurements = dict[Key, Measurement]()
+        for path, arrays in self._files():
+            try:
+                measurements |= _measurements(arrays)
+            except Corrupt as error:
+                set_aside(self.root, path, str(error))
+        return measurements
+
+    def finished(self) -> set[Key]:
+        """Return the keys of the measurements that have a file; `contents` checks them."""
+        keys = set[Key]()
+        for path in self.folder.glob(_PREDICTIONS):
+            try:
+                with np.load(path, allow_pickle=False) as arrays:
+                    keys.update(keys_of(arrays))
+            except Exception:  # zipfile and NumPy raise almost anything for a corrupt file
+                continue
+        return keys
 
     def contents(self, *, checkpoints: bool = False) -> Contents:
-        """Return the files of the job after reading them; changes nothing.
+        """Return the content of the job's files after reading them; changes nothing.
 
-        checkpoints: whether their tensors, which may be large, and the fingerprint's record too.
+        Args:
+            checkpoints: Whether to read checkpoints, which may be large, too.
         """
-        found = Contents(finished=set(), corrupt=set(), codes=set())
-        if checkpoints and self.folder.is_dir() and _read_record(self.folder / _RECORD) is None:
-            found.corrupt.add(_RECORD)
-        for path in self._results():
-            part = path.stem
+        contents = Contents(finished={}, corrupt=set(), codes=set())
+        for path, arrays in self._files():
             try:
-                record = self._read_json(path, part)
-                if record is not None and part.endswith(_DESCRIPTION):
-                    if checkpoints:
-                        self._tensors(record, part.removesuffix(_DESCRIPTION))
-                elif record is not None:
-                    _measurement(record)
-                    found.finished.add(part)
-                if record is not None:
-                    found.codes.add(record["code"])
+                measurements = _measurements(arrays)
+                contents.finished.update(measurements)
+                contents.codes.update(each.code for each in measurements.values())
             except Corrupt:
-                found.corrupt.add(part)
-        return found
+                contents.corrupt.add(path.name)
+        for path in self.folder.glob("after-*.pt") if checkpoints else ():
+            try:
+                if checkpoint := self._checkpoint(path):
+                    contents.codes.add(checkpoint.code)
+            except Corrupt:
+                contents.corrupt.add(path.name)
+        return contents
 
-    def write(self, part: str, measured: Measurement) -> None:
+    def write(self, key: Key, measurement: Measurement) -> None:
         """Store a measurement; raises NotWritten if it cannot be written."""
-        self._write_json(self.folder / f"{part}.json", part, measured.to_record())
+        new, merged = {key: replace(measurement, code=self._written)}, list[Path]()
+        for path in sorted(self.folder.glob("predictions.*-*.npz"), key=_count):
+            if _count(path) > len(new):
+                break
+            new = self._intact([path]) | new
+            merged.append(path)
+        self._merge(merged, new)
 
-    def finished(self) -> set[str]:
-        """Return the names of the measurements that have a file; `read` checks them."""
-        parts = {path.stem for path in self._results()}
-        return {part for part in parts if not part.endswith(_DESCRIPTION)}
+    def finish(self) -> None:
+        """Merge all measurements into one file."""
+        paths = sorted(self.folder.glob(_PREDICTIONS), key=_count)
+        if [path.name for path in paths] not in ([], [_FINISHED]):
+            self._merge(paths, self._intact(paths), _FINISHED)
 
     def save_checkpoint(
-        self, evaluation_name: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
+        self, tasks_seen: int, model: Mapping[str, Tensor], learner: Mapping[str, Tensor] | None
     ) -> None:
-        """Store a learner's state, of any shapes; its description comes last and makes it valid."""
-        record: dict[str, Any] = {}
-        for name, state in (("model", model), ("learner", learner)):
-            # Contiguous copies: a view would be saved with all of its storage.
-            plain = {key: tensor.detach().cpu().contiguous() for key, tensor in state.items()}
-            content = io.BytesIO()
-            torch.save(plain, content)
-            record[name] = hashlib.sha256(content.getvalue()).hexdigest()
-            self._write(self.folder / (evaluation_name + _CHECKPOINT[name]), content.getvalue())
-        self._write_json(
-            self.folder / f"{evaluation_name}{_DESCRIPTION}.json",
-            evaluation_name + _DESCRIPTION,
-            record,
-        )
+        """Store a learner's state, of any shapes; learner: None keeps the network only."""
+        # Contiguous copies: a view would be saved with all of its storage.
+        states = [
+            None if state is None else {n: x.detach().cpu().contiguous() for n, x in state.items()}
+            for state in (model, learner)
+        ]
+        self._save(tasks_seen, Checkpoint(states[0] or {}, states[1], self._written))
 
-    def load_checkpoint(self, evaluation_name: str) -> Checkpoint | None:
+    def load_checkpoint(self, tasks_seen: int) -> Checkpoint | None:
         """Return a learner's state, on the CPU; None without one, or if it was set aside."""
         try:
-            record = self._read_json(
-                self._description(evaluation_name), evaluation_name + _DESCRIPTION
-            )
-            if record is None:
-                return None
-            return Checkpoint(*self._tensors(record, evaluation_name), record["code"])
+            return self._checkpoint(self._path(tasks_seen))
         except Corrupt as error:
-            self.set_checkpoint_aside(evaluation_name, str(error))
+            self.set_checkpoint_aside(tasks_seen, str(error))
             return None
 
     def continue_from(self, checkpoint: Checkpoint) -> None:
@@ -178,27 +194,22 @@ class Store(Results):
             both = f"{checkpoint.code} {self.code}"
             self._written = hashlib.sha256(both.encode()).hexdigest()
 
-    def set_checkpoint_aside(self, evaluation_name: str, reason: str) -> None:
+    def set_checkpoint_aside(self, tasks_seen: int, reason: str) -> None:
         """Set aside a checkpoint that cannot be restored; reason: for its note."""
-        # Its description last: without it the rest does not count.
-        for suffix in _CHECKPOINT.values():
-            set_aside(self.root, self.folder / (evaluation_name + suffix), reason)
-        set_aside(self.root, self._description(evaluation_name), reason)
+        set_aside(self.root, self._path(tasks_seen), reason)
 
-    def drop_checkpoint(self, evaluation_name: str, *, model: bool) -> None:
+    def drop_checkpoint(self, tasks_seen: int, *, model: bool) -> None:
         """Remove the learner's state from a checkpoint, or all of it; model: whether the model."""
-        ends = [f"{_DESCRIPTION}.json", *_CHECKPOINT.values()]
-        for suffix in ends if model else ends[-1:]:
-            discard(self.folder / (evaluation_name + suffix))
+        if model:
+            discard(self._path(tasks_seen))
+        elif (checkpoint := self.load_checkpoint(tasks_seen)) and checkpoint.learner is not None:
+            self._save(tasks_seen, replace(checkpoint, learner=None))
 
-    def drop_checkpoints(self, kept: str) -> None:
-        """Remove all checkpoints except the one of a step."""
-        suffixes = (f"{_DESCRIPTION}.json", *_CHECKPOINT.values())
-        # First the descriptions, which make the others valid.
-        for suffix in suffixes:
-            for path in self.folder.glob(f"step-*{suffix}"):
-                if path.name.partition(".")[0] != kept:
-                    discard(path)
+    def drop_checkpoints(self, last: int) -> None:
+        """Remove all checkpoints except the last, after so many tasks."""
+        for path in self.folder.glob("after-*.pt"):
+            if path != self._path(last):
+                discard(path)
 
     def made_by_other_code(self, contents: Contents) -> bool:
         """Tell whether a result or a checkpoint was made by other code than today's."""
@@ -206,52 +217,103 @@ class Store(Results):
 
     def clear(self) -> None:
         """Remove all results and checkpoints of this fingerprint, to be computed again."""
-        # JSON first, which makes the others valid: a process killed here leaves no half result.
-        for path in sorted(self.folder.glob("*"), key=lambda path: path.suffix != ".json"):
-            if path.name != _RECORD:
-                discard(path)
+        for path in self.folder.glob("*"):
+            discard(path)
 
     def sweep(self) -> None:
-        """Remove unfinished files of killed processes; no other process may work on the job.
-
-        The record of the fingerprint is written again if it is lost.
-        """
+        """Remove unfinished files of killed processes; no other process may work on the job."""
         sweep(self.folder)
-        if self.folder.is_dir() and _read_record(self.folder / _RECORD) is None:
-            self._write(self.folder / _RECORD, _json(self._record))
 
     def others(self) -> list[str]:
         """Return the differences of the job's results of other fingerprints, each once."""
         # Through JSON, which turns tuples into lists, as in the other folders' records.
-        here = json.loads(_json(self._record))
+        here = json.loads(json.dumps(self._record))
         found: dict[str, None] = {}
-        # Every job begins with a step: a folder without one holds no results.
-        for folder in sorted({path.parent for path in self.folder.parent.glob("*/step-*.json")}):
+        for folder in sorted({p.parent for p in self.folder.parent.glob(f"*/{_PREDICTIONS}")}):
             if folder != self.folder:
-                there = _read_record(folder / _RECORD)
-                unknown = f"what they were made with is not known, as {_RECORD} is lost or corrupt"
+                there = _record_in(folder)
+                unknown = "what they were made with is not known, as the files are corrupt"
                 found |= dict.fromkeys(differences(there, here) if there else [unknown])
         return list(found)
 
-    def _results(self) -> Iterator[Path]:
-        """Return the files of measurements and of the descriptions of checkpoints."""
-        return (path for path in self.folder.glob("*.json") if path.name != _RECORD)
+    def _files(self) -> Iterator[tuple[Path, Arrays | Corrupt]]:
+        """Yield each file of predictions with its arrays, or the reason why it is corrupt."""
+        for _ in range(_TRIES):
+            paths = sorted(self.folder.glob(_PREDICTIONS), key=_count)
+            files = [(path, self._arrays(path)) for path in paths]
+            if all(arrays is not None for _, arrays in files):
+                break
+        yield from ((path, arrays) for path, arrays in files if arrays is not None)
 
-    def _tensors(
-        self, record: Record, evaluation_name: str
-    ) -> tuple[dict[str, Tensor], dict[str, Tensor] | None]:
-        """Return the model's and the learner's state of a checkpoint; raises Corrupt."""
-        model, learner = (
-            self.folder / (evaluation_name + suffix) for suffix in _CHECKPOINT.values()
-        )
-        kept = learner.exists()
-        return (
-            _load_tensors(model, record.get("model")),
-            _load_tensors(learner, record.get("learner")) if kept else None,
-        )
+    def _arrays(self, path: Path) -> Arrays | Corrupt | None:
+        """Return the arrays of a file of this job, None if it has just been merged."""
+        try:
+            content = path.read_bytes()
+            with np.load(io.BytesIO(content), allow_pickle=False) as file:
+                arrays = dict(file)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return Corrupt(f"it cannot be read ({error.strerror})")
+        except Exception:  # zipfile and NumPy raise almost anything
+            return Corrupt("its content does not match its checksums")
+        # An intact file can still be in the wrong folder, copied there by hand.
+        if str(arrays.get("fingerprint")) != self._fingerprint:
+            return Corrupt("it is a result of another job or setting")
+        return arrays
 
-    def _description(self, evaluation_name: str) -> Path:
-        return self.folder / f"{evaluation_name}{_DESCRIPTION}.json"
+    def _intact(self, paths: Iterable[Path]) -> dict[Key, Measurement]:
+        """Return the measurements of the files that are intact."""
+        measurements = dict[Key, Measurement]()
+        for path in paths:
+            arrays = self._arrays(path)
+            if arrays is not None and not isinstance(arrays, Corrupt):
+                measurements |= _measurements(arrays)
+        return measurements
+
+    def _merge(self, paths: Iterable[Path], new: Measurements, name: str = "") -> None:
+        """Write measurements into one file, in place of those that they come from."""
+        ordered = dict(sorted(new.items()))
+        digest = hashlib.sha256(repr(list(ordered)).encode()).hexdigest()[:8]
+        target = self.folder / (name or f"predictions.{len(ordered)}-{digest}.npz")
+        record = np.array(json.dumps(self._record))
+        arrays = {"fingerprint": np.array(self._fingerprint), "record": record}
+        self._write(target, _npz(arrays | to_arrays(ordered)))
+        for path in paths:
+            if path != target:
+                discard(path)
+
+    def _path(self, tasks_seen: int) -> Path:
+        return self.folder / f"after-{tasks_seen}.pt"
+
+    def _save(self, tasks_seen: int, checkpoint: Checkpoint) -> None:
+        content = io.BytesIO()
+        # `probe model` and `load_state_dict` take the network's weights by this name.
+        record = {"state_dict": checkpoint.model, "learner": checkpoint.learner}
+        torch.save(record | {"code": checkpoint.code, "fingerprint": self._fingerprint}, content)
+        self._write(self._path(tasks_seen), content.getvalue())
+
+    def _checkpoint(self, path: Path) -> Checkpoint | None:
+        """Return a checkpoint, None without one; executes no code in it; raises Corrupt."""
+        try:
+            content = io.BytesIO(path.read_bytes())
+            # The checksums first, which torch does not look at.
+            with zipfile.ZipFile(content) as file:
+                damaged = file.testzip()
+            if damaged is None:
+                content.seek(0)
+                record = torch.load(content, map_location="cpu", weights_only=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise Corrupt(f"{path.name} cannot be read ({error.strerror})") from None
+        except Exception:  # zipfile and torch raise almost anything
+            damaged = path.name
+        if damaged is not None:
+            raise Corrupt(f"{path.name} does not match its checksums")
+        if not isinstance(record, dict) or record.get("fingerprint") != self._fingerprint:
+            raise Corrupt(f"{path.name} is a result of another job or setting")
+        return Checkpoint(record["state_dict"], record["learner"], record["code"])
 
     def _write(self, path: Path, content: bytes) -> None:
         """Write a file of the job's folder atomically; raises NotWritten."""
@@ -262,87 +324,75 @@ class Store(Results):
         with replacing(path) as partial:
             partial.write_bytes(content)
 
-    def _write_json(self, path: Path, part: str, record: Record) -> None:
-        """Write a result with its hash, its fingerprint, its name and the code that made it."""
-        if not (self.folder / _RECORD).exists():
-            # Before the first result, so that a folder with results always has its record.
-            self._write(self.folder / _RECORD, _json(self._record))
-        own = {"fingerprint": self._fingerprint, "code": self._written, "part": part}
-        self._write(path, hashed(_json({**own, **record})))
-
-    def _read_json(self, path: Path, part: str) -> dict[str, Any] | None:
-        """Return a result, None without one; raises Corrupt unless it is intact and this job's."""
-        try:
-            record = json.loads(unhashed(path.read_bytes()))
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            raise Corrupt(f"it cannot be read ({error.strerror})") from None
-        except (ValueError, RecursionError):
-            raise Corrupt("its content does not match its hash") from None
-        own = {"fingerprint": self._fingerprint, "part": part}
-        # An intact file can still be in the wrong folder, copied there by hand.
-        if not isinstance(record, dict) or {**record, **own} != record:
-            raise Corrupt("it is a result of another job, measurement or setting")
-        return record
-
 
 @dataclass
 class InMemory(Results):
     """The results of one job in memory."""
 
-    parts: dict[str, Measurement] = field(default_factory=dict)
-    checkpoints: dict[str, Checkpoint] = field(default_factory=dict)
+    stored: dict[Key, Measurement] = field(default_factory=dict)
+    checkpoints: dict[int, Checkpoint] = field(default_factory=dict)
 
-    def read(self, part: str) -> Measurement | None:
-        """Return a measurement by its name, None if it is not made yet."""
-        return self.parts.get(part)
+    def measurements(self) -> Measurements:
+        """Return all measurements made until now."""
+        return self.stored
 
-    def write(self, part: str, measured: Measurement) -> None:
+    def write(self, key: Key, measurement: Measurement) -> None:
         """Keep a measurement."""
-        self.parts[part] = measured
+        self.stored[key] = measurement
 
-    def load_checkpoint(self, evaluation_name: str) -> Checkpoint | None:
+    def finish(self) -> None:
+        """Do nothing."""
+
+    def load_checkpoint(self, tasks_seen: int) -> Checkpoint | None:
         """Return the state of a network and of its learner, None without one."""
-        return self.checkpoints.get(evaluation_name)
+        return self.checkpoints.get(tasks_seen)
 
     def save_checkpoint(
-        self, evaluation_name: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
+        self, tasks_seen: int, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
     ) -> None:
         """Keep a copy of the state of a network and of its learner."""
         model, learner = (
-            {name: x.detach().clone() for name, x in each.items()} for each in (model, learner)
+            {name: x.detach().clone() for name, x in state.items()} for state in (model, learner)
         )
-        self.checkpoints[evaluation_name] = Checkpoint(model, learner, code="")
+        self.checkpoints[tasks_seen] = Checkpoint(model, learner, code="")
 
 
-def _measurement(record: Record) -> Measurement:
+def _npz(arrays: Arrays) -> bytes:
+    """Return arrays as `np.savez_compressed` writes them, in a fifth of its time."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            np.lib.format.write_array(member, array, allow_pickle=False)
+            # Without the time: the same measurements give the same bytes.
+            entry = zipfile.ZipInfo(f"{name}.npy")
+            file.writestr(entry, member.getvalue(), zipfile.ZIP_DEFLATED, compresslevel=1)
+    return content.getvalue()
+
+
+def _measurements(arrays: Arrays | Corrupt) -> dict[Key, Measurement]:
+    """Return the measurements in the arrays of a file; raises Corrupt if it has none."""
+    if isinstance(arrays, Corrupt):
+        raise arrays
     try:
-        return Measurement.of_record(record)
-    except (KeyError, ValueError, TypeError, OverflowError):
-        raise Corrupt("it holds no counts") from None
+        return from_arrays(arrays)
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError, AttributeError):
+        raise Corrupt("it holds no predictions") from None
 
 
-def _read_record(path: Path) -> Record | None:
-    """Return the record of a folder's fingerprint; None if it is lost."""
-    try:
-        record: Record = json.loads(path.read_bytes())
-        return record if fingerprint(record)[:16] == path.parent.name else None
-    except (OSError, ValueError, RecursionError):
-        return None
+def _count(path: Path) -> int:
+    """Return the number of measurements in a file's name, 0 for that of a finished job."""
+    return int("0" + path.name.removeprefix("predictions.").partition("-")[0].removesuffix("npz"))
 
 
-def _json(record: Record) -> bytes:
-    return json.dumps(record).encode()
-
-
-def _load_tensors(path: Path, expected: object) -> dict[str, Tensor]:
-    """Return the tensors of a file with the expected hash; executes no code in it."""
-    try:
-        content = path.read_bytes()
-        # The hash first: torch's reader sees only what this package wrote.
-        if hashlib.sha256(content).hexdigest() != expected:
-            raise Corrupt(f"{path.name} does not match its hash")
-        return dict(torch.load(io.BytesIO(content), map_location="cpu", weights_only=True))
-    except OSError as error:
-        raise Corrupt(f"{path.name} cannot be read ({error.strerror})") from None
+def _record_in(folder: Path) -> Record | None:
+    """Return the record of a folder's fingerprint; None if no file has it."""
+    for path in sorted(folder.glob(_PREDICTIONS)):
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                record: dict[str, Any] = json.loads(str(arrays["record"]))
+            if fingerprint(record)[:16] == folder.name:
+                return record
+        except Exception:  # zipfile and NumPy raise almost anything for a corrupt file
+            continue
+    return None

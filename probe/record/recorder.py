@@ -233,9 +233,11 @@ class Recorder:
         # It may draw at random, in eval mode too.
         chance = every_global_stream(stream(self.run.seed, "record", row))
         with mode(model, training=False), kept_buffers(model), chance, explained(test.x):
-            return predict_each(
-                partial(self._ask, model), test.to(device), known, {"": None}, self._batch_size
-            )[""]
+            scores = partial(self._ask, model)
+            predicted, _ = predict_each(
+                scores, test.to(device), known, {"": None}, self._batch_size
+            )
+            return predicted[""]
 
     def _resume(self) -> None:
         """Resume from the rows that an earlier process has recorded of this run."""

@@ -1,6 +1,6 @@
 """The analysis: the measurements of any number of runs, and the quantities derived from them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from probe.errors import InputError, unknown
 from probe.metrics.matrix import AccuracyMatrix
 from probe.notes import listed, ranged, without_decimals
-from probe.results.evaluations import At, Evaluation, Evaluations, Step
+from probe.results.records import Records
 from probe.tables.budget_text import budget_sheets
 from probe.tables.folder import Saved, Tables
 from probe.tables.layer_text import control_sheets, layer_sheets, pra_sheet, together
@@ -48,7 +48,7 @@ class Analysis(ResultBase):
     ((3, 2), True)
 
     - given: its tables by name, as in a run directory;
-    - measured: the evaluations themselves, for networks of one training in memory, else None.
+    - records: the predictions, see `probe.predictions`; None if only its tables are known.
 
     The rows are those of a study's measurements.csv, see `probe.tables.rows.MeasurementRow`.
     Networks without a learner or order in their names have the learner `model` and the order "0";
@@ -60,7 +60,7 @@ class Analysis(ResultBase):
     """
 
     given: Tables
-    measured: Evaluations | None = None
+    records: Records | None = None
 
     @property
     def R(self) -> AccuracyMatrix:  # noqa: N802, as the literature has it
@@ -143,39 +143,6 @@ class Analysis(ResultBase):
         """The number of seeds: of trainings, or of retrainings of networks in memory."""
         return len(self._matrices.seeds)
 
-    @property
-    def own(self) -> Mapping[Step, Evaluation]:
-        """The evaluation of each network, by step; InputError if it holds tables alone."""
-        return self._evaluated.own
-
-    @property
-    def evaluations(self) -> Mapping[At, Evaluation]:
-        """All evaluations by step, feature, readout and seed; InputError if it has tables alone."""
-        return self._evaluated.evaluations
-
-    @property
-    def dead_units(self) -> Mapping[tuple[Step, str], float]:
-        """Shares of dead units, see `Evaluations`; InputError if it holds tables alone."""
-        return self._evaluated.dead_units
-
-    @property
-    def tasks(self) -> tuple[tuple[int, ...], ...]:
-        """The classes of each task, in executed order; InputError if it holds tables alone."""
-        return self._evaluated.tasks
-
-    @property
-    def labels(self) -> NDArray[np.int64]:
-        """The labels of the test examples, (N,); InputError if it holds tables alone."""
-        return self._evaluated.labels
-
-    def right(self, tasks_seen: Step, feature: str, readout: str) -> NDArray[np.bool_]:
-        """Return whether each test example is classified correctly, (S, N).
-
-        Raises InputError as `matrix` does and if it holds tables alone, and KeyError for a step
-        that was not measured.
-        """
-        return self._evaluated.right(tasks_seen, feature, readout)
-
     def latex(self, readout: str | None = None, learner: str | None = None) -> str:
         r"""Return a LaTeX table of the share that each layer retains, in %, with 95 % intervals.
 
@@ -232,18 +199,18 @@ class Analysis(ResultBase):
 
     def saved(self) -> Saved:
         """Return the contents of a folder to save it in."""
-        if self.measured is None:
+        if self.records is None:
             return Saved(kind=KIND, tables=self.given)
-        arrays = {"labels": self.measured.labels, "numbers": self.measured.numbers}
-        return Saved(kind=KIND, tables=self.given, record=self.measured.to_record(), arrays=arrays)
+        record = {"plan": self.records.plan.model_dump(mode="json")}
+        return Saved(kind=KIND, tables=self.given, record=record, arrays=self.records.to_arrays())
 
     @classmethod
     def of_saved(cls, saved: Saved) -> Self:
         """Return what `saved` gave; raises KeyError, ValueError or TypeError for all else."""
         if not saved.arrays:
             return cls(given=saved.tables)
-        evaluations = Evaluations.of_record(saved.record, saved.arrays)
-        return cls(given=saved.tables, measured=evaluations)
+        records = Records.from_saved(saved.record["plan"], saved.arrays)
+        return cls(given=saved.tables, records=records)
 
     def __str__(self) -> str:
         return as_text(self.sheets(), self.remarks())
@@ -286,16 +253,7 @@ class Analysis(ResultBase):
     @property
     def _of_one_network(self) -> bool:
         """Whether the seeds are retrainings of one network."""
-        return self.measured is not None and self.seeds > 1
-
-    @property
-    def _evaluated(self) -> Evaluations:
-        if self.measured is None:
-            raise InputError(
-                "this analysis holds only tables, no evaluations: analyze networks in memory for "
-                "counts and for which examples were right"
-            )
-        return self.measured
+        return self.seeds > 1 and self.records is not None and self.records.of_one_training
 
     def _learner(self, name: str | None) -> str:
         """Return the name of the requested learner; None = the only one."""

@@ -16,7 +16,7 @@ from torch import nn
 from probe.batch import first
 from probe.by_layer.engine import measure, offline_network
 from probe.by_layer.given import Files, GivenNetworks, Models, spoken
-from probe.by_layer.jobs import Job, jobs_of, parts_of
+from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.measure import Measure
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.request import Request
@@ -34,9 +34,9 @@ from probe.record.checkpoints import Run
 from probe.record.recording import Recording, load_data, read_recording
 from probe.registered import OwnNetwork, marks_of
 from probe.results.analysis import Analysis
-from probe.results.evaluations import Evaluations, of_one_training
 from probe.results.networks import LEARNER, ORDER, device_of, networks_of
 from probe.results.precision import settled
+from probe.results.records import Records
 from probe.results.result import result_of
 from probe.results.run_directory import describe, made_of, refuse_foreign, store_of, survey
 from probe.results.tables import tables_of, write_tables
@@ -154,8 +154,8 @@ def analyze(
         if isinstance(networks, Models):
             _check_alike(given, networks)
         if root is None:
-            return _in_memory(given, cache, examples)
-        return _into(root, given, cache, examples)
+            return _in_memory(given, cache)
+        return _into(root, given, cache)
 
 
 def _measured(
@@ -172,16 +172,16 @@ def _measured(
     return each
 
 
-def _in_memory(given: GivenNetworks, cache: CacheSettings, examples: Numbered) -> Analysis:
+def _in_memory(given: GivenNetworks, cache: CacheSettings) -> Analysis:
     """Measure networks in memory."""
     plan = given.plan
     each = _measured(given, cache, lambda _: InMemory())
-    results = [result_of(plan, job, each[job].read) for job in jobs_of(plan)]
+    results = [result_of(plan, job, each[job].measurements()) for job in jobs_of(plan)]
     tables = {name: list(rows) for name, rows in tables_of(plan, results).items()}
-    return _analysis(plan, tables, each, examples)
+    return _analysis(plan, tables, each)
 
 
-def _into(root: Path, given: GivenNetworks, cache: CacheSettings, examples: Numbered) -> Analysis:
+def _into(root: Path, given: GivenNetworks, cache: CacheSettings) -> Analysis:
     """Measure networks into a run directory, from wherever an earlier call stopped."""
     plan = given.plan
     refuse_foreign(root)
@@ -203,26 +203,19 @@ def _into(root: Path, given: GivenNetworks, cache: CacheSettings, examples: Numb
         states = survey(plan, root)
         write_tables(plan, root)
         describe(root, plan, made_of(states))
-    analysis = _analysis(plan, read_tables(root), each, examples)
+    analysis = _analysis(plan, read_tables(root), each)
     analysis.plot.write(root)
     analysis.report(root / "report.html")
     return analysis
 
 
-def _analysis(
-    plan: Plan, tables: Tables, each: Mapping[Job, Results], examples: Numbered
-) -> Analysis:
-    """Return an analysis, with its evaluations where all networks are of one training."""
-    tables = {name: rows for name, rows in tables.items() if rows}
-    if not of_one_training(plan):
-        return Analysis(given=tables)
-    parts = {
-        job.name: {part: own for part in parts_of(plan, job) if (own := results.read(part))}
-        for job, results in each.items()
-    }
-    labels, numbers = examples.halves["test"].y.cpu().numpy(), examples.numbers("test").numpy()
-    evaluations = Evaluations(plan=plan, labels=labels, numbers=numbers, parts=parts)
-    return Analysis(given=tables, measured=evaluations)
+def _analysis(plan: Plan, tables: Tables, results: Mapping[Job, Results]) -> Analysis:
+    """Return an analysis with its predictions; tables without rows are left out."""
+    measurements = {job.name: each.measurements() for job, each in results.items()}
+    return Analysis(
+        given={name: rows for name, rows in tables.items() if rows},
+        records=Records(plan=plan, measurements=measurements),
+    )
 
 
 def _completed(

@@ -22,7 +22,7 @@ from probe.analysis.crossed import Design, Floats
 from probe.analysis.intervals import mean_of
 from probe.analysis.layers import Right, TestLayout, quantity
 from probe.analysis.places import Place, of_all, of_place
-from probe.results.layers import Examples
+from probe.results.layers import correct, layout_of
 from probe.results.result import Result
 from probe.tables.rows import ControlRow, grouped
 
@@ -43,13 +43,12 @@ def _of_layer(own: Sequence[Result], readout: str, feature: str) -> Iterator[Con
     lacking = {job.seed for job, scores in last.items() if scores is None}
     known = {job: scores for job, scores in last.items() if scores and job.seed not in lacking}
     found = {(job.seed, job.order, job.without): scores for job, scores in known.items()}
-    if one.test_counts is None or not found:
+    if one.test is None or not found:
         return
     seeds, orders, left_out = (list(dict.fromkeys(each)) for each in zip(*found, strict=True))
     tasks = {r.job.order: r.job.tasks for r in own}
-    examples = Examples(one.test_counts, one.job.tasks)
-    layout = examples.layout([tasks[order] for order in orders])
-    each = [examples.right(found[at], tasks[at[1]]) for at in product(seeds, orders, left_out)]
+    layout = layout_of(one.test, [tasks[order] for order in orders])
+    each = [correct(one.test, found[at]) for at in product(seeds, orders, left_out)]
     right = np.reshape(each, (len(seeds), len(orders), len(left_out), -1))
     memorized = np.array([[[found[s, o, 0].control] for o in orders] for s in seeds], dtype=float)
     at: dict[str, Any] = {"learner": one.job.learner, "readout": readout, "feature": feature}

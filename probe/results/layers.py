@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probe.analysis.layers import LayerOutcomes, Right, TestLayout
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.results.result import Result, Scores, own_head
 from probe.tables.layers import Layer
 from probe.tables.rows import grouped
+from probe.tasks import TestExamples
 
 
 def layers_of(results: Sequence[Result]) -> Iterator[Layer]:
@@ -45,20 +45,19 @@ def _layer(
     ends = {kind: _at_the_end(each, readout, feature) for kind, each in controls.items()}
     for found in filter(None, ends.values()):
         whole = [s for s in whole if s in found]
-    if not whole or one.test_counts is None:
+    test = one.test
+    if not whole or test is None:
         return None
-    examples = Examples(one.test_counts, one.job.tasks)
     steps = set.intersection(*(set(runs[s, o]) for s in whole for o in orders))
     used = [runs[s, o][tasks_seen] for s in whole for o in orders for tasks_seen in steps]
     used += [found[s] for found in ends.values() for s in whole if found]
 
     def row(tasks_seen: int) -> Right:
-        each = [[(runs[s, o][tasks_seen], t) for o, t in orders.items()] for s in whole]
-        return np.array([[examples.right(*one) for one in own] for own in each])
+        return np.array([[correct(test, runs[s, o][tasks_seen]) for o in orders] for s in whole])
 
     def control(kind: str) -> Right | None:
         found = ends.get(kind)
-        return np.array([examples.right(found[s], range(T)) for s in whole]) if found else None
+        return np.array([correct(test, found[s]) for s in whole]) if found else None
 
     # Of one seed it is the same network in all orders.
     floor = row(0)[:, 0] if one.job.own_network and 0 in steps else control(UNTRAINED)
@@ -69,24 +68,21 @@ def _layer(
         depth=1 + one.features.index(feature),
         seeds=tuple(whole),
         converged=all(each.converged for each in used),
-        chance=_chance(one, readout, one.test_counts) if feature == one.features[-1] else None,
+        chance=_chance(one, readout) if feature == one.features[-1] else None,
         outcomes=LayerOutcomes(
             rows={tasks_seen: row(tasks_seen) for tasks_seen in sorted(steps)},
             floor=floor,
             ceiling=control(OFFLINE),
         ),
-        layout=examples.layout(list(orders.values())),
+        layout=layout_of(test, list(orders.values())),
     )
 
 
-def _chance(one: Result, readout: str, test_counts: NDArray[np.int64]) -> float:
-    """Return the accuracy of guessing, among a task's classes for those that are told the task.
-
-    test_counts: (T, K), of the job's tasks.
-    """
+def _chance(one: Result, readout: str) -> float:
+    """Return the accuracy of guessing, among a task's classes for those that are told the task."""
     if own_head(one.job) == "multi" or readout in one.per_task:
         guessed = [1 / len(classes) for _, classes in one.tasks]
-        return float(np.average(guessed, weights=test_counts.sum(axis=1)))
+        return float(np.average(guessed, weights=one.test_sizes))
     return 1 / len({label for _, task in one.tasks for label in task})
 
 
@@ -96,23 +92,20 @@ def _at_the_end(controls: Sequence[Result], readout: str, feature: str) -> dict[
     return {seed: found for seed, found in rows.items() if found}
 
 
-class Examples:
-    """The test examples of a study, sorted by task in base order, then by class.
+def layout_of(test: TestExamples, orders: Sequence[Sequence[int]]) -> TestLayout:
+    """Return the task and stratum of each test example, by task in base order, then by class.
 
-    test_counts: (T, K), in a job's order of the tasks; order: that order.
+    Args:
+        test: The test examples, N.
+        orders: (O, T) tasks in executed order.
     """
+    by_class = np.lexsort((test.labels, test.tasks))
+    tasks = test.tasks[by_class]
+    strata = tasks * (1 + test.labels.max()) + test.labels[by_class]
+    return TestLayout(tasks=tasks, strata=strata, orders=np.array(orders))
 
-    def __init__(self, test_counts: NDArray[np.int64], order: Sequence[int]) -> None:
-        self._sizes = test_counts[np.argsort(order)]
-        self._strata = np.repeat(np.arange(self._sizes.size), self._sizes.ravel())
 
-    def layout(self, orders: Sequence[Sequence[int]]) -> TestLayout:
-        """Return the task and stratum of each; orders: (O, T) tasks in executed order."""
-        tasks = self._strata // self._sizes.shape[1]
-        return TestLayout(tasks=tasks, strata=self._strata, orders=np.array(orders))
-
-    def right(self, scores: Scores, order: Sequence[int]) -> Right:
-        """Return the examples, (n,), that are right in a job with its tasks in `order`."""
-        ends = np.cumsum(self._sizes.sum(axis=1)[list(order)])[:-1]
-        parts = np.split(scores.right.right, ends)
-        return np.concatenate([parts[task_position] for task_position in np.argsort(order)])
+def correct(test: TestExamples, scores: Scores) -> Right:
+    """Return whether each test example is classified correctly, (N,), in the order of a layout."""
+    by_class = np.lexsort((test.labels, test.tasks))
+    return np.asarray(scores.predicted[by_class] == test.labels[by_class])

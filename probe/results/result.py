@@ -9,9 +9,9 @@ study runs. Tasks are in executed order throughout, on which the metrics of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from probe.analysis.statements import UNFINISHED
 from probe.by_layer.heads import Head
 from probe.by_layer.jobs import Job, readings_of
-from probe.by_layer.measurement import Measurement, Spent
+from probe.by_layer.measurement import Key, Measurement, Measurements
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS, REESTIMATED, Reading
-from probe.metrics.counts import Counts, margins
+from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN, pra
-from probe.metrics.outcomes import Outcomes
 from probe.metrics.task_counts import Mean, TaskCounts
+from probe.tasks import TestExamples
 from probe.training.costs import Cost
 from probe.training.history import History
 
@@ -36,17 +36,17 @@ class Scores:
     """The scores of one readout downstream of a feature; fractions in [0, 1].
 
     depth: of the feature, from 1; pra: the accuracy on the test data of all tasks; accuracy, f1:
-    each task's, (T,); right: the test examples that are right; constant: the class predicted for
-    every test example, None for several; history: of its training, None for readouts that are not
-    trained by epochs; notes: sentences needed to read it; control: the accuracy on permuted
-    training labels, None if it was not fitted to them.
+    each task's, (T,); predicted: the class of each test example, (N,); constant: the class
+    predicted for every test example, None for several; history: of its training, None for readouts
+    that are not trained by epochs; notes: sentences needed to read it; control: the accuracy on
+    permuted training labels, None if it was not fitted to them.
     """
 
     depth: int
     pra: float
     accuracy: NDArray[np.float64]
     f1: NDArray[np.float64]
-    right: Outcomes
+    predicted: NDArray[Any]
     constant: int | None
     history: History | None
     notes: tuple[str, ...]
@@ -74,8 +74,7 @@ class Result:
     - downstream: by reading, the scores downstream of the other features, and of the output under
       the head `multi` for readouts of each task; per_task: the names of these;
     - diagnostics: by reading, numbers by name, see `probe.tables.rows.DiagnosticRow`;
-    - test_counts: the number of test examples of each class in each task, (T, K), None if no
-      evaluation is finished;
+    - test: the test examples, None if no measurement is finished;
     - costs, seconds: the cost and the learning time of each task, by its position in the executed
       order, from 1; stuck: the tasks whose loss never left its first value.
     """
@@ -89,7 +88,7 @@ class Result:
     downstream: Mapping[Reading, Scores]
     per_task: frozenset[str]
     diagnostics: Mapping[Reading, Mapping[str, float]]
-    test_counts: NDArray[np.int64] | None
+    test: TestExamples | None
     costs: Mapping[int, Cost]
     seconds: Mapping[int, float]
     stuck: frozenset[int]
@@ -101,10 +100,11 @@ class Result:
 
     @property
     def test_sizes(self) -> tuple[int, ...]:
-        """The numbers of test examples, (T,), empty if the last evaluation is not finished."""
-        if self.job.last not in self.output or self.test_counts is None:
+        """The numbers of test examples, (T,), empty if no measurement is finished."""
+        if self.test is None:
             return ()
-        return tuple(self.test_counts.sum(axis=1).tolist())
+        sizes = np.bincount(self.test.tasks, minlength=len(self.tasks))
+        return tuple(sizes[list(self.job.tasks)].tolist())
 
     @property
     def retrained(self) -> dict[str, Scores]:
@@ -160,6 +160,9 @@ def _matrix(rows: Mapping[int, NDArray[np.float64]], tasks: int) -> AccuracyMatr
     return AccuracyMatrix(np.stack([rows[tasks_seen] for tasks_seen in range(tasks + 1)]))
 
 
+_Tasks = tuple[tuple[str, tuple[int, ...]], ...]
+
+
 def own_head(job: Job) -> Head:
     """Return `single`, or `multi` for a learner that must be told the task.
 
@@ -168,95 +171,85 @@ def own_head(job: Job) -> Head:
     return "multi" if job.task_aware else "single"
 
 
-_Counted = tuple[Measurement, Mapping[Head, TaskCounts]]
-
-
-def result_of(plan: Plan, job: Job, read: Callable[[str], Measurement | None]) -> Result:
-    """Return a job's result from its finished measurements.
-
-    read: returns a measurement by its name, see `probe.by_layer.jobs.parts_of`, None without one.
-    Each is let go before the next. Raises InputError for counts of other tasks.
-    """
+def result_of(plan: Plan, job: Job, measurements: Measurements) -> Result:
+    """Return a job's result from its finished measurements, see `probe.by_layer.jobs.keys_of`."""
     features, mean = plan.learners[job.learner].features, plan.report.mean
-    tasks = tuple((plan.tasks[at].name, plan.tasks[at].classes) for at in job.tasks)
-    classes = tuple(own for _, own in tasks)
+    tasks = tuple((plan.tasks[task].name, plan.tasks[task].classes) for task in job.tasks)
     downstream = dict[Reading, Scores]()
     diagnostics = dict[Reading, Mapping[str, float]]()
-
-    def counted(part: str) -> Iterator[_Counted]:
-        """Yield a measurement with its counts if it is there."""
-        if measured := read(part):
-            heads = cast(Mapping[Head, Sequence[Counts]], measured.counts).items()
-            yield measured, {head: TaskCounts(tasks=classes, tables=own) for head, own in heads}
-
     for reading in readings_of(plan, job):
-        for measured, counts in counted(reading.part):
-            if reading.readout == DIAGNOSTICS:
-                diagnostics[reading] = measured.values
-            for head, own in counts.items():
-                depth = 1 + features.index(reading.feature)
-                downstream[reading] = _scores(measured, own, head, depth, mean)
-    told = [name for name, own in plan.readouts.items() if own.per_task]
+        measurement = measurements.get(reading.key)
+        if measurement and reading.readout == DIAGNOSTICS:
+            diagnostics[reading] = measurement.values
+        elif measurement:
+            [head] = measurement.predicted
+            depth = 1 + features.index(reading.feature)
+            downstream[reading] = _scores(measurement, head, job, tasks, depth, mean)
+    per_task = [name for name, readout in plan.readouts.items() if readout.per_task]
     return Result(
         job=job,
         tasks=tasks,
         features=features,
         downstream=dict(_beside_linear(downstream)),
-        per_task=frozenset(variant for name in told for variant in plan.variants(name)),
+        per_task=frozenset(variant for name in per_task for variant in plan.variants(name)),
         diagnostics=diagnostics,
-        **_of_steps(plan, job, counted),
+        test=next((measurement.test for measurement in measurements.values()), None),
+        **_of_outputs(plan, job, tasks, measurements),
     )
 
 
-def _of_steps(plan: Plan, job: Job, counted: Callable[[str], Iterator[_Counted]]) -> dict[str, Any]:
-    """Return the fields of a result that the evaluations after so many tasks give."""
+def _of_outputs(plan: Plan, job: Job, tasks: _Tasks, measurements: Measurements) -> dict[str, Any]:
+    """Return the fields of a result that the outputs of the job's networks give."""
     main, mean, depth = own_head(job), plan.report.mean, len(plan.learners[job.learner].features)
     accuracy: dict[Head, dict[int, NDArray[np.float64]]] = {head: {} for head in plan.report.heads}
-    output, spent = dict[int, Scores](), dict[int, Spent]()
-    final: dict[Head, float] = {}
-    tested = None
-    for tasks_seen in job.steps:
-        for measured, counts in counted(f"step-{tasks_seen}"):
-            for head in accuracy.keys() & counts.keys():
-                accuracy[head][tasks_seen] = counts[head].accuracies(mean)
-            if main in counts:
-                tested = counts[main]
-                output[tasks_seen] = _scores(measured, tested, main, depth, mean)
-            if measured.spent:
-                spent[tasks_seen] = measured.spent
-            if tasks_seen == job.last:
-                # Over all test examples at once, not the mean over tasks if their sizes differ.
-                final = {head: pra(each.total) for head, each in counts.items()}
+    outputs = {t: measurements[Key(t)] for t in job.steps if Key(t) in measurements}
+    for tasks_seen, measurement in outputs.items():
+        for head in accuracy.keys() & measurement.predicted.keys():
+            accuracy[head][tasks_seen] = _counts(measurement, head, job, tasks).accuracies(mean)
+    costs = {t: measurement.cost for t, measurement in outputs.items() if measurement.cost}
+    last = outputs.get(job.last)
     return {
         "accuracy": accuracy,
-        "final": final,
-        "output": output,
-        "test_counts": _test_counts(tested) if tested else None,
-        "costs": {tasks_seen: each.cost for tasks_seen, each in spent.items() if tasks_seen},
-        "seconds": {tasks_seen: each.seconds for tasks_seen, each in spent.items() if tasks_seen},
-        "stuck": frozenset(tasks_seen for tasks_seen, each in spent.items() if each.stuck),
+        # Over all test examples at once, not the mean over tasks if their sizes differ.
+        "final": {h: pra(_counts(last, h, job, tasks).total) for h in last.predicted}
+        if last
+        else {},
+        "output": {
+            tasks_seen: _scores(measurement, main, job, tasks, depth, mean)
+            for tasks_seen, measurement in outputs.items()
+            if main in measurement.predicted
+        },
+        "costs": {tasks_seen: cost.cost for tasks_seen, cost in costs.items() if tasks_seen},
+        "seconds": {tasks_seen: cost.seconds for tasks_seen, cost in costs.items() if tasks_seen},
+        "stuck": frozenset(tasks_seen for tasks_seen, cost in costs.items() if cost.stuck),
     }
 
 
-def _scores(
-    measured: Measurement, evaluated: TaskCounts, head: str, depth: int, mean: Mean
-) -> Scores:
-    """Return the scores of one measurement.
+def _counts(measurement: Measurement, head: str, job: Job, tasks: _Tasks) -> TaskCounts:
+    """Return the confusion counts of a measurement under a head, tasks in executed order."""
+    classes = tuple(task_classes for _, task_classes in tasks)
+    return measurement.test.counts(measurement.predicted[head], job.tasks, classes)
 
-    evaluated: its counts under the head; depth: of the feature, from 1; mean: accuracies on tasks
-    are means over examples or classes.
+
+def _scores(
+    measurement: Measurement, head: str, job: Job, tasks: _Tasks, depth: int, mean: Mean
+) -> Scores:
+    """Return the scores of one measurement under a head.
+
+    depth: of the feature, from 1; mean: accuracies on tasks are means over examples or classes.
     """
-    total = evaluated.total
+    counts = _counts(measurement, head, job, tasks)
+    total = counts.total
     return Scores(
         depth=depth,
         pra=pra(total),
-        accuracy=evaluated.accuracies(mean),
-        f1=evaluated.f1(),
-        right=measured.right[head],
+        accuracy=counts.accuracies(mean),
+        f1=counts.f1(),
+        predicted=measurement.predicted[head],
         constant=_constant(total),
-        history=measured.history,
-        notes=measured.notes,
-        control=measured.values.get("control"),
+        history=measurement.history,
+        notes=measurement.notes,
+        control=measurement.values.get("control"),
     )
 
 
@@ -271,7 +264,7 @@ def _beside_linear(measured: Mapping[Reading, Scores]) -> Iterator[tuple[Reading
             own.pra,
             tops.get((r.tasks_seen, r.feature, "linear" + REESTIMATED * r.reestimated), 0.0),
         )
-        least = p + 2 * math.sqrt((q * (1 - q) + p * (1 - p)) / own.right.right.size)
+        least = p + 2 * math.sqrt((q * (1 - q) + p * (1 - p)) / own.predicted.size)
         if own.history and own.history.slow and own.converged and q > least:
             note = f"it is slow, and {100 * (q - p):.1f} points below the linear readout"
             own = replace(own, notes=(*own.notes, f"{UNFINISHED}: {note}"))
@@ -286,15 +279,3 @@ def _constant(counts: Counts) -> int | None:
     true, predicted = np.divmod(counts.cells, counts.classes)
     alone = len(true) > 1 and bool((predicted == predicted[0]).all())
     return int(predicted[0]) if alone else None
-
-
-def _test_counts(evaluated: TaskCounts) -> NDArray[np.int64]:
-    """Count the test examples of each task and class, (T, K)."""
-    true, *_ = margins(evaluated.tables)
-    if len(true) == len(evaluated.tasks):
-        return true
-    # One confusion matrix for all tasks, which share no class.
-    own = np.zeros((len(evaluated.tasks), true.shape[1]), dtype=np.int64)
-    for task, mine in enumerate(evaluated.tasks):
-        own[task, list(mine)] = true[0, list(mine)]
-    return own

@@ -18,10 +18,10 @@ from typing import Any
 
 from probe.by_layer.code import code_hash
 from probe.by_layer.fingerprint import RESULTS_VERSION
-from probe.by_layer.jobs import Job, jobs_of, parts_of
+from probe.by_layer.jobs import Job, jobs_of, keys_of
 from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
-from probe.by_layer.store import BESIDE, Store
+from probe.by_layer.store import Store
 from probe.errors import InputError
 from probe.files import replacing
 
@@ -52,6 +52,11 @@ def refuse_foreign(root: Path) -> None:
     if entries - _BEFORE and not entries & {_DESCRIPTION, "jobs"}:
         raise InputError(f"{root} is not empty and holds no study: choose another --out")
     _refuse_older(root)
+
+
+def is_run_directory(root: Path) -> bool:
+    """Return whether a folder has the description of a study."""
+    return (root / _DESCRIPTION).is_file()
 
 
 def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
@@ -118,8 +123,8 @@ def failure(root: Path, job: Job) -> str:
 class JobState:
     """The progress of a job.
 
-    - parts, done: the numbers of all measurements and of finished ones; corrupt: the names of files
-      that are, of measurements, checkpoints and the fingerprint's record;
+    - measurements, done: the numbers of all measurements and of finished ones; corrupt: the names
+      of the files that are;
     - results: a hash of the names of finished measurements, their fingerprint and code; other_code:
       whether one was made by other code than today's;
     - others: the differences of its results of other fingerprints, sentences without a full stop
@@ -127,7 +132,7 @@ class JobState:
     """
 
     job: Job
-    parts: int
+    measurements: int
     done: int
     corrupt: tuple[str, ...]
     results: str
@@ -185,15 +190,15 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
 
 def _state(plan: Plan, root: Path, job: Job, checkpoints: bool) -> JobState:
     """Return the progress of a job, after reading each of its files once."""
-    store, parts = store_of(plan, root, job), parts_of(plan, job)
+    store, keys = store_of(plan, root, job), keys_of(plan, job)
     contents = store.contents(checkpoints=checkpoints)
-    finished = sorted(contents.finished & set(parts))
-    results = f"{job.name} {store.folder.name} {finished} {sorted(contents.codes)}"
+    finished = sorted(contents.finished.keys() & set(keys))
+    results = f"{job.name} {store.folder.name} {[*map(tuple, finished)]} {sorted(contents.codes)}"
     return JobState(
         job=job,
-        parts=len(parts),
+        measurements=len(keys),
         done=len(finished),
-        corrupt=tuple(sorted(p for p in contents.corrupt if p in parts or p.endswith(BESIDE))),
+        corrupt=tuple(sorted(contents.corrupt)),
         results=hashlib.sha256(results.encode()).hexdigest(),
         other_code=store.made_by_other_code(contents),
         others=tuple(store.others()),

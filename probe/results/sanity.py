@@ -104,13 +104,13 @@ def _better(results: Sequence[Result]) -> dict[str, list[Result]]:
 def _accuracy(result: Result, tasks_seen: int) -> tuple[float, float, int] | None:
     """Return accuracy, chance and test examples: of the task just learned, offline of all."""
     found = result.output.get(tasks_seen)
-    if found is None or result.test_counts is None:
+    if found is None or not result.test_sizes:
         return None
     classes, multi = [own for _, own in result.tasks], own_head(result.job) == "multi"
     if result.job.offline:
-        return found.pra, 1 / len(set().union(*classes)), int(result.test_counts.sum())
+        return found.pra, 1 / len(set().union(*classes)), sum(result.test_sizes)
     among = set().union(*classes[tasks_seen - 1 if multi else 0 : tasks_seen])
-    size = int(result.test_counts[tasks_seen - 1].sum())
+    size = result.test_sizes[tasks_seen - 1]
     return float(found.accuracy[tasks_seen - 1]), 1 / len(among), size
 
 

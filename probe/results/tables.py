@@ -69,9 +69,9 @@ def read_results(plan: Plan, root: Path) -> Iterator[Result]:
     """
     for job in jobs_of(plan):
         store = store_of(plan, root, job)
-        # Measurements that the plan no longer has stay on disk unread.
+        # Measurements that the plan no longer has stay on disk unused.
         try:
-            yield result_of(plan, job, store.read)
+            yield result_of(plan, job, store.measurements())
         except InputError as error:
             raise InputError(
                 f"{store.folder} holds invalid results ({error}): remove it, and run the "

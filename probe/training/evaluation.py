@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from probe.batch import gather
 from probe.errors import InputError
@@ -22,7 +23,8 @@ def predict_each(
     barred: Mapping[str, Tensor | None],
     batch_size: int | None = None,
     rows: Tensor | None = None,
-) -> dict[str, Tensor]:
+    loss_of: str = "",
+) -> tuple[dict[str, Tensor], Tensor]:
     """Predict the class of all N examples, for several sets of competing classes, in one pass.
 
     The prediction is the largest of the K = classes logits. Always in fp32 without TF32, whatever
@@ -32,18 +34,21 @@ def predict_each(
     - examples: x (N, ...) and y (N,) int64, on the model's device;
     - barred: by name, a (R, K) bool table of the outputs that do not compete, or None where all do;
       rows: (N,) int64, the row for each example, None = its class;
-    - batch_size: what is fast on the device, unless given.
+    - batch_size: what is fast on the device, unless given;
+    - loss_of: the name under which the loss of each example is computed, none by default.
 
-    Returns the predictions (N,) int64 by those names. Raises InputError if the logits have another
-    shape or one is NaN.
+    Returns the predictions (N,) int64 by those names, and the cross-entropies (N,) float32 in nats
+    under one of them, infinite where the label does not compete, else none, (0,). Raises InputError
+    if the logits have another shape or one is NaN.
 
     >>> from probe.examples import Examples
     >>> data = Examples(torch.eye(2), torch.tensor([0, 0]))
-    >>> predict_each(torch.nn.Identity(), data, 2, {"all": None})["all"].tolist()
+    >>> predict_each(torch.nn.Identity(), data, 2, {"all": None})[0]["all"].tolist()
     [0, 1]
     """
     device = examples.y.device
     predicted: dict[str, list[Tensor]] = {name: [] for name in barred}
+    losses = [torch.zeros(0, device=device)]
     # Whoever calls may be under autocast.
     with torch.no_grad(), torch.autocast(device.type, enabled=False), products("fp32"):
         any_layout = same_in_both_layouts(logits, some(examples))
@@ -61,7 +66,9 @@ def predict_each(
                     finite = scores.clamp(min=torch.finfo(scores.dtype).min)
                     left = finite.masked_fill(table[own[indices]], -torch.inf)
                 predicted[name].append(left.argmax(1))
-    return {name: torch.cat(parts) for name, parts in predicted.items()}
+                if name == loss_of:
+                    losses.append(cross_entropy(left, examples.y[indices], reduction="none"))
+    return {name: torch.cat(parts) for name, parts in predicted.items()}, torch.cat(losses)
 
 
 def barred_but(competing: Sequence[Sequence[int]], classes: int, device: torch.device) -> Tensor:

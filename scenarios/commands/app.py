@@ -163,6 +163,23 @@ def compare(
 
 
 @app.command()
+def explain(
+    directory: Directory,
+    learner: Annotated[str, typer.Option(help="A learner of the study.")],
+    readout: Annotated[str, typer.Option(help="A readout downstream of the feature.")],
+    feature: Annotated[str, typer.Option(help="The layer.")],
+    quantity: Annotated[str, typer.Option(help="A quantity of layers.csv.")] = "forgotten",
+) -> None:
+    """Show the accuracies that a number of layers.csv is made of, and the files they come from.
+
+    Each accuracy is shown by seed, order and task position, with the formula and the notes.
+    """
+    from scenarios.commands.explain import show_explanation
+
+    show_explanation(directory, learner, readout, feature, quantity)
+
+
+@app.command()
 @with_options
 def metrics(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="R as .csv or .npy, or a log file.")],

@@ -6,6 +6,7 @@ from math import ceil
 from rich.console import Console
 
 from probe.by_layer.jobs import Job, is_retraining, readings_of
+from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.tables.sheets import Sheet
 from probe.values.allocation import Allocation
@@ -31,13 +32,13 @@ def show_dry_run(
     only once a measurement of the study is finished.
     """
     plan = work.plan
-    left = {job: work.parts_left(job) for job in jobs}
-    columns = ("learner", "jobs", "finished", "left", "parts left", "training steps left")
+    left = {job: work.keys_left(job) for job in jobs}
+    columns = ("learner", "jobs", "finished", "left", "measurements left", "training steps left")
     lines = []
     for learner in dict.fromkeys(job.learner for job in jobs):
-        own = {job: parts for job, parts in left.items() if job.learner == learner}
+        own = {job: keys for job, keys in left.items() if job.learner == learner}
         begun = sum(map(bool, own.values()))
-        steps = sum(_steps(plan, sizes, job, parts) for job, parts in own.items())
+        steps = sum(_steps(plan, sizes, job, keys) for job, keys in own.items())
         numbers = len(own), len(own) - begun, begun, sum(map(len, own.values()))
         # It trains its own network by its own rule, which no recipe describes.
         unknown = begun and next(iter(own)).own_network
@@ -50,14 +51,14 @@ def show_dry_run(
     if not any(left.values()):
         time = "none, as all is finished"
     elif seconds is None:
-        time = "unknown: `probe status` estimates it once two parts of a job are finished"
+        time = "unknown: `probe status` estimates it once a measurement is finished"
     else:
         time = f"about {shown_duration(seconds)} at {processes} jobs in parallel (an estimate)"
     for line in (f"time: {time}", "a dry run: nothing was written"):
         show_line(console, line)
 
 
-def _steps(plan: Plan, every: Sequence[int], job: Job, left: Sequence[str]) -> int:
+def _steps(plan: Plan, every: Sequence[int], job: Job, left: Sequence[Key]) -> int:
     """Return the optimizer steps left of a job, by the recipes of the plan.
 
     every: the number of training examples of each task, in base order. All multiples of a
@@ -66,18 +67,17 @@ def _steps(plan: Plan, every: Sequence[int], job: Job, left: Sequence[str]) -> i
     sizes = [every[task] for task in job.tasks]
     recipe, retraining = plan.learners[job.learner].training, plan.retraining
     learned = [n for task_position, n in enumerate(sizes, 1) if task_position != job.without]
-    steps, trained = 0, left
-    if job.without and f"step-{job.last}" in left:
+    steps, trained = 0, [key.tasks_seen for key in left if not key.feature]
+    if job.without and job.last in trained:
         # Its last evaluation is its only one.
-        trained = [f"step-{i}" for i in range(1, job.last)]
-    for part in trained:
-        if part.startswith("step-") and part != "step-0" and not job.given:
-            i = int(part.removeprefix("step-"))
+        trained = [*range(1, job.last)]
+    for i in trained:
+        if i and not job.given:
             begin = 0 if job.offline or job.kind == "cumulative" else i - 1
             steps += recipe.epochs * ceil(sum(learned[begin:i]) / recipe.batch_size)
     longest: dict[tuple[int, str, bool], int] = {}
     for each in readings_of(plan, job):
-        if each.part in left and is_retraining(each.part):
+        if each.key in left and is_retraining(each.key):
             key = each.tasks_seen, each.feature, each.reestimated
             longest[key] = max(longest.get(key, 0), each.multiple)
     epoch = ceil(sum(sizes) / retraining.batch_size)

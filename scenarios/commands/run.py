@@ -199,7 +199,7 @@ def _to_the_end(
         states = _write_results(console, work)
         # What was damaged since it was last looked at is set aside when the tables are made.
         failed = {end.job for end in ends if end.how == "failed"}
-        left = [j for j in jobs if j not in failed and work.finished(j) != set(work.parts(j))]
+        left = [j for j in jobs if j not in failed and work.finished(j) != set(work.keys(j))]
         if not left:
             return ends, states
     return ends + [Ended(job=job, how="failed", reason=_LOST) for job in left], states

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from probe.by_layer.jobs import parts_of
+from probe.by_layer.jobs import keys_of
 from probe.results.run_directory import JobState, failure, read_plan, remarks, store_of, survey
 from probe.tables.sheets import Sheet
 from scenarios.commands.screen.sheets import show_sheet
@@ -49,7 +49,7 @@ def status_of(root: Path) -> dict[str, Any]:
     left = {}
     for job in (job for job in now if now[job] != "finished"):
         finished = store_of(plan, root, job).finished()
-        left[job] = [part for part in parts_of(plan, job) if part not in finished]
+        left[job] = [key for key in keys_of(plan, job) if key not in finished]
     running = [job.name for job in now if now[job] == "running"]
     learners = []
     for learner in dict.fromkeys(job.learner for job in now):
@@ -60,8 +60,8 @@ def status_of(root: Path) -> dict[str, Any]:
                 "learner": learner,
                 "jobs": len(own),
                 **{state: count[state] for state in STATES},
-                "parts": sum(state.parts for state in own),
-                "parts_finished": sum(state.done for state in own),
+                "measurements": sum(state.measurements for state in own),
+                "measurements_finished": sum(state.done for state in own),
             }
         )
     return {
@@ -72,7 +72,7 @@ def status_of(root: Path) -> dict[str, Any]:
         "failed": [
             {"job": job.name, "reason": failure(root, job)} for job in now if now[job] == "failed"
         ],
-        "corrupt": [{"job": s.job.name, "part": part} for s in states for part in s.corrupt],
+        "corrupt": [{"job": s.job.name, "file": name} for s in states for name in s.corrupt],
         "processes": len(running),
         "seconds_left": seconds_left(left, pace_of(plan, root, now), len(running)),
         "remarks": list(remarks(root, states)),
@@ -80,7 +80,7 @@ def status_of(root: Path) -> dict[str, Any]:
 
 
 def _state(root: Path, state: JobState) -> str:
-    if state.done == state.parts:
+    if state.done == state.measurements:
         return "finished"
     if is_locked(root / "jobs" / state.job.name):
         return "running"
@@ -89,10 +89,10 @@ def _state(root: Path, state: JobState) -> str:
 
 def _show(status: Mapping[str, Any]) -> None:
     """Print the progress of a study's jobs."""
-    columns = ("learner", "jobs", *STATES, "parts_finished", "parts")
+    columns = ("learner", "jobs", *STATES, "measurements_finished", "measurements")
     sheet = Sheet(
-        title=f"{status['study']}: jobs and finished parts",
-        columns=(*columns[:-2], "parts", "of"),
+        title=f"{status['study']}: jobs and finished measurements",
+        columns=(*columns[:-2], "measurements", "of"),
         lines=[[str(row[name]) for name in columns] for row in status["learners"]],
     )
     console = Console()

@@ -12,7 +12,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Protocol
 
 from probe.by_layer.jobs import Job
-from scenarios.execution.work import Ended, Event, Part, Work, carry_out
+from probe.by_layer.measurement import Key
+from scenarios.execution.work import Ended, Event, Measured, Work, carry_out
 
 Take = Callable[[], Job | None]
 """Function that returns the next job, or None if there is none now; there may be one later."""
@@ -52,7 +53,7 @@ def follow(
     room: returns the number of jobs that may be started at a time; start: starts one.
     """
     running: dict[Job, Started] = {}
-    known: dict[Job, set[str]] = {}
+    known: dict[Job, set[Key]] = {}
     while True:
         while len(running) < room() and (job := take()):
             known[job] = work.finished(job)
@@ -65,7 +66,7 @@ def follow(
         for job in running:
             new = work.finished(job) - known[job]
             known[job] |= new
-            yield from (Part(job, part) for part in sorted(new))
+            yield from (Measured(job, key) for key in sorted(new))
         for job, (future, end) in list(running.items()):
             if future in done:
                 del running[job]

@@ -1,37 +1,33 @@
-"""The time left of a study, estimated from the files of its finished measurements.
+"""The time left of a study, estimated from the seconds that its finished measurements took.
 
-The time between two files of a job is the duration of the later measurement. A measurement is
-expected to take the median of the finished ones of its kind, in proportion to their effort. The
-estimate is only for display.
+A measurement is expected to take the median of the finished ones of its kind, in proportion to
+their effort. The estimate is only for display.
 """
 
-import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from probe.by_layer.jobs import Job, is_retraining, parts_of
+from probe.by_layer.jobs import Job, is_retraining
+from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
-from probe.by_layer.store import Store
 from probe.results.run_directory import store_of
 
 
-def effort(job: Job, part: str) -> float:
+def effort(job: Job, key: Key) -> float:
     """Return the rough effort of a measurement, in tasks trained on.
 
     Retraining and offline training take all T tasks, the i-th step of the cumulative learner takes
     i; evaluations, readouts without epochs and given networks take a tenth of a task.
     """
-    if is_retraining(part):
+    if is_retraining(key):
         return len(job.tasks)
-    if part == "step-0" or job.given or not part.startswith("step-"):
+    if key.feature or job.given or not key.tasks_seen:
         return 0.1
     if job.offline or job.without:
         return len(job.tasks)
-    return int(part.removeprefix("step-")) if job.kind == "cumulative" else 1.0
+    return key.tasks_seen if job.kind == "cumulative" else 1.0
 
 
 def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> dict[str, float]:
@@ -41,13 +37,13 @@ def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> dict[str, float]:
     """
     took = defaultdict[str, list[float]](list)
     for job in jobs:
-        for part, seconds in _took(store_of(plan, root, job), parts_of(plan, job)):
-            took[_kind(part)].append(seconds / effort(job, part))
+        for key, measurement in store_of(plan, root, job).contents().finished.items():
+            took[_kind(key)].append(measurement.seconds / effort(job, key))
     return {kind: median(each) for kind, each in took.items()}
 
 
 def seconds_left(
-    left: Mapping[Job, Sequence[str]], pace: Mapping[str, float], processes: int = 1
+    left: Mapping[Job, Sequence[Key]], pace: Mapping[str, float], processes: int = 1
 ) -> float | None:
     """Return the seconds until the rest of each job is done; None if nothing is known.
 
@@ -63,8 +59,8 @@ def seconds_left(
         return None
     usual = median(pace.values())
     jobs = [
-        sum(effort(job, part) * pace.get(_kind(part), usual) for part in parts)
-        for job, parts in left.items()
+        sum(effort(job, key) * pace.get(_kind(key), usual) for key in keys)
+        for job, keys in left.items()
     ]
     return max(sum(jobs) / max(1, processes), *jobs)
 
@@ -82,25 +78,6 @@ def shown_duration(seconds: float) -> str:
     return f"{seconds / 86400:.1f} days"
 
 
-def _kind(part: str) -> str:
+def _kind(key: Key) -> str:
     """Return the kind of a measurement; for the same effort a kind takes the same time."""
-    return "retraining" if is_retraining(part) else part.partition("-")[0]
-
-
-def _took(store: Store, parts: Sequence[str]) -> Iterator[tuple[str, float]]:
-    """Yield the seconds of each finished measurement of a job but the first, from file times.
-
-    Yields nothing for files copied without their times, which span less than the training in them.
-    """
-    written, trained = [], 0.0
-    for part in parts:
-        path = store.folder / f"{part}.json"
-        # Missing, just set aside by another process, or corrupt: its time is unknown.
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            spent = json.loads(path.read_bytes())["spent"]
-            trained += spent["seconds"] if spent else 0.0
-            written.append((path.stat().st_mtime, part))
-    written.sort()
-    # Half: clocks may differ a little, and the first measurement has no duration.
-    if written and written[-1][0] - written[0][0] >= trained / 2:
-        yield from ((part, later - earlier) for (earlier, _), (later, part) in pairwise(written))
+    return "retraining" if is_retraining(key) else "readout" if key.feature else "output"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from probe.by_layer.jobs import Job
 from scenarios.execution.executor import Executor
-from scenarios.execution.work import Ended, Event, Part, Work
+from scenarios.execution.work import Ended, Event, Measured, Work
 
 RETRIES = 2
 """The number of retries of a job whose process was killed."""
@@ -52,7 +52,7 @@ def execute(
             locked = [job for job in locked if job not in free]
             for job in free:
                 if work.is_finished(job):
-                    yield from (Part(job, part) for part in work.parts(job))
+                    yield from (Measured(job, key) for key in work.keys(job))
                     yield Ended(job=job, how="finished")
                 else:
                     left.append(job)
@@ -76,7 +76,7 @@ def _attempts(
     locked: list[Job] = []
     with closing(executor.events(work, lambda: left.popleft() if left else None)) as events:
         for event in events:
-            if isinstance(event, Part):
+            if isinstance(event, Measured):
                 yield event
             elif event.how == "locked":
                 locked.append(event.job)

@@ -19,7 +19,8 @@ import torch
 from torch import nn
 
 from probe.by_layer.engine import measure, offline_network
-from probe.by_layer.jobs import Job, is_retraining, jobs_of, parts_of
+from probe.by_layer.jobs import Job, is_retraining, jobs_of, keys_of
+from probe.by_layer.measurement import Key
 from probe.by_layer.networks import Source
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.store import Store
@@ -63,25 +64,25 @@ class Work:
         """Return the store of a job's results."""
         return store_of(self.plan, self.root, job)
 
-    def parts(self, job: Job) -> list[str]:
-        """Return the names of the job's measurements, in the order in which they are made."""
-        return parts_of(self.plan, job)
+    def keys(self, job: Job) -> list[Key]:
+        """Return the keys of the job's measurements, in the order in which they are made."""
+        return keys_of(self.plan, job)
 
-    def finished(self, job: Job) -> set[str]:
+    def finished(self, job: Job) -> set[Key]:
         """Return the job's measurements that have a file; none if they are to be repeated."""
         store = self.store(job)
         if self.recompute and store.made_by_other_code(store.contents()):
             return set()
-        return store.finished() & set(self.parts(job))
+        return store.finished() & set(self.keys(job))
 
-    def parts_left(self, job: Job) -> list[str]:
-        """Return the names of the job's measurements that are left, in their order."""
+    def keys_left(self, job: Job) -> list[Key]:
+        """Return the keys of the job's measurements that are left, in their order."""
         finished = self.finished(job)
-        return [part for part in self.parts(job) if part not in finished]
+        return [key for key in self.keys(job) if key not in finished]
 
     def retraining_left(self, jobs: Iterable[Job]) -> bool:
         """Return whether any of the jobs has a partial retraining left to do."""
-        return any(is_retraining(part) for job in jobs for part in self.parts_left(job))
+        return any(is_retraining(key) for job in jobs for key in self.keys_left(job))
 
     def is_finished(self, job: Job) -> bool:
         """Return whether every measurement of the job is intact and need not be repeated.
@@ -92,7 +93,7 @@ class Work:
         contents = store.contents()
         if self.recompute and store.made_by_other_code(contents):
             return False
-        return contents.finished >= set(self.parts(job))
+        return contents.finished.keys() >= set(self.keys(job))
 
     def is_locked(self, job: Job) -> bool:
         """Return whether another process is doing the job."""
@@ -104,11 +105,11 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Part:
+class Measured:
     """Event: a measurement of a job is finished."""
 
     job: Job
-    part: str
+    key: Key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +132,7 @@ class Ended:
     trace: str = ""
 
 
-Event = Part | Ended
+Event = Measured | Ended
 """An event in the execution of jobs."""
 
 
@@ -143,8 +144,8 @@ def carry_out(work: Work, job: Job) -> Iterator[Event]:
     """
     try:
         with no_exit():
-            for part in _do(work, job):
-                yield Part(job, part)
+            for key in _do(work, job):
+                yield Measured(job, key)
     except Locked as error:
         yield Ended(job=job, how="locked", reason=str(error))
     except NotWritten:
@@ -168,7 +169,7 @@ def carried_out(work: Work, job: Job) -> Ended:
     return ended
 
 
-def _do(work: Work, job: Job) -> Iterator[str]:
+def _do(work: Work, job: Job) -> Iterator[Key]:
     """Do the rest of a job under its lock and yield its measurements; raises any error."""
     device = torch.device(work.device)
     if not work.root.is_dir():
@@ -189,7 +190,7 @@ def _do(work: Work, job: Job) -> Iterator[str]:
         yield from measure(source, job, store, cache, offline)
         if work.plan.checkpoints == "needed":
             # A study may grow by a feature or readout, for which it needs the last.
-            store.drop_checkpoints(kept=f"step-{job.last}")
+            store.drop_checkpoints(job.last)
 
 
 def _offline_network(work: Work, job: Job, source: Source) -> nn.Module:

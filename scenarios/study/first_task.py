@@ -15,7 +15,6 @@ from probe.tasks import Task
 from probe.training.costs import OpsMeter
 from scenarios.learners.base import Learner
 
-_STEP = "step-1"
 _MODULES = (__name__, "scenarios.learners.continual")
 
 
@@ -32,7 +31,7 @@ class FirstTask:
 
     def train(self, learner: Learner, task: Task, data: Examples, meter: OpsMeter) -> None:
         """Train a learner, or give it the weights, the losses and the counts of that training."""
-        kept = self.store.load_checkpoint(_STEP)
+        kept = self.store.load_checkpoint(1)
         if kept and kept.learner and kept.code == self.store.code:
             learner.model.load_state_dict(kept.model)
             total, steps = kept.learner["counts"].tolist()
@@ -46,7 +45,7 @@ class FirstTask:
         seconds = torch.tensor([now() - start, *learner.losses], dtype=torch.float64)
         counts = torch.tensor([meter.total - before, meter.steps])
         own = {"counts": counts, "seconds and losses": seconds}
-        self.store.save_checkpoint(_STEP, learner.model.state_dict(), own)
+        self.store.save_checkpoint(1, learner.model.state_dict(), own)
 
 
 def first_task(plan: Plan, job: Job, learner: Learner, own: Store) -> FirstTask | None:

@@ -16,7 +16,7 @@ from torch import nn
 
 from probe.batch import Value, tensors
 from probe.by_layer.jobs import Job
-from probe.by_layer.measurement import Spent
+from probe.by_layer.measurement import TrainingCost
 from probe.by_layer.networks import Trained
 from probe.by_layer.offline import train_offline
 from probe.by_layer.plan import UNTRAINED, Plan
@@ -94,7 +94,7 @@ class LearnedNetworks:
     job: Job
     seen: Scenario
     store: Store
-    _now: tuple[Learner, Spent | None] | None = field(default=None, init=False)
+    _now: tuple[Learner, TrainingCost | None] | None = field(default=None, init=False)
 
     @property
     def scenario(self) -> Scenario:
@@ -142,7 +142,7 @@ class LearnedNetworks:
             scenario=self.seen,
             seen=learner.seen,
             task_aware=self.job.task_aware,
-            spent=spent,
+            cost=spent,
         )
 
     def compared_with(self, peer: str) -> nn.Module:
@@ -152,7 +152,8 @@ class LearnedNetworks:
             reestimate(model, self.seen.merged.train.x)
             return bare(model)[0]
         step = int(peer.removeprefix("step-"))
-        if found := restored(self._fresh, peer, self._tasks[: self._steps.index(step)], self.store):
+        past = self._tasks[: self._steps.index(step)]
+        if found := restored(self._fresh, step, past, self.store):
             return bare(found[0].model)[0]
         # A run of fewer measurements may have deleted the checkpoint: it is made again.
         return replace(self).after(step).model
@@ -197,32 +198,32 @@ class LearnedNetworks:
             reestimate(learner.model, self.seen.merged.train.x)
         return learner
 
-    def _latest(self, at: int) -> tuple[Learner, Spent | None]:
+    def _latest(self, at: int) -> tuple[Learner, TrainingCost | None]:
         """Return the learner after as many of the first tasks as possible, without learning."""
         for done in range(at, -1, -1):
             if self._now and self._now[0].learned == done:
                 return self._now
-            past, name = self._tasks[:done], f"step-{self._steps[done]}"
-            found = restored(self._fresh, name, past, self.store) if done else None
+            past, step = self._tasks[:done], self._steps[done]
+            found = restored(self._fresh, step, past, self.store) if done else None
             if found and found[0].learned == done:
                 return found
         return self._fresh(), None
 
-    def _learn_next(self, learner: Learner) -> Spent:
+    def _learn_next(self, learner: Learner) -> TrainingCost:
         """Let a learner learn its next task, and save it; return the resources spent on that."""
         done = learner.learned + 1
         task = self._tasks[done - 1]
         with located(f"task {task.name} ({done} of {len(self._tasks)})"):
             spent = self._learned(learner, task)
         # The checkpoint comes first: a job killed before the measurement does not repeat the task.
-        save(self.store, f"step-{self._steps[done]}", learner, spent)
+        save(self.store, self._steps[done], learner, spent)
         if self.study.probing.checkpoints == "needed":
             # A resumed run goes on from the one just saved; only diagnostics read earlier models.
             compared = self.study.probing.diagnostics and not self.job.without
-            self.store.drop_checkpoint(f"step-{self._steps[done - 1]}", model=not compared)
+            self.store.drop_checkpoint(self._steps[done - 1], model=not compared)
         return spent
 
-    def _learned(self, learner: Learner, task: Task) -> Spent:
+    def _learned(self, learner: Learner, task: Task) -> TrainingCost:
         """Let a learner learn a task; an offline one that is told the task learns all so."""
         if not (self.study.scenario.told and learner.offline):
             begins = not learner.learned
@@ -234,10 +235,10 @@ class LearnedNetworks:
         return spent
 
 
-def _learn(learner: Learner, task: Task, first: FirstTask | None = None) -> Spent:
+def _learn(learner: Learner, task: Task, first: FirstTask | None = None) -> TrainingCost:
     """Learn a task and return the resources spent on it; first: the training of a first task."""
     now = clock_on(task.train.y.device)
     start = now()
     cost = learner.learn(task, partial(first.train, learner) if first else None)
     seconds = now() - start + (first.spared if first else 0)
-    return Spent(cost=cost, seconds=seconds, stuck=never_left(learner.losses))
+    return TrainingCost(cost=cost, seconds=seconds, stuck=never_left(learner.losses))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from probe.by_layer.measurement import Spent
+from probe.by_layer.measurement import TrainingCost
 from probe.by_layer.store import Store
 from probe.tasks import Task
 from scenarios.learners.base import Learner
@@ -23,19 +23,19 @@ _DEVICE_FAILED = (
 )
 
 
-def save(store: Store, step: str, learner: Learner, spent: Spent) -> None:
+def save(store: Store, tasks_seen: int, learner: Learner, cost: TrainingCost) -> None:
     """Save the state of a learner after a task, and the resources spent on it.
 
-    step: the name of the measurement, `step-i` after i tasks. Raises NotWritten if it cannot be
-    written.
+    Raises NotWritten if it cannot be written.
     """
-    store.save_checkpoint(step, learner.model.state_dict(), {**learner.state(), **spent.to_state()})
+    state = {**learner.state(), **cost.to_state()}
+    store.save_checkpoint(tasks_seen, learner.model.state_dict(), state)
 
 
 def restored(
-    fresh: Callable[[], Learner], step: str, past: Sequence[Task], store: Store
-) -> tuple[Learner, Spent | None] | None:
-    """Return a learner from the checkpoint of a step, with the resources for its last task.
+    fresh: Callable[[], Learner], tasks_seen: int, past: Sequence[Task], store: Store
+) -> tuple[Learner, TrainingCost | None] | None:
+    """Return a learner from the checkpoint after so many tasks, with the cost of the last.
 
     Where the checkpoint no longer has the learner's state, it has learned nothing but the model.
 
@@ -43,7 +43,7 @@ def restored(
     learner's device. Returns None without a checkpoint, and if it cannot be restored: it is set
     aside then. Raises the errors of a failing device, such as running out of memory.
     """
-    saved = store.load_checkpoint(step)
+    saved = store.load_checkpoint(tasks_seen)
     if saved is None:
         return None
     # Moved before it is tried: a device that fails says nothing about the checkpoint.
@@ -54,10 +54,10 @@ def restored(
     learner = fresh()
     try:
         # Removed first: the rest must be exactly the learner's state.
-        spent = None if saved.learner is None else Spent.of_state(own)
+        cost = None if saved.learner is None else TrainingCost.of_state(own)
         # Strict: it raises for a weight that is missing, superfluous or of another shape.
         learner.model.load_state_dict(model)
-        if spent:
+        if cost:
             learner.restore(own, past)
             if learner.state().keys() != own.keys():
                 raise ValueError("it holds what the learner does not keep")
@@ -66,7 +66,7 @@ def restored(
         raise
     except (RuntimeError, LookupError, ValueError, TypeError, OverflowError) as error:
         reason = f"the learner cannot be restored from it ({type(error).__name__})"
-        store.set_checkpoint_aside(step, reason)
+        store.set_checkpoint_aside(tasks_seen, reason)
         return None
     store.continue_from(saved)
-    return learner, spent
+    return learner, cost

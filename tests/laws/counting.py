@@ -11,5 +11,5 @@ def evaluate(
     logits: Logits, examples: Labeled, classes: int, batch_size: int | None = None
 ) -> Counts:
     """Count predictions over all examples: the largest of K = classes logits."""
-    predicted = predict_each(logits, examples, classes, {"": None}, batch_size)[""]
+    predicted = predict_each(logits, examples, classes, {"": None}, batch_size)[0][""]
     return Counts.of(examples.y.cpu().numpy(), predicted.cpu().numpy(), classes)

@@ -168,7 +168,7 @@ def test_told_the_task_the_outputs_of_its_classes_compete() -> None:
     ]
     np.testing.assert_array_equal(by_head.measured["4"].accuracies(), right(torch.cat(plain), test))
     stream = Scenario.of_numbered("", numbered({"train": train, "test": test}, None))
-    heads = predictions_by_head(model, stream, [0, 1])
+    heads, _ = predictions_by_head(model, stream, [0, 1])
     assert torch.equal(heads["multi"], torch.cat(plain))
     assert heads["single"].max() == 1
 

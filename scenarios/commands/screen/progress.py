@@ -19,7 +19,7 @@ from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.screen.terminal import show_line
 from scenarios.execution.remaining import effort
 from scenarios.execution.schedule import Waiting
-from scenarios.execution.work import Ended, Event, Part, Work
+from scenarios.execution.work import Ended, Event, Measured, Work
 
 
 def show_progress(
@@ -39,13 +39,12 @@ def show_progress(
         bars.TimeRemainingColumn(),
     )
     name, ends = work.plan.name, list[Ended]()
-    parts = {job: work.parts(job) for job in jobs}
-    done = {Part(job, part) for job in jobs for part in work.finished(job)}
-    total = sum(effort(job, part) for job in jobs for part in parts[job])
+    done = {Measured(job, key) for job in jobs for key in work.finished(job)}
+    total = sum(effort(job, key) for job in jobs for key in work.keys(job))
     with bars.Progress(*columns, console=console) as progress:
         bar = progress.add_task(name, total=total, completed=0)
         # Set after the bar has begun: the time left is estimated from this run alone.
-        progress.update(bar, completed=sum(effort(each.job, each.part) for each in done))
+        progress.update(bar, completed=sum(effort(each.job, each.key) for each in done))
         for event in events:
             if isinstance(event, Waiting):
                 progress.update(bar, description=f"{event.jobs} jobs left to other processes")
@@ -54,8 +53,8 @@ def show_progress(
             # A job finished by another process reports all measurements, also those counted.
             elif event not in done:
                 done.add(event)
-                at = f"{event.job.name} {event.part}"
-                progress.update(bar, advance=effort(event.job, event.part), description=at)
+                at = f"{event.job.name}: {event.key}"
+                progress.update(bar, advance=effort(event.job, event.key), description=at)
         progress.update(bar, description=name)
     return ends
 

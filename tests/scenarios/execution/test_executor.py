@@ -10,7 +10,7 @@ import pytest
 
 from probe.by_layer.jobs import Job
 from scenarios.execution.executor import Started, follow
-from scenarios.execution.work import Ended, Part
+from scenarios.execution.work import Ended, Measured
 from tests.scenarios.execution.helpers import jobs_in, work_of
 
 
@@ -21,7 +21,7 @@ def test_every_measurement_is_reported_once(
     """Two jobs at a time write at random moments; those of before a job begins are not reported."""
     monkeypatch.setattr("scenarios.execution.executor._POLL", 0)
     work, chance = work_of(tmp_path / "run"), random.Random(seed)
-    left, running, expected = jobs_in(work), dict[Job, Future[Ended]](), list[Part | Ended]()
+    left, running, expected = jobs_in(work), dict[Job, Future[Ended]](), list[Measured | Ended]()
 
     def write(job: Job, part: str) -> None:
         folder = work.store(job).folder
@@ -39,7 +39,7 @@ def test_every_measurement_is_reported_once(
             missing = [part for part in work.parts(job) if part not in work.finished(job)]
             for part in missing[: chance.randrange(4)]:
                 write(job, part)
-                expected.append(Part(job, part))
+                expected.append(Measured(job, part))
             if not missing:
                 expected.append(Ended(job=job, how="finished"))
                 running.pop(job).set_result(Ended(job=job, how="finished"))

@@ -16,7 +16,7 @@ from scenarios.execution import pool
 from scenarios.execution.executor import Inline
 from scenarios.execution.pool import Pool
 from scenarios.execution.schedule import execute
-from scenarios.execution.work import Ended, Part
+from scenarios.execution.work import Ended, Measured
 from scenarios.learners.catalog import MODULES
 from tests.scenarios.execution.helpers import (
     FIRST,
@@ -62,7 +62,7 @@ def test_parts_are_reported_at_once_and_workers_end_when_nobody_listens(tmp_path
     work = work_of(tmp_path / "run", dict.fromkeys((FIRST, SICK), "wait step-1"))
     first, second = jobs_in(work)[:2]
     events = execute(work, jobs_in(work), Pool(["cpu"] * 2))
-    assert {next(events), next(events)} == {Part(first, "step-0"), Part(second, "step-0")}
+    assert {next(events), next(events)} == {Measured(first, "step-0"), Measured(second, "step-0")}
     workers = workers_of(os.getpid())
     assert len(workers) == 2
     assert all(map(ignores_ctrl_c, workers))

@@ -13,7 +13,7 @@ import pytest
 
 from scenarios.execution.executor import Inline, Take
 from scenarios.execution.schedule import RETRIES, Waiting, execute
-from scenarios.execution.work import Ended, Event, Part, Work, carry_out
+from scenarios.execution.work import Ended, Event, Measured, Work, carry_out
 from tests.scenarios.execution.helpers import jobs_in, locked, work_of
 
 
@@ -31,7 +31,7 @@ class Scripted:
         while job := take():
             self.tried.append(job.name)
             how = (left[job.name] or ["finished"]).pop(0)
-            yield Part(job, "step-0")
+            yield Measured(job, "step-0")
             how = "locked" if work.is_locked(job) else how
             yield Ended(job=job, how=how, reason="its worker was killed")
 

@@ -11,7 +11,7 @@ import torch
 
 from probe.errors import NotWritten
 from scenarios.execution.locks import is_locked
-from scenarios.execution.work import Ended, Part, Work, carried_out, carry_out
+from scenarios.execution.work import Ended, Measured, Work, carried_out, carry_out
 from tests.scenarios.execution.helpers import FIRST, jobs_in, locked, run, tables, work_of
 
 OUT_OF_MEMORY = (
@@ -37,19 +37,19 @@ def test_parts_are_reported_on_one_thread_and_then_the_end(
     try:
         for event in carry_out(work, job):
             events.append(event)
-            assert work.is_locked(job) == isinstance(event, Part)
-            assert torch.get_num_threads() == (1 if isinstance(event, Part) else 2)
+            assert work.is_locked(job) == isinstance(event, Measured)
+            assert torch.get_num_threads() == (1 if isinstance(event, Measured) else 2)
     finally:
         torch.set_num_threads(1)
     last = Ended(job=job, how="finished")
-    assert events == [*(Part(job, part) for part in work.parts(job)), last]
+    assert events == [*(Measured(job, part) for part in work.parts(job)), last]
     assert work.is_finished(job)
     with monkeypatch.context() as patch:
         patch.setattr("scenarios.study.origin._loaded", None)
         assert list(carry_out(work, job)) == [last]
     part = work.store(job).folder / "step-0.json"
     part.write_bytes(part.read_bytes()[:-1])
-    assert list(carry_out(work, job)) == [Part(job, "step-0"), last]
+    assert list(carry_out(work, job)) == [Measured(job, "step-0"), last]
 
 
 @pytest.mark.parametrize(

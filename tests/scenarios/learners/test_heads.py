@@ -58,7 +58,7 @@ def test_each_table_has_predictions_of_its_own() -> None:
         for n in (1, 3, 9)
     ]
     tables = {str(n): barred_but(each, K, torch.device("cpu")) for n, each in enumerate(competing)}
-    got = predict_each(lambda x: scores[x[:, 0].long()], examples, K, {**tables, "": None}, 7)
+    got = predict_each(lambda x: scores[x[:, 0].long()], examples, K, {**tables, "": None}, 7)[0]
     for name, each in zip(("0", "1", "2", ""), [*competing, [[*range(K)]] * K], strict=True):
         rows = zip(scores.tolist(), y.tolist(), strict=True)
         assert got[name].tolist() == [max(each[y], key=one.__getitem__) for one, y in rows]

@@ -117,7 +117,7 @@ def logits(own: Learner, x: Tensor, task: Task | None = None) -> Tensor:
 def by_head(own: Learner, scenario: Scenario) -> dict[str, Tensor]:
     """Return the predictions of all test data under every head."""
     with mode(own.model, training=False):
-        return predictions_by_head(own.scores, scenario, own.seen, task_aware=own.task_aware)
+        return predictions_by_head(own.scores, scenario, own.seen, task_aware=own.task_aware)[0]
 
 
 def learn(own: Learner, tasks: Sequence[Task]) -> Learner:

@@ -1,0 +1,154 @@
+"""The predictions of a study or an analysis: a row for each test example and measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.by_layer.jobs import Job, jobs_of, keys_of
+from probe.by_layer.measurement import Measurements, from_arrays, to_arrays
+from probe.by_layer.plan import CONTROLS, Plan
+from probe.errors import InputError
+from probe.results.run_directory import is_run_directory, read_plan, store_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from probe.results.analysis import Analysis
+
+COLUMNS = (
+    *("learner", "order", "seed", "tasks_seen", "feature", "readout", "head"),
+    *("example", "task_position", "label", "predicted"),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Records:
+    """The measurements of a plan, by the name of the job and the key of the measurement."""
+
+    plan: Plan
+    measurements: Mapping[str, Measurements]
+
+    @classmethod
+    def read(cls, root: Path) -> Self:
+        """Read all finished measurements of a run directory; raises InputError without a plan."""
+        plan = read_plan(root)
+        stores = {job.name: store_of(plan, root, job) for job in jobs_of(plan)}
+        return cls(plan=plan, measurements={name: s.measurements() for name, s in stores.items()})
+
+    @property
+    def of_one_training(self) -> bool:
+        """Whether all networks are of one training; seeds are then retrainings."""
+        learners = self.plan.learners.values()
+        runs = [learner for learner in learners if learner.kind not in CONTROLS]
+        hashes = [list(learner.given.values()) for learner in learners]
+        alike = all(networks == each[0] for each in hashes for networks in each)
+        return len(runs) == len(self.plan.orders) == 1 and alike and bool(runs[0].given)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the predictions as a frame, see `predictions`."""
+        import pandas as pd
+
+        frames = [frame for job in jobs_of(self.plan) for frame in self._frames(job)]
+        if not frames:
+            return pd.DataFrame(columns=COLUMNS)
+        table = pd.concat(frames, ignore_index=True)
+        texts = ["learner", "order", "feature", "readout", "head"]
+        return table.astype(dict.fromkeys(texts, "category"))
+
+    def _frames(self, job: Job) -> Iterator[pd.DataFrame]:
+        """Yield a frame of the predictions under each head of each measurement of a job."""
+        import pandas as pd
+
+        measurements = self.measurements.get(job.name, {})
+        output = self.plan.learners[job.learner].features[-1]
+        position_of_task = 1 + np.argsort(job.tasks)
+        keys = [] if job.without else keys_of(self.plan, job)
+        for key in filter(measurements.__contains__, keys):
+            measurement = measurements[key]
+            for head, predicted in measurement.predicted.items():
+                columns = {
+                    **job.columns,
+                    "tasks_seen": key.tasks_seen,
+                    "feature": key.feature or output,
+                    "readout": key.readout,
+                    "head": head,
+                    "example": np.arange(len(predicted)),
+                    "task_position": position_of_task[measurement.test.tasks],
+                    "label": measurement.test.labels,
+                    "predicted": predicted,
+                }
+                yield pd.DataFrame(columns, columns=COLUMNS)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the measurements as arrays, by job and name; `from_saved` is the inverse."""
+        return {
+            f"{job}/{name}": array
+            for job, measurements in self.measurements.items()
+            for name, array in (to_arrays(measurements) if measurements else {}).items()
+        }
+
+    @classmethod
+    def from_saved(cls, plan: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return records from a plan's JSON values and the arrays of `to_arrays`.
+
+        Raises:
+            KeyError, ValueError, TypeError, IndexError: They are damaged or do not fit together.
+        """
+        by_job: dict[str, dict[str, NDArray[Any]]] = {}
+        for path, array in arrays.items():
+            job, _, name = path.partition("/")
+            by_job.setdefault(job, {})[name] = array
+        checked = Plan.model_validate(plan)
+        measurements = {job: from_arrays(by_job[job]) for job in by_job}
+        missing = [j.name for j in jobs_of(checked) if j.name not in measurements]
+        if missing:
+            raise ValueError(f"no measurements of {missing[0]}")
+        return cls(plan=checked, measurements=measurements)
+
+
+def predictions(source: Analysis | str | Path) -> pd.DataFrame:
+    """Return the class predicted for every test example by every readout of every network.
+
+    From these rows alone follow all counts, accuracies, PRA, F1 and intervals of a study.
+
+    Args:
+        source: A run directory, the folder of a saved analysis, or an analysis.
+
+    Returns:
+        A row for each test example and measurement, with the columns `learner`, `order`, `seed`,
+        `tasks_seen`, `feature`, `readout` (empty for the network's own output), `head` (`single`,
+        `multi` or `all`: the outputs that compete), `example` (its position in the test data as
+        given, from 0), `task_position` (of its task in the executed order, from 1), `label`,
+        `predicted`.
+
+    Raises:
+        InputError: The folder holds no predictions, or the analysis holds only tables.
+
+    Example:
+        >>> import probe, torch
+        >>> net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Linear(8, 2))
+        >>> data = torch.randn(8, 4), torch.arange(8) % 2
+        >>> result = probe.analyze({2: net}, data, data, [[0], [1]], ["0"], readouts=["ncm"])
+        >>> rows = probe.predictions(result).query("feature == '0' and tasks_seen == 2")
+        >>> rows[["example", "task_position", "label"]].values[:3].tolist()
+        [[0, 1, 0], [1, 2, 1], [2, 1, 0]]
+    """
+    from probe.results.load import load
+
+    if isinstance(source, str | Path) and is_run_directory(Path(source)):
+        return Records.read(Path(source)).to_frame()
+    result: Any = load(source) if isinstance(source, str | Path) else source
+    records = getattr(result, "records", None)
+    if records is None:
+        raise InputError(
+            f"{source if isinstance(source, str | Path) else 'this result'} holds no predictions: "
+            f"give a run directory or the analysis of networks"
+        )
+    frame: pd.DataFrame = records.to_frame()
+    return frame

@@ -1,0 +1,23 @@
+"""`probe explain`: from a number of layers.csv to the accuracies and files that it comes from."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from probe.results.explanation import explain
+from scenarios.commands.screen.sheets import show_sheet
+from scenarios.commands.screen.terminal import show_line
+
+
+def show_explanation(root: Path, learner: str, readout: str, feature: str, quantity: str) -> None:
+    """Print the formula of a layer's quantity, its accuracies, the notes on them, and the files.
+
+    Raises InputError as `probe.results.explanation.explain` does.
+    """
+    console = Console()
+    explanation = explain(root, learner, readout, feature, quantity)
+    show_sheet(console, explanation.cells)
+    for note in explanation.notes:
+        show_line(console, f"note: {note}")
+    for path in explanation.files:
+        show_line(console, f"predictions: {path}")

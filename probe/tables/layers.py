@@ -66,8 +66,9 @@ class Layer:
         for quantity in self.quantities:
             yield LayerRow(**self._columns, **quantity.columns)
         if self.chance is not None:
-            interval = {"value": self.chance, "low": nan, "high": nan, "seeds": len(self.seeds)}
-            yield LayerRow(**self._columns, task_position=None, quantity="chance", **interval)
+            chance: dict[str, Any] = {"value": self.chance, "low": nan, "high": nan}
+            chance |= {"task_position": None, "quantity": "chance", "seeds": len(self.seeds)}
+            yield LayerRow(**self._columns, **chance)
 
     def statements(self) -> Iterator[StatementRow]:
         """Yield the statements that the quantities allow."""

@@ -108,7 +108,8 @@ class Matrices:
     def ceiling(self, learner: str, feature: str, readout: str) -> NDArray[np.float64]:
         """Return the accuracies of the offline-trained network, (T,), by position; NaN if none."""
         cells = self._control(OFFLINE, learner, *self._key(learner, feature, readout))
-        return accuracy_matrix(cells, self.tasks).values[0]
+        row: NDArray[np.float64] = accuracy_matrix(cells, self.tasks).values[0]
+        return row
 
     def _key(self, learner: str, feature: str, readout: str) -> tuple[str, str]:
         """Return the feature and readout under which rows hold the cells of a matrix."""

@@ -55,10 +55,10 @@ class MeasurementRow:
     tasks), `f1` (feature, depth, readout, tasks_seen, task_position, task). `tasks_seen` = tasks
     learned so far; `head` = the outputs that compete: `single` (all classes seen so far), `multi`
     (those of the task), `all`; `task_position` = position of the task in the executed order, from
-    1; `depth` of a feature from 1 to L; `readout` = trained downstream of the feature, as `retrain` and `linear`;
-    empty at the output, but for readouts of each task, for which it is multi-head. Cells of A have
-    no `head`. The learners `offline` and `untrained` have no order: their features give ceiling and
-    floor.
+    1; `depth` of a feature from 1 to L; `readout` = trained downstream of the feature, as `retrain`
+    and `linear`; empty at the output, but for readouts of each task, for which it is multi-head.
+    Cells of A have no `head`. The learners `offline` and `untrained` have no order: their features
+    give ceiling and floor.
     """
 
     scenario: str

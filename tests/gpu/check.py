@@ -258,8 +258,8 @@ def probe_network(
         untrained=settings.to_device(network), readouts=["linear", "retrain"],
         recipe=probe.Recipe(epochs=1, batch_size=32, precision="auto"),
     )  # fmt: skip
-    ends = {name: result.matrix(name, "linear").values[-1].mean() for name in result.features}
-    return f"{examples} images of {size}: { ({name: round(x, 2) for name, x in ends.items()}) }"
+    ends = [float(result.matrix(name, "linear").values[-1].mean()) for name in result.features]
+    return f"{examples} images of {size}: {dict(zip(result.features, ends, strict=True))}"
 
 
 def probe_resnet(settings: Settings) -> str:

@@ -156,12 +156,13 @@ def _write_text(path: Path, text: str) -> Path:
 def _table_hashes(run_directory: Path) -> dict[str, Any]:
     """Return the version of the drawing, and the hash of each table, None for a missing one."""
     from figures.tables import StudyTables
+    from probe.tables.table_file import table_file
 
     hashes: dict[str, Any] = {"version": VERSION}
     for field in fields(StudyTables):
         hashes[field.name] = None
         with suppress(OSError):
-            table = (run_directory / f"{field.name}.csv").read_bytes()
+            table = table_file(run_directory, field.name).read_bytes()
             hashes[field.name] = hashlib.sha256(table).hexdigest()
     return hashes
 

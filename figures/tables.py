@@ -15,9 +15,9 @@ from figures.appearance import distinct
 from probe.analysis.intervals import mean_over_seeds
 from probe.metrics.matrix import AccuracyMatrix
 from probe.tables import rows as row_kinds
+from probe.tables.matrices import mean_accuracies
 from probe.tables.rows import CONTROLS, MeasurementRow, MetricRow, SummaryRow, grouped
-from probe.tables.summary import mean_accuracies
-from probe.tables.table_file import Cells, read_table
+from probe.tables.table_file import Cells, read_table, table_file
 
 OPTIONAL = ("times", "layers", "statements", "first_layer", "diagnostics", "notes")
 """Tables that not every source has."""
@@ -55,7 +55,7 @@ class StudyTables:
         """
         tables = {}
         for name, row_types in get_type_hints(cls).items():
-            path = run_directory / f"{name}.csv"
+            path = table_file(run_directory, name)
             if path.exists() or name not in OPTIONAL:
                 rows = read_table(path, get_args(row_types)[0], _filter(name))
                 tables[name] = _with_plain_names(rows)

@@ -35,7 +35,7 @@ def answers(tables: Tables) -> list[Answer]:
     """Return the answer for each learner of the statements, in their order."""
     statements = tables.get("statements", ())
     tasks = max((row.task_position or 1 for row in tables.get("layers", ())), default=1)
-    sentences_of = sentences(statements, tables.get("first_layer", ()), tasks)
+    sentences_of = sentences(tables, tasks)
     result = []
     for learner, rows in grouped(statements, "learner").items():
         by_readout = grouped(rows, "readout")

@@ -18,7 +18,7 @@ from figures.report.questions import sections
 from figures.report.views import label, short
 from probe.errors import InputError, unknown
 from probe.files import replacing
-from probe.tables.compared import compared_sheet, differences
+from probe.tables.compared import compared_sheet
 from probe.tables.folder import Tables, read_tables
 from probe.tables.rows import CONTROLS
 from probe.tables.sheets import Sheet
@@ -108,10 +108,7 @@ def report(
         left_out=len(continual) - len(shown),
         answers=answered,
         shared=[*caveats, *(caveat for caveat in first if caveat in shared)],
-        compared=[
-            compared_sheet(first_run, name, differences(first_tables, tables))
-            for name, tables in others
-        ],
+        compared=[compared_sheet(first_run, first_tables, name, tables) for name, tables in others],
         sections=all_sections,
         kinds=_CHOICES,
         choices=choices,
@@ -155,7 +152,7 @@ def _json(runs: Mapping[str, Tables]) -> Markup:
 
     Of each table the columns once, and the values of each row.
     """
-    names = ("layers", "statements", "first_layer")
+    names = ("layers", "statements", "statement_seeds", "first_layer")
     data = {run: {name: _values(t.get(name, ())) for name in names} for run, t in runs.items()}
     text = json.dumps(data, separators=(",", ":"))
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))

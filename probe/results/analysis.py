@@ -15,9 +15,9 @@ from probe.notes import listed, ranged, without_decimals
 from probe.results.records import Records
 from probe.tables.budget_text import budget_sheets
 from probe.tables.folder import Saved, Tables
-from probe.tables.held import Held
 from probe.tables.layer_text import control_sheets, layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
+from probe.tables.result_base import ResultBase
 from probe.tables.rows import (
     CONTROLS,
     FirstLayerRow,
@@ -37,7 +37,7 @@ ONE_NETWORK = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Analysis(Held):
+class Analysis(ResultBase):
     """Measurements downstream of the features of networks; `print` shows them as tables.
 
     >>> import probe, torch
@@ -105,7 +105,7 @@ class Analysis(Held):
         """Return the statements on each layer, with the interval that decides each."""
         return list(self._table("statements"))
 
-    def first_layer(self) -> list[FirstLayerRow]:
+    def first_layers(self) -> list[FirstLayerRow]:
         """Return the range of the first layer that falls below the ceiling, forgets, ..."""
         return list(self._table("first_layer"))
 
@@ -238,8 +238,8 @@ class Analysis(Held):
 
     def _sheets(self, layers: Sequence[LayerRow], learners: Sequence[str]) -> list[Sheet]:
         if layers:
-            given = self._of_one_network
-            return layer_sheets(layers, self.statements(), self.first_layer(), given=given)
+            tables = {**self.given, "layers": layers}
+            return layer_sheets(tables, given=self._of_one_network)
         # Like a study with neither floor nor ceiling.
         return [pra_sheet([row for row in self._table("summary") if row.learner in learners])]
 
@@ -275,7 +275,7 @@ def note_sentences(notes: Iterable[NoteRow]) -> Iterator[str]:
         groups.setdefault((row.learner, row.readout, without_decimals(row.note)), []).append(row)
     for (learner, readout, _), rows in groups.items():
         features = listed(dict.fromkeys(row.feature for row in rows if row.feature))
-        steps = sorted({row.tasks_seen for row in rows if row.tasks_seen is not None})
+        steps = sorted({row.tasks_seen for row in rows})
         runs = len({(row.order, row.seed) for row in rows})
         where = [learner, features, f"by {readout}" if readout else ""]
         if steps and learner not in CONTROLS:

@@ -53,12 +53,10 @@ def _of_layer(own: Sequence[Result], readout: str, feature: str) -> Iterator[Con
     memorized = np.array([[[found[s, o, 0].control] for o in orders] for s in seeds], dtype=float)
     at: dict[str, Any] = {"learner": one.job.learner, "readout": readout, "feature": feature}
     at["depth"] = 1 + one.features.index(feature)
-    for name, control, task_position in _controls(right, memorized, layout):
-        value, other = task_position.mean(right[:, :, 0]), task_position.mean(control)
-        mean = partial(
-            mean_of, Design(task_position.weights, layout.strata[task_position.examples])
-        )
-        at |= quantity(name, task_position, mean(value - other)).columns
+    for name, control, place in _controls(right, memorized, layout):
+        value, other = place.mean(right[:, :, 0]), place.mean(control)
+        mean = partial(mean_of, Design(place.weights, layout.strata[place.examples]))
+        at |= quantity(name, place, mean(value - other)).columns
         yield ControlRow(**at, accuracy=mean(value).value, control=mean(other).value)
 
 

@@ -66,6 +66,7 @@ def _layer(
         readout=readout,
         feature=feature,
         depth=1 + one.features.index(feature),
+        seeds=tuple(whole),
         converged=all(each.converged for each in used),
         chance=_chance(one, readout) if feature == one.features[-1] else None,
         outcomes=LayerOutcomes(

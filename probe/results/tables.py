@@ -6,7 +6,6 @@ settings. The same results give the same bytes; only the times differ from run t
 drawn from the tables alone.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -31,7 +30,7 @@ from probe.results.run_directory import store_of
 from probe.results.sanity import doubts
 from probe.results.scores import metric_rows, user_scores
 from probe.tables.folder import KINDS
-from probe.tables.layers import start_rows
+from probe.tables.layers import first_layer_rows
 from probe.tables.rows import (
     CostRow,
     DiagnosticRow,
@@ -41,11 +40,12 @@ from probe.tables.rows import (
     NoteRow,
     RetrainingRow,
     StatementRow,
+    StatementSeedRow,
     SummaryRow,
     TimeRow,
 )
 from probe.tables.run_directory import LAYERS, NOTES
-from probe.tables.summary import Group, summarize_groups
+from probe.tables.summary import summarize
 from probe.tables.table_file import write_table
 
 MAY_LACK = (*LAYERS, NOTES)
@@ -94,15 +94,17 @@ def tables_of(
     noted, withheld = doubts(results)
     layers: list[LayerRow] = []
     statements: list[StatementRow] = []
+    statement_seeds: list[StatementSeedRow] = []
     for layer in layers_of(results):
         layers += layer.rows()
+        statement_seeds += layer.statement_seeds()
         for row in layer.statements():
             doubt = withheld.get((row.learner, row.statement), row.verdict)
             known = row.verdict in ("few seeds", "not converged")
             statements.append(row if known else replace(row, verdict=doubt))
     depths = {result.job.learner: len(result.features) for result in results}
     return {
-        "summary": summary_rows(results),
+        "summary": summary_rows(plan, results),
         "metrics": metric_rows(results, plan.report, metrics, by_first),
         "learners": [
             LearnerRow(learner=name, **own.model_dump(include=_OF_LEARNER))
@@ -121,7 +123,8 @@ def tables_of(
         ),
         "layers": layers,
         "statements": statements,
-        "first_layer": start_rows(statements, depths),
+        "statement_seeds": statement_seeds,
+        "first_layer": first_layer_rows(statements, depths),
         "retraining": (epoch for result in results for epoch in _epochs(result)),
         "diagnostics": (each for result in results for each in _diagnostics(result)),
         "notes": [
@@ -152,25 +155,10 @@ def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) ->
             write_table(unfinished, KINDS[name], each)
 
 
-def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:
-    """Summarize the rows of finished jobs, see `probe.tables.summary.summarize`.
-
-    PRA and F1 over seeds, by learner and feature; F1 also by task position in the executed order,
-    from 1.
-    """
-    # In the order of the rows: a learner without any is left out.
-    named = (r.job.learner for r in results if r.retrained or any(r.accuracy.values()))
-    learners = list(dict.fromkeys(named))
-    groups: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
-    for result in results:
-        learner, seed = result.job.learner, result.job.seed
-        for feature, found in result.retrained.items():
-            groups[Group(learner, "pra", found.depth, feature, None)].append((seed, found.pra))
-            for task_position, value in enumerate(found.f1.tolist(), 1):
-                groups[Group(learner, "f1", found.depth, feature, task_position)].append(
-                    (seed, value)
-                )
-    return summarize_groups(groups, learners)
+def summary_rows(plan: Plan, results: Sequence[Result]) -> list[SummaryRow]:
+    """Summarize the networks at the end of jobs, see `probe.tables.summary.summarize`."""
+    rows = ((result.job.last, row) for result in results for row in measured_rows(plan, [result]))
+    return summarize(row for last, row in rows if row.tasks_seen == last)
 
 
 def measured_rows(plan: Plan, results: Iterable[Result]) -> Iterator[MeasurementRow]:

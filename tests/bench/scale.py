@@ -55,7 +55,7 @@ def _written_tables(root: Path) -> list[float]:
 
     results = step(lambda: list(read_results(plan, root)))
     summary, metrics, table = (root / name for name in STEPS[1:])
-    step(lambda: write_table(summary, SummaryRow, summary_rows(results)))
+    step(lambda: write_table(summary, SummaryRow, summary_rows(plan, results)))
     step(lambda: write_table(metrics, MetricRow, metric_rows(results, plan.report)))
     step(lambda: write_table(table, MeasurementRow, measured_rows(plan, results)))
     return seconds

@@ -1,7 +1,7 @@
 """The layers of a study on the screen: accuracy missing in each, and what that shows.
 
-The numbers come from layers.csv, statements.csv and first_layer.csv; without these files nothing is
-printed. Accuracies after several multiples of the retraining's epochs have sheets of their own.
+The numbers come from the tables of layers and statements; without these files nothing is printed.
+Accuracies after several multiples of the retraining's epochs have sheets of their own.
 """
 
 import math
@@ -38,17 +38,17 @@ def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
     points of accuracy; brackets hold 95 % intervals, of several seeds. maps: whether to print the
     heat maps of every readout, too. Raises InputError for tables that cannot be read.
     """
-    names = ("layers", "statements", "first_layer", "notes", "controls")
-    rows, stated, first_layer, notes, controls = (_read(root, name) for name in names)
-    rows = [row for row in rows if row.learner not in CONTROLS]
+    names = ("layers", "statements", "statement_seeds", "first_layer", "notes", "controls")
+    tables = {name: _read(root, name) for name in names}
+    rows = [row for row in tables["layers"] if row.learner not in CONTROLS]
     for readout, title in _READOUTS.items():
-        own = (row for row in rows if row.readout == readout)
-        sheets = layer_sheets(own, stated, first_layer)
+        layers = [row for row in rows if row.readout == readout]
+        sheets = layer_sheets({**tables, "layers": layers})
         if sheets:
             console.print(title, markup=False, highlight=False)
         for sheet in sheets:
             show_sheet(console, sheet)
-    for sheet in (*budget_sheets(rows, notes), *control_sheets(controls)):
+    for sheet in (*budget_sheets(rows, tables["notes"]), *control_sheets(tables["controls"])):
         show_sheet(console, sheet)
     if maps:
         _show_maps(console, [row for row in rows if row.task_position is not None])

@@ -138,7 +138,7 @@ def note_lines(root: Path) -> list[str]:
     ):
         measured[row.learner, row.feature].add(_job(row))
         measured[row.learner, ""].add(_job(row))
-        last[row.learner] = max(last[row.learner], row.tasks_seen or 0)
+        last[row.learner] = max(last[row.learner], row.tasks_seen)
     most_first = sorted(notes.values(), key=lambda n: (n[0].feature > "", -len({*map(_job, n)})))
     lines = [_note_line(own, measured, last) for own in most_first[:_MOST_NOTES]]
     more = len(most_first) - len(lines)
@@ -175,15 +175,11 @@ def _how(readout: str) -> str:
 
 def _when(own: Sequence[NoteRow], last: Mapping[str, int]) -> str:
     """Name the numbers of tasks after which a note applies, unless it is the last alone."""
-    steps = {
-        row.tasks_seen
-        for row in own
-        if row.tasks_seen is not None and row.tasks_seen < last[row.learner]
-    }
+    steps = {row.tasks_seen for row in own if row.tasks_seen < last[row.learner]}
     if not steps:
         return ""
     tasks = "task" if steps == {1} else "tasks"
-    at_end = any(row.tasks_seen is None or row.tasks_seen >= last[row.learner] for row in own)
+    at_end = any(row.tasks_seen >= last[row.learner] for row in own)
     return f", after {listed(sorted(steps))} {tasks}{' and after all' if at_end else ''}"
 
 

@@ -24,7 +24,7 @@ def draw(level, *shape, seed=0):
 
 def outcomes(**changes):
     rows = {1: draw(0.8, 3), 2: draw(0.7, 3, seed=1), 3: draw(0.5, 3, seed=2)}
-    made = {"measurements": rows, "floor": draw(0.3, seed=3), "ceiling": draw(0.95, seed=4)}
+    made = {"rows": rows, "floor": draw(0.3, seed=3), "ceiling": draw(0.95, seed=4)}
     return LayerOutcomes(**made | changes)
 
 

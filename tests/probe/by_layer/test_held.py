@@ -101,8 +101,8 @@ def test_frames_and_arrays_have_each_cell(whole: Analysis) -> None:
     assert rows_of_frame(whole.to_pandas()) == whole.measurements()
     layers = rows_of_frame(whole.to_pandas("layers"), LayerRow)
     assert list(map(repr, layers)) == list(map(repr, whole.layers()))
-    with pytest.raises(InputError, match="unknown table 'row': did you mean 'rows'"):
-        whole.to_pandas("row")
+    with pytest.raises(InputError, match="unknown table 'layer': did you mean 'layers'"):
+        whole.to_pandas("layer")
     pytest.importorskip("xarray")
     found = whole.to_xarray().accuracy.sel(learner="model", order="0", readout="linear")
     for feature in FEATURES:
@@ -112,8 +112,12 @@ def test_frames_and_arrays_have_each_cell(whole: Analysis) -> None:
 
 
 def test_a_folder_without_a_result_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"holds no result \(no rows\.csv\): name the directory"):
+    with pytest.raises(
+        InputError, match=r"holds no result \(no measurements\.csv\): name the directory"
+    ):
         load(tmp_path)
     (tmp_path / "measurements.csv").write_text("learner,value\n")
-    with pytest.raises(InputError, match=r"rows\.csv: expected the columns scenario,network"):
+    with pytest.raises(
+        InputError, match=r"measurements\.csv: expected the columns scenario,network"
+    ):
         load(tmp_path)

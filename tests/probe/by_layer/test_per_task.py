@@ -76,10 +76,8 @@ def test_at_the_output_every_table_is_multi_head(found):
 
 
 def test_a_feature_need_not_tell_tasks_apart_and_classes_may_recur():
-    task_position = torch.arange(40) % 2
-    data = (
-        Examples(task_position[:, None].float(), own) for own in (task_position, 1 - task_position)
-    )
+    parity = torch.arange(40) % 2
+    data = (Examples(parity[:, None].float(), labels) for labels in (parity, 1 - parity))
     tasks = [Task(index=1, name="", classes=(0, 1), train=own, test=own) for own in data]
     merged = Scenario(name="", kind="", tasks=tuple(tasks)).merged
     x, y = FeatureMatrix(merged.test.x, "flattened"), merged.test.y

@@ -14,7 +14,7 @@ from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.task_counts import TaskCounts
 from probe.numbered import task_names
 from probe.tables.folder import Saved
-from probe.tables.held import Held
+from probe.tables.held import ResultBase
 from probe.tables.rows import MeasurementRow
 from probe.tables.sheets import Sheet, as_latex, columns_of
 from probe.training.recipe import Recipe
@@ -60,7 +60,7 @@ def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PartialRetraining(Held):
+class PartialRetraining(ResultBase):
     """The result of partial retraining: confusion counts of each partial retrained model M_i.
 
     tasks: the classes of each of the T tasks, in executed order; measured: of each feature, the

@@ -51,8 +51,8 @@ def margin(room: float, positions: int = 1) -> float:
 def verdict(found: Estimate, margin: float, *, converged: bool = True) -> str:
     """Return `yes` where a difference is beyond the margin, `no` where not, `open` in between.
 
-    `few seeds` and `not converged` where nothing can be stated; `probe.results.sanity` has further
-    reasons. converged: whether all trainings that it rests on are.
+    `few seeds` and `not converged` where nothing can be stated; `probe.results.training_checks` has
+    further reasons. converged: whether all trainings that it rests on are.
 
     >>> verdict(Estimate(value=0.05, low=0.02, high=0.08, seeds=5), 0.01)
     'yes'

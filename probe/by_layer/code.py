@@ -32,8 +32,8 @@ def code_hash(modules: tuple[str, ...]) -> str:
     """
     digest = hashlib.sha256()
     # The source of a user-defined learner is part of the fingerprint instead.
-    needed = frozenset.union(*map(modules_of, (_ENGINE, *modules)))
-    for module in sorted(needed - {_REGISTRY}):
+    needed_modules = frozenset.union(*map(modules_of, (_ENGINE, *modules)))
+    for module in sorted(needed_modules - {_REGISTRY}):
         # In sorted order with its name, so that a module that moves changes the hash, too.
         digest.update(f"{module} {_syntax(module)[0]};".encode())
     return digest.hexdigest()
@@ -49,14 +49,14 @@ def modules_of(module: str) -> frozenset[str]:
     >>> "probe.by_layer.jobs" in modules_of("probe.by_layer.engine")
     True
     """
-    found: set[str] = set()
-    left = [module]
-    while left:
-        name = left.pop()
-        if name not in found:
-            found.add(name)
-            left += _syntax(name)[1]
-    return frozenset(found)
+    modules: set[str] = set()
+    remaining = [module]
+    while remaining:
+        name = remaining.pop()
+        if name not in modules:
+            modules.add(name)
+            remaining += _syntax(name)[1]
+    return frozenset(modules)
 
 
 @cache

@@ -1,8 +1,8 @@
-"""The engine: networks of one run go in, stored counts come out.
+"""The engine: networks of one run go in, stored predictions come out.
 
 `measure` takes the networks of a job after each number of tasks learned (`Source`: learned now,
 read from files, or in memory), tests them, trains the readouts downstream of their features
-(`probe.by_layer.reader`), and stores each measurement as soon as it is made (`Results`: a run
+(`probe.by_layer.layer_probe`), and stores each measurement as soon as it is made (`Results`: a run
 directory or memory). It is independent of processes, locks, learners and files.
 """
 
@@ -14,10 +14,10 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from probe.by_layer.jobs import Job, readings_of
+from probe.by_layer.jobs import Job, planned_measurements
+from probe.by_layer.layer_probe import LayerProbe, OfflineNetwork
 from probe.by_layer.measurement import Key, Measurement
 from probe.by_layer.networks import Source
-from probe.by_layer.reader import Offline, Reader
 from probe.by_layer.store import Results
 from probe.errors import located
 from probe.tasks import Scenario
@@ -25,23 +25,32 @@ from probe.values.allocation import CacheSettings
 
 
 def measure(
-    source: Source, job: Job, results: Results, cache: CacheSettings, offline: Offline
+    source: Source, job: Job, results: Results, cache: CacheSettings, offline: OfflineNetwork
 ) -> Iterator[Key]:
     """Make a job's missing measurements, and yield the key of each as it is stored.
 
-    cache: memory and disk for features' values; offline: returns the offline network of the same
-    seed, where the job's last network is compared with it. See `jobs.keys_of` for the keys. All
-    randomness comes from named streams of the job's seed, and torch has one thread meanwhile: the
-    results are the same bits however often the job was stopped and on any number of cores. Raises
-    InputError, naming the job, for networks that diverge, and whatever `results` raises.
+    All randomness comes from named streams of the job's seed, and torch has one thread meanwhile:
+    the results are the same bits however often the job was stopped and on any number of cores.
+
+    Args:
+        source: The networks, and the plan of their measurements.
+        job: One job of the plan; `jobs.keys_of` lists its keys.
+        results: The store of the measurements, and of the networks that are trained.
+        cache: Memory and disk for features' values.
+        offline: Returns the offline network of the same seed, where the job's last network is
+            compared with it.
+
+    Raises:
+        InputError: A network diverges; the message names the job.
     """
     networks = source.networks(job, results)
     with located(str(job)), one_thread():
-        reader = Reader(plan=source.plan, job=job, networks=networks, cache=cache, offline=offline)
-        readings = readings_of(source.plan, job)
+        plan = source.plan
+        probe = LayerProbe(plan=plan, job=job, networks=networks, cache=cache, offline=offline)
+        planned = planned_measurements(plan, job)
         finished, start = set(results.measurements()), time.perf_counter()
 
-        def keep(key: Key, measurement: Measurement) -> Key:
+        def store(key: Key, measurement: Measurement) -> Key:
             nonlocal start
             begun, start = start, time.perf_counter()
             results.write(key, replace(measurement, seconds=start - begun))
@@ -49,15 +58,15 @@ def measure(
 
         for tasks_seen in job.steps:
             output = Key(tasks_seen)
-            missing = [r for r in readings if r.tasks_seen == tasks_seen and r.key not in finished]
+            missing = [p for p in planned if p.tasks_seen == tasks_seen and p.key not in finished]
             if output in finished and not missing:
                 continue
             network = networks.after(tasks_seen)
             with located(f"after {_last_task(networks.scenario, job, tasks_seen)}"):
                 if output not in finished:
-                    yield keep(output, network.evaluated())
-                for reading, measurement in reader.read(network, missing):
-                    yield keep(reading.key, measurement)
+                    yield store(output, network.evaluate())
+                for entry, measurement in probe.measure(network, missing):
+                    yield store(entry.key, measurement)
         results.finish()
 
 
@@ -69,7 +78,7 @@ def offline_network(source: Source, job: Job, results: Results) -> nn.Module:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Lend torch one thread."""
+    """Limit torch to one thread inside the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -20,9 +20,16 @@ def features_of(
 ) -> tuple[str, ...]:
     """Return a network's features by depth, the output last.
 
-    x: a few examples (B, ...); classes: K; chosen: names, None = the suggested ones
-    (`probe.cut.candidates`). Raises InputError for a network that cannot be called on the data,
-    has another number of outputs, or lacks a chosen feature.
+    Args:
+        model: The network.
+        call: The call that gives its logits.
+        x: A few examples (B, ...).
+        classes: K.
+        chosen: Names, None = the suggested ones (`probe.cut.candidates`).
+
+    Raises:
+        InputError: The network cannot be called on the data, has another number of outputs, or
+            lacks a chosen feature.
     """
     with torch.no_grad(), explained(x):
         try:
@@ -36,13 +43,13 @@ def features_of(
             f"those of the classes"
         )
     if chosen is None:
-        found = candidates(model, x, call.output, call.call)
-        names = [(each.feature, bool(each.left)) for each in found if each.suggested]
+        suggested = [c for c in candidates(model, x, call.output, call.call) if c.suggested]
+        names = [(candidate.feature, bool(candidate.left)) for candidate in suggested]
     else:
-        each = sorted(find_each(model, chosen, x, call), key=lambda feature: feature.at)
-        names = [(one.name, one.trace.trains(one.frozen)) for one in each]
-    earlier = [name for name, left in names if left]
-    ends = [name for name, left in names if not left]
+        features = sorted(find_each(model, chosen, x, call), key=lambda feature: feature.at)
+        names = [(feature.name, feature.trace.trains(feature.frozen)) for feature in features]
+    earlier = [name for name, trainable in names if trainable]
+    ends = [name for name, trainable in names if not trainable]
     if not earlier:
         raise InputError("no feature has parameters downstream of it to retrain: name earlier ones")
     if chosen is not None and len(ends) > 1:

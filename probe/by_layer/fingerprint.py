@@ -48,20 +48,20 @@ def data_hash(scenario: Scenario) -> str:
     The order of the examples counts, as mini-batches are drawn by their index; the names of the
     tasks do not. Returns 64 hexadecimal digits.
     """
-    halves: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for k, task in enumerate(scenario.tasks):
-        for name, half in (("train", task.train), ("test", task.test)):
-            halves |= {f"{k}.{name}.{part}": each for part, each in _parts(half.x).items()}
-            halves[f"{k}.{name}.y"] = half.y
-    return tensor_hash(halves)
+        for split, examples in (("train", task.train), ("test", task.test)):
+            inputs = _tensors_by_name(examples.x)
+            tensors |= {f"{k}.{split}.{name}": x for name, x in inputs.items()}
+            tensors[f"{k}.{split}.y"] = examples.y
+    return tensor_hash(tensors)
 
 
-def _parts(x: Value) -> dict[str, Tensor]:
-    """Return the tensors of inputs by name."""
+def _tensors_by_name(x: Value) -> dict[str, Tensor]:
     if isinstance(x, Tensor):
         return {"x": x}
-    named = x.items() if isinstance(x, Mapping) else enumerate(x)
-    return {f"x.{name}": each for name, each in named}
+    items = x.items() if isinstance(x, Mapping) else enumerate(x)
+    return {f"x.{name}": tensor for name, tensor in items}
 
 
 def differences(there: Any, here: Any, path: str = "") -> Iterator[str]:

@@ -15,7 +15,7 @@ from probe.notes import listed, ranged, without_decimals
 from probe.results.records import Records
 from probe.tables.budget_text import budget_sheets
 from probe.tables.folder import Saved, Tables
-from probe.tables.held import Held
+from probe.tables.held import ResultBase
 from probe.tables.layer_text import control_sheets, layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
 from probe.tables.rows import (
@@ -37,7 +37,7 @@ ONE_NETWORK = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Analysis(Held):
+class Analysis(ResultBase):
     """Measurements downstream of the features of networks; `print` shows them as tables.
 
     >>> import probe, torch
@@ -47,7 +47,7 @@ class Analysis(Held):
     >>> found.matrix("0", "linear").values.shape, found.to_pandas("layers").shape[0] > 0
     ((3, 2), True)
 
-    - given: its tables by name, as in a run directory;
+    - tables_by_name: its tables, as in a run directory;
     - records: the predictions, see `probe.predictions`; None if only its tables are known.
 
     The rows are those of a study's measurements.csv, see `probe.tables.rows.MeasurementRow`.
@@ -59,7 +59,7 @@ class Analysis(Held):
     intervals cover retrainings and the finite test set, not another training of the networks.
     """
 
-    given: Tables
+    tables_by_name: Tables
     records: Records | None = None
 
     @property
@@ -111,7 +111,7 @@ class Analysis(Held):
 
     def tables(self) -> Tables:
         """Return all tables by name, as they are named in a run directory."""
-        return self.given
+        return self.tables_by_name
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -200,17 +200,19 @@ class Analysis(Held):
     def saved(self) -> Saved:
         """Return the contents of a folder to save it in."""
         if self.records is None:
-            return Saved(kind=KIND, tables=self.given)
+            return Saved(kind=KIND, tables=self.tables_by_name)
         record = {"plan": self.records.plan.model_dump(mode="json")}
-        return Saved(kind=KIND, tables=self.given, record=record, arrays=self.records.to_arrays())
+        return Saved(
+            kind=KIND, tables=self.tables_by_name, record=record, arrays=self.records.to_arrays()
+        )
 
     @classmethod
     def of_saved(cls, saved: Saved) -> Self:
         """Return what `saved` gave; raises KeyError, ValueError or TypeError for all else."""
         if not saved.arrays:
-            return cls(given=saved.tables)
+            return cls(tables_by_name=saved.tables)
         records = Records.from_saved(saved.record["plan"], saved.arrays)
-        return cls(given=saved.tables, records=records)
+        return cls(tables_by_name=saved.tables, records=records)
 
     def __str__(self) -> str:
         return as_text(self.sheets(), self.remarks())
@@ -248,7 +250,7 @@ class Analysis(Held):
         return Matrices(self._table("measurements"))
 
     def _table(self, name: str) -> Sequence[Any]:
-        return self.given.get(name, ())
+        return self.tables_by_name.get(name, ())
 
     @property
     def _of_one_network(self) -> bool:

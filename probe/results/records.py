@@ -46,9 +46,10 @@ class Records:
         """Whether all networks are of one training; seeds are then retrainings."""
         learners = self.plan.learners.values()
         runs = [learner for learner in learners if learner.kind not in CONTROLS]
-        hashes = [list(learner.given.values()) for learner in learners]
-        alike = all(networks == each[0] for each in hashes for networks in each)
-        return len(runs) == len(self.plan.orders) == 1 and alike and bool(runs[0].given)
+        hashes = [list(learner.weight_hashes.values()) for learner in learners]
+        same_weights = all(run == seeds[0] for seeds in hashes for run in seeds)
+        one_run = len(runs) == len(self.plan.orders) == 1
+        return one_run and same_weights and bool(runs[0].weight_hashes)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the predictions as a frame, see `predictions`."""
@@ -115,7 +116,7 @@ class Records:
 def predictions(source: Analysis | str | Path) -> pd.DataFrame:
     """Return the class predicted for every test example by every readout of every network.
 
-    From these rows alone follow all counts, accuracies, PRA, F1 and intervals of a study.
+    From these rows follow all counts, accuracies, PRA, F1 and intervals of a study.
 
     Args:
         source: A run directory, the folder of a saved analysis, or an analysis.

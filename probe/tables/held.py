@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-class Held(ABC):
+class ResultBase(ABC):
     """A result in memory, with the same tables as the run directory of a study."""
 
     @abstractmethod

@@ -45,7 +45,7 @@ def notebook_file(page_file: Path) -> Path:
     path.write_text(
         f'<!doctype html><html lang="en"><title>a notebook</title><style>@media (prefers-color-'
         f"scheme: dark) {{ body {{ background: #111; color: #ddd }} }}</style><main>"
-        f"<h1>a notebook</h1>{Analysis(given=found)._repr_html_()}</main>"
+        f"<h1>a notebook</h1>{Analysis(tables_by_name=found)._repr_html_()}</main>"
     )
     return path
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from probe.by_layer.fingerprint import fingerprint
-from probe.by_layer.jobs import jobs_of, parts_of, peers_of, readings_of
+from probe.by_layer.jobs import jobs_of, parts_of, peers_of, planned_measurements
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from tests.scenarios.study.toy import CHANGES, made_plan, named_plan, record_of, study as tiny
@@ -38,7 +38,7 @@ def parts(of, learner, named=""):
 def read(of, learner, feature="hidden1"):
     """Return at which steps a learner's feature is read, by readout."""
     found = {}
-    for reading in readings_of(of, job(of, learner)):
+    for reading in planned_measurements(of, job(of, learner)):
         if reading.feature == feature:
             found.setdefault(reading.readout, []).append(reading.tasks_seen)
     return found
@@ -66,7 +66,8 @@ def test_every_plan_and_study_reads_back_from_json():
 def test_steps_are_a_rule_or_a_list_and_may_stand_alone(steps, control, own):
     given = plan({"readouts": {"ncm": steps}})
     assert given == plan({"readouts": {"ncm": {"steps": steps}}})
-    assert given.at("ncm") == (control, own)
+    assert given.readouts["ncm"].has_controls == control
+    assert given.steps_of("ncm") == own
     # The floor is a learner where something is measured before any task.
     assert ("untrained" in given.learners) == control
 
@@ -136,8 +137,14 @@ def test_parts_come_step_by_step_the_evaluation_first_and_each_has_its_name():
 def test_variants_are_named_by_their_budget_and_statistics():
     given = plan({"budget": [1, 4], "batch_norm": "reestimated"})
     assert given.variants("linear") == ("linear", "linear+bn")
-    each = [r for r in readings_of(given, job(given, "finetune")) if r.base == "retrain"]
-    assert [(r.readout, r.multiple, r.reestimated) for r in each if r.feature == "hidden1"] == [
+    each = [
+        r
+        for r in planned_measurements(given, job(given, "finetune"))
+        if r.readout_name == "retrain"
+    ]
+    assert [
+        (r.readout, r.epoch_multiple, r.reestimates) for r in each if r.feature == "hidden1"
+    ] == [
         ("retrain", 1, False),
         ("retrain@4", 4, False),
         ("retrain+bn", 1, True),

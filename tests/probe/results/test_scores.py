@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from probe.analysis.intervals import SeedMean
-from probe.by_layer.jobs import jobs_of, readings_of
+from probe.by_layer.jobs import jobs_of, planned_measurements
 from probe.by_layer.report import ReportSpec
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.readouts.linear import UNFINISHED
 from probe.registered import OwnMetric
-from probe.results.result import result_of
+from probe.results.result import job_result
 from probe.results.scores import cl_scores, metric_rows, user_scores
 from probe.training.history import History
 from tests.scenarios.study.toy import measurement, named_plan
@@ -35,7 +35,7 @@ JOBS = {(job.learner, job.order): job for job in jobs_of(PLAN)}
 def metrics(parts, by_first=False):
     """Return the metrics by learner and name; parts: tables by head, by job and step."""
     results = [
-        result_of(
+        job_result(
             PLAN,
             JOBS[run],
             {
@@ -155,7 +155,7 @@ def test_scores_converged_if_their_history_did_or_no_note_denies_it(
 ) -> None:
     counts = {"single": (Counts(np.eye(2, dtype=np.int64)),)}
     part = measurement(counts, history=history, notes=notes)
-    result = result_of(PLAN, JOBS["finetune", "0"], {"step-2": part}.get)
+    result = job_result(PLAN, JOBS["finetune", "0"], {"step-2": part}.get)
     assert result.output[2].converged == converged
 
 
@@ -179,10 +179,10 @@ def test_a_slow_retraining_below_the_linear_readout_has_not_converged(
     losses = (2.3, *(1.9 - fall * epoch for epoch in range(epochs)))
     history = History(losses=losses, accuracies=(0.6,) * epochs)
     parts = {}
-    for reading in readings_of(plan, job):
+    for reading in planned_measurements(plan, job):
         right, given = (linear, {}) if reading.readout == "linear" else (60, {"history": history})
         table = np.array([[right - 10, 90 - right], [0, 10]])
         parts[reading.part] = measurement({"single": (Counts(table),)}, **given)
-    found = result_of(plan, job, parts.get).downstream
-    (own,) = (s for r, s in found.items() if (r.base, r.tasks_seen) == ("retrain", 2))
+    found = job_result(plan, job, parts.get).downstream
+    (own,) = (s for r, s in found.items() if (r.readout_name, r.tasks_seen) == ("retrain", 2))
     assert (history.converged, own.converged, not own.notes) == (True, converged, converged)

@@ -49,5 +49,5 @@ def test_a_limit_holds_for_layers_that_the_first_run_lacks(tmp_path: Path) -> No
 
 def test_a_result_in_memory_writes_its_page(tmp_path: Path) -> None:
     found = tables([stated("conv2", "yes", 0.08)], {"conv2": 0.08, "output": 0.5})
-    Analysis(given=found).report(tmp_path / "page.html")
+    Analysis(tables_by_name=found).report(tmp_path / "page.html")
     assert "conv2 forgot 8.0 points" in (tmp_path / "page.html").read_text()

@@ -82,7 +82,9 @@ def test_the_package_gives_its_names_and_loads_torch_only_for_those_that_need_it
 
 def test_modules_of_the_user_with_our_names(tmp_path):
     (tmp_path / "figures.py").touch()
-    (tmp_path / "mine.py").write_text("from probe.tables.held import Held\nHeld.plot.fget(None)")
+    (tmp_path / "mine.py").write_text(
+        "from probe.tables.held import ResultBase\nResultBase.plot.fget(None)"
+    )
     said = f"<module 'figures' from '{tmp_path}/figures.py'> is not that of forgetting-probe"
     assert said in failed(tmp_path, "mine.py")
     assert failed(tmp_path, "-m", "scenarios", "figures", ".").startswith("error: ")

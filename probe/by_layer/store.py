@@ -91,20 +91,14 @@ class Store:
 
     def measurements(self) -> dict[Key, Measurement]:
         """Return the measurements that are finished; corrupt files are set aside."""
-        measurements = dict[Key, Measurement]()
-        for path, arrays in self._files():
-            try:
-                measurements |= _measurements(arrays)
-            except Corrupt as error:
-                set_aside(self.root, path, str(error))
-        return measurements
+        return self._intact(self._files())
 
     def finished(self) -> set[Key]:
         """Return the keys of the measurements that have a file; `contents` checks them."""
         keys = set[Key]()
         for path in self.folder.glob(_PREDICTIONS):
             try:
-                with np.load(path, allow_pickle=False) as arrays:
+                with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                     keys.update(keys_of(arrays))
             except Exception:  # zipfile and NumPy raise almost anything for a corrupt file
                 continue
@@ -138,15 +132,17 @@ class Store:
         for path in sorted(self.folder.glob("predictions.*-*.npz"), key=_count):
             if _count(path) > len(new):
                 break
-            new = self._intact([path]) | new
+            new = self._intact(self._files([path])) | new
             merged.append(path)
         self._merge(merged, new)
 
     def finish(self) -> None:
         """Merge all measurements into one file."""
         paths = sorted(self.folder.glob(_PREDICTIONS), key=_count)
-        if [path.name for path in paths] not in ([], [_FINISHED]):
-            self._merge(paths, self._intact(paths), _FINISHED)
+        if [path.name for path in paths] in ([], [_FINISHED]):
+            return
+        if measurements := self._intact(self._files(paths)):
+            self._merge(paths, measurements, _FINISHED)
 
     def save_checkpoint(
         self, tasks_seen: int, model: Mapping[str, Tensor], learner: Mapping[str, Tensor] | None
@@ -224,11 +220,11 @@ class Store:
                 sentences |= dict.fromkeys(differences(there, here) if there else [unknown])
         return list(sentences)
 
-    def _files(self) -> Iterator[tuple[Path, Arrays | Corrupt]]:
-        """Yield each file of predictions with its arrays, or the reason why it is corrupt."""
+    def _files(self, paths: Iterable[Path] = ()) -> Iterator[tuple[Path, Arrays | Corrupt]]:
+        """Yield files of predictions, all by default, each with its arrays or why it is corrupt."""
         for _ in range(_TRIES):
-            paths = sorted(self.folder.glob(_PREDICTIONS), key=_count)
-            files = [(path, self._arrays(path)) for path in paths]
+            chosen = paths or sorted(self.folder.glob(_PREDICTIONS), key=_count)
+            files = [(path, self._arrays(path)) for path in chosen]
             if all(arrays is not None for _, arrays in files):
                 break
         yield from ((path, arrays) for path, arrays in files if arrays is not None)
@@ -250,13 +246,14 @@ class Store:
             return Corrupt("it is a result of another job or setting")
         return arrays
 
-    def _intact(self, paths: Iterable[Path]) -> dict[Key, Measurement]:
-        """Return the measurements of the files that are intact."""
+    def _intact(self, files: Iterable[tuple[Path, Arrays | Corrupt]]) -> dict[Key, Measurement]:
+        """Return the measurements of the files that are intact; set the others aside."""
         measurements = dict[Key, Measurement]()
-        for path in paths:
-            arrays = self._arrays(path)
-            if arrays is not None and not isinstance(arrays, Corrupt):
+        for path, arrays in files:
+            try:
                 measurements |= _measurements(arrays)
+            except Corrupt as error:
+                set_aside(self.root, path, str(error))
         return measurements
 
     def _merge(self, paths: Iterable[Path], new: Measurements, name: str = "") -> None:
@@ -357,7 +354,7 @@ def _measurements(arrays: Arrays | Corrupt) -> dict[Key, Measurement]:
         raise arrays
     try:
         return from_arrays(arrays)
-    except (KeyError, ValueError, TypeError, IndexError, OverflowError, AttributeError):
+    except (LookupError, ValueError, TypeError, OverflowError, AttributeError, RecursionError):
         raise Corrupt("it holds no predictions") from None
 
 
@@ -370,7 +367,7 @@ def _record_in(folder: Path) -> Record | None:
     """Return the record of a folder's fingerprint; None if no file has it."""
     for path in sorted(folder.glob(_PREDICTIONS)):
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 record: dict[str, Any] = json.loads(str(arrays["record"]))
             if fingerprint(record)[:16] == folder.name:
                 return record

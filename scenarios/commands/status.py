@@ -100,7 +100,7 @@ def _show(status: Mapping[str, Any]) -> None:
     for line in (
         *_time_left(status),
         *(
-            f"{each['job']}, {each['part']}: a corrupt file; `probe run` sets it aside and "
+            f"{each['job']}, {each['file']}: a corrupt file; `probe run` sets it aside and "
             f"computes it again"
             for each in status["corrupt"]
         ),

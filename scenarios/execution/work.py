@@ -71,7 +71,7 @@ class Work:
     def finished(self, job: Job) -> set[Key]:
         """Return the job's measurements that have a file; none if they are to be repeated."""
         store = self.store(job)
-        if self.recompute and store.made_by_other_code(store.contents()):
+        if self.recompute and store.made_by_other_code(store.contents(checkpoints=True)):
             return set()
         return store.finished() & set(self.keys(job))
 
@@ -90,7 +90,7 @@ class Work:
         Unlike `finished` it reads the files.
         """
         store = self.store(job)
-        contents = store.contents()
+        contents = store.contents(checkpoints=self.recompute)
         if self.recompute and store.made_by_other_code(contents):
             return False
         return contents.finished.keys() >= set(self.keys(job))
@@ -179,7 +179,7 @@ def _do(work: Work, job: Job) -> Iterator[Key]:
         store = work.store(job)
         # Only under the lock: unfinished files are then of no running process.
         store.sweep()
-        if work.recompute and store.made_by_other_code(store.contents()):
+        if work.recompute and store.made_by_other_code(store.contents(checkpoints=True)):
             store.clear()
         # Under the lock: another process may just have finished it.
         if work.is_finished(job):

@@ -138,13 +138,13 @@ class Own:
     def keep(self, study: Path) -> None:
         """Copy what a study has trained, as a user's program would have written it."""
         self.checkpoints.mkdir(exist_ok=True)
-        for path in study.glob("jobs/*seed-*/*/step-[0-9].pt"):
+        for path in study.glob("jobs/*seed-*/*/after-[0-9].pt"):
             job = path.parts[-3]
             run = re.fullmatch(r"(\w+)(?:\.(order)-(\d))?\.seed-(\d)", job)
             assert run
             learner, _, order, seed = run.groups()
-            name = f"{learner}-order{order}-seed{seed}-task{path.stem.removeprefix('step-')}.pt"
-            state = torch.load(path, weights_only=True)
+            name = f"{learner}-order{order}-seed{seed}-task{path.stem.removeprefix('after-')}.pt"
+            state = torch.load(path, weights_only=True)["state_dict"]
             wrapped = {"state_dict": {f"model.{key}": value for key, value in state.items()}}
             torch.save(wrapped, self.checkpoints / (name if order else f"offline-{seed}.pt"))
 

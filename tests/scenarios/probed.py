@@ -1,45 +1,27 @@
-"""A run of a probed study: its measurements, its tables, and its counts as stored."""
+"""A run of a probed study: its measurements, its tables, and its predictions as stored."""
 
-import base64
 import csv
-import json
-import zlib
 
 import numpy as np
 from numpy.typing import NDArray
 
 from probe.tables.run_directory import TIMES
-from tests.scenarios.tiny_run import Tiny
+from tests.scenarios.tiny_run import Stored, Tiny, measured
 
 FINETUNE, OFFLINE, UNTRAINED = "finetune.order-there.seed-0", "offline.seed-0", "untrained.seed-0"
 
 
-def parts(tiny: Tiny) -> dict[str, dict[str, tuple[int, int, bytes]]]:
-    """Return the first finished parts of each job, with their inodes, times and bytes."""
-    found: dict[str, dict[str, tuple[int, int, bytes]]] = {}
-    for name, state in sorted(tiny.results().items(), key=lambda each: each[1][1], reverse=True):
-        job, _, file = name.split("/")
-        part = file.removesuffix(".json")
-        if part != file and not part.endswith(("checkpoint", "fingerprint")):
-            found.setdefault(job, {})[part] = state
+def names(tiny: Tiny, before: Stored | None = None) -> dict[str, set[str]]:
+    """Return the names of the finished measurements by job; those since then, if any are given."""
+    found: dict[str, set[str]] = {}
+    for key in measured(tiny.root).keys() - (before or {}):
+        found.setdefault(key[0], set()).add(key[2])
     return found
 
 
-def names(tiny: Tiny) -> dict[str, set[str]]:
-    """Return the names of the finished parts of each job, without the digests of settings."""
-    return {job: set(map(bare, own)) for job, own in parts(tiny).items()}
-
-
-def bare(part: str) -> str:
-    """Return the name of a part without the digest of its settings."""
-    return part.rpartition("-")[0] if part.startswith("row-") else part
-
-
 def checkpoints(tiny: Tiny) -> set[str]:
-    """Return which checkpoints there are, as JOB/STEP."""
-    each = (name.split("/") for name in tiny.results())
-    named = (f"{job}/{file}" for job, _, file in each)
-    return {name.removesuffix(".checkpoint.json") for name in named if "checkpoint" in name}
+    """Return which checkpoints there are, as JOB/after-T."""
+    return {f"{p.parts[-3]}/{p.stem}" for p in tiny.root.glob("jobs/*/*/after-*.pt")}
 
 
 def tables(tiny: Tiny) -> dict[str, bytes]:
@@ -60,18 +42,15 @@ def value(tiny: Tiny, name: str, column: str = "value", **given: object) -> floa
     return float(row[column] or "nan")
 
 
-def counts(tiny: Tiny, job: str, part: str) -> NDArray[np.int64]:
-    """Return the counts of a part of all test data, (K, K), read from its file by json alone.
+def predicted(tiny: Tiny, job: str, name: str) -> NDArray[np.int64]:
+    """Return task, label and predicted class of each test example, (3, N), by numpy alone.
 
-    part: without its digest.
+    name: of the measurement, as "linear of hidden1 after 2" or "output after 2".
     """
-    [path] = [p for p in tiny.root.glob(f"jobs/{job}/*/*.json") if bare(p.stem) == part]
-    packed = json.loads(path.read_text())["counts"]["single"]
-    steps, numbers = (
-        np.frombuffer(zlib.decompress(base64.b64decode(text[3:])), text[:3])
-        for text in (packed["cells"], packed["counts"])
-    )
-    n, K = packed["shape"]
-    tables = np.zeros((n, K, K), dtype=np.int64)
-    tables.flat[steps.cumsum(dtype=np.int64)] = numbers
-    return tables.sum(axis=0)
+    [path] = tiny.root.glob(f"jobs/{job}/*/predictions.npz")
+    with np.load(path) as arrays:
+        each = zip(arrays["tasks_seen"], arrays["feature"], arrays["readout"], strict=True)
+        names = [f"{f'{r} of {f}' if f else 'output'} after {t}" for t, f, r in each]
+        here = (arrays["measurement"] == names.index(name)) & (arrays["head"] == "single")
+        [row] = arrays["predicted"][here]
+        return np.array([arrays["task"], arrays["label"], row], dtype=np.int64)

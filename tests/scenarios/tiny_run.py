@@ -9,8 +9,10 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from probe.by_layer.measurement import from_arrays, keys_of, to_arrays
 from probe.tables.run_directory import TABLES
 from scenarios.options import RunOptions
 
@@ -99,3 +101,32 @@ def contents(folder: Path) -> dict[str, tuple[int, int, bytes]]:
         for path, stat in files.items()
         if path.is_file()
     }
+
+
+Stored = dict[tuple[str, str, str, str], str]
+"""The content of measurements by job, fingerprint, name and digest of settings."""
+
+
+def measured(root: Path, job: str = "") -> Stored:
+    """Return the measurements in a run directory, of all jobs or one, as they are stored.
+
+    The seconds that each took are among its details: made again, it is another.
+    """
+    stored: Stored = {}
+    for path in root.glob(f"jobs/{job or '*'}/*/predictions*.npz"):
+        with np.load(path) as arrays:
+            for i, key in enumerate(keys_of(arrays)):
+                predicted = arrays["predicted"][arrays["measurement"] == i]
+                content = arrays["details"][i], arrays["code"][i], predicted.tolist()
+                stored[*path.parts[-3:-1], str(key), key.settings] = repr(content)
+    return stored
+
+
+def forget(path: Path, *names: str) -> None:
+    """Take measurements out of a file of predictions, as if they had never been made."""
+    with np.load(path) as file:
+        arrays = dict(file)
+    kept = {key: m for key, m in from_arrays(arrays).items() if str(key) not in names}
+    own = {name: arrays[name] for name in ("fingerprint", "record")}
+    assert len(kept) == len(arrays["code"]) - len(names)
+    np.savez_compressed(path, **own, **to_arrays(kept))

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from probe.by_layer.measurement import Key, Measurement
+from probe.by_layer.store import Store
 from tests.scenarios.execution.helpers import TINY, alive, exit_code, fork, until
 
 JOB = "er.order-there.seed-0"
@@ -90,25 +92,35 @@ def parent_of(process: int) -> int:
 
 
 def signaled_at(name: str, number: int, action: Callable[[], object]) -> int:
-    """Start a child that does something, and is sent a signal as it replaces a file so called."""
+    """Start a child that does something, and is sent a signal at a file or measurement so called.
+
+    As it replaces the file, or before it stores the measurement.
+    """
 
     def act() -> object:
-        replace = os.replace
+        replace, write = os.replace, Store.write
 
-        def signaling(source: Path, target: Path) -> None:
-            if Path(target).name == name:
+        def signal_at(reached: str) -> None:
+            if reached == name:
                 os.replace = replace
                 os.kill(os.getpid(), number)
+
+        def replacing(source: Path, target: Path) -> None:
+            signal_at(Path(target).name)
             replace(source, target)
 
-        os.replace = signaling  # type: ignore[assignment]
+        def writing(store: Store, key: Key, measurement: Measurement) -> None:
+            signal_at(str(key))
+            write(store, key, measurement)
+
+        os.replace, Store.write = replacing, writing  # type: ignore[assignment, method-assign]
         return action()
 
     return fork(act)
 
 
 def killed_at(name: str, action: Callable[[], object]) -> None:
-    """Do something in a child that is killed -9 as it replaces a file of that name."""
+    """Do something in a child that is killed -9 at a file or measurement of that name."""
     assert exit_code(signaled_at(name, signal.SIGKILL, action)) == -signal.SIGKILL
 
 

@@ -2,47 +2,45 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import io
+import itertools
+import math
+import os
 import pickle
-import tracemalloc
+import random
+import shutil
 import zipfile
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import confusion_matrix
 
-from probe.by_layer.measurement import Measurement
+from probe.by_layer.measurement import Key, Measurement, from_arrays, to_arrays
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.errors import NotWritten
-from probe.files import hashed, unhashed
-from probe.metrics.counts import Counts
-from probe.metrics.outcomes import Outcomes
-from probe.metrics.task_counts import TaskCounts
+from probe.tasks import TestExamples
 from tests.scenarios.study.toy import (
+    FIRST,
     JOB,
+    LAST,
     LEARNER,
     MEASURED,
     MODEL,
     OTHER_JOB,
     RECORD,
-    RIGHT,
-    SPOILT,
     assert_set_aside,
-    damaged_versions,
     filled,
-    replaced_by,
+    same,
+    truncated,
 )
 from tests.scenarios.tiny_run import contents
 
 OTHER_RECORD = {"version": 1, "training": {"epochs": 2}}
-DESCRIPTION = "step-1.checkpoint.json"
+FILE, CHECKPOINT = "predictions.npz", "after-1.pt"
 
 
 @pytest.fixture
@@ -51,111 +49,153 @@ def store(tmp_path):
 
 
 def other_code(store):
-    return store.made_by_other_code(store.contents())
+    return store.made_by_other_code(store.contents(checkpoints=True))
 
 
-def same(state, other):
+def equal(state, other):
     return state.keys() == other.keys() and all(
         state[name].dtype == other[name].dtype and torch.equal(state[name], other[name])
         for name in state
     )
 
 
-def test_what_was_kept_reads_back_bit_for_bit(store):
-    assert store.read("step-1") == MEASURED
-    assert store.finished() == {"step-1", "step-2"}
-    saved = store.load_checkpoint("step-2")
-    assert same({name: saved.model[name] for name in MODEL}, MODEL)
-    assert saved.model["own"][0] == 2
-    assert torch.signbit(saved.model["weight"])[0, 1]
-    assert same(saved.learner, LEARNER)
-    assert json.loads((store.folder / "fingerprint.json").read_bytes()) == RECORD
+def is_whole(store):
+    """Whether the measurements and the first checkpoint are those of `filled`."""
+    measurements, checkpoint = store.measurements(), store.load_checkpoint(1)
+    assert all(same(MEASURED, found) for found in measurements.values())
+    assert checkpoint is None or equal(checkpoint.learner, LEARNER)
+    return measurements.keys() == {FIRST, LAST}, checkpoint is not None
+
+
+def test_what_was_stored_reads_back_bit_for_bit(store):
+    assert sorted(path.name for path in store.folder.iterdir()) == ["after-1.pt", "after-2.pt", FILE]
+    assert is_whole(store) == (True, True)
+    assert store.finished() == {FIRST, LAST}
+    checkpoint = store.load_checkpoint(2)
+    assert equal({name: checkpoint.model[name] for name in MODEL}, MODEL)
+    assert checkpoint.model["own"][0] == 2
+    assert torch.signbit(checkpoint.model["weight"])[0, 1]
     assert quarantine_notes(store.root) == []
+
+
+def test_numpy_and_torch_alone_read_the_files(store):
+    with np.load(store.folder / FILE) as arrays:
+        rows = zip(arrays["measurement"], arrays["head"], arrays["predicted"], strict=True)
+        found = {(int(i), str(head)): row.tolist() for i, head, row in rows}
+        expected = {name: row.tolist() for name, row in MEASURED.predicted.items()}
+        assert found == {(i, name): row for i in (0, 1) for name, row in expected.items()}
+        assert arrays["predicted"].dtype == arrays["label"].dtype == np.uint16
+        assert arrays["task"].dtype == np.uint8
+        assert arrays["tasks_seen"].tolist() == [1, 2]
+    state = torch.load(store.folder / CHECKPOINT, weights_only=True)["state_dict"]
+    assert equal({name: state[name] for name in MODEL}, MODEL)
+
+
+@pytest.mark.parametrize("most", [0, 1, 255, 256, 2**16 - 1, 2**16])
+def test_classes_are_in_the_smallest_integers_that_hold_them(most):
+    test = TestExamples(labels=np.array([0, most]), tasks=np.array([0, 0]))
+    given = Measurement(test=test, predicted={"all": np.array([most, 0])})
+    arrays = to_arrays({FIRST: given})
+    assert same(given, from_arrays(arrays)[FIRST], code="")
+    assert arrays["predicted"].itemsize == next(n for n in (1, 2, 4) if most < 2 ** (8 * n))
 
 
 def test_what_is_not_there_is_none_and_no_fault(store):
     absent = Store(store.root, "no-job", RECORD)
-    for own, part in ((store, "step-3"), (absent, "step-1")):
-        assert own.read(part) is None
-        assert own.load_checkpoint(part) is None
-    assert (absent.finished(), absent.others(), other_code(absent)) == (set(), [], False)
+    assert (store.load_checkpoint(3), absent.load_checkpoint(1)) == (None, None)
+    absent.finish()
     absent.clear()
     (store.root / "jobs" / "no-job").write_text("a file in a folder's place")
-    assert (absent.read("step-1"), absent.finished()) == (None, set())
+    assert (absent.measurements(), absent.finished(), absent.others()) == ({}, set(), [])
+    assert (absent.load_checkpoint(1), other_code(absent)) == (None, False)
     assert quarantine_notes(store.root) == []
 
 
 def test_nothing_is_written_where_the_run_directory_is_gone(store):
     store.root.rename(store.root.with_name("moved"))
     with pytest.raises(NotWritten, match="where it is now"):
-        store.write("step-3", MEASURED)
+        store.write(Key(3), MEASURED)
     assert not store.root.exists()
 
 
-# Measurements as JSON
+# Files are merged while a job runs
 
 
-@pytest.mark.parametrize("most", [0, 255, 256, 2**16 - 1, 2**16, 2**32 - 1, 2**32, 2**63 - 1])
-def test_any_counts_read_back(most):
-    """The most that each kind of cell holds, and one more."""
-    cells = np.random.default_rng(0).integers(0, most, (3, 4, 4), endpoint=True)
-    cells[0, 0, 0] = most
-    counts = {"single": tuple(map(Counts, cells)), "multi": (Counts(cells[0]),)}
-    given = Measurement(counts=counts, right=RIGHT)
-    measured = Measurement.of_record(json.loads(json.dumps(given.to_record())))
-    assert measured == given
-    assert {own.table.dtype for own in measured.counts["single"]} == {np.dtype(np.int64)}
+@pytest.mark.parametrize("finished", [0, 5])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_job_has_few_files_at_any_time_and_each_measurement_in_one(tmp_path, seed, finished):
+    """About log2(M) + 2 files, whatever the order of M measurements; or it was finished before."""
+    store, draw = Store(tmp_path, "job", RECORD, "code"), random.Random(seed)
+    keys = [Key(t, feature) for t in range(20) for feature in ("", "conv1", "conv2")]
+    draw.shuffle(keys)
+    for count, key in enumerate(keys, 1):
+        store.write(key, MEASURED)
+        if count == finished:
+            store.finish()
+        assert store.finished() == set(keys[:count])
+        assert len(list(store.folder.iterdir())) <= math.log2(count) + 2
+    assert store.measurements().keys() == set(keys)
+    store.finish()
+    assert [path.name for path in store.folder.iterdir()] == [FILE]
+    assert store.measurements().keys() == set(keys)
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_a_thousand_tasks_of_two_classes_are_scored_and_stored_without_a_dense_matrix(shared):
-    """One job is 1,001 such steps of three heads; a matrix of 2,000 classes takes 32 MB."""
-    draw, n = np.random.default_rng(0), 10
-    tasks = [(0, 1) if shared else (2 * k, 2 * k + 1) for k in range(1000)]
-    classes, true = 2 if shared else 2000, np.repeat(np.concatenate(tasks), n)
-    guessed = draw.integers(0, classes, len(true))
-    predicted = np.where(draw.random(len(true)) < 0.5, true, guessed)
-    tracemalloc.start()
-    try:
-        counts = TaskCounts.of(true, predicted, [2 * n] * 1000, tasks, classes)
-        right = {"all": Outcomes.of(true == predicted)}
-        given = Measurement(counts={"all": counts.tables}, right=right)
-        record = json.dumps(given.to_record())
-        read = Measurement.of_record(json.loads(record)).counts["all"]
-        again = TaskCounts(tasks=counts.tasks, tables=read)
-        assert (
-            again.accuracies().tolist()
-            == np.mean((true == predicted).reshape(1000, -1), 1).tolist()
-        )
-        assert again.total == counts.total
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 4e6
-    assert len(record) < 1e8 / 1001 / 3
-    expected = confusion_matrix(true, predicted, labels=range(classes))
-    assert np.array_equal(again.total.table, expected)
+def test_whatever_is_killed_or_fails_in_a_merge_nothing_is_lost(tmp_path, monkeypatch):
+    """Before each change of a file in turn; the next process merges what it finds."""
+
+    class Killed(BaseException):
+        pass
+
+    keys, names = [Key(t) for t in range(12)], ("replace", "unlink")
+    for deadly in itertools.count(1):
+        store, left = Store(tmp_path, f"job-{deadly}", RECORD, "code"), itertools.count(1)
+
+        def dying(do, *arguments, left=left, deadly=deadly, **flags):
+            if next(left) >= deadly:
+                raise Killed
+            return do(*arguments, **flags)
+
+        done = set()
+        with monkeypatch.context() as patch, suppress(Killed):
+            for name in names:
+                patch.setattr(os, name, partial(dying, getattr(os, name)))
+            for key in keys:
+                store.write(key, MEASURED)
+                done.add(key)
+            store.finish()
+            break
+        assert store.measurements().keys() - done <= {keys[len(done)]} if len(done) < 12 else True
+        assert store.finished() >= done
+        for key in keys[len(done) :]:
+            store.write(key, MEASURED)
+            assert len(list(store.folder.glob("*.npz"))) <= 6
+        store.finish()
+        store.sweep()
+        assert store.measurements().keys() == set(keys)
+        assert [path.name for path in store.folder.iterdir()] == [FILE]
+    assert deadly > 20
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"cells": "<u1AAAA"}, {"cells": "<u1"}, {"counts": "?"}, {"shape": [1, 1]}, {"shape": [3]}],
-)
-def test_counts_of_another_form_are_set_aside(store, change):
-    """Their hash is right: somebody has made them."""
-    path = store.folder / "step-1.json"
-    record = json.loads(unhashed(path.read_bytes()))
-    record["counts"]["single"] |= change
-    path.write_bytes(hashed(json.dumps(record).encode()))
-    assert store.read("step-1") is None
-    assert_set_aside(store, "step-1.json")
+def test_two_processes_that_do_the_same_job_lose_nothing(tmp_path, monkeypatch):
+    """Each merges what the other has written, at the moment when it reads a file."""
+    one, other = (Store(tmp_path, "job", RECORD, "code") for _ in range(2))
+    keys, read, begun = [Key(t) for t in range(16)], Path.read_bytes, set()
+    late = iter(keys)
 
+    def reading(path):
+        if path.suffix == ".npz" and (key := next(late, None)) and key not in begun:
+            begun.add(key)
+            other.write(key, MEASURED)
+        return read(path)
 
-def test_notes_read_back_and_without_any_there_is_no_key():
-    noted = replace(MEASURED, notes=("it predicts class 3 for every test example", "ä\n"))
-    assert Measurement.of_record(json.loads(json.dumps(noted.to_record()))) == noted
-    # The files of versions that knew none are the same.
-    assert list(MEASURED.to_record()) == ["counts", "spent", "right"]
+    monkeypatch.setattr(Path, "read_bytes", reading)
+    for key in keys:
+        one.write(key, MEASURED)
+    assert len(begun) > 8
+    assert one.measurements().keys() == set(keys)
+    other.finish()
+    assert other.finished() == one.measurements().keys() == set(keys)
+    assert quarantine_notes(tmp_path) == []
 
 
 # Of other fingerprints, of other code
@@ -163,7 +203,7 @@ def test_notes_read_back_and_without_any_there_is_no_key():
 
 def test_results_of_another_fingerprint_lie_beside_and_differ_in_what_is_named(store):
     other = Store(store.root, JOB, OTHER_RECORD, "code")
-    assert (other.read("step-1"), other.load_checkpoint("step-1")) == (None, None)
+    assert (other.measurements(), other.load_checkpoint(1)) == ({}, None)
     assert other.others() == ["training.epochs is 1 there and 2 here"]
     assert store.others() == []
     before = contents(store.folder)
@@ -174,106 +214,133 @@ def test_results_of_another_fingerprint_lie_beside_and_differ_in_what_is_named(s
     assert contents(store.folder) == before
 
 
-@pytest.mark.parametrize("content", [None, b"\xff", b"[" * 10**5, b'{"a": 1}'])
-def test_others_whose_record_is_lost_or_corrupt_are_named_all_the_same(store, content):
-    record = store.folder / "fingerprint.json"
-    record.unlink() if content is None else record.write_bytes(content)
-    other = Store(store.root, JOB, OTHER_RECORD)
-    assert other.others() == [
-        "what they were made with is not known, as fingerprint.json is lost or corrupt"
-    ]
-    assert store.read("step-1") == MEASURED
-    store.sweep()
-    assert "is not known" not in str(other.others())
+@pytest.mark.parametrize("record", ["", "[" * 10**5, '{"a": 1}', None])
+def test_others_whose_record_is_corrupt_are_named_all_the_same(store, record):
+    path = store.folder / FILE
+    if record is None:
+        truncated(path)
+    else:
+        rewritten(path, record=np.array(record))
+    [difference] = Store(store.root, JOB, OTHER_RECORD).others()
+    assert "is not known" in difference
 
 
 def test_what_is_made_from_a_checkpoint_of_other_code_is_not_of_today_s_alone(store):
     """Even if nothing of the other code is left, and if the other code comes back."""
-    store.save_checkpoint("step-1", {}, {})
     today = Store(store.root, JOB, RECORD, "today's code")
-    today.continue_from(today.load_checkpoint("step-1"))
-    today.write("step-2", MEASURED)
-    for path in store.folder.glob("step-1*"):
+    today.continue_from(today.load_checkpoint(1))
+    for path in store.folder.iterdir():
         path.unlink()
+    today.write(LAST, MEASURED)
     assert other_code(today)
     assert other_code(store)
 
 
-def test_results_of_other_code_are_known_until_they_are_cleared(store):
+@pytest.mark.parametrize("make", [lambda s: s.write(FIRST, MEASURED), lambda s: s.save_checkpoint(1, {}, {})])
+def test_results_of_other_code_are_known_until_they_are_cleared(store, make):
     today = Store(store.root, JOB, RECORD, "other code")
-    today.write("step-1", MEASURED)
+    make(today)
     # One of them was made by today's.
     assert (other_code(store), other_code(today)) == (True, True)
     today.clear()
-    assert [path.name for path in store.folder.iterdir()] == ["fingerprint.json"]
-    today.save_checkpoint("step-1", {}, {})
+    assert list(store.folder.iterdir()) == []
+    make(today)
     assert (other_code(today), other_code(store)) == (False, True)
 
 
 # Corrupt files
 
 
-@pytest.mark.parametrize("spoil", SPOILT)
-@pytest.mark.parametrize("name", ["step-1.json", "step-1.pt", "step-1.learner.pt", DESCRIPTION])
-def test_a_corrupt_file_is_set_aside_and_a_checkpoint_whole(store, spoil, name):
-    """With its description: without it the rest does not count."""
+def rewritten(path, **arrays):
+    """Write a file of predictions again with other arrays: its checksums are right."""
+    with np.load(path) as file:
+        np.savez_compressed(path, **{**file, **arrays})
+
+
+def emptied(path):
+    path.write_bytes(b"")
+
+
+def made_a_folder(path):
+    path.unlink()
+    path.mkdir()
+    (path / "inside").write_text("")
+
+
+@pytest.mark.parametrize("spoil", [truncated, emptied, made_a_folder])
+@pytest.mark.parametrize("name", [FILE, CHECKPOINT])
+def test_a_corrupt_file_is_named_set_aside_and_written_again(store, spoil, name):
     spoil(store.folder / name)
-    found = store.read("step-1"), store.load_checkpoint("step-1")
-    lost = [name] if name == "step-1.json" else ["step-1.pt", "step-1.learner.pt", DESCRIPTION]
-    assert [each is None for each in found] == [name == "step-1.json", name != "step-1.json"]
-    assert_set_aside(store, *lost)
-    store.write("step-1", MEASURED)
-    store.save_checkpoint("step-1", MODEL, LEARNER)
-    assert same(store.load_checkpoint("step-1").learner, LEARNER)
-    assert store.read("step-1") == store.read("step-2") == MEASURED
+    before = contents(store.root)
+    assert store.contents(checkpoints=True).corrupt == {name}
+    assert contents(store.root) == before
+    assert is_whole(store) == (name != FILE, name != CHECKPOINT)
+    assert_set_aside(store, name)
+    filled(store.root)
+    assert is_whole(store) == (True, True)
 
 
-def test_a_measurement_with_any_bit_flipped_or_cut_off_anywhere_is_set_aside(store):
-    path = store.folder / "step-1.json"
-    versions = damaged_versions(path.read_bytes(), 15)
+@pytest.mark.parametrize("name", [FILE, CHECKPOINT])
+def test_with_any_bit_flipped_or_cut_off_anywhere_it_is_read_intact_or_set_aside(store, name):
+    """A few bits of a zip file say nothing of its content, as the time of a member."""
+    path, intact = store.folder / name, 0
+    content = path.read_bytes()
+    at = [k * len(content) // 150 for k in range(150)]
+    flips = [content[:k] + bytes([content[k] ^ 1 << k % 8]) + content[k + 1 :] for k in at]
+    versions = flips + [content[:k] for k in at]
     for damaged in versions:
         path.write_bytes(damaged)
-        assert store.read("step-1") is None
+        corrupt = store.contents(checkpoints=True).corrupt
+        read = is_whole(store)[name == CHECKPOINT]
+        assert read == path.exists() == (not corrupt)
+        intact += read
+    assert intact < len(flips) / 2
     aside = [path for path in (store.root / "quarantine").iterdir() if path.suffix != ".txt"]
     # Nothing that was set aside before was replaced.
-    assert sorted(path.read_bytes() for path in aside) == sorted(versions)
-    assert len(quarantine_notes(store.root)) == len(versions)
+    assert len(quarantine_notes(store.root)) == len(aside) == len(versions) - intact
 
 
-@pytest.mark.parametrize("name", ["step-1.pt", "step-1.learner.pt", DESCRIPTION])
-def test_every_flipped_bit_of_a_checkpoint_is_seen(store, name):
-    """Also one that lies where there are no data, as between the members of an archive."""
-    whole = {path: path.read_bytes() for path in store.folder.glob("step-1.*")}
-    content = whole[store.folder / name]
-    for damaged in damaged_versions(content, max(1, len(content) // 15)):
-        for path, own in whole.items():
-            path.write_bytes(damaged if path.name == name else own)
-        assert store.load_checkpoint("step-1") is None
-
-
-@pytest.mark.parametrize("content", [b"[]", b'{"sha256": 1}', b"[" * 10**5])
-@pytest.mark.parametrize("change", [hashed, bytes])
-def test_json_of_another_kind_is_set_aside(store, content, change):
-    (store.folder / "step-1.json").write_bytes(change(content))
-    assert store.read("step-1") is None
-    assert_set_aside(store, "step-1.json")
+@pytest.mark.parametrize("during", ["write", "finish"])
+def test_a_file_that_is_corrupt_when_it_is_merged_is_set_aside(tmp_path, during):
+    store = Store(tmp_path, "job", RECORD, "code")
+    store.write(FIRST, MEASURED)
+    [path] = store.folder.iterdir()
+    truncated(path)
+    store.write(LAST, MEASURED) if during == "write" else store.finish()
+    assert_set_aside(store, path.name)
+    assert store.finished() == store.measurements().keys() == ({LAST} if during == "write" else set())
 
 
 @pytest.mark.parametrize(
-    ("job", "record", "name"),
-    [(JOB, RECORD, "step-2"), (JOB, OTHER_RECORD, "step-1"), (OTHER_JOB, OTHER_RECORD, "step-1")],
+    "arrays",
+    [
+        {"predicted": np.zeros((4, 4), dtype=np.uint8)},
+        {"predicted": np.zeros((3, 5), dtype=np.uint8)},
+        {"task": np.zeros(4, dtype=np.uint8)},
+        {"label": np.array("?")},
+        {"measurement": np.array([0, 0, 1, 9])},
+        *({"details": np.array([text] * 2)} for text in ("", "[]", "[" * 10**5, '{"cost": 1}')),
+        {"details": np.array(['{"history": {"losses": [-1], "accuracies": []}}'] * 2)},
+        {"feature": np.array(["", None], dtype=object)},
+    ],
 )
-def test_a_valid_file_of_another_part_job_or_fingerprint_is_set_aside(store, job, record, name):
-    for end in (".json", ".checkpoint.json", ".pt", ".learner.pt"):
-        filled(store.root)
-        other = filled(store.root, job, record)
-        other.save_checkpoint(name, {"other": MODEL["weight"]}, {"other": MODEL["weight"]})
-        replaced_by(other.folder / f"{name}{end}")(store.folder / f"step-1{end}")
-        found = store.read("step-1"), store.load_checkpoint("step-1")
-        assert [each is None for each in found] == [end == ".json", end != ".json"]
+def test_predictions_of_another_form_are_set_aside(store, arrays):
+    """Their checksums are right: somebody has made them."""
+    rewritten(store.folder / FILE, **arrays)
+    assert is_whole(store) == (False, True)
+    assert_set_aside(store, FILE)
 
 
-@pytest.mark.parametrize("name", ["step-1.json", DESCRIPTION, "step-1.pt"])
+@pytest.mark.parametrize(("job", "record"), [(JOB, OTHER_RECORD), (OTHER_JOB, RECORD)])
+@pytest.mark.parametrize("name", [FILE, CHECKPOINT])
+def test_a_valid_file_of_another_job_or_fingerprint_is_set_aside(store, job, record, name):
+    other = filled(store.root, job, record | {"job": job})
+    shutil.copy(other.folder / name, store.folder / name)
+    assert is_whole(store) == (name != FILE, name != CHECKPOINT)
+    assert_set_aside(store, name)
+
+
+@pytest.mark.parametrize("name", [FILE, CHECKPOINT])
 def test_what_cannot_be_read_is_set_aside(store, monkeypatch, name):
     read = Path.read_bytes
 
@@ -283,13 +350,12 @@ def test_what_cannot_be_read_is_set_aside(store, monkeypatch, name):
         return read(path)
 
     monkeypatch.setattr(Path, "read_bytes", failing)
-    found = store.read("step-1"), store.load_checkpoint("step-1")
-    assert [each is None for each in found] == [name == "step-1.json", name != "step-1.json"]
-    assert not (store.folder / name).exists()
+    assert is_whole(store) == (name != FILE, name != CHECKPOINT)
+    assert_set_aside(store, name)
     assert any("cannot be read (Input/output error)" in n for n in quarantine_notes(store.root))
 
 
-# Checkpoints that somebody else has written
+# Files that somebody else has written
 
 
 class Calls:
@@ -316,27 +382,25 @@ SAVE = {
     "pickle": lambda content, path: path.write_bytes(pickle.dumps(content)),
     "old torch": partial(torch.save, _use_new_zipfile_serialization=False),
     "script": as_a_script,
+    "numpy": lambda content, path: np.save(path.open("wb"), np.array([content], dtype=object)),
+    "numpy zip": lambda content, path: np.savez(
+        path.open("wb"), predicted=np.array([content], dtype=object)
+    ),
 }
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("save", SAVE)
 @pytest.mark.parametrize("rebuilt", [False, True])
-def test_no_code_of_a_checkpoint_is_run(store, tmp_path, save, rebuilt):
-    """Even if whoever made it has written the right hash into its description."""
+def test_no_code_of_a_file_is_run(store, tmp_path, save, rebuilt):
     call = Calls(Path.touch, tmp_path / "touched")
     if rebuilt:  # torch itself names this function in its checkpoints
         call = Calls(torch._utils._rebuild_parameter, call, False, None)
-    for name, key in (("step-1.pt", "model"), ("step-1.learner.pt", "learner")):
-        SAVE[save]({"weight": call}, store.folder / name)
-        path, content = store.folder / DESCRIPTION, (store.folder / name).read_bytes()
-        record = json.loads(unhashed(path.read_bytes()))
-        record[key] = hashlib.sha256(content).hexdigest()
-        path.write_bytes(hashed(json.dumps(record).encode()))
-        with pytest.raises((pickle.UnpicklingError, RuntimeError)):
-            store.load_checkpoint("step-1")
-        assert not (tmp_path / "touched").exists()
-        filled(store.root)
+    for name in (FILE, CHECKPOINT):
+        SAVE[save]({"state_dict": call, "fingerprint": store._fingerprint}, store.folder / name)
+    assert is_whole(store) == (False, False)
+    assert_set_aside(store, FILE, CHECKPOINT)
+    assert not (tmp_path / "touched").exists()
     # A reader that trusts it does run it.
     with suppress(Exception):
         pickle.loads(pickle.dumps({"weight": call}))

@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from probe.by_layer.jobs import Job, jobs_of
-from probe.by_layer.measurement import Measurement
+from probe.by_layer.measurement import Key, Measurement
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten
@@ -55,28 +55,22 @@ def tables(root: Path) -> dict[str, bytes]:
     return {name: (root / name).read_bytes() for name in TABLES}
 
 
-def results(root: Path) -> dict[str, tuple[int, int]]:
-    """Return the results of jobs, each file with what changes when it is written again."""
-    stats = {str(path.relative_to(root)): path.stat() for path in root.glob("jobs/*/*/*.json")}
-    return {name: (stat.st_ino, stat.st_mtime_ns) for name, stat in stats.items()}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Disturbed(Work):
-    """Work of which some jobs end badly at a part, by name: `kill step-2`. See `end_badly`."""
+    """Work of which some jobs end badly at a measurement: `kill output after 2`. See `end_badly`."""
 
     badly: dict[str, str] = field(default_factory=dict)
 
     def store(self, job: Job) -> Store:
         store = super().store(job)
         if job.name in self.badly:
-            how, part = self.badly[job.name].split()
+            how, name = self.badly[job.name].split(" ", 1)
             mark = self.root.with_name(f"{job.name}.pid")
 
-            def write(written: str, measured: Measurement) -> None:
-                if written == part:
+            def write(key: Key, measurement: Measurement) -> None:
+                if str(key) == name:
                     end_badly(how, mark)
-                Store.write(store, written, measured)
+                Store.write(store, key, measurement)
 
             store.write = write  # type: ignore[method-assign]
         return store
@@ -88,7 +82,7 @@ ERRORS = {
     "error": KeyError("nobody foresaw this"),
     "misuse": InputError("training diverged"),
     "exit": SystemExit(0),
-    "unwritten": NotWritten("cannot write step-2.json (No space left on device): make room"),
+    "unwritten": NotWritten("cannot write predictions.npz (No space left on device): make room"),
 }
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from probe.by_layer.jobs import Job
+from probe.by_layer.measurement import Key
 from scenarios.execution.executor import Started, follow
 from scenarios.execution.work import Ended, Measured
 from tests.scenarios.execution.helpers import jobs_in, work_of
+from tests.scenarios.study.toy import measurement
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -23,11 +25,9 @@ def test_every_measurement_is_reported_once(
     work, chance = work_of(tmp_path / "run"), random.Random(seed)
     left, running, expected = jobs_in(work), dict[Job, Future[Ended]](), list[Measured | Ended]()
 
-    def write(job: Job, part: str) -> None:
-        folder = work.store(job).folder
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in (part, "step-1.checkpoint", "fingerprint", "feature-unasked"):
-            (folder / f"{name}.json").touch()
+    def write(job: Job, *keys: Key) -> None:
+        for key in (*keys, Key(9, "unasked", "linear")):
+            work.store(job).write(key, measurement({"single": [[1]]}))
 
     def start(job: Job) -> Started:
         running[job] = Future()
@@ -36,17 +36,17 @@ def test_every_measurement_is_reported_once(
     def work_on() -> int:
         assert len(running) <= 2
         for job in list(running):
-            missing = [part for part in work.parts(job) if part not in work.finished(job)]
-            for part in missing[: chance.randrange(4)]:
-                write(job, part)
-                expected.append(Measured(job, part))
+            missing = work.keys_left(job)
+            for key in missing[: chance.randrange(4)]:
+                write(job, key)
+                expected.append(Measured(job, key))
             if not missing:
                 expected.append(Ended(job=job, how="finished"))
                 running.pop(job).set_result(Ended(job=job, how="finished"))
         return 2
 
     for job in left[::2]:
-        write(job, "step-1")
+        write(job, Key(1))
     events = list(follow(work, lambda: left.pop() if left else None, work_on, start))
     assert len(events) == len(set(events)) == len(expected) > 30
     assert set(events) == set(expected)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from probe.by_layer.measurement import Key
 from probe.errors import InputError, NotWritten
 from scenarios.environment import variables
 from scenarios.execution import pool
@@ -57,12 +58,12 @@ def test_workers_are_preloaded_where_a_server_forks_them(
         assert worker.submit(eval, LOADED).result() is server
 
 
-def test_parts_are_reported_at_once_and_workers_end_when_nobody_listens(tmp_path: Path) -> None:
-    """Each has finished a part, and waits for ever; they ignore Ctrl-C."""
-    work = work_of(tmp_path / "run", dict.fromkeys((FIRST, SICK), "wait step-1"))
+def test_measurements_are_reported_at_once_and_workers_end_when_nobody_listens(tmp_path: Path) -> None:
+    """Each has finished a measurement, and waits for ever; they ignore Ctrl-C."""
+    work = work_of(tmp_path / "run", dict.fromkeys((FIRST, SICK), "wait output after 1"))
     first, second = jobs_in(work)[:2]
     events = execute(work, jobs_in(work), Pool(["cpu"] * 2))
-    assert {next(events), next(events)} == {Measured(first, "step-0"), Measured(second, "step-0")}
+    assert {next(events), next(events)} == {Measured(job, Key(0)) for job in (first, second)}
     workers = workers_of(os.getpid())
     assert len(workers) == 2
     assert all(map(ignores_ctrl_c, workers))
@@ -72,7 +73,7 @@ def test_parts_are_reported_at_once_and_workers_end_when_nobody_listens(tmp_path
 
 
 def test_a_worker_that_cannot_write_ends_all(tmp_path: Path) -> None:
-    work = work_of(tmp_path / "run", {FIRST: "wait step-1", SICK: "unwritten step-2"})
+    work = work_of(tmp_path / "run", {FIRST: "wait output after 1", SICK: "unwritten output after 2"})
     with pytest.raises(NotWritten, match="No space left on device"):
         finish(work, Pool(["cpu"] * 2))
     assert workers_of(os.getpid()) == []

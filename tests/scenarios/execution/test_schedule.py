@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from probe.by_layer.measurement import Key
 from scenarios.execution.executor import Inline, Take
 from scenarios.execution.schedule import RETRIES, Waiting, execute
 from scenarios.execution.work import Ended, Event, Measured, Work, carry_out
@@ -31,7 +32,7 @@ class Scripted:
         while job := take():
             self.tried.append(job.name)
             how = (left[job.name] or ["finished"]).pop(0)
-            yield Measured(job, "step-0")
+            yield Measured(job, Key(0))
             how = "locked" if work.is_locked(job) else how
             yield Ended(job=job, how=how, reason="its worker was killed")
 
@@ -87,7 +88,7 @@ def test_locked_jobs_are_skipped_and_then_waited_for_or_left(work: Work, wait: b
     assert ends == [*((job, "finished") for job in (*others, first)), last]
 
 
-def test_parts_that_another_process_finishes_are_reported_once(work: Work, tmp_path: Path) -> None:
+def test_measurements_that_another_process_finishes_are_reported_once(work: Work, tmp_path: Path) -> None:
     """As if they had been computed here."""
     job, other = jobs_in(work)[-1], work_of(tmp_path / "other")
     *parts, _ = carry_out(other, job)

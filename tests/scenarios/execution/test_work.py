@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from probe.by_layer.measurement import Key
 from probe.errors import NotWritten
 from scenarios.execution.locks import is_locked
 from scenarios.execution.work import Ended, Measured, Work, carried_out, carry_out
@@ -25,10 +26,10 @@ def work(tmp_path: Path) -> Work:
     return work_of(tmp_path / "run")
 
 
-def test_parts_are_reported_on_one_thread_and_then_the_end(
+def test_measurements_are_reported_on_one_thread_and_then_the_end(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A finished job is not begun: not even its data are loaded. A corrupt part is made again."""
+    """A finished job is not begun: not even its data are loaded. What is corrupt is made again."""
     job, events = jobs_in(work)[0], []
     with locked(work.folder(job)):
         [ended] = carry_out(work, job)
@@ -42,14 +43,14 @@ def test_parts_are_reported_on_one_thread_and_then_the_end(
     finally:
         torch.set_num_threads(1)
     last = Ended(job=job, how="finished")
-    assert events == [*(Measured(job, part) for part in work.parts(job)), last]
+    assert events == [*(Measured(job, key) for key in work.keys(job)), last]
     assert work.is_finished(job)
     with monkeypatch.context() as patch:
         patch.setattr("scenarios.study.origin._loaded", None)
         assert list(carry_out(work, job)) == [last]
-    part = work.store(job).folder / "step-0.json"
-    part.write_bytes(part.read_bytes()[:-1])
-    assert list(carry_out(work, job)) == [Measured(job, "step-0"), last]
+    path = work.store(job).folder / "predictions.npz"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert list(carry_out(work, job)) == events
 
 
 @pytest.mark.parametrize(
@@ -64,8 +65,8 @@ def test_parts_are_reported_on_one_thread_and_then_the_end(
     ],
 )
 def test_a_job_that_ends_badly(tmp_path: Path, badly: str, how: str, reason: str) -> None:
-    """Finished parts are kept; only an unforeseen error has a traceback."""
-    work = work_of(tmp_path / "run", {FIRST: f"{badly} step-2"})
+    """Finished measurements are kept; only an unforeseen error has a traceback."""
+    work = work_of(tmp_path / "run", {FIRST: f"{badly} output after 2"})
     job = jobs_in(work)[0]
     if badly == "unwritten":
         with pytest.raises(NotWritten, match="No space left on device"):
@@ -75,7 +76,7 @@ def test_a_job_that_ends_badly(tmp_path: Path, badly: str, how: str, reason: str
         assert (ended.job, ended.how) == (job, how)
         assert ended.reason.endswith(reason)
         assert ("in end_badly" in ended.trace) == (badly == "error")
-    assert work.finished(job) == {"step-0", "step-1"}
+    assert work.finished(job) == {Key(0), Key(1)}
     assert (work.is_locked(job), torch.get_num_threads()) == (False, 1)
     assert carried_out(replace(work, badly={}), job).how == "finished"
 

@@ -5,8 +5,8 @@ import pytest
 
 from probe.results.run_directory import read_plan
 from probe.results.tables import read_results
-from tests.scenarios.probed import bare, parts, rows, tables
-from tests.scenarios.tiny_run import PROBED, Tiny
+from tests.scenarios.probed import names, rows, tables
+from tests.scenarios.tiny_run import PROBED, Tiny, measured
 
 STUDY = (
     PROBED.replace("[probing]\n", "[probing]\nreadouts.linear = 'all'\n")
@@ -18,10 +18,10 @@ T, SIZES = 3, [15, 15, 20]
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory):
-    """The study with controls, its tables and parts from before them, and what was printed."""
+    """The study with controls, its tables and measurements from before them, and what was printed."""
     tiny = Tiny(tmp_path_factory.mktemp("controls") / "tiny")
     tiny.run(STUDY)
-    return tiny, tables(tiny), parts(tiny), tiny.run(STUDY, controls="exclusion,labels")
+    return tiny, tables(tiny), measured(tiny.root), tiny.run(STUDY, controls="exclusion,labels")
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +33,15 @@ def results(grown):
 def test_controls_are_added_and_enter_no_other_table(grown):
     tiny, before, stored, said = grown
     assert "exclusion difference, in %" in said
-    after, found = tables(tiny), parts(tiny)
+    after = tables(tiny)
     assert after == before | {"controls.csv": after["controls.csv"]}
-    assert {job: {p: found[job][p] for p in own} for job, own in stored.items()} == stored
+    assert stored.items() < measured(tiny.root).items()
     # The last network alone, without diagnostics.
     apart = (
         f"finetune.order-back.without-{task_position}.seed-0" for task_position in range(1, T + 1)
     )
-    last = {job: set(map(bare, found[job])) for job in found.keys() - stored.keys()}
-    assert last == {job: {f"step-{T}", f"row-{T}.hidden1.linear"} for job in apart}
+    last = {job: own for job, own in names(tiny, stored).items() if "without" in job}
+    assert last == {job: {f"output after {T}", f"linear of hidden1 after {T}"} for job in apart}
     learners = [row["learner"] for row in rows(tiny, "controls", quantity="selectivity")]
     assert learners == ["finetune", "offline", "untrained"]
 
@@ -51,7 +51,7 @@ def test_without_the_last_task_it_is_the_network_before_that_task(results):
     run, last = results[0], results[T]
     np.testing.assert_array_equal(last.output[T].accuracy, run.output[T - 1].accuracy)
     own, other = (each.rows("hidden1", "linear") for each in (last, run))
-    np.testing.assert_array_equal(own[T].right.right, other[T - 1].right.right)
+    np.testing.assert_array_equal(own[T].predicted, other[T - 1].predicted)
 
 
 @pytest.mark.parametrize("feature", ["hidden1", "output"])

@@ -15,7 +15,7 @@ from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from scenarios.data.datasets import limited, load
 from scenarios.networks import mlp
-from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, counts, names, rows
+from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, names, predicted, rows
 from tests.scenarios.tiny_run import Tiny, probed
 
 Matrix = NDArray[np.float64]
@@ -27,8 +27,8 @@ def hidden(kept_study: Tiny, job: str, tasks_seen: int) -> Matrix:
     if job == UNTRAINED:
         initialize(model, "torch", stream(0, "init"))
     else:
-        [path] = kept_study.root.glob(f"jobs/{job}/*/step-{tasks_seen}.pt")
-        model.load_state_dict(torch.load(path, weights_only=True))
+        [path] = kept_study.root.glob(f"jobs/{job}/*/after-{tasks_seen}.pt")
+        model.load_state_dict(torch.load(path, weights_only=True)["state_dict"])
     with torch.no_grad():
         return model[0](limited(load("digits"), 4, 5).test.x).double().numpy()
 
@@ -96,15 +96,16 @@ def test_rows_of_reestimated_statistics_say_so_and_differ(
         assert {r["readout"] for r in rows(tiny, "layers")} == found
     # The kept ones are there beside them, bit for bit.
     for job, own in names(kept).items():
-        for part in own:
-            if "diagnostics" not in part:
-                assert (counts(kept, job, part) == counts(both, job, part)).all()
-    after = [counts(both, FINETUNE, f"row-2.hidden1.{name}") for name in ("linear", "linear+bn")]
+        for name in own:
+            if "diagnostics" not in name:
+                assert (predicted(kept, job, name) == predicted(both, job, name)).all()
+    linear = ("linear", "linear+bn")
+    after = [predicted(both, FINETUNE, f"{name} of hidden1 after 2") for name in linear]
     # Of its last task, those of the digits 0 to 4 are not what the statistics are of.
     assert (after[0] != after[1]).any()
     # The untrained network's are of all training inputs already.
-    own = [counts(both, UNTRAINED, f"row-0.hidden1.{name}") for name in ("linear", "linear+bn")]
+    own = [predicted(both, UNTRAINED, f"{name} of hidden1 after 0") for name in linear]
     assert (own[0] == own[1]).all()
     # They are from the training inputs; not so in the first row of a learner, which is R's.
-    floor, fresh = (counts(kept, job, "step-0") for job in (UNTRAINED, FINETUNE))
+    floor, fresh = (predicted(kept, job, "output after 0") for job in (UNTRAINED, FINETUNE))
     assert (floor != fresh).any()

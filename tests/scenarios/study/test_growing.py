@@ -19,38 +19,39 @@ from tests.scenarios.probed import (
     FINETUNE,
     OFFLINE,
     UNTRAINED,
-    bare,
     checkpoints,
     names,
-    parts,
     tables,
 )
-from tests.scenarios.study.toy import flipped, made_a_folder
-from tests.scenarios.tiny_run import PROBED, TINY, probed
+from tests.scenarios.tiny_run import PROBED, TINY, forget, measured, probed
 
-STEPS = {"step-0", "step-1", "step-2", "feature-hidden1"}
+STEPS = {*(f"output after {k}" for k in range(3)), "retrain of hidden1 after 2"}
 ER = "[learners.er]\nmemory_per_class = 2\n"
 ORDERS, FEATURES = (
     ("there = [1, 2]", "there = [1, 2], back = [2, 1]"),
     ('"hidden1"', '"hidden1", "hidden2"'),
 )
 EVERYTHING = TINY.replace(*ORDERS).replace(*FEATURES) + ER
-SIMILAR = "row-2.hidden1.diagnostics"
+SIMILAR = "diagnostics of hidden1 after 2"
 LINEAR = {
-    FINETUNE: {"row-1.hidden1.linear", "row-2.hidden1.linear"},
-    OFFLINE: {"row-2.hidden1.linear"},
-    UNTRAINED: {"row-0.hidden1.linear"},
+    FINETUNE: {"linear of hidden1 after 1", "linear of hidden1 after 2"},
+    OFFLINE: {"linear of hidden1 after 2"},
+    UNTRAINED: {"linear of hidden1 after 0"},
 }
 WITH_TASKS = "readouts = { retrain = {}, linear = {}, linear-task = {} }"
 OF_EACH_TASK = {
-    job: {f"{part}-task".replace("hidden1", at) for part in own for at in ("hidden1", "output")}
+    job: {
+        name.replace("linear", "linear-task").replace("hidden1", at)
+        for name in own
+        for at in ("hidden1", "output")
+    }
     for job, own in LINEAR.items()
 }
 DEFAULT = {
     FINETUNE: {*STEPS, *LINEAR[FINETUNE], SIMILAR},
-    OFFLINE: {"step-0", "step-2", "row-2.hidden1.retrain", *LINEAR[OFFLINE], SIMILAR},
+    OFFLINE: STEPS - {"output after 1"} | LINEAR[OFFLINE] | {SIMILAR},
     UNTRAINED: {
-        *("step-0", "row-0.hidden1.retrain", "row-0.hidden1.diagnostics"),
+        *("output after 0", "retrain of hidden1 after 0", "diagnostics of hidden1 after 0"),
         *LINEAR[UNTRAINED],
     },
 }
@@ -62,27 +63,24 @@ def status(tiny) -> str:
     return said.getvalue()
 
 
-def new_parts(before, tiny) -> dict[str, set[str]]:
-    """Return what is new, by job; what was there must be as it was, its inode and all."""
-    after = parts(tiny)
-    for job, own in before.items():
-        assert {part: after[job].get(part) for part in own} == own
-    added = {job: set(own) - before.get(job, {}).keys() for job, own in after.items()}
-    return {job: set(map(bare, own)) for job, own in added.items() if own}
-
-
-# The study that grows, what is asked for, and the parts that are new then, by job.
+# The study that grows, what is asked for, and the measurements that are new then, by job.
 GROWTH = {
     "a seed": (
         *("tiny", TINY, {"seeds": 2}),
-        {FINETUNE.replace("0", "1"): STEPS, "offline.seed-1": {"step-0", "step-2"}},
+        {
+            FINETUNE.replace("0", "1"): STEPS,
+            "offline.seed-1": {"output after 0", "output after 2"},
+        },
     ),
     "a learner": ("tiny", TINY + ER, {}, {"er.order-there.seed-0": STEPS}),
     "an order": ("tiny", TINY.replace(*ORDERS), {}, {"finetune.order-back.seed-0": STEPS}),
-    "a feature": ("tiny", TINY.replace(*FEATURES), {}, {FINETUNE: {"feature-hidden2"}}),
+    "a feature": (
+        *("tiny", TINY.replace(*FEATURES), {}),
+        {FINETUNE: {"retrain of hidden2 after 2"}},
+    ),
     "steps": (
         *("default", probed('readouts = { retrain = "all", linear = "all" }'), {}),
-        {FINETUNE: {"row-1.hidden1.retrain"}},
+        {FINETUNE: {"retrain of hidden1 after 1"}},
     ),
     "settings of a readout": (
         *("default", probed("readouts = { retrain = {}, linear = { C = 3.0 } }"), {}, LINEAR),
@@ -90,7 +88,7 @@ GROWTH = {
     "a readout of each task": ("default", probed(WITH_TASKS), {}, OF_EACH_TASK),
     "another ceiling": (
         *("default", PROBED.replace("offline]\n", "offline]\ntraining.epochs = 2\n"), {}),
-        {FINETUNE: {SIMILAR}},
+        {FINETUNE: {SIMILAR}, OFFLINE: DEFAULT[OFFLINE]},
     ),
 }
 
@@ -101,9 +99,10 @@ def test_only_additions_are_computed_and_the_tables_are_those_of_a_fresh_study(
 ):
     base, toml, flags, added = GROWTH[growth]
     grown = request.getfixturevalue(base)
-    before = parts(grown)
+    before = measured(grown.root)
     said = grown.run(toml, **flags)
-    assert new_parts(before, grown) == added
+    assert before.items() < measured(grown.root).items()
+    assert names(grown, before) == added
     fresh.run(toml, **flags)
     assert tables(grown) == tables(fresh)
     assert ("not shown" in said) == (growth == "another ceiling")
@@ -114,14 +113,14 @@ def test_a_study_without_controls_grows_them_and_asked_for_less_shows_less(
 ):
     """Every network is in a checkpoint, and those that are not needed are dropped."""
     assert names(probed_study) == DEFAULT
-    before = parts(tiny)
+    before = measured(tiny.root)
     with monkeypatch.context() as patch:
         patch.setattr(learned, "_learn", None)
         tiny.run(PROBED)
-    added = new_parts(before, tiny)
-    assert {job: added[job] | set(map(bare, before.get(job, ()))) for job in added} == DEFAULT
+    assert before.items() < measured(tiny.root).items()
+    assert names(tiny) == DEFAULT
     assert tables(tiny) == tables(probed_study)
-    kept = {"first-task/step-1", f"{FINETUNE}/step-2", f"{OFFLINE}/step-2"}
+    kept = {"first-task/after-1", f"{FINETUNE}/after-2", f"{OFFLINE}/after-2"}
     assert checkpoints(tiny) == checkpoints(probed_study) == kept
     results = tiny.results()
     tiny.run(TINY)
@@ -131,18 +130,21 @@ def test_a_study_without_controls_grows_them_and_asked_for_less_shows_less(
 
 def test_all_checkpoints_or_the_needed_ones_give_the_same_tables(kept_study, probed_study):
     assert tables(kept_study) == tables(probed_study)
-    assert checkpoints(kept_study) == checkpoints(probed_study) | {f"{FINETUNE}/step-1"}
+    assert checkpoints(kept_study) == checkpoints(probed_study) | {f"{FINETUNE}/after-1"}
 
 
-@pytest.mark.parametrize("lost", ["step-1", "row-1.hidden1.linear", "feature-hidden1"])
+@pytest.mark.parametrize(
+    "lost", ["output after 1", "linear of hidden1 after 1", "retrain of hidden1 after 2"]
+)
 def test_lost_results_come_back_bit_for_bit_once_their_checkpoint_was_dropped(
     default, probed_study, lost
 ):
-    [path] = [p for p in default.root.glob(f"jobs/{FINETUNE}/*/*.json") if bare(p.stem) == lost]
-    path.unlink()
-    others = parts(default)
+    [path] = default.root.glob(f"jobs/{FINETUNE}/*/predictions.npz")
+    forget(path, lost)
+    others = measured(default.root)
     default.run(PROBED)
-    assert new_parts(others, default) == {FINETUNE: {lost}}
+    assert others.items() < measured(default.root).items()
+    assert names(default, others) == {FINETUNE: {lost}}
     assert tables(default) == tables(probed_study)
     assert checkpoints(default) == checkpoints(probed_study)
 
@@ -231,23 +233,15 @@ def test_the_description_is_of_the_study_whose_tables_are_there(tiny, monkeypatc
     assert run_directory.read_plan(tiny.root).torch == torch.__version__
 
 
-@pytest.mark.parametrize(
-    ("name", "spoil", "reason"),
-    [
-        ("step-1.json", flipped, "its content does not match its hash"),
-        ("feature-hidden1.json", made_a_folder, "it cannot be read"),
-    ],
-)
-def test_a_corrupt_part_is_named_set_aside_and_computed_again(
-    tiny, finished_study, name, spoil, reason
-):
-    [path] = tiny.root.glob(f"jobs/{FINETUNE}/*/{name}")
+def test_a_corrupt_file_is_named_set_aside_and_made_again(tiny, finished_study):
+    """From the checkpoints, and nothing else is."""
+    [path] = tiny.root.glob(f"jobs/{FINETUNE}/*/predictions.npz")
     before = tiny.results()
-    spoil(path)
-    assert f"{FINETUNE}, {path.stem}: a corrupt file" in status(tiny)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert f"{FINETUNE}, {path.name}: a corrupt file" in status(tiny)
     said = tiny.run()
     [note] = [line for line in said.splitlines() if "set aside as quarantine/" in line]
-    assert f"{path.relative_to(tiny.root)}: {reason}" in note
+    assert f"{path.relative_to(tiny.root)}: its content does not match its checksums" in note
     assert tables(tiny) == tables(finished_study)
     after = tiny.results()
     changed = {key for key in before if after[key] != before[key]}
@@ -281,7 +275,7 @@ def test_results_of_other_code_are_shown_and_named_and_made_again_on_request(tin
     after = tiny.results()
     assert after.keys() == before.keys()
     changed = {name for name in before if after[name] != before[name]}
-    assert changed == {n for n in before if n.startswith(FINETUNE) and "fingerprint.json" not in n}
+    assert changed == {name for name in before if name.startswith(FINETUNE)}
     assert tables(tiny) == tables(finished_study)
     for shown in (said, status(tiny), tiny.run(recompute="changed")):
         assert "other code" not in shown
@@ -289,7 +283,7 @@ def test_results_of_other_code_are_shown_and_named_and_made_again_on_request(tin
 
 
 @pytest.mark.usefixtures("other_code")
-def test_a_new_part_by_todays_code_does_not_hide_the_old_ones(tiny, probe, monkeypatch):
+def test_a_new_measurement_by_todays_code_does_not_hide_the_old_ones(tiny, probe, monkeypatch):
     monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
     assert SENTENCE in tiny.run(TINY.replace(*FEATURES))
     assert SENTENCE in probe(f"figures {tiny.root}")[1]

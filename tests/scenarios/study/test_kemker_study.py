@@ -60,9 +60,10 @@ def predicted(
     tiny: Tiny, job: str, tasks_seen: int, x: torch.Tensor, seen: list[int]
 ) -> NDArray[np.int64]:
     """Return what a saved model predicts among the classes seen, by a plain network."""
-    [file] = tiny.root.glob(f"jobs/{job}/*/step-{tasks_seen}.pt")
+    [file] = tiny.root.glob(f"jobs/{job}/*/after-{tasks_seen}.pt")
     layers: list[nn.Module] = []
-    for weight, bias in zip(*[iter(torch.load(file, weights_only=True).values())] * 2, strict=True):
+    state = torch.load(file, weights_only=True)["state_dict"]
+    for weight, bias in zip(*[iter(state.values())] * 2, strict=True):
         layer = nn.Linear(weight.shape[1], weight.shape[0])
         layer.load_state_dict({"weight": weight, "bias": bias})
         layers += [layer, nn.ReLU()]

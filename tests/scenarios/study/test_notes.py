@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from copy import deepcopy
 
+import numpy as np
 import pytest
 from torch import Tensor, nn
 
 from probe.analysis.statements import STUCK
 from scenarios.commands.screen.results import note_lines
-from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, counts, parts, rows
-from tests.scenarios.tiny_run import PROBED, TINY, Tiny
+from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, names, predicted, rows
+from tests.scenarios.tiny_run import PROBED, TINY, Tiny, forget
 
+RETRAINED = "retrain of hidden1 after 2"
 # Weights that decay to nothing at every step: of the last layer only the biases are left.
 DECAYED = TINY.replace(
     "learning_rate = 0.01", 'optimizer = "adamw"\nlearning_rate = 1e-6\nweight_decay = 1e6'
@@ -32,15 +34,15 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
     downstream = [row for row in rows(fresh, "notes") if row["feature"]]
     for seed, row in enumerate(downstream):
         job = FINETUNE.replace("seed-0", f"seed-{seed}")
-        [label] = counts(fresh, job, "feature-hidden1").sum(0).nonzero()[0]
+        [label] = np.unique(predicted(fresh, job, RETRAINED)[2])
         assert (row["learner"], row["feature"], row["seed"]) == ("finetune", "hidden1", str(seed))
         assert row["note"] == f"it predicts class {label} for every test example"
     assert len(downstream) == 2
     # The learners' own outputs are as constant, and are noted of no feature.
     own = {(r["learner"], r["seed"]) for r in rows(fresh, "notes") if not r["feature"]}
     assert own == {(learner, seed) for learner in ("finetune", "offline") for seed in "01"}
-    for path in fresh.root.glob("jobs/*/*/feature-hidden1.json"):
-        path.unlink()
+    for path in fresh.root.glob("jobs/finetune*/*/predictions.npz"):
+        forget(path, RETRAINED)
     said = fresh.run(DECAYED, seeds=2)
     label = "note: finetune, downstream of hidden1 (1 of 2 jobs)"
     lines = [f"{label}: {row['note']}" for row in downstream]
@@ -101,8 +103,8 @@ def test_trainings_that_never_left_their_first_loss_are_noted_also_when_resumed(
     assert where(fresh, STUCK) == OWN | {each for each in READ if each[3] == "retrain"}
     assert sum(STUCK in line for line in note_lines(fresh.root)) == 2
     before = (fresh.root / "notes.csv").read_bytes()
-    for path in fresh.root.glob("jobs/*/*/step-2.json"):
-        path.unlink()
+    for path in fresh.root.glob("jobs/[fo]*/*/predictions.npz"):
+        forget(path, "output after 2")
     fresh.run(STILL)
     assert (fresh.root / "notes.csv").read_bytes() == before
 
@@ -111,9 +113,9 @@ def test_trainings_that_never_left_their_first_loss_are_noted_also_when_resumed(
 
 LONGER = "[retraining]\nepochs = 6\nbatch_size = 8\nlearning_rate = 0.01\n"
 JOBS = {
-    FINETUNE: "feature-hidden1",
-    OFFLINE: "row-2.hidden1.retrain",
-    UNTRAINED: "row-0.hidden1.retrain",
+    FINETUNE: RETRAINED,
+    OFFLINE: RETRAINED,
+    UNTRAINED: "retrain of hidden1 after 0",
 }
 
 
@@ -134,12 +136,11 @@ def test_a_budget_is_a_readout_that_reads_the_one_training_at_another_length(
     once.run(PROBED + LONGER.replace("6", "3"))
     both.run(PROBED + LONGER.replace("6", "3"), budget="1,2")
     twice.run(PROBED + LONGER)
-    for job, part in JOBS.items():
-        double = f"{part.replace('feature-hidden1', 'row-2.hidden1.retrain')}@2"
-        assert (counts(once, job, part) == counts(both, job, part)).all()
-        assert (counts(both, job, double) == counts(twice, job, part)).all()
-        [new] = set(parts(both)[job]) - set(parts(once)[job])
-        assert "retrain@2" in new
+    for job, name in JOBS.items():
+        double = name.replace("retrain", "retrain@2")
+        assert (predicted(once, job, name) == predicted(both, job, name)).all()
+        assert (predicted(both, job, double) == predicted(twice, job, name)).all()
+        assert names(both)[job] - names(once)[job] == {double}
     same = [row for row in rows(both, "measurements") if row["readout"] != "retrain@2"]
     assert same == rows(once, "measurements")
     assert histories(both) == histories(twice)

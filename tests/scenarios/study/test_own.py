@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from probe.by_layer.jobs import jobs_of, parts_of
+from probe.by_layer.jobs import jobs_of, keys_of
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
@@ -46,8 +46,8 @@ def of(table):
     return check_study({**RAW, "probing": {"readouts": {"constant": table}}}, "s.toml")
 
 
-def parts(plan):
-    return {part for job in jobs_of(plan) for part in parts_of(plan, job) if "constant" in part}
+def keys(plan):
+    return {k for job in jobs_of(plan) for k in keys_of(plan, job) if k.readout == "constant"}
 
 
 def test_a_readout_is_known_while_its_file_is_loaded_and_its_results_by_settings_and_source(
@@ -62,7 +62,7 @@ def test_a_readout_is_known_while_its_file_is_loaded_and_its_results_by_settings
     with pytest.raises(InputError, match=r"probing\.readouts\.constant: unknown key"):
         of({})
     # A description names its results without the file.
-    names = [parts(Plan.model_validate_json(plan.model_dump_json())) for plan in plans]
+    names = [keys(Plan.model_validate_json(plan.model_dump_json())) for plan in plans]
     assert all(names)
     assert names[0].isdisjoint(names[1] | names[2])
 

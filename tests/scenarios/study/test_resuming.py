@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from probe.by_layer.engine import measure
 from probe.by_layer.jobs import jobs_of
+from probe.by_layer.measurement import Key
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.cut.cuts import Cuts, cut_each
-from probe.training.costs import Cost
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
@@ -27,8 +27,8 @@ from scenarios.study.learned import StudyNetworks
 from scenarios.study.resuming import _DEVICE_FAILED
 from scenarios.study.source import check_study
 from tests.scenarios.learners.tiny_learners import SMALL
-from tests.scenarios.study.toy import do, made_plan, no_offline
-from tests.scenarios.tiny_run import PLAIN
+from tests.scenarios.study.toy import do, made_plan, no_offline, outcome
+from tests.scenarios.tiny_run import PLAIN, contents, forget, measured
 
 OWN_SETTINGS: dict[str, dict[str, Any]] = {"icarl": {"exemplars": {"total": 20}}}
 
@@ -63,24 +63,21 @@ class OneJob:
         self.kind = kind
         self.store = Store(root, "job", {})
         _, _, job, _ = planned(kind)
-        self.steps = [f"step-{tasks_seen}" for tasks_seen in job.steps]
+        self.steps = job.steps
 
-    def run(self) -> list[str]:
-        """Do what is left and return which parts that was."""
+    def run(self) -> list[Key]:
+        """Do what is left and return which measurements that was."""
         return do(*planned(self.kind), self.store)
 
-    def measured(self) -> dict[str, tuple[object, Cost | None]]:
-        """Return what no two runs differ in: counts and costs, by part."""
-        found = [(part, self.store.read(part)) for part in self.store.finished()]
-        return {part: (m.counts, m.spent.cost if m.spent else None) for part, m in found if m}
+    def outcomes(self) -> dict[Key, tuple[object, ...]]:
+        """Return what no two runs differ in, by the key of the measurement."""
+        return {key: outcome(m) for key, m in self.store.measurements().items()}
 
-    def files(self) -> dict[str, int]:
-        """Return the files of the job, each with the time of its last change."""
-        return {path.name: path.stat().st_mtime_ns for path in self.store.folder.iterdir()}
-
-    def lose(self, *names: str) -> None:
-        for name in names:
-            (self.store.folder / name).unlink()
+    def lose(self, key: Key, *checkpoints: int) -> None:
+        """Lose a measurement, and the checkpoints after so many tasks."""
+        forget(self.store.folder / "predictions.npz", str(key))
+        for tasks_seen in checkpoints:
+            (self.store.folder / f"after-{tasks_seen}.pt").unlink()
 
 
 @cache
@@ -107,36 +104,38 @@ def copied(tmp_path: Path) -> Copied:
 
 
 @pytest.mark.parametrize("kind", sorted(LEARNERS.keys() - {"untrained"}))
-def test_counts_and_costs_are_the_same_after_a_kill_anywhere(kind: str, copied: Copied) -> None:
+def test_predictions_and_costs_are_the_same_after_a_kill_anywhere(
+    kind: str, copied: Copied
+) -> None:
     """Between the last checkpoint and its measurement, and before it, where it is learned again."""
-    own, expected = copied(kind), finished(kind).measured()
+    own, expected = copied(kind), finished(kind).outcomes()
     last = own.steps[-1]
-    for lost in ([f"{last}.json"], [f"{last}.json", f"{last}.checkpoint.json"]):
-        own.lose(*lost)
-        assert own.run() == [last]
-        assert own.measured() == expected
-    assert {part for part, (_, cost) in expected.items() if cost} == {*own.steps[1:]}
+    for checkpoints in ([], [last]):
+        own.lose(Key(last), *checkpoints)
+        assert own.run() == [Key(last)]
+        assert own.outcomes() == expected
+    assert {key for key, (*_, cost) in expected.items() if cost} == {*map(Key, own.steps[1:])}
     assert quarantine_notes(own.store.root) == []
 
 
 @pytest.mark.parametrize(
-    ("lost", "again"),
-    [
-        *(([f"{tasks_seen}.json"], tasks_seen) for tasks_seen in ("step-0", "step-1", "step-2")),
-        # A lost feature needs the last checkpoint alone.
-        (["step-2.pt", "feature-hidden1.json"], "feature-hidden1"),
-    ],
+    ("lost", "checkpoints"),
+    # A lost feature needs the last checkpoint alone.
+    [*((Key(tasks_seen), []) for tasks_seen in range(3)), (Key(3, "hidden1", "retrain"), [2])],
 )
 def test_a_lost_measurement_is_made_again_and_nothing_else(
-    copied: Copied, lost: list[str], again: str
+    copied: Copied, lost: Key, checkpoints: list[int]
 ) -> None:
     """No task is learned again: the networks of other steps are whole."""
     own = copied("er")
-    own.lose(*lost)
-    files = own.files()
-    assert own.run() == [again]
-    assert own.measured() == finished("er").measured()
-    assert {name for name, at in own.files().items() if at != files.get(name)} == {f"{again}.json"}
+    own.lose(lost, *checkpoints)
+    root, files = own.store.root, contents(own.store.folder)
+    others = measured(root)
+    assert own.run() == [lost]
+    assert own.outcomes() == finished("er").outcomes()
+    assert others.items() < measured(root).items()
+    after = contents(own.store.folder)
+    assert {name for name in after if after[name] != files.get(name)} == {"predictions.npz"}
 
 
 @pytest.mark.parametrize(("diagnostics", "models"), [(False, [0, 1, 1, 1]), (True, [0, 1, 2, 3])])
@@ -145,17 +144,15 @@ def test_of_a_checkpoint_stays_what_somebody_still_needs(
 ) -> None:
     """Killed after every measurement: the newest one alone can be learned on from."""
     study, plan, job, scenario = planned("er", checkpoints="needed", diagnostics=diagnostics)
-    results, kept = Store(tmp_path, "job", {}), dict[int, tuple[int, ...]]()
+    results, kept = Store(tmp_path, "job", {}), dict[int, tuple[int, int]]()
     source = StudyNetworks(plan=plan, study=study, scenario=scenario)
-    while part := next(measure(source, job, results, CacheSettings(), no_offline), ""):
-        each = [name.name for name in results.folder.glob("*.pt")]
-        learners = sum(name.endswith(".learner.pt") for name in each)
-        assert not results.contents(checkpoints=True).corrupt
-        if part.startswith("step-"):
-            kept[int(part[5:])] = learners, len(each) - learners
+    while key := next(measure(source, job, results, CacheSettings(), no_offline), None):
+        each = [c for t in job.steps if (c := results.load_checkpoint(t))]
+        if not key.feature:
+            kept[key.tasks_seen] = sum(c.learner is not None for c in each), len(each)
     assert kept == {tasks_seen: (min(tasks_seen, 1), own) for tasks_seen, own in enumerate(models)}
-    left = {part: results.read(part) for part in finished("er").store.finished()}
-    assert all(m and m.counts == finished("er").measured()[part][0] for part, m in left.items())
+    outcomes = {key: outcome(m) for key, m in results.measurements().items()}
+    assert finished("er").outcomes().items() <= outcomes.items()
     assert quarantine_notes(tmp_path) == []
 
 
@@ -174,7 +171,7 @@ def test_the_jobs_of_a_process_share_their_cuts(
     for folder in ("a", "b"):
         own = OneJob("er", tmp_path / folder)
         own.run()
-        assert own.measured() == finished("er").measured()
+        assert own.outcomes() == finished("er").outcomes()
     assert made == [("hidden1",)]
     monkeypatch.setattr("scenarios.study.learned.network_for", lambda *_: wider())
     OneJob("er", tmp_path / "c").run()
@@ -231,14 +228,15 @@ SPOILT = {
 }
 
 
-def cut_back(own: OneJob, model: Spoil, learner: Spoil, every: bool = False) -> list[str]:
+def cut_back(own: OneJob, model: Spoil, learner: Spoil, every: bool = False) -> list[int]:
     """Take the last step away and spoil the checkpoint before it, or every one; return which."""
     *steps, last = own.steps
-    own.lose(f"{last}.json", f"{last}.checkpoint.json")
+    own.lose(Key(last), last)
     spoilt = steps[1:] if every else steps[-1:]
     for tasks_seen in spoilt:
         saved = own.store.load_checkpoint(tasks_seen)
         assert saved is not None
+        assert saved.learner is not None
         own.store.save_checkpoint(tasks_seen, model(saved.model), learner(saved.learner))
     return spoilt
 
@@ -257,13 +255,10 @@ def test_a_checkpoint_from_which_no_learner_can_be_restored_is_set_aside(
     own = copied(kind)
     spoilt = cut_back(own, model, learner, every)
     own.run()
-    assert own.measured() == finished(kind).measured()
+    assert own.outcomes() == finished(kind).outcomes()
     notes = quarantine_notes(own.store.root)
-    assert len(notes) == 3 * len(spoilt)
     assert all("the learner cannot be restored from it" in note for note in notes)
-    assert all(
-        any(f"/{tasks_seen}.checkpoint.json: " in note for note in notes) for tasks_seen in spoilt
-    )
+    assert [note.partition(": ")[0][-10:] for note in notes] == [f"after-{t}.pt" for t in spoilt]
 
 
 def test_other_values_give_other_results(copied: Copied) -> None:
@@ -271,7 +266,7 @@ def test_other_values_give_other_results(copied: Copied) -> None:
     own = copied("er")
     cut_back(own, garbage, as_it_is)
     own.run()
-    assert own.measured() != finished("er").measured()
+    assert own.outcomes() != finished("er").outcomes()
     assert quarantine_notes(own.store.root) == []
 
 

@@ -23,7 +23,7 @@ from scenarios.learners.catalog import LEARNERS
 from scenarios.study.learned import StudyNetworks
 from scenarios.study.source import check_study
 from tests.scenarios.learners.tiny_learners import SMALL
-from tests.scenarios.study.toy import do, made_plan, record_of
+from tests.scenarios.study.toy import do, made_plan, outcome, record_of
 
 RAW: dict[str, Any] = {
     "name": "plain",
@@ -39,7 +39,7 @@ RAW: dict[str, Any] = {
 def results(raw, learner, root: Path, *, called="", cache=None):
     """Run a learner's job with seed 0, its tasks in reversed order.
 
-    Returns the job's fingerprint, counts and costs by part, and checkpoints by step.
+    Returns the job's fingerprint, predictions and costs by key, and checkpoints by step.
     """
     study = check_study(raw, "plain")
     scenario = study.scenario.scenario(Location())
@@ -57,10 +57,9 @@ def results(raw, learner, root: Path, *, called="", cache=None):
         source = StudyNetworks(plan=plan, study=study, scenario=scenario)
         return offline_network(source, ceiling, Store(root, ceiling.name, {}))
 
-    parts = do(study, plan, job, scenario, store, cache, offline)
-    read = [(part, store.read(part)) for part in parts]
-    measured = {part: (m.counts, m.spent and m.spent.cost) for part, m in read}
-    states = {part: state for part in parts if (state := store.load_checkpoint(part))}
+    do(study, plan, job, scenario, store, cache, offline)
+    measured = {key: outcome(m) for key, m in store.measurements().items()}
+    states = {t: state for t in job.steps if (state := store.load_checkpoint(t))}
     return fingerprint(record_of(plan, job)), measured, states
 
 
@@ -105,7 +104,7 @@ def test_what_is_not_in_the_fingerprint_changes_no_bit(kind: str, tmp_path: Path
     if LEARNERS[kind].offline:
         # Their tails were retrained otherwise, under other names.
         assert not set(filter(is_retraining, found)) & measured.keys()
-        found = {part: own for part, own in found.items() if not is_retraining(part)}
+        found = {key: own for key, own in found.items() if not is_retraining(key)}
     # One feature is retrained of several.
     assert found.items() <= measured.items()
     assert len(found) >= 2

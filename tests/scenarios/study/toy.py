@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Never
 
@@ -13,16 +11,15 @@ import torch
 from probe.by_layer.engine import measure
 from probe.by_layer.fingerprint import fingerprint
 from probe.by_layer.jobs import jobs_of
-from probe.by_layer.measurement import Measurement, Spent
+from probe.by_layer.measurement import Key, Measurement, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.examples import Examples
-from probe.metrics.counts import Counts
-from probe.metrics.outcomes import Outcomes
 from probe.numbered import numbered
-from probe.tasks import Scenario
+from probe.tasks import Scenario, TestExamples
 from probe.training.costs import Cost
+from probe.training.history import History
 from probe.values.allocation import CacheSettings
 from scenarios.study.learned import StudyNetworks
 from scenarios.study.planning import plan_of
@@ -143,54 +140,82 @@ def no_offline() -> Never:
     raise AssertionError("no offline network is needed")
 
 
-def do(study, plan, job, stream, store, cache=None, offline=no_offline) -> list[str]:
-    """Make the measurements of a job that are missing and return their names."""
+def do(study, plan, job, stream, store, cache=None, offline=no_offline) -> list[Key]:
+    """Make the measurements of a job that are missing and return their keys."""
     source = StudyNetworks(plan=plan, study=study, scenario=stream)
     return list(measure(source, job, store, cache or CacheSettings(), offline))
 
 
-def measurement(counts, **given) -> Measurement:
-    """Return counts by head as a measurement, with the test examples that they say are right."""
-    right = {
-        head: Outcomes.of(
-            np.concatenate(
-                [
-                    np.repeat([True, False], [row[c], row.sum() - row[c]])
-                    for each in tables
-                    for c, row in enumerate(each.table)
-                ]
-            )
-        )
-        for head, tables in counts.items()
+def measurement(tables, tasks=((0,), (1,)), **details) -> Measurement:
+    """Return predictions with these confusion counts by head, true classes in rows.
+
+    tasks: the classes of each, disjoint.
+    """
+    tables = {head: np.array(table) for head, table in tables.items()}
+    labels = np.concatenate([np.repeat(c, n) for c, n in enumerate([*tables.values()][0].sum(1))])
+    predicted = {
+        head: np.concatenate([np.repeat(np.arange(len(row)), row) for row in table])
+        for head, table in tables.items()
     }
-    return Measurement(counts=counts, right=right, **given)
+    task_of = np.array([next(t for t, own in enumerate(tasks) if c in own) for c in labels])
+    test = TestExamples(labels=labels, tasks=task_of)
+    return Measurement(test=test, predicted=predicted, **details)
 
 
 # A job's folder, and damage to its files
 
 JOB, OTHER_JOB = "er.order-0.seed-0", "er.order-1.seed-0"
 RECORD = {"version": 1, "training": {"epochs": 1}}
-TABLE = np.array([[41, 3], [7, 2**40]])
 COST = Cost.of_tensor(torch.tensor([1, 2, 0, 4, 2**60, 2**60 + 1, 5]))
-COUNTS = {
-    "single": (Counts(TABLE),),
-    "multi": (Counts(TABLE * 2),),
-    "all": (Counts(TABLE.T), Counts(TABLE)),
-}
-RIGHT = {"single": Outcomes.of([1, 0])}
-MEASURED = Measurement(counts=COUNTS, right=RIGHT, spent=Spent(cost=COST, seconds=0.1 + 0.2))
+TEST = TestExamples(labels=np.array([3, 0, 300, 1, 2]), tasks=np.array([1, 0, 1, 0, 0]))
+FIRST, LAST = Key(1), Key(2, "conv1", "linear", "0123abcd")
+MEASURED = Measurement(
+    test=TEST,
+    predicted={"single": np.array([3, 300, 300, 0, 2]), "multi": np.array([3, 0, 3, 1, 2])},
+    loss=np.array([0.5, np.inf, 0, 65504, 2.0**-24], dtype=np.float16),
+    cost=TrainingCost(cost=COST, seconds=0.1 + 0.2, stuck=True),
+    history=History(losses=(0.1 + 0.2, 1e-300), accuracies=(0.5,)),
+    values={"dead": 0.1 + 0.2, "rank": float("nan")},
+    notes=("it predicts class 3 for every test example", "ä\n"),
+    seconds=0.7 + 0.1,
+)
 MODEL = {"weight": torch.tensor([[0.5, -0.0], [1e-30, torch.pi]]), "steps": torch.tensor(3)}
 LEARNER = {"memory.y": torch.tensor([1, 2], dtype=torch.int64)}
 
 
+def outcome(m: Measurement) -> tuple[object, ...]:
+    """Return what no two runs differ in: predictions, losses and cost."""
+    predicted = {head: classes.tolist() for head, classes in m.predicted.items()}
+    return predicted, None if m.loss is None else m.loss.tolist(), m.cost and m.cost.cost
+
+
+def same(given: Measurement, stored: Measurement, code: str = "code") -> bool:
+    """Whether a measurement is what was given to be stored, by this code."""
+    arrays, details = zip(
+        *(
+            (
+                [m.test.labels, m.test.tasks, m.loss, *(m.predicted[h] for h in sorted(m.predicted))],
+                [*sorted(m.predicted), m.cost, m.history, repr(m.values), m.notes, m.seconds],
+            )
+            for m in (given, stored)
+        ),
+        strict=True,
+    )
+    return details[0] == details[1] and all(map(np.array_equal, *arrays)) and stored.code == code
+
+
 def filled(root: Path, job: str = JOB, record=RECORD) -> Store:
-    """Return a job's store with `step-1` and `step-2` in it; the model tells whose it is."""
+    """Return a job's store with two measurements in a file, and a checkpoint after 1 and 2 tasks.
+
+    The model in a checkpoint tells whose it is.
+    """
     root.mkdir(exist_ok=True)
     store = Store(root, job, record, "code")
-    for k, part in enumerate(("step-1", "step-2"), 1):
-        store.write(part, MEASURED)
-        own = torch.tensor([k, len(job), *job.encode(), record["training"]["epochs"]])
-        store.save_checkpoint(part, {**MODEL, "own": own}, LEARNER)
+    for tasks_seen, key in enumerate((FIRST, LAST), 1):
+        store.write(key, MEASURED)
+        own = torch.tensor([tasks_seen, len(job), *job.encode(), record["training"]["epochs"]])
+        store.save_checkpoint(tasks_seen, {**MODEL, "own": own}, LEARNER)
+    store.finish()
     return store
 
 
@@ -208,34 +233,3 @@ def assert_set_aside(store: Store, *names: str) -> None:
 
 def truncated(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
-
-
-def emptied(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def flipped(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-
-
-def made_a_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-    (path / "inside").write_text("")
-
-
-def replaced_by(other: Path) -> Callable[[Path], None]:
-    """A whole and valid file, that of another measurement, job or fingerprint."""
-    return lambda path: shutil.copy(other, path)
-
-
-SPOILT = [truncated, emptied, flipped, made_a_folder]
-
-
-def damaged_versions(whole: bytes, tasks_seen: int) -> list[bytes]:
-    """Return a file's content with one bit flipped, and cut off, at every `tasks_seen`-th byte."""
-    at = range(0, len(whole), tasks_seen)
-    bits = [whole[:k] + bytes([whole[k] ^ 1 << k % 8]) + whole[k + 1 :] for k in at]
-    return bits + [whole[:k] for k in at]

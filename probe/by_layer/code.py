@@ -26,9 +26,14 @@ _ENGINE, _REGISTRY = "probe.by_layer.engine", "scenarios.learners.catalog"
 def code_hash(modules: tuple[str, ...]) -> str:
     """Return a hash of the code that a job needs: the engine and these modules of this package.
 
-    modules: dotted names, such as the learner's; user-defined learners have none here. Returns 64
-    hexadecimal digits. Comments, docstrings and layout do not count. A file that is edited while
-    this process runs counts from the next run on.
+    Comments, docstrings and layout do not count. A file that is edited while this process runs
+    counts from the next run on.
+
+    Args:
+        modules: Dotted names, such as the learner's; user-defined learners have none here.
+
+    Returns:
+        64 hexadecimal digits.
     """
     digest = hashlib.sha256()
     # The source of a user-defined learner is part of the fingerprint instead.
@@ -43,8 +48,11 @@ def code_hash(modules: tuple[str, ...]) -> str:
 def modules_of(module: str) -> frozenset[str]:
     """Return a module of this package and all those that it imports, directly or indirectly.
 
-    module: its dotted name. Imports inside functions count, and so does a folder's `__init__` if
-    something is imported from it. The files are parsed, not imported.
+    Imports inside functions count, and so does a folder's `__init__` if something is imported from
+    it. The files are parsed, not imported.
+
+    Args:
+        module: Its dotted name.
 
     >>> "probe.by_layer.jobs" in modules_of("probe.by_layer.engine")
     True

@@ -46,7 +46,10 @@ def data_hash(scenario: Scenario) -> str:
     """Return a hash of all examples of a scenario, task by task: inputs and labels, train and test.
 
     The order of the examples counts, as mini-batches are drawn by their index; the names of the
-    tasks do not. Returns 64 hexadecimal digits.
+    tasks do not.
+
+    Returns:
+        64 hexadecimal digits.
     """
     tensors: dict[str, Tensor] = {}
     for k, task in enumerate(scenario.tasks):
@@ -67,8 +70,13 @@ def _tensors_by_name(x: Value) -> dict[str, Tensor]:
 def differences(there: Any, here: Any, path: str = "") -> Iterator[str]:
     """Yield `path is A there and B here` for every value of two records that differs.
 
-    there, here: two trees of JSON values; path: their path in the whole record. Mappings are
-    compared key by key in sorted order, all other values as a whole. A missing key counts as null.
+    Mappings are compared key by key in sorted order, all other values at once. A missing key counts
+    as null.
+
+    Args:
+        there: A tree of JSON values.
+        here: The tree to compare with.
+        path: The path of both in the complete record.
 
     >>> list(differences({"training": {"epochs": 1}}, {"training": {"epochs": 2}}))
     ['training.epochs is 1 there and 2 here']

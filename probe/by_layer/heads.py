@@ -48,7 +48,9 @@ def predictions_by_head(
 def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]]:
     """Return for each of the K classes all classes of its task; none for a class in no task.
 
-    tasks: the classes of each; a class of several tasks belongs to the last of them.
+    Args:
+        tasks: The classes of each; a class of several tasks belongs to the last of them.
+        classes: K.
 
     >>> own_task([[0, 1], [2]], classes=4)
     [[0, 1], [0, 1], [2], ()]

@@ -5,14 +5,14 @@ folder. A measurement, known by its key, is the unit of results: the predictions
 Both lists follow from the plan, so every process of a cluster derives the same ones.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from operator import itemgetter
 from typing import Any
 
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
-from probe.by_layer.probing import DIAGNOSTICS, PlannedMeasurement, recipe_record, settings_digest
+from probe.by_layer.probing import DIAGNOSTICS, recipe_record, settings_digest
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
 from probe.readouts.pooling import WIDE
@@ -121,10 +121,9 @@ def jobs_of(plan: Plan) -> list[Job]:
 def keys_of(plan: Plan, job: Job) -> list[Key]:
     """Return the keys of a job's measurements, in the order in which they are made.
 
-    The output of each network comes first, then its readouts, see `planned_measurements`.
+    The output of each network comes first, then its readouts, see `readout_keys`.
     """
-    keys = [*map(Key, job.steps), *(planned.key for planned in planned_measurements(plan, job))]
-    return sorted(keys, key=itemgetter(0))
+    return sorted([*map(Key, job.steps), *readout_keys(plan, job)], key=itemgetter(0))
 
 
 def is_retraining(key: Key) -> bool:
@@ -136,8 +135,8 @@ def is_retraining(key: Key) -> bool:
     return key.readout.startswith(RETRAIN)
 
 
-def planned_measurements(plan: Plan, job: Job) -> list[PlannedMeasurement]:
-    """Return the measurements downstream of a job's features, for each but the output.
+def readout_keys(plan: Plan, job: Job) -> list[Key]:
+    """Return the keys of the measurements downstream of a job's features but the output.
 
     Downstream of the output nothing is left to train: its scores are the evaluation itself. To
     compare with task-aware readouts it is evaluated multi-head, as a measurement of its own. Floor
@@ -145,7 +144,7 @@ def planned_measurements(plan: Plan, job: Job) -> list[PlannedMeasurement]:
     another architecture has its floor in its own job, and no ceiling.
     """
     *features, output = plan.learners[job.learner].features
-    measurements = []
+    keys = []
     for name, readout in plan.readouts.items():
         steps = plan.steps_of(name)
         if readout.steps == "spread":
@@ -155,24 +154,21 @@ def planned_measurements(plan: Plan, job: Job) -> list[PlannedMeasurement]:
         elif readout.has_controls and job.own_network:
             steps = (0, *steps)
         steps = tuple(tasks_seen for tasks_seen in steps if tasks_seen in job.steps)
-        permutes = "labels" in plan.controls and not job.without and name != RETRAIN
         probed = [*features, output] if readout.task_aware else features
         for tasks_seen, variant, feature in product(steps, plan.variants(name), probed):
-            planned = PlannedMeasurement(
-                tasks_seen=tasks_seen,
-                feature=feature,
-                readout=variant,
-                permutes_labels=permutes and tasks_seen == job.last and feature != output,
-            )
-            digest = _settings_digest(plan, job, planned)
-            measurements.append(replace(planned, settings_digest=digest))
-    if plan.diagnostics and measurements and not job.without:
+            key = Key(tasks_seen, feature, variant)
+            keys.append(key._replace(settings=_settings_digest(plan, job, key)))
+    if plan.diagnostics and keys and not job.without:
         digest = settings_digest(_similarity_record(plan, job))
-        last = PlannedMeasurement(
-            tasks_seen=job.last, feature="", readout=DIAGNOSTICS, settings_digest=digest
-        )
-        measurements += [replace(last, feature=feature) for feature in features]
-    return measurements
+        keys += [Key(job.last, feature, DIAGNOSTICS, digest) for feature in features]
+    return keys
+
+
+def permutes_labels(plan: Plan, job: Job, key: Key) -> bool:
+    """Return whether a readout is also fitted to permuted labels."""
+    output = plan.learners[job.learner].features[-1]
+    last = key.tasks_seen == job.last and key.feature != output and not job.without
+    return "labels" in plan.controls and last and key.readout_name != RETRAIN
 
 
 def peers_of(plan: Plan, job: Job) -> list[str]:
@@ -201,15 +197,15 @@ def _similarity_record(plan: Plan, job: Job) -> dict[str, object]:
     return record
 
 
-def _settings_digest(plan: Plan, job: Job, planned: PlannedMeasurement) -> str:
+def _settings_digest(plan: Plan, job: Job, key: Key) -> str:
     """Return a digest of a readout's settings, empty where the fingerprint holds them all."""
-    if planned.readout_name != RETRAIN:
-        readout = plan.readouts[planned.readout_name]
-        record: dict[str, Any] = {planned.readout_name: readout.settings, "wide": WIDE}
+    if key.readout_name != RETRAIN:
+        readout = plan.readouts[key.readout_name]
+        record: dict[str, Any] = {key.readout_name: readout.settings, "wide": WIDE}
         record |= {} if readout.source is None else {"source": readout.source}
-        record |= {"labels": "permuted, too"} if planned.permutes_labels else {}
+        record |= {"labels": "permuted, too"} if permutes_labels(plan, job, key) else {}
         return settings_digest(record)
-    last = not job.offline and planned.tasks_seen == len(job.tasks)
-    if last and planned.readout == RETRAIN:
+    last = not job.offline and key.tasks_seen == len(job.tasks)
+    if last and key.readout == RETRAIN:
         return ""
     return settings_digest({RETRAIN: recipe_record(plan.retraining), "storage": plan.storage})

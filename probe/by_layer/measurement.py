@@ -25,6 +25,9 @@ from probe.training.history import History
 Arrays = Mapping[str, NDArray[Any]]
 """Arrays by name, as in a file of NumPy's format NPZ."""
 
+REESTIMATED = "+bn"
+"""Suffix of a readout's name: with batch norm's statistics estimated on all tasks."""
+
 _COST, _SECONDS, _STUCK = "cost", "seconds", "stuck"  # in a checkpoint, beside the learner's state
 
 
@@ -32,14 +35,29 @@ class Key(NamedTuple):
     """The key of a measurement within its job.
 
     tasks_seen: the number of tasks learned; feature, readout: empty for the output of the network
-    itself; settings: a digest of the readout's settings, empty where the job's fingerprint holds
-    them all.
+    itself, the readout with its variant, such as `retrain@2+bn`; settings: a digest of the settings
+    that determine its result, empty where the job's fingerprint holds them all.
     """
 
     tasks_seen: int
     feature: str = ""
     readout: str = ""
     settings: str = ""
+
+    @property
+    def readout_name(self) -> str:
+        """The readout's name without its variant."""
+        return self.readout.removesuffix(REESTIMATED).partition("@")[0]
+
+    @property
+    def epoch_multiple(self) -> int:
+        """The multiple of the retraining's epochs."""
+        return int(self.readout.removesuffix(REESTIMATED).partition("@")[2] or 1)
+
+    @property
+    def reestimates(self) -> bool:
+        """Whether batch norm's statistics are estimated on all tasks."""
+        return self.readout.endswith(REESTIMATED)
 
     def __str__(self) -> str:
         readout = f"{self.readout} of {self.feature}" if self.feature else "output"

@@ -143,8 +143,14 @@ class NetworkSource:
 
     def networks(self, job: Job, results: Results) -> JobNetworks:
         """Return the networks of a job."""
-        scenario = self.scenario.reordered(job.tasks)
-        return JobNetworks(source=self, job=job, scenario=scenario, results=results)
+        return JobNetworks(
+            source=self,
+            job=job,
+            scenario=self.scenario.reordered(job.tasks),
+            results=results,
+            call=self.model.class_call,
+            fresh=self.fresh,
+        )
 
     def load(self, run: Run, tasks_seen: int) -> nn.Module | None:
         """Return a network, on the device of the data; None if there is none."""
@@ -265,16 +271,8 @@ class JobNetworks:
     job: Job
     scenario: Scenario
     results: Results
-
-    @property
-    def call(self) -> ModelCall:
-        """The call that gives a network's logits."""
-        return self.source.model.class_call
-
-    @property
-    def fresh(self) -> Fresh:
-        """The source of fresh weights."""
-        return self.source.fresh
+    call: ModelCall
+    fresh: Fresh
 
     def after(self, tasks_seen: int) -> TrainedNetwork:
         """Return the network after so many tasks."""

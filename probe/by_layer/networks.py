@@ -45,7 +45,11 @@ class TrainedNetwork:
     recorded_counts: TaskCounts | None = None
 
     def evaluate(self, head: Head | None = None) -> Measurement:
-        """Test it on all tasks under every head, or under only one."""
+        """Test it on all tasks under every head, or under only one.
+
+        Args:
+            head: The only head; the loss and the recorded accuracies are then left out.
+        """
         scenario, notes = self.scenario, set[str]()
 
         def logits_of(x: Value) -> Tensor:
@@ -109,4 +113,9 @@ class Source(Protocol):
         """The plan of their measurements."""
 
     def networks(self, job: Job, results: Results) -> Networks:
-        """Return the networks of a job; results: keep those that are trained."""
+        """Return the networks of a job.
+
+        Args:
+            job: A job of the plan.
+            results: The store of the networks that are trained.
+        """

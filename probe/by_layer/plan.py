@@ -11,13 +11,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from probe.by_layer.fingerprint import RESULTS_VERSION
-from probe.by_layer.probing import (
-    REESTIMATED,
-    ProbingSpec,
-    Readouts,
-    StrictModel,
-    recipe_record,
-)
+from probe.by_layer.measurement import REESTIMATED
+from probe.by_layer.probing import ProbingSpec, Readouts, StrictModel, recipe_record
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
@@ -144,6 +139,13 @@ class Plan(ProbingSpec):
         and features and the location of the data. Unused settings count all the same. The processor
         does not count, or no two machines could share a study, although two kinds of CPU may round
         differently. Of this package's code only RESULTS_VERSION counts.
+
+        Args:
+            learner: The name of the learner.
+            order: The name of the order.
+            tasks: The tasks in executed order.
+            seed: The seed.
+            without: The position of the task that is never learned, 0 for none.
         """
         planned = self.learners[learner]
         settings = dict(planned.settings)

@@ -28,7 +28,6 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from probe.by_layer.measurement import Key
 from probe.errors import InputError, unknown
 from probe.metrics.murata import RETRAIN
 from probe.readouts.readout import OURS, READOUTS, Readout, name_of
@@ -39,9 +38,6 @@ from probe.values.allocation import CacheSettings
 
 DIAGNOSTICS = "diagnostics"
 """Diagnostics without a readout: a feature's dead units, rank, and similarity across networks."""
-
-REESTIMATED = "+bn"
-"""Suffix of a readout's name: with batch norm's statistics estimated on all tasks."""
 
 
 def _check_steps(steps: object, to_tuple: ValidatorFunctionWrapHandler) -> str | tuple[int, ...]:
@@ -170,43 +166,6 @@ class ProbingSpec(StrictModel):
     def has_floor(self) -> bool:
         """Whether some readout is measured on untrained networks."""
         return any(readout.has_controls for readout in self.readouts.values())
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedMeasurement:
-    """A measurement of a job: a readout downstream of a feature after `tasks_seen` tasks.
-
-    readout: its name with its variant, such as `retrain@2+bn`; settings_digest: of the settings
-    that determine its result besides the job's fingerprint, empty for the last row of partial
-    retraining, whose settings the fingerprint holds; permutes_labels: whether the readout is also
-    fitted to permuted labels.
-    """
-
-    tasks_seen: int
-    feature: str
-    readout: str
-    settings_digest: str = ""
-    permutes_labels: bool = False
-
-    @property
-    def key(self) -> Key:
-        """The key of the measurement, unique in the job."""
-        return Key(self.tasks_seen, self.feature, self.readout, self.settings_digest)
-
-    @property
-    def readout_name(self) -> str:
-        """The readout's name without its variant."""
-        return self.readout.removesuffix(REESTIMATED).partition("@")[0]
-
-    @property
-    def epoch_multiple(self) -> int:
-        """The multiple of the retraining's epochs."""
-        return int(self.readout.removesuffix(REESTIMATED).partition("@")[2] or 1)
-
-    @property
-    def reestimates(self) -> bool:
-        """Whether batch norm's statistics are estimated on all tasks."""
-        return self.readout.endswith(REESTIMATED)
 
 
 def settings_digest(record: Mapping[str, Any]) -> str:

@@ -13,7 +13,16 @@ _NOTE = ".txt"
 
 
 def set_aside(root: Path, path: Path, reason: str) -> None:
-    """Move a corrupt file, if it is still there, to the quarantine; raises NotWritten."""
+    """Move a corrupt file, if it is still there, to the quarantine.
+
+    Args:
+        root: The run directory.
+        path: The file.
+        reason: The reason, for its note.
+
+    Raises:
+        NotWritten: It cannot be moved.
+    """
     folder, relative = root / QUARANTINE, path.relative_to(root)
     name = ".".join(relative.parts).removeprefix("jobs.")[-200:]
     try:

@@ -52,9 +52,9 @@ class ReportSpec(StrictModel):
         "single",
     )
     mean: Mean = "examples"
-    weights: Annotated[
-        dict[str, _Weights], Field(default_factory=dict), AfterValidator(_check_weightings)
-    ]
+    weights: Annotated[dict[str, _Weights], AfterValidator(_check_weightings)] = Field(
+        default_factory=dict
+    )
 
     @property
     def weightings(self) -> dict[str, dict[str, float]]:

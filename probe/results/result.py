@@ -18,10 +18,16 @@ from numpy.typing import NDArray
 
 from probe.analysis.statements import UNFINISHED
 from probe.by_layer.heads import Head
-from probe.by_layer.jobs import Job, planned_measurements
-from probe.by_layer.measurement import Key, Measurement, Measurements, TrainingCost
+from probe.by_layer.jobs import Job, readout_keys
+from probe.by_layer.measurement import (
+    REESTIMATED,
+    Key,
+    Measurement,
+    Measurements,
+    TrainingCost,
+)
 from probe.by_layer.plan import Plan
-from probe.by_layer.probing import DIAGNOSTICS, REESTIMATED, PlannedMeasurement
+from probe.by_layer.probing import DIAGNOSTICS
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN, pra
@@ -78,9 +84,9 @@ class JobResult:
     features: tuple[str, ...]
     heads: tuple[Head, ...]
     outputs: Mapping[str, Mapping[int, Scores]]
-    downstream: Mapping[PlannedMeasurement, Scores]
+    downstream: Mapping[Key, Scores]
     task_aware_readouts: frozenset[str]
-    diagnostics: Mapping[PlannedMeasurement, Mapping[str, float]]
+    diagnostics: Mapping[Key, Mapping[str, float]]
     test: TestExamples | None
     costs: Mapping[int, TrainingCost]
 
@@ -111,16 +117,16 @@ class JobResult:
     @property
     def readouts(self) -> list[str]:
         """The readouts that were measured, with their variants."""
-        return list(dict.fromkeys(planned.readout for planned in self.downstream))
+        return list(dict.fromkeys(key.readout for key in self.downstream))
 
     def rows(self, feature: str, readout: str) -> dict[int, Scores]:
         """Return the measured rows of a feature's matrix A, by the number of tasks."""
         if feature == self.features[-1] and readout not in self.task_aware_readouts:
             return dict(self.output)
         rows = {
-            planned.tasks_seen: scores
-            for planned, scores in self.downstream.items()
-            if (planned.feature, planned.readout) == (feature, readout)
+            key.tasks_seen: scores
+            for key, scores in self.downstream.items()
+            if (key.feature, key.readout) == (feature, readout)
         }
         return dict(sorted(rows.items()))
 
@@ -203,15 +209,14 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
             if head in (main_head(job), *plan.report.heads) or tasks_seen == job.last:
                 row = scores(measurement, head, features[-1])
                 outputs.setdefault(head, {})[tasks_seen] = row
-    downstream = dict[PlannedMeasurement, Scores]()
-    diagnostics = dict[PlannedMeasurement, Mapping[str, float]]()
-    for planned in planned_measurements(plan, job):
-        if downstream_measurement := measurements.get(planned.key):
-            if planned.readout == DIAGNOSTICS:
-                diagnostics[planned] = downstream_measurement.values
-            else:
-                [head] = downstream_measurement.predicted
-                downstream[planned] = scores(downstream_measurement, head, planned.feature)
+    downstream = dict[Key, Scores]()
+    diagnostics = dict[Key, Mapping[str, float]]()
+    for key in filter(measurements.__contains__, readout_keys(plan, job)):
+        if key.readout == DIAGNOSTICS:
+            diagnostics[key] = measurements[key].values
+        else:
+            [head] = measurements[key].predicted
+            downstream[key] = scores(measurements[key], head, key.feature)
     task_aware = [name for name, readout in plan.readouts.items() if readout.task_aware]
     return JobResult(
         job=job,
@@ -230,21 +235,21 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
 
 
 def _with_notes_on_slow(
-    downstream: Mapping[PlannedMeasurement, Scores],
-) -> Iterator[tuple[PlannedMeasurement, Scores]]:
+    downstream: Mapping[Key, Scores],
+) -> Iterator[tuple[Key, Scores]]:
     """Yield scores with a note on slow retrainings that the linear readout is still better than.
 
     By two standard errors of the difference; of the same network and feature.
     """
-    pra_of = {(p.tasks_seen, p.feature, p.readout): s.pra for p, s in downstream.items()}
-    for planned, scores in downstream.items():
-        linear = "linear" + REESTIMATED * planned.reestimates
-        p, q = scores.pra, pra_of.get((planned.tasks_seen, planned.feature, linear), 0.0)
+    pra_of = {key[:3]: scores.pra for key, scores in downstream.items()}
+    for key, scores in downstream.items():
+        linear = "linear" + REESTIMATED * key.reestimates
+        p, q = scores.pra, pra_of.get((key.tasks_seen, key.feature, linear), 0.0)
         least = p + 2 * math.sqrt((q * (1 - q) + p * (1 - p)) / scores.predicted.size)
         if scores.history and scores.history.slow and scores.converged and q > least:
             note = f"it is slow, and {100 * (q - p):.1f} points below the linear readout"
             scores = replace(scores, notes=(*scores.notes, f"{UNFINISHED}: {note}"))
-        yield planned, scores
+        yield key, scores
 
 
 def _constant_prediction(counts: Counts) -> int | None:

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.analysis.statements import STUCK
-from probe.by_layer.jobs import Job, jobs_of, planned_measurements
+from probe.by_layer.jobs import Job, jobs_of, readout_keys
+from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
-from probe.by_layer.probing import PlannedMeasurement
 from probe.errors import InputError
 from probe.files import discard, replacing
 from probe.metrics.murata import RETRAIN
@@ -167,12 +167,13 @@ def summary_rows(results: Sequence[JobResult]) -> list[SummaryRow]:
     measured = [r for r in results if r.retrained or any(r.outputs.get(h) for h in r.heads)]
     groups: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
     for result in results:
+        learner, seed = result.job.learner, result.job.seed
         for feature, scores in result.retrained.items():
-            values = [("pra", None, scores.pra)]
-            values += [("f1", p, value) for p, value in enumerate(scores.f1.tolist(), 1)]
-            for metric, task_position, value in values:
-                group = Group(result.job.learner, metric, scores.depth, feature, task_position)
-                groups[group].append((result.job.seed, value))
+            group = Group(learner, "pra", scores.depth, feature, None)
+            groups[group].append((seed, scores.pra))
+            for task_position, value in enumerate(scores.f1.tolist(), 1):
+                group = Group(learner, "f1", scores.depth, feature, task_position)
+                groups[group].append((seed, value))
     return summarize_groups(groups, list(dict.fromkeys(r.job.learner for r in measured)))
 
 
@@ -190,8 +191,8 @@ def measured_rows(plan: Plan, results: Iterable[JobResult]) -> Iterator[Measurem
             for tasks_seen, scores in result.outputs.get(head, {}).items():
                 cell = partial(row, metric="accuracy", tasks_seen=tasks_seen, head=head)
                 yield from _by_task(cell, result, scores.accuracy)
-        for planned, scores in result.downstream.items():
-            cell = partial(row, depth=scores.depth, **_columns(planned), readout=planned.readout)
+        for key, scores in result.downstream.items():
+            cell = partial(row, depth=scores.depth, **_columns(key), readout=key.readout)
             yield cell(metric="pra", value=scores.pra)
             yield from _by_task(partial(cell, metric="accuracy"), result, scores.accuracy)
         output = partial(row, feature=result.features[-1], metric="pra")
@@ -204,8 +205,8 @@ def measured_rows(plan: Plan, results: Iterable[JobResult]) -> Iterator[Measurem
             yield from _by_task(cell, result, scores.f1)
 
 
-def _columns(planned: PlannedMeasurement) -> dict[str, Any]:
-    return {"tasks_seen": planned.tasks_seen, "feature": planned.feature}
+def _columns(key: Key) -> dict[str, Any]:
+    return {"tasks_seen": key.tasks_seen, "feature": key.feature}
 
 
 def _notes(result: JobResult, metrics: Iterable[OwnMetric]) -> Iterator[NoteRow]:
@@ -220,19 +221,19 @@ def _notes(result: JobResult, metrics: Iterable[OwnMetric]) -> Iterator[NoteRow]
     if (R := result.matrix(head=main_head(result.job))) is not None:
         for note in user_scores(R, metrics)[1]:
             yield row(feature="", tasks_seen=result.job.last, note=note)
-    for planned, values in result.diagnostics.items():
+    for key, values in result.diagnostics.items():
         if values["dead"] == 1:
-            yield row(**_columns(planned), note=DEAD)
-    for planned, scores in result.downstream.items():
-        of_readout = partial(row, **_columns(planned), readout=planned.readout)
+            yield row(**_columns(key), note=DEAD)
+    for key, scores in result.downstream.items():
+        of_readout = partial(row, **_columns(key), readout=key.readout)
         yield from (of_readout(note=note) for note in scores.notes)
 
 
 def _notes_on_spread(plan: Plan, job: Job) -> Iterator[NoteRow]:
     """Yield a row for each readout that is measured after only some of a job's tasks."""
-    learned, measurements = set(job.steps) - {0}, planned_measurements(plan, job)
+    learned, keys = set(job.steps) - {0}, readout_keys(plan, job)
     for name, readout in plan.readouts.items():
-        steps = {p.tasks_seen for p in measurements if p.readout_name == name} - {0}
+        steps = {key.tasks_seen for key in keys if key.readout_name == name} - {0}
         if readout.steps == "spread" and 0 < len(steps) < len(learned) and not job.offline:
             note = _SPREAD.format(len(steps), len(learned))
             yield NoteRow(**job.columns, feature="", readout=name, tasks_seen=job.last, note=note)
@@ -241,15 +242,13 @@ def _notes_on_spread(plan: Plan, job: Job) -> Iterator[NoteRow]:
 def _epochs(result: JobResult) -> Iterator[RetrainingRow]:
     """Yield a row for each epoch of a job's retrainings, the longest of each feature and step."""
     longest = {
-        (p.feature, p.tasks_seen, p.reestimates): p
-        for p in result.downstream
-        if p.readout_name == RETRAIN
+        (key.feature, key.tasks_seen, key.reestimates): key
+        for key in result.downstream
+        if key.readout_name == RETRAIN
     }
-    for planned in longest.values():
-        row = partial(
-            RetrainingRow, **result.job.columns, **_columns(planned), readout=planned.readout
-        )
-        if history := result.downstream[planned].history:
+    for key in longest.values():
+        row = partial(RetrainingRow, **result.job.columns, **_columns(key), readout=key.readout)
+        if history := result.downstream[key].history:
             accuracies = (float("nan"), *history.accuracies)
             for epoch, (loss, accuracy) in enumerate(zip(history.losses, accuracies, strict=True)):
                 yield row(epoch=epoch, loss=loss, accuracy=accuracy)
@@ -257,9 +256,9 @@ def _epochs(result: JobResult) -> Iterator[RetrainingRow]:
 
 def _diagnostics(result: JobResult) -> Iterator[DiagnosticRow]:
     """Yield a row for each number that describes a feature of a job's last network."""
-    for planned, values in result.diagnostics.items():
-        depth = 1 + result.features.index(planned.feature)
-        row = partial(DiagnosticRow, **result.job.columns, **_columns(planned), depth=depth)
+    for key, values in result.diagnostics.items():
+        depth = 1 + result.features.index(key.feature)
+        row = partial(DiagnosticRow, **result.job.columns, **_columns(key), depth=depth)
         yield from (row(metric=name, value=value) for name, value in values.items())
 
 

@@ -1,4 +1,4 @@
-"""The plan: jobs, their parts and readings, and what decides the name of each."""
+"""The plan: jobs, their keys, and what decides the name of each."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from probe.by_layer.fingerprint import fingerprint
-from probe.by_layer.jobs import jobs_of, parts_of, peers_of, planned_measurements
+from probe.by_layer.jobs import jobs_of, parts_of, peers_of, readout_keys
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from tests.scenarios.study.toy import CHANGES, made_plan, named_plan, record_of, study as tiny
@@ -38,7 +38,7 @@ def parts(of, learner, named=""):
 def read(of, learner, feature="hidden1"):
     """Return at which steps a learner's feature is read, by readout."""
     found = {}
-    for reading in planned_measurements(of, job(of, learner)):
+    for reading in readout_keys(of, job(of, learner)):
         if reading.feature == feature:
             found.setdefault(reading.readout, []).append(reading.tasks_seen)
     return found
@@ -139,7 +139,7 @@ def test_variants_are_named_by_their_budget_and_statistics():
     assert given.variants("linear") == ("linear", "linear+bn")
     each = [
         r
-        for r in planned_measurements(given, job(given, "finetune"))
+        for r in readout_keys(given, job(given, "finetune"))
         if r.readout_name == "retrain"
     ]
     assert [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from probe.analysis.intervals import SeedMean
-from probe.by_layer.jobs import jobs_of, planned_measurements
+from probe.by_layer.jobs import jobs_of, readout_keys
 from probe.by_layer.report import ReportSpec
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
@@ -179,7 +179,7 @@ def test_a_slow_retraining_below_the_linear_readout_has_not_converged(
     losses = (2.3, *(1.9 - fall * epoch for epoch in range(epochs)))
     history = History(losses=losses, accuracies=(0.6,) * epochs)
     parts = {}
-    for reading in planned_measurements(plan, job):
+    for reading in readout_keys(plan, job):
         right, given = (linear, {}) if reading.readout == "linear" else (60, {"history": history})
         table = np.array([[right - 10, 90 - right], [0, 10]])
         parts[reading.part] = measurement({"single": (Counts(table),)}, **given)

@@ -125,7 +125,7 @@ def tables_of(
         "times": [TimeRow(**key, seconds=training.seconds) for key, training in costs],
         "layers": layers,
         "statements": statements,
-        "first_layer": start_rows(statements, depths),
+        "first_layer": list(start_rows(statements, depths)),
         "retraining": [row for result in results for row in _epochs(result)],
         "diagnostics": [row for result in results for row in _diagnostics(result)],
         "notes": [

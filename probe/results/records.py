@@ -82,7 +82,7 @@ class Records:
                     "example": np.arange(len(predicted)),
                     "task_position": position_of_task[measurement.test.tasks],
                     "label": measurement.test.labels,
-                    "predicted": predicted,
+                    "predicted": predicted.astype(np.int64),
                 }
                 yield pd.DataFrame(columns, columns=COLUMNS)
 

@@ -1,4 +1,4 @@
-"""Workers of a pool that are killed: a part of their own job is lost, and nobody is left behind."""
+"""Workers of a pool that are killed: a measurement of their own job is lost, and nobody is left behind."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tests.scenarios.execution.helpers import (
     finish,
     ignores_ctrl_c,
     jobs_in,
-    results,
     tables,
     until,
     waiting,
     work_of,
     workers_of,
 )
+from tests.scenarios.tiny_run import Stored, measured
 from tests.slow.helpers import killer, parent_of
 
 pytestmark = pytest.mark.slow
@@ -50,17 +50,21 @@ class Watched(Pool):
             yield event
 
 
-def test_killed_workers_cost_their_own_job_a_part(tmp_path: Path, finished: Path) -> None:
-    """Before the job's first part, halfway and in the last; the other worker goes on."""
+def test_killed_workers_cost_their_own_job_a_measurement(tmp_path: Path, finished: Path) -> None:
+    """Before the job's first measurement, halfway and in the last; the other worker goes on."""
     first, second, third, *_ = (job.name for job in jobs_in(work_of(tmp_path / "run")))
-    moments = {first: "wait step-0", second: "wait step-3", third: "wait feature-hidden2"}
+    moments = {
+        first: "wait output after 0",
+        second: "wait output after 3",
+        third: "wait retrain of hidden2 after 5",
+    }
     work = work_of(tmp_path / "run", moments)
-    kept: list[dict[str, tuple[int, int]]] = []
+    kept: list[Stored] = []
 
     def choose(job: str) -> int | None:
         process = waiting(work, job)
         if process:
-            kept.append({name: file for name, file in results(work.root).items() if job in name})
+            kept.append(measured(work.root, job))
         return process
 
     watched = Watched()
@@ -69,13 +73,13 @@ def test_killed_workers_cost_their_own_job_a_part(tmp_path: Path, finished: Path
     assert {end.how for end in ends.values()} == {"finished"}
     assert sorted(watched.killed) == sorted(moments)
     assert tables(work.root) == tables(finished)
-    assert all(results(work.root).items() >= before.items() for before in kept)
-    assert max(map(len, kept)) > 10
+    assert all(measured(work.root).items() >= before.items() for before in kept)
+    assert max(map(len, kept)) > 6
 
 
 def test_the_server_that_forks_them_is_killed(tmp_path: Path, finished: Path) -> None:
     """With it all workers are lost, once."""
-    work, watched = work_of(tmp_path / "run", {SICK: "wait step-3"}), Watched()
+    work, watched = work_of(tmp_path / "run", {SICK: "wait output after 3"}), Watched()
 
     def server() -> int | None:
         process = waiting(work, SICK)
@@ -114,7 +118,7 @@ def test_killed_with_nothing_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_killed_every_time(tmp_path: Path, finished: Path) -> None:
     """A job that kills whoever does it is given up, and tried again by the next command."""
-    work, watched = work_of(tmp_path / "run", {SICK: "kill step-2"}), Watched()
+    work, watched = work_of(tmp_path / "run", {SICK: "kill output after 2"}), Watched()
     ends = finish(work, watched)
     assert watched.killed == [SICK] * 3
     assert [name for name, end in ends.items() if end.how != "finished"] == [SICK]
@@ -126,15 +130,15 @@ def test_killed_every_time(tmp_path: Path, finished: Path) -> None:
         set(tables(root)["measurements.csv"].splitlines()) for root in (work.root, finished)
     )
     assert there < whole
-    before = results(work.root)
+    before = measured(work.root)
     assert list(finish(work_of(work.root), Inline())) == [SICK]
     assert tables(work.root) == tables(finished)
-    assert results(work.root).items() > before.items()
+    assert measured(work.root).items() > before.items()
 
 
 def test_workers_go_with_their_parent(tmp_path: Path) -> None:
     """In the middle of a job; they ignore Ctrl-C, as the parent decides for them."""
-    badly = {job.name: "wait step-1" for job in jobs_in(work_of(tmp_path / "run"))}
+    badly = {job.name: "wait output after 1" for job in jobs_in(work_of(tmp_path / "run"))}
     work = work_of(tmp_path / "run", badly)
 
     def execute_all() -> None:

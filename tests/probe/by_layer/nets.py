@@ -7,10 +7,12 @@ from collections import OrderedDict
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
-from probe import Analysis, Examples, Recipe, analyze
+from probe import Analysis, Examples, Recipe, analyze, predictions
 from probe.seeding import stream
 from probe.tables.rows import LayerRow
 from probe.training.fresh_weights import initialize
@@ -88,3 +90,24 @@ def rows(
         for row in analysis.layers()
         if row.quantity == quantity and row.task_position == task_position
     }
+
+
+def classes(
+    found: Analysis, tasks_seen: int | str, feature: str = "output", readout: str = ""
+) -> NDArray[np.int64]:
+    """The classes predicted for each test example, by seed; after 0 or `offline`: the control's."""
+    controls: dict[int | str, tuple[str, int]] = {0: ("untrained", 0), "offline": ("offline", 3)}
+    learner, steps = controls.get(tasks_seen, ("model", tasks_seen))
+    frame = predictions(found)
+    here = (frame["learner"] == learner) & (frame["tasks_seen"] == steps)
+    here &= (frame["feature"] == feature) & (frame["readout"] == readout)
+    frame = frame[here & ((frame["head"] == "single") | (readout != ""))]
+    np.testing.assert_array_equal(frame["label"], np.resize(digits()[1].y, len(frame)))
+    return frame["predicted"].to_numpy(np.int64).reshape(-1, len(digits()[1]))
+
+
+def right(
+    found: Analysis, tasks_seen: int | str, feature: str = "output", readout: str = ""
+) -> NDArray[np.bool_]:
+    """Whether each test example is classified correctly, by seed, see `classes`."""
+    return classes(found, tasks_seen, feature, readout) == digits()[1].y.numpy()

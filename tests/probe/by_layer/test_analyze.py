@@ -17,7 +17,6 @@ from torch import nn
 from probe import Analysis, Examples, Measure, Model, partial_retrain
 from probe.metrics.counts import Counts
 from probe.readouts.readout import Knn, Linear
-from probe.results.evaluations import At
 from probe.results.tables import DEAD
 from probe.training.batch_norm import reestimated
 from tests.probe.by_layer.nets import (
@@ -27,10 +26,12 @@ from tests.probe.by_layer.nets import (
     SHORT,
     TASKS,
     analyzed,
+    classes,
     digits,
     finetuned,
     fresh,
     offline,
+    right,
     rows,
     with_output_of,
 )
@@ -46,11 +47,11 @@ def predicted(model: nn.Module, classes: int = 10) -> torch.Tensor:
         return model.eval()(digits()[1].x)[:, :classes].argmax(1)
 
 
-def accuracies(model: nn.Module, classes: int = 10) -> list[float]:
+def accuracies(model: nn.Module, among: int = 10) -> list[float]:
     """The accuracy on each task."""
     _, test = digits()
-    right = predicted(model, classes) == test.y
-    return [float(right[torch.isin(test.y, torch.tensor(own))].double().mean()) for own in TASKS]
+    correct = predicted(model, among) == test.y
+    return [float(correct[torch.isin(test.y, torch.tensor(own))].double().mean()) for own in TASKS]
 
 
 @pytest.mark.parametrize(
@@ -87,10 +88,10 @@ def test_at_the_output_it_is_the_accuracy_matrix_bit_for_bit(whole: Analysis) ->
         np.testing.assert_array_equal(whole.ceiling("output", readout), accuracies(offline()))
         assert not np.array_equal(whole.matrix("relu2", readout).values[3], at_output[3])
     # Only the classes seen so far compete.
-    np.testing.assert_array_equal(whole.R.values[1], accuracies(finetuned(1), classes=3))
+    np.testing.assert_array_equal(whole.R.values[1], accuracies(finetuned(1), among=3))
     np.testing.assert_array_equal(whole.R.values[3], accuracies(finetuned()))
     assert np.isnan(whole.R.values[2]).all()
-    assert whole.own[3].counts == Counts.of(digits()[1].y, predicted(finetuned()), 10)
+    assert (classes(whole, 3) == predicted(finetuned()).numpy()).all()
 
 
 def test_downstream_of_a_feature_retraining_is_the_protocol_for_one_model(whole: Analysis) -> None:
@@ -98,10 +99,11 @@ def test_downstream_of_a_feature_retraining_is_the_protocol_for_one_model(whole:
     for seed in range(2):
         single = partial_retrain(finetuned(), FEATURES, train, test, TASKS, RECIPE, seed=seed)
         for feature in FEATURES:
-            one = whole.evaluations[At(3, feature, "retrain", seed)]
-            assert one.counts == single.counts[feature]
-    first, second = (whole.evaluations[At(3, "relu2", "retrain", seed)] for seed in range(2))
-    assert first.counts != second.counts
+            readout = "" if feature == "output" else "retrain"
+            found = classes(whole, 3, feature, readout)[seed]
+            assert Counts.of(test.y, found, 10) == single.counts[feature]
+    first, second = classes(whole, 3, "relu2", "retrain")
+    assert (first != second).any()
 
 
 def test_the_linear_readout_is_scikit_learn_s(whole: Analysis) -> None:
@@ -110,22 +112,15 @@ def test_the_linear_readout_is_scikit_learn_s(whole: Analysis) -> None:
         inputs = [finetuned()[:2](each.x).numpy() for each in (train, test)]
     scaler = StandardScaler().fit(inputs[0])
     theirs = LogisticRegression(max_iter=5000, tol=1e-8).fit(scaler.transform(inputs[0]), train.y)
-    right = theirs.predict(scaler.transform(inputs[1])) == test.y.numpy()
+    expected = theirs.predict(scaler.transform(inputs[1]))
     # Ours stops where a ten-thousandth of the objective is left.
-    assert (right != whole.right(3, "relu1", "linear")).mean() < 0.03
-    assert (right != whole.right(3, "relu2", "linear")).mean() > 0.1
+    assert (expected != classes(whole, 3, "relu1", "linear")).mean() < 0.03
+    assert (expected != classes(whole, 3, "relu2", "linear")).mean() > 0.1
 
 
-def test_evaluations_keep_counts_and_what_was_right_and_cells_are_means(whole: Analysis) -> None:
-    _, test = digits()
-    assert set(whole.evaluations) == set(
-        product((0, 1, 3, "offline"), FEATURES, READOUTS, range(2))
-    )
-    for one in whole.evaluations.values():
-        assert one.counts.total == one.right.size == len(test)
-        assert np.trace(one.counts.table) == one.right.right.sum()
-    own = np.isin(test.y.numpy(), TASKS[1])
-    mean = pytest.approx(whole.right(3, "relu2", "retrain")[:, own].mean(), abs=1e-12)
+def test_cells_are_means(whole: Analysis) -> None:
+    own = np.isin(digits()[1].y.numpy(), TASKS[1])
+    mean = pytest.approx(right(whole, 3, "relu2", "retrain")[:, own].mean(), abs=1e-12)
     assert whole.matrix("relu2", "retrain").cell(3, 2) == mean
     assert rows(whole, "accuracy", 2)["retrain", "relu2"].value == mean
 
@@ -135,8 +130,8 @@ def test_the_untrained_network_is_row_0_and_the_floor(whole: Analysis) -> None:
     for feature in FEATURES:
         floor = whole.matrix(feature, "linear").values[0]
         np.testing.assert_array_equal(again.matrix(feature, "linear").values[0], floor)
-        right = whole.right(0, feature, "linear")
-        assert rows(whole, "floor")["linear", feature].value == pytest.approx(right.mean())
+        share = right(whole, 0, feature, "" if feature == "output" else "linear").mean()
+        assert rows(whole, "floor")["linear", feature].value == pytest.approx(share)
 
 
 def test_a_dead_layer_is_flagged_and_a_living_one_is_not() -> None:
@@ -145,8 +140,10 @@ def test_a_dead_layer_is_flagged_and_a_living_one_is_not() -> None:
         dead.get_submodule("hidden2").bias.fill_(-1e3)
     measure = Measure(seeds=2)
     found = analyzed({3: dead}, offline=offline(), readouts=measure, recipe=SHORT)
-    assert found.dead_units[3, "relu2"] == 1.0
-    assert max(found.dead_units[3, "relu1"], found.dead_units["offline", "relu2"]) < 1
+    units = [row for row in found.tables()["diagnostics"] if row.metric == "dead"]
+    share = {(row.learner, row.feature): row.value for row in units}
+    assert share["model", "relu2"] == 1.0
+    assert max(share["model", "relu1"], share["offline", "relu2"]) < 1
     notes = [note for note in found.tables()["notes"] if note.learner == "model"]
     flagged = {(n.seed, n.feature, n.readout) for n in notes if n.note == DEAD}
     assert flagged == {(0, "relu2", ""), (1, "relu2", "")}
@@ -166,7 +163,7 @@ def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs() ->
     # The mean over batches of one size is that over all.
     norm = expected.get_submodule("norm")
     torch.testing.assert_close(norm.running_mean, inputs.mean(0), rtol=1e-3, atol=1e-4)
-    assert found.own[0].counts == Counts.of(digits()[1].y, predicted(expected), 10)
+    assert (classes(found, 0) == predicted(expected).numpy()).all()
     # As row 1 the same network keeps the statistics that it has: of nothing.
     floor, kept = (found.matrix("relu2", "ncm").values[row] for row in (0, 1))
     assert not np.array_equal(floor, kept)
@@ -175,7 +172,7 @@ def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs() ->
     # No labels go into them.
     turned = Examples(train.x, (train.y + 1) % 10)
     other = analyzed({1: net, 3: net}, untrained=given, train=turned, readouts=measure)
-    assert other.own[0].counts == found.own[0].counts
+    assert (classes(other, 0) == classes(found, 0)).all()
     assert (other.matrix("relu2", "ncm").values[0] < floor).all()
 
 

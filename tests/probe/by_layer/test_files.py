@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,7 @@ import probe
 from probe.errors import InputError
 from probe.files import hashed, unhashed
 from tests.probe.by_layer.nets import FEATURES, SHORT, TASKS, analyzed, digits, finetuned, fresh
+from tests.scenarios.tiny_run import measured
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +43,8 @@ def test_what_is_kept_is_what_is_in_memory(tmp_path: Path) -> None:
     given = {"offline": "train", "readouts": measure, "recipe": SHORT}
     here, there = analyzed(model(), **given), analyzed(model(), **given, out=tmp_path / "run")
     assert str(there) == str(here)
-    assert there.evaluations == here.evaluations
+    pd.testing.assert_frame_equal(probe.predictions(there), probe.predictions(here))
+    pd.testing.assert_frame_equal(probe.predictions(tmp_path / "run"), probe.predictions(here))
     assert (
         there.measurements() == probe.load(tmp_path / "run").measurements() == here.measurements()
     )
@@ -76,14 +79,14 @@ def test_what_ctrl_c_stopped_goes_on_to_the_same_tables(tmp_path: Path) -> None:
     models = probe.Model({tasks_seen: finetuned(tasks_seen) for tasks_seen in (1, 2, 3)}, call=call)
     given = {"models": models, "readouts": ["ncm"]}
     analyzed(**given, out=tmp_path / "whole")
-    every, stops, finished = call.calls, 0, set[Path]()
+    every, stops, finished = call.calls, 0, dict[Any, str]()
     for _ in range(20):
         call.calls, call.stop = 0, 2 * every // 3
         try:
             analyzed(**given, out=tmp_path / "run")
         except KeyboardInterrupt:
-            now = set((tmp_path / "run").glob("jobs/*/*/*.json"))
-            assert now > finished
+            now = measured(tmp_path / "run")
+            assert now.items() > finished.items()
             stops, finished = stops + 1, now
         else:
             break

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from probe import Analysis, load
+from probe import Analysis, load, predictions
 from probe.errors import InputError
-from probe.metrics.murata import pra
 from probe.results.analysis import note_sentences
 from probe.tables.folder import Saved, write_folder
 from probe.tables.frames import rows_of_frame
@@ -28,24 +28,21 @@ def kept(whole: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_evaluation_is_a_row_as_a_study_writes_it(whole: Analysis) -> None:
-    """That each table follows from the counts is tested in `tests/probe/results`."""
-    found = {
-        (r.learner, r.seed, r.tasks_seen, r.feature, r.readout): r.value
-        for r in whole.measurements()
-        # The untrained network is also row 0 of the output in all other runs.
-        if r.metric == "pra" and (r.tasks_seen or r.learner == "untrained")
-    }
-    controls = {0: ("untrained", 0), "offline": ("offline", 3)}
-    expected = {}
-    for at, one in whole.evaluations.items():
-        learner, tasks_seen = controls.get(at.tasks_seen, ("model", at.tasks_seen))
-        readout = "" if at.feature == "output" else at.readout
-        expected[learner, at.seed, tasks_seen, at.feature, readout] = pra(one.counts)
-    assert found == expected
+def test_every_accuracy_on_all_tasks_is_a_row_as_a_study_writes_it(whole: Analysis) -> None:
+    """That each table follows from the predictions is tested in `tests/probe/results`."""
+    keys = ["learner", "seed", "tasks_seen", "feature", "readout"]
+    rows = whole.to_pandas().query("metric == 'pra'").set_index(keys)["value"]
+    frame = predictions(whole).query("head == 'single'")
+    right = (frame["predicted"] == frame["label"]).groupby(
+        [frame[key] for key in keys], observed=True
+    )
+    # The untrained network is also row 0 of the output in all other runs.
+    expected = right.mean()
+    assert rows.to_dict().items() >= expected.to_dict().items()
+    assert {key[0] for key in rows.index.difference(expected.index)} <= {"model"}
 
 
-def test_it_comes_back_exactly_with_evaluations(
+def test_it_comes_back_exactly_with_predictions(
     whole: Analysis, kept: Path, tmp_path: Path
 ) -> None:
     again = load(kept)
@@ -53,9 +50,8 @@ def test_it_comes_back_exactly_with_evaluations(
     for name, rows in whole.tables().items():
         assert list(map(repr, again.tables()[name])) == list(map(repr, rows))
     assert (again.notes, str(again), repr(again)) == (whole.notes, str(whole), repr(whole))
-    assert (again.own, again.evaluations) == (whole.own, whole.evaluations)
-    assert (again.dead_units, again.tasks) == (whole.dead_units, whole.tasks)
-    np.testing.assert_array_equal(again.labels, whole.labels)
+    pd.testing.assert_frame_equal(predictions(again), predictions(whole))
+    pd.testing.assert_frame_equal(predictions(kept), predictions(whole))
     again.save(tmp_path / "again")
     for path in kept.iterdir():
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
@@ -65,14 +61,15 @@ def test_with_tables_alone_it_says_what_it_has_not(whole: Analysis, kept: Path) 
     found = Analysis(tables_by_name=load(kept).tables())
     assert found.notes == tuple(note_sentences(whole.tables()["notes"]))
     np.testing.assert_array_equal(found.R.values, whole.R.values)
-    with pytest.raises(InputError, match="holds only tables, no evaluations: analyze networks"):
-        found.right(3, "relu1", "linear")
+    with pytest.raises(InputError, match="holds no predictions"):
+        predictions(found)
 
 
 def test_a_description_that_does_not_fit_the_arrays_is_told(whole: Analysis, kept: Path) -> None:
     saved, folder = whole.saved(), kept.parent / "unfit"
-    for changed in ({"plan": {}}, {"parts": {}}):
-        write_folder(folder, replace(saved, record={**saved.record, **changed}))
+    some = {name: array for name, array in saved.arrays.items() if "untrained" not in name}
+    for changed in ({"record": {"plan": {}}}, {"arrays": some}):
+        write_folder(folder, replace(saved, **changed))
         with pytest.raises(InputError, match=r"or of an earlier version: measure again"):
             load(folder)
     write_folder(folder, Saved(kind="cake", tables=saved.tables))

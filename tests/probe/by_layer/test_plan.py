@@ -1,13 +1,13 @@
-"""The plan: jobs, their keys, and what decides the name of each."""
+"""The plan: jobs, their measurements, and what decides the key of each."""
 
 import json
-import re
 from itertools import pairwise
 
 import pytest
 
 from probe.by_layer.fingerprint import fingerprint
-from probe.by_layer.jobs import jobs_of, parts_of, peers_of, readout_keys
+from probe.by_layer.jobs import jobs_of, keys_of, peers_of, readout_keys
+from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from tests.scenarios.study.toy import CHANGES, made_plan, named_plan, record_of, study as tiny
@@ -31,16 +31,16 @@ def job(of, learner):
     return next(each for each in jobs_of(of) if each.learner == learner)
 
 
-def parts(of, learner, named=""):
-    return {part for part in parts_of(of, job(of, learner)) if named in part}
+def keys(of, learner):
+    return set(keys_of(of, job(of, learner)))
 
 
 def read(of, learner, feature="hidden1"):
     """Return at which steps a learner's feature is read, by readout."""
     found = {}
-    for reading in readout_keys(of, job(of, learner)):
-        if reading.feature == feature:
-            found.setdefault(reading.readout, []).append(reading.tasks_seen)
+    for key in readout_keys(of, job(of, learner)):
+        if key.feature == feature:
+            found.setdefault(key.readout, []).append(key.tasks_seen)
     return found
 
 
@@ -66,8 +66,7 @@ def test_every_plan_and_study_reads_back_from_json():
 def test_steps_are_a_rule_or_a_list_and_may_stand_alone(steps, control, own):
     given = plan({"readouts": {"ncm": steps}})
     assert given == plan({"readouts": {"ncm": {"steps": steps}}})
-    assert given.readouts["ncm"].has_controls == control
-    assert given.steps_of("ncm") == own
+    assert (given.readouts["ncm"].has_controls, given.steps_of("ncm")) == (control, own)
     # The floor is a learner where something is measured before any task.
     assert ("untrained" in given.learners) == control
 
@@ -119,29 +118,23 @@ def test_a_last_network_is_compared_with_each_of_its_own_and_with_the_controls()
     assert peers == {"offline": ["untrained"], "untrained": []}
 
 
-def test_parts_come_step_by_step_the_evaluation_first_and_each_has_its_name():
+def test_keys_come_step_by_step_the_output_first_and_no_two_are_the_same():
     given = plan({"readouts": {"retrain": "all", "ncm": "all"}, "budget": [1, 2]})
-    names = parts_of(given, job(given, "finetune"))
-    assert len(set(names)) == len(names)
-    numbers = (re.match(r"(?:step|row)-(\d)", name) for name in names)
-    steps = [int(number[1]) if number else T for number in numbers]
+    ordered = keys_of(given, job(given, "finetune"))
+    steps = [key.tasks_seen for key in ordered]
+    assert len(set(ordered)) == len(ordered)
     assert steps == sorted(steps)
-    assert [names[steps.index(tasks_seen)] for tasks_seen in range(T + 1)] == [
-        f"step-{k}" for k in range(T + 1)
-    ]
-    # The last row of retraining alone has the name that it always had.
-    assert parts(given, "finetune", "feature-") == {"feature-hidden1", "feature-hidden2"}
-    assert not parts(given, "offline", "feature-")
+    assert [ordered[steps.index(k)] for k in range(T + 1)] == [Key(k) for k in range(T + 1)]
+    # The fingerprint holds the settings of the last retraining, but not of a control's.
+    last = {Key(T, feature, "retrain") for feature in ("hidden1", "hidden2")}
+    assert {key for key in ordered if key.feature and not key.settings} == last
+    assert all(key.settings for key in keys(given, "offline") if key.feature)
 
 
 def test_variants_are_named_by_their_budget_and_statistics():
     given = plan({"budget": [1, 4], "batch_norm": "reestimated"})
     assert given.variants("linear") == ("linear", "linear+bn")
-    each = [
-        r
-        for r in readout_keys(given, job(given, "finetune"))
-        if r.readout_name == "retrain"
-    ]
+    each = [r for r in readout_keys(given, job(given, "finetune")) if r.readout_name == "retrain"]
     assert [
         (r.readout, r.epoch_multiple, r.reestimates) for r in each if r.feature == "hidden1"
     ] == [
@@ -174,8 +167,8 @@ def test_variants_are_named_by_their_budget_and_statistics():
 def test_only_results_that_depend_on_a_setting_have_another_name_with_it(changes, learner, moved):
     before, after = plan(), plan(**changes)
     named = [learner] if learner else list(before.learners)
-    lost = {part for name in named for part in parts(before, name) - parts(after, name)}
-    assert {part.rpartition("-")[0].rpartition(".")[2] for part in lost} == moved
+    lost = {key for name in named for key in keys(before, name) - keys(after, name)}
+    assert {key.readout for key in lost} == moved
 
 
 def test_no_two_jobs_share_a_folder():
@@ -194,8 +187,8 @@ def test_controls_change_no_other_job_and_no_other_reading():
     assert len({fingerprint(own) for own in records.values()}) == len(records) == len(runs) + T
     assert str(jobs_of(after)[T]) == f"learner finetune, order there, seed 0, without task {T}"
     for learner in before.learners:
-        moved = parts(before, learner) ^ parts(after, learner)
-        assert [".linear-" in part for part in moved] == [True] * 4
+        moved = keys(before, learner) ^ keys(after, learner)
+        assert [key.readout for key in moved] == ["linear"] * 4
 
 
 def test_steps_that_the_stream_does_not_have_are_refused_with_their_table():

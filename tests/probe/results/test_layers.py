@@ -1,11 +1,11 @@
-"""layers.csv and the metrics of layers against plain numpy over the parts as they are stored."""
+"""layers.csv and the metrics of layers against plain numpy over the predictions as they are stored."""
 
 from itertools import product
 
 import numpy as np
 import pytest
 
-from tests.scenarios.probed import counts, rows, value
+from tests.scenarios.probed import predicted, rows, value
 from tests.scenarios.tiny_run import Tiny, probed
 
 ORDERS = {"there": [0, 1], "back": [1, 0]}
@@ -16,12 +16,9 @@ LEFT_OUT = {4, 9}  # of twelve rows
 
 def by_task(study, job, tasks_seen, feature, readout) -> np.ndarray:
     """Return the accuracy on each task in base order, (2,): digits 0-4 and 5-9."""
-    part = f"row-{tasks_seen}.{feature}.{readout}"
-    if job.startswith("finetune") and (tasks_seen, readout) == (2, "retrain"):
-        part = f"feature-{feature}"
-    table = counts(study, job, f"step-{tasks_seen}" if feature == "output" else part)
-    right, all_of = np.diagonal(table), table.sum(axis=1)
-    return np.array([right[own].sum() / all_of[own].sum() for own in (slice(5), slice(5, 10))])
+    name = "output" if feature == "output" else f"{readout} of {feature}"
+    tasks, labels, found = predicted(study, job, f"{name} after {tasks_seen}")
+    return np.array([(found == labels)[tasks == task].mean() for task in (0, 1)])
 
 
 def row_of(study, learner, tasks_seen, feature, readout) -> np.ndarray:
@@ -37,7 +34,7 @@ def row_of(study, learner, tasks_seen, feature, readout) -> np.ndarray:
 
 @pytest.mark.parametrize("readout", ["retrain", "linear"])
 @pytest.mark.parametrize("feature", [*FEATURES, "output"])
-def test_quantities_of_layers_are_those_of_the_parts(study, feature, readout):
+def test_quantities_of_layers_are_those_of_the_predictions(study, feature, readout):
     """Of all tasks, what was forgotten is the mean over the positions before the last."""
     last = row_of(study, "finetune", 2, feature, readout)
     floor, ceiling = (

@@ -1,6 +1,5 @@
-"""The tables of studies of any shape, finished or not, against plain loops over their counts."""
+"""The tables of studies of any shape, finished or not, against plain loops over their predictions."""
 
-import tracemalloc
 from collections import defaultdict
 from dataclasses import astuple, dataclass
 from functools import partial
@@ -14,22 +13,22 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from probe.analysis.intervals import mean_over_seeds
-from probe.by_layer.jobs import jobs_of, parts_of
-from probe.by_layer.measurement import Spent
+from probe.by_layer.jobs import jobs_of, keys_of
+from probe.by_layer.measurement import Measurement, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
-from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.scorecard import scorecard
 from probe.results.run_directory import store_of
 from probe.results.scores import cl_scores
-from probe.results.tables import read_results, write_tables
+from probe.results.tables import write_tables
 from probe.tables.rows import CostRow, LearnerRow, MeasurementRow, MetricRow, SummaryRow, TimeRow
 from probe.tables.run_directory import TIMES
 from probe.tables.summary import summarize
 from probe.tables.table_file import read_table
+from probe.tasks import TestExamples
 from probe.training.costs import Cost
-from tests.scenarios.study.toy import measurement, named_plan
+from tests.scenarios.study.toy import named_plan
 from tests.scenarios.tiny_run import PLAIN
 
 HEADS = ("single", "multi", "all")
@@ -44,10 +43,11 @@ CRITERIA = ("accuracy", *COSTS, "rem", "bwt_plus", "fwt")
 
 @dataclass
 class Made:
-    """A study whose counts are drawn at random, and all of them by job and part."""
+    """A study whose predictions are drawn at random, by job, tasks seen, feature and head."""
 
     plan: Plan
-    counts: dict
+    test: TestExamples
+    predicted: dict
     costs: dict
 
     def tasks(self, job):
@@ -56,15 +56,23 @@ class Made:
     def features(self, job):
         return self.plan.learners[job.learner].features
 
-    def at_step(self, job, tasks_seen, head=None):
-        """Return the counts of the network itself, under its main head unless another is named."""
-        return self.counts.get((job, f"step-{tasks_seen}"), {}).get(head or main_head(job))
+    def at_step(self, job, tasks_seen, head=None, feature=""):
+        """Return label and prediction of each example by executed task, of the network itself.
+
+        Under its main head unless another is named; None if it was not measured.
+        """
+        found = self.predicted.get((job, tasks_seen, feature, head or main_head(job)))
+        if found is None:
+            return None
+        columns = (self.test.tasks, self.test.labels, found)
+        each = list(zip(*(column.tolist() for column in columns), strict=True))
+        return [[(y, p) for task, y, p in each if task == own] for own in job.tasks]
 
     def retrained(self, job, feature):
-        """Return the counts of a feature's retraining; the output's are the network's."""
+        """Return the same of a feature's retraining; the output's is the network's."""
         if feature == self.features(job)[-1]:
             return self.at_step(job, 3)
-        return self.counts.get((job, f"feature-{feature}"), {}).get("single")
+        return self.at_step(job, 3, "single", feature)
 
 
 def main_head(job):
@@ -87,45 +95,46 @@ def raw_of(heads=("multi",), mean="examples"):
 def made(root, seed, missing, tasks, heads, mean):
     draw = np.random.default_rng(seed)
     plan = named_plan(raw_of(heads, mean), TASKS[tasks])
-    study = Made(plan, {}, {})
-    for job in jobs_of(plan):
-        for part in parts_of(plan, job):
-            if draw.random() >= missing:
-                tasks_seen = int(part.partition("-")[2]) if part.startswith("step-") else None
-                named = HEADS[:1] if tasks_seen is None else HEADS[1:2] if job.task_aware else HEADS
-                size = (1 if tasks == "apart" else 3, 6)
-                # As many test examples of a class each time, and of each class another number.
-                tables = {
-                    head: draw.multinomial(np.arange(5, 11), np.full(6, 1 / 6), size)
-                    for head in named
-                }
-                counts = {head: tuple(map(Counts, own)) for head, own in tables.items()}
-                study.counts[job, part], spent = counts, None
-                if tasks_seen:
-                    cost = Cost.of_tensor(torch.from_numpy(draw.integers(1, 99, 7)))
-                    study.costs[job, tasks_seen] = cost
-                    spent = Spent(cost=cost, seconds=0.25 * tasks_seen)
-                store_of(plan, root, job).write(part, measurement(counts=counts, spent=spent))
+    # Of each class another number of test examples, in any order.
+    each = [(t, c) for t, (_, own) in enumerate(TASKS[tasks]) for c in own for _ in range(5 + c)]
+    tasks_of, labels = draw.permutation(each).T
+    test = TestExamples(labels=labels, tasks=tasks_of)
+    study = Made(plan, test, {}, {})
+    for job, key in ((job, key) for job in jobs_of(plan) for key in keys_of(plan, job)):
+        if draw.random() < missing:
+            continue
+        named = HEADS[:1] if key.feature else HEADS[1:2] if job.task_aware else HEADS
+        predicted = {head: draw.integers(0, 6, len(each)) for head in named}
+        for head, found in predicted.items():
+            study.predicted[job, key.tasks_seen, key.feature, head] = found
+        cost = None
+        if key.tasks_seen and not key.feature:
+            spent = Cost.of_tensor(torch.from_numpy(draw.integers(1, 99, 7)))
+            study.costs[job, key.tasks_seen] = spent
+            cost = TrainingCost(cost=spent, seconds=0.25 * key.tasks_seen)
+        measurement = Measurement(test=test, predicted=predicted, cost=cost)
+        store_of(plan, root, job).write(key, measurement)
     return study
 
 
-def plain_accuracy(table, classes, mean):
-    each = [(table[c][c], sum(table[c])) for c in classes if sum(table[c])]
+def plain_accuracy(tasks, task, classes, mean):
+    each = [[y == p for y, p in tasks[task] if y == c] for c in classes]
     if mean == "classes":
-        return float(np.mean([right / seen for right, seen in each])) if each else nan
-    return sum(right for right, _ in each) / sum(seen for _, seen in each) if each else nan
+        return float(np.mean([sum(right) / len(right) for right in each]))
+    return sum(map(sum, each)) / sum(map(len, each))
 
 
-def plain_f1(table, classes):
-    right = sum(table[c][c] for c in classes)
-    true = sum(sum(table[c]) for c in classes)
-    predicted = sum(row[c] for row in table for c in classes)
-    return 2 * right / (true + predicted)
+def plain_f1(tasks, task, classes):
+    """Among the predictions for all tasks where their classes are disjoint, else for its own."""
+    apart = len({y for own in tasks for y, _ in own}) > len({y for y, _ in tasks[task]})
+    pairs = [pair for own in tasks for pair in own] if apart else tasks[task]
+    right = sum(y == p for y, p in pairs if y in classes)
+    return 2 * right / sum((y in classes) + (p in classes) for y, p in pairs)
 
 
-def plain_pra(counts):
-    whole = np.sum([counted.table for counted in counts], axis=0).tolist()
-    return sum(whole[c][c] for c in range(6)) / sum(map(sum, whole))
+def plain_pra(tasks):
+    pairs = [pair for own in tasks for pair in own]
+    return sum(y == p for y, p in pairs) / len(pairs)
 
 
 def plain_rows(made):
@@ -137,8 +146,7 @@ def plain_rows(made):
 
         def add(measure, score, counts, job=job, row=row, **at):
             for task_position, (task, classes) in enumerate(made.tasks(job)):
-                table = counts[task_position if len(counts) > 1 else 0].table.tolist()
-                value = score(table, classes)
+                value = score(counts, task_position, classes)
                 rows.append(
                     row(
                         **at,
@@ -239,8 +247,7 @@ def plain_card(made, job, R, head, every, last):
     ideal = every["offline", "", job.seed, head][3, job.tasks[0]]
     sizes = [len(classes) for _, classes in tasks]
     if made.plan.report.mean == "examples":
-        tables = [last[k if len(last) > 1 else 0].table for k in range(3)]
-        sizes = [int(tables[k][list(classes)].sum()) for k, (_, classes) in enumerate(tasks)]
+        sizes = [len(own) for own in last]
     return scorecard(
         AccuracyMatrix(R[job.learner, job.order, job.seed, head]),
         reference=None if cumulative is None else AccuracyMatrix(cumulative),
@@ -288,27 +295,6 @@ def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, ta
         (*run, *astuple(cost)) for run, cost in spent.items()
     ]
     assert [astuple(row) for row in times] == [(*run, 0.25 * run[3]) for run in spent]
-
-
-def test_counts_are_let_go_one_by_one(tmp_path):
-    """The counts of a large study do not fit into memory; here they are of 200 classes."""
-    table = Counts(np.full((200, 200), 1))
-    tasks = (("a", tuple(range(100))), ("b", tuple(range(100, 200))))
-    plan = named_plan({**raw_of(), "orders": "none", "seeds": 4}, tasks)
-    for job in jobs_of(plan):
-        store = store_of(plan, tmp_path, job)
-        for part in parts_of(plan, job):
-            heads = HEADS if part.startswith("step-") else HEADS[:1]
-            store.write(part, measurement(counts=dict.fromkeys(heads, (table,))))
-    tracemalloc.start()
-    try:
-        results = list(read_results(plan, tmp_path))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    one_job = 11 * (table.cells.nbytes + table.numbers.nbytes)
-    assert len(results) == 16
-    assert peak < one_job
 
 
 def test_learners_are_told_by_their_kind_and_their_exemplars(tmp_path):

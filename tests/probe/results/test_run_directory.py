@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from probe.by_layer.jobs import jobs_of, parts_of
-from probe.by_layer.measurement import Measurement
+from probe.by_layer.jobs import jobs_of, keys_of
+from probe.by_layer.measurement import Key
 from probe.errors import InputError
 from probe.results import run_directory
 from probe.results.run_directory import (
@@ -18,7 +18,7 @@ from probe.results.run_directory import (
     survey,
 )
 from scenarios.study.source import check_study
-from tests.scenarios.study.toy import COUNTS, MEASURED, RAW, changed, made_plan, scenario, truncated
+from tests.scenarios.study.toy import MEASURED, RAW, changed, made_plan, scenario, truncated
 
 
 def tiny(*change, stream=None):
@@ -78,22 +78,23 @@ def test_a_corrupt_description_is_refused_and_written_anew_by_a_run(tmp_path, co
     assert read_plan(tmp_path) == TINY
 
 
-def keep(plan, root, job, *parts):
+def keep(plan, root, job, *keys):
     store = store_of(plan, root, job)
-    for part in parts:
-        heads = COUNTS if part.startswith("step-") else {"single": COUNTS["single"]}
-        store.write(part, Measurement(counts=heads, right=MEASURED.right))
+    for key in keys:
+        store.write(key, MEASURED)
     return store
 
 
 def test_a_survey_counts_what_is_finished_and_names_what_is_corrupt(tmp_path):
     finetune, er = jobs_of(TINY)
-    keep(TINY, tmp_path, finetune, "step-0", "step-1", "feature-conv1", "feature-unheard-of")
-    truncated(store_of(TINY, tmp_path, finetune).folder / "step-1.json")
+    unheard_of, retrained = (Key(2, feature, "retrain") for feature in ("unheard-of", "conv1"))
+    keep(TINY, tmp_path, finetune, Key(0), Key(1), unheard_of, retrained, Key(2))
+    [last] = store_of(TINY, tmp_path, finetune).folder.glob("predictions.1-*")
+    truncated(last)
     before = sorted(tmp_path.rglob("*"))
     first, second = survey(TINY, tmp_path)
-    assert (first.job, first.parts, first.done) == (finetune, len(parts_of(TINY, er)), 2)
-    assert (first.corrupt, first.other_code, first.others) == (("step-1",), False, ())
+    assert (first.job, first.measurements, first.done) == (finetune, len(keys_of(TINY, er)), 3)
+    assert (first.corrupt, first.other_code, first.others) == ((last.name,), False, ())
     assert (second.job, second.done, second.corrupt) == (er, 0, ())
     assert sorted(tmp_path.rglob("*")) == before
     assert all_remarks(TINY, tmp_path) == []
@@ -109,7 +110,7 @@ def test_it_may_not_be_known_of_which_results_tables_were_made(tmp_path, tables)
 
 def test_jobs_of_other_code_are_counted_and_the_first_is_named(tmp_path, monkeypatch):
     for job in jobs_of(TINY):
-        keep(TINY, tmp_path, job, "step-0")
+        keep(TINY, tmp_path, job, Key(0))
     monkeypatch.setattr(run_directory, "code_hash", lambda modules: "new")
     [both] = all_remarks(TINY, tmp_path)
     assert "2 jobs of 2 were made by other code than today's (finetune.order-0.seed-0, ...)" in both
@@ -118,9 +119,10 @@ def test_jobs_of_other_code_are_counted_and_the_first_is_named(tmp_path, monkeyp
 def test_results_of_other_fingerprints_are_told_in_one_sentence_each_difference_once(tmp_path):
     for other in (tiny("training", "epochs", 6), tiny(stream=scenario(seed=1))):
         for job in jobs_of(other):
-            keep(other, tmp_path, job, "step-0")
+            keep(other, tmp_path, job, Key(0))
     # Not those of folders without results, as of a run that was stopped at once.
-    (keep(tiny("training", "epochs", 7), tmp_path, job, "step-0").folder / "step-0.json").unlink()
+    for path in keep(tiny("training", "epochs", 7), tmp_path, job, Key(0)).folder.iterdir():
+        path.unlink()
     [one] = all_remarks(TINY, tmp_path)
     beginning, _, told = one.partition(": ")
     assert beginning == "other results of 2 jobs are kept but not shown"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 
 from probe.analysis.intervals import SeedMean
 from probe.by_layer.jobs import jobs_of, readout_keys
+from probe.by_layer.measurement import Key
 from probe.by_layer.report import ReportSpec
-from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.readouts.linear import UNFINISHED
 from probe.registered import OwnMetric
@@ -32,20 +31,11 @@ PLAN = named_plan(
 JOBS = {(job.learner, job.order): job for job in jobs_of(PLAN)}
 
 
-def metrics(parts, by_first=False):
-    """Return the metrics by learner and name; parts: tables by head, by job and step."""
+def metrics(runs, by_first=False):
+    """Return the metrics by learner and name; runs: tables by head, by job and step."""
     results = [
-        job_result(
-            PLAN,
-            JOBS[run],
-            {
-                f"step-{tasks_seen}": measurement(
-                    counts={head: (Counts(np.array(own)),) for head, own in heads.items()}
-                )
-                for tasks_seen, heads in steps.items()
-            }.get,
-        )
-        for run, steps in parts.items()
+        job_result(PLAN, JOBS[run], {Key(t): measurement(tables) for t, tables in steps.items()})
+        for run, steps in runs.items()
     ]
     rows = metric_rows(results, ReportSpec(), by_first=by_first)
     return {(row.learner, row.metric): row.mean for row in rows}
@@ -153,9 +143,8 @@ def test_a_user_defined_metric_without_a_finite_number_has_a_note() -> None:
 def test_scores_converged_if_their_history_did_or_no_note_denies_it(
     history: History | None, notes: tuple[str, ...], converged: bool
 ) -> None:
-    counts = {"single": (Counts(np.eye(2, dtype=np.int64)),)}
-    part = measurement(counts, history=history, notes=notes)
-    result = job_result(PLAN, JOBS["finetune", "0"], {"step-2": part}.get)
+    measured = measurement({"single": [[1, 0], [0, 1]]}, history=history, notes=notes)
+    result = job_result(PLAN, JOBS["finetune", "0"], {Key(2): measured})
     assert result.output[2].converged == converged
 
 
@@ -178,11 +167,11 @@ def test_a_slow_retraining_below_the_linear_readout_has_not_converged(
     job = jobs_of(plan)[0]
     losses = (2.3, *(1.9 - fall * epoch for epoch in range(epochs)))
     history = History(losses=losses, accuracies=(0.6,) * epochs)
-    parts = {}
-    for reading in readout_keys(plan, job):
-        right, given = (linear, {}) if reading.readout == "linear" else (60, {"history": history})
-        table = np.array([[right - 10, 90 - right], [0, 10]])
-        parts[reading.part] = measurement({"single": (Counts(table),)}, **given)
-    found = job_result(plan, job, parts.get).downstream
+    measurements = {}
+    for key in readout_keys(plan, job):
+        right, given = (linear, {}) if key.readout == "linear" else (60, {"history": history})
+        table = [[right - 10, 90 - right], [0, 10]]
+        measurements[key] = measurement({"single": table}, **given)
+    found = job_result(plan, job, measurements).downstream
     (own,) = (s for r, s in found.items() if (r.readout_name, r.tasks_seen) == ("retrain", 2))
     assert (history.converged, own.converged, not own.notes) == (True, converged, converged)

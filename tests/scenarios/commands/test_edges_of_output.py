@@ -21,12 +21,12 @@ from tests.bad_input.refused import contents
 from tests.scenarios.execution.helpers import (
     alive,
     handles_signals,
-    results,
     run,
     tables,
     until,
     workers_of,
 )
+from tests.scenarios.tiny_run import measured
 
 STUDY = study({"seeds": "2", "network.features": '["hidden1"]', "learners.offline": None})
 HIDDEN = ("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "FORCE_COLOR", "RAY_ADDRESS")
@@ -140,7 +140,7 @@ def test_a_study_whose_reader_goes_says_how_to_go_on(finished: Path, tmp_path: P
     line = f"run study.toml --out {root} --executor pool --workers 1"
     with started(finished, line, PIPE, PIPE) as process:
         assert process.stdout is not None
-        until(lambda: results(root) and workers_of(process.pid))
+        until(lambda: measured(root) and workers_of(process.pid))
         workers = workers_of(process.pid)
         process.stdout.close()
         process.stdout = None
@@ -148,10 +148,10 @@ def test_a_study_whose_reader_goes_says_how_to_go_on(finished: Path, tmp_path: P
         assert process.returncode == 141
         until(lambda: not any(map(alive, workers)))
     assert not (root / "measurements.csv").exists()
-    done = results(root)
+    done = measured(root)
     assert done
     assert run(root, finished / "study.toml")
-    assert results(root).items() >= done.items()
+    assert measured(root).items() >= done.items()
     assert tables(root) == tables(finished / "run")
 
 

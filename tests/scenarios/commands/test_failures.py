@@ -25,7 +25,7 @@ def rows(root: Path, learner: str) -> list[dict[str, str]]:
 
 def let_it(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a job of every run end badly."""
-    work = functools.partial(Disturbed, badly={SICK: f"{end} step-2"})
+    work = functools.partial(Disturbed, badly={SICK: f"{end} output after 2"})
     monkeypatch.setattr("scenarios.commands.run.Work", work)
 
 

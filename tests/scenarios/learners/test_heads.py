@@ -5,7 +5,6 @@ from functools import partial
 import pytest
 import torch
 
-from probe.by_layer.heads import count
 from probe.examples import Examples
 from probe.metrics.counts import Counts
 from probe.modules import mode
@@ -20,7 +19,7 @@ K, WHOLE = 10, digits(10)
 
 def heads_of(own: Learner) -> dict[str, Counts]:
     seen = own.view(WHOLE)
-    return {head: count(seen, each).total for head, each in by_head(own, seen).items()}
+    return {head: Counts.of(seen.test.y, each, K) for head, each in by_head(own, seen).items()}
 
 
 @pytest.mark.parametrize("tasks", [0, 2])

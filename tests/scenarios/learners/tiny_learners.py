@@ -20,7 +20,7 @@ from scenarios.networks import build_network
 from scenarios.streams.split import split_by_class
 
 RECIPE = Recipe(epochs=2, batch_size=16, init="murata")
-_MAP: dict[str, object] = {"measurements": 4, "columns": 4, "base_iterations": 40, "iterations": 20}
+_MAP: dict[str, object] = {"rows": 4, "columns": 4, "base_iterations": 40, "iterations": 20}
 SMALL: dict[str, dict[str, object]] = {
     "er": {"memory_per_class": 3},
     "gem": {"memory_per_class": 3},

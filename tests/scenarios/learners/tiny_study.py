@@ -5,8 +5,8 @@ In float64 the counts do not hang on how a machine rounds, so that they can be k
 
 import torch
 
-from probe.by_layer.heads import count
 from probe.examples import Examples
+from probe.metrics.counts import Counts
 from probe.seeding import stream
 from probe.tasks import Scenario
 from probe.training.fresh_weights import initialize
@@ -77,6 +77,5 @@ def learner(kind: str, scenario: Scenario) -> Learner:
 def _counts(own: Learner, scenario: Scenario) -> Table:
     """Count over all tasks, whose classes are disjoint."""
     predicted = by_head(own, scenario)["multi" if own.task_aware else "single"]
-    counted = count(scenario, predicted)
-    whole: Table = sum(each.table for each in counted.tables).tolist()
-    return whole
+    table: Table = Counts.of(scenario.test.y, predicted, CLASSES).table.tolist()
+    return table

@@ -46,7 +46,7 @@ def test_killed_at_every_write(fresh: Tiny, finished_study: Tiny) -> None:
         killed_in_write(1 + first_layer % 8, fresh)
         first_layer += 1
         assert first_layer < 100
-    assert first_layer > 8
+    assert first_layer > 5
     fresh.run()
     assert fresh.tables() == finished_study.tables()
     times = read_table(fresh.root / TIMES, TimeRow)

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     )
     from probe.results.analysis import Analysis as Analysis
     from probe.results.analyze import analyze as analyze
-    from probe.results.load import load as load
-    from probe.results.records import predictions as predictions
+    from probe.results.load import load as load, predictions as predictions
     from probe.retrain import cache_plan as cache_plan, partial_retrain as partial_retrain
     from probe.training.recipe import Recipe as Recipe
     from probe.values.allocation import CacheSettings as CacheSettings
@@ -63,7 +62,7 @@ _HOMES = {
     "metric": "probe.registered",
     "network": "probe.registered",
     "partial_retrain": "probe.retrain",
-    "predictions": "probe.results.records",
+    "predictions": "probe.results.load",
     "readout": "probe.registered",
     "split": "probe.cut.cuts",
 }

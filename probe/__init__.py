@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from probe import metrics as metrics
-    from probe.by_layer.measure import Measure as Measure
+    from probe.by_layer.probing import Measure as Measure
     from probe.cut.candidates import candidates as candidates
     from probe.cut.cuts import cut_each as cut_each, split as split
     from probe.examples import Examples as Examples
@@ -48,7 +48,7 @@ _HOMES = {
     "CacheSettings": "probe.values.allocation",
     "Counts": "probe.metrics.counts",
     "Examples": "probe.examples",
-    "Measure": "probe.by_layer.measure",
+    "Measure": "probe.by_layer.probing",
     "Model": "probe.model",
     "Recipe": "probe.training.recipe",
     "Recorder": "probe.record.recorder",

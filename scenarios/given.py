@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
@@ -11,13 +11,12 @@ import torch
 
 from probe.batch import first
 from probe.by_layer.fingerprint import data_hash
-from probe.by_layer.given import Files, GivenNetworks
-from probe.by_layer.measure import Measure
+from probe.by_layer.network_source import NetworkSource
 from probe.by_layer.plan import Plan
-from probe.by_layer.request import Request
+from probe.by_layer.probing import Measure
+from probe.by_layer.trained_networks import in_checkpoints
 from probe.errors import InputError, located
 from probe.model import Model
-from probe.progress import tracked
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.data import DataReference
 from probe.record.recording import RunRecord
@@ -43,9 +42,9 @@ class GivenOrigin:
     - own: the user's code; network, data: names that it registers, or feature files; checkpoints:
       the files; records: what a recorder has kept of their runs, reference: to its data, if it has
       not kept them; location: of files, once hashed;
-    - name, orders: as in `probe.by_layer.request.Request`; tasks: the classes of each of T tasks,
-      in base order, None where the data bring tasks; options: the flags; code: a hash of the user's
-      code.
+    - name, orders: as in `probe.by_layer.network_source.NetworkSource`; tasks: the classes of each
+      of T tasks, in base order, None where the data bring tasks; options: the flags; code: a hash
+      of the user's code.
     """
 
     own: OwnCode
@@ -71,36 +70,34 @@ class GivenOrigin:
                 )
             yield
 
-    def given(self, device: torch.device) -> GivenNetworks:
-        """Return the networks with their plan; every file is read for it, and tried."""
-        return self._request(device, partial(tracked, label="reading checkpoints")).given()
-
-    def source(self, plan: Plan, device: torch.device) -> GivenNetworks:
+    def source(self, plan: Plan, device: torch.device) -> NetworkSource:
         """Return the networks, with the data on a device; raises InputError for other data."""
-        asked = self._request(device)
-        if not self.location.now(self.data).checked and data_hash(asked.scenario) != plan.data:
+        source = self.networks(device)
+        if not self.location.now(self.data).checked and data_hash(source.scenario) != plan.data:
             raise InputError(
                 f"the data of {self.data} have changed since the run started: run the same command "
                 f"again"
             )
-        return GivenNetworks(
-            plan=plan, weights=asked.networks, model=asked.model, scenario=asked.scenario
-        )
+        source.plan = plan
+        return source
 
     def caches(self, plan: Plan, cache: CacheSettings) -> dict[str, tuple[Allocation, ...]]:
         """Return where jobs keep their features' values, for the network."""
-        asked = self._request(torch.device("cpu"))
+        source = self.networks(torch.device("cpu"))
         features = next(iter(plan.learners.values())).features[:-1]
-        call, sample = asked.model.model_call, first(asked.scenario.tasks[0].test.x, SAMPLE)
-        sizes = examples_of(asked.scenario)
-        blank = asked.networks.blank()
+        call, sample = source.model.model_call, first(source.scenario.tasks[0].test.x, SAMPLE)
+        sizes = examples_of(source.scenario)
+        blank = source.weights.blank()
         return {
             self.network: cache_plan(
-                blank, features, sample, sizes, asked.recipe, cache, call.output, call.call
+                blank, features, sample, sizes, source.recipe, cache, call.output, call.call
             )
         }
 
-    def _request(self, device: torch.device, each: Callable[..., Iterable[Path]] = iter) -> Request:
+    def networks(
+        self, device: torch.device, progress: Callable[..., Iterable[Path]] = iter
+    ) -> NetworkSource:
+        """Return the networks; to make their plan every file is read, and tried."""
         own, options = REGISTRY.networks[self.network], self.options
         controls = names(options.controls) if options.controls else ()
         build = partial(build_model, own.name, own.build)
@@ -114,11 +111,11 @@ class GivenOrigin:
         given = {name: getattr(options, name) for name in _RECIPE}
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in given.items() if value is not None})
-        return Request(
+        return NetworkSource(
             name=self.name,
-            network=own.name,
-            source=source_of("network", own.name) or "",
-            networks=replace(Files.of(self.checkpoints, build, each), records=self.records),
+            network_name=own.name,
+            code=source_of("network", own.name) or "",
+            weights=in_checkpoints(self.checkpoints, build, self.records, progress),
             model=model,
             scenario=scenario,
             orders=self.orders,

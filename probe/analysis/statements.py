@@ -60,7 +60,7 @@ def verdict(estimate: Estimate, margin: float, *, converged: bool = True) -> str
 
     Returns:
         `yes`, `no`, or `open` in between; `few seeds` and `not converged` where nothing can be
-        stated. `probe.results.sanity` has further reasons.
+        stated. `probe.results.training_checks` has further reasons.
 
     >>> verdict(Estimate(value=0.05, low=0.02, high=0.08, seeds=5), 0.01)
     'yes'

@@ -36,12 +36,17 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
     True
 
     A saved result is restored exactly; a run directory gives an `Analysis` of its learners, orders
-    and seeds, with its tables alone. Nothing in the folder is run or unpickled. Raises InputError,
-    naming the file, for a folder without a result and for a damaged one.
+    and seeds, with only its tables. Nothing in the folder is run or unpickled.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        InputError: There is no result in it, or a file is damaged, which the message names.
     """
-    path = Path(str(folder))  # of None, too, so that it is told as any other
+    path = Path(str(folder))  # of None, too, so that it is refused as any other
     if not (path / DESCRIPTION).is_file():
-        return Analysis(given=read_tables(path))
+        return Analysis(tables_by_name=read_tables(path))
     saved = read_folder(path)
     if saved.kind not in _READERS:
         raise InputError(f"{path} has a result of kind {saved.kind!r}, not {' or '.join(_READERS)}")

@@ -43,9 +43,10 @@ class Records:
         """Whether all networks are of one training; seeds are then retrainings."""
         learners = self.plan.learners.values()
         runs = [learner for learner in learners if learner.kind not in CONTROLS]
-        hashes = [list(learner.given.values()) for learner in learners]
-        alike = all(networks == each[0] for each in hashes for networks in each)
-        return len(runs) == len(self.plan.orders) == 1 and alike and bool(runs[0].given)
+        hashes = [list(learner.weight_hashes.values()) for learner in learners]
+        same_weights = all(run == seeds[0] for seeds in hashes for run in seeds)
+        one_run = len(runs) == len(self.plan.orders) == 1
+        return one_run and same_weights and bool(runs[0].weight_hashes)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the predictions as a frame, see `probe.predictions`."""

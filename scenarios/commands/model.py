@@ -12,6 +12,7 @@ import torch
 from pydantic import StrictInt, TypeAdapter, ValidationError
 
 from probe.errors import InputError, unknown
+from probe.progress import tracked
 from probe.record.checkpoints import Checkpoints
 from probe.record.readers import READERS, ForeignRuns
 from probe.record.recording import Recording, read_recording
@@ -76,11 +77,11 @@ def probe_model(target: str, options: ModelOptions) -> bool:
 
 def _begun(origin: GivenOrigin, device: torch.device) -> Begun:
     location = Location(files=origin.location.stamps(origin.data))
-    given = origin.given(device)
-    sizes = [len(task.train) for task in given.scenario.tasks]
-    caches = partial(origin.caches, given.plan)
+    source = origin.networks(device, partial(tracked, label="reading checkpoints"))
+    sizes = [len(task.train) for task in source.scenario.tasks]
+    caches = partial(origin.caches, source.plan)
     origin = replace(origin, location=location)
-    return Begun(plan=given.plan, origin=origin, caches=caches, sizes=sizes)
+    return Begun(plan=source.plan, origin=origin, caches=caches, sizes=sizes)
 
 
 def _reading(options: ModelOptions) -> ForeignRuns | None:

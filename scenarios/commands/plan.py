@@ -5,7 +5,7 @@ from math import ceil
 
 from rich.console import Console
 
-from probe.by_layer.jobs import Job, is_retraining, readings_of
+from probe.by_layer.jobs import Job, is_retraining
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.tables.sheets import Sheet
@@ -72,13 +72,12 @@ def _steps(plan: Plan, every: Sequence[int], job: Job, left: Sequence[Key]) -> i
         # Its last evaluation is its only one.
         trained = [*range(1, job.last)]
     for i in trained:
-        if i and not job.given:
+        if i and not job.provided:
             begin = 0 if job.offline or job.kind == "cumulative" else i - 1
             steps += recipe.epochs * ceil(sum(learned[begin:i]) / recipe.batch_size)
     longest: dict[tuple[int, str, bool], int] = {}
-    for each in readings_of(plan, job):
-        if each.key in left and is_retraining(each.key):
-            key = each.tasks_seen, each.feature, each.reestimated
-            longest[key] = max(longest.get(key, 0), each.multiple)
+    for key in filter(is_retraining, left):
+        training = key.tasks_seen, key.feature, key.reestimates
+        longest[training] = max(longest.get(training, 0), key.epoch_multiple)
     epoch = ceil(sum(sizes) / retraining.batch_size)
     return steps + sum(longest.values()) * retraining.epochs * epoch

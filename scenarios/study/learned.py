@@ -17,7 +17,7 @@ from torch import nn
 from probe.batch import Value, tensors
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import TrainingCost
-from probe.by_layer.networks import Trained
+from probe.by_layer.networks import TrainedNetwork
 from probe.by_layer.offline import train_offline
 from probe.by_layer.plan import UNTRAINED, Plan
 from probe.by_layer.store import Results, Store
@@ -130,18 +130,18 @@ class LearnedNetworks:
             return None
         return fresh_source(self.study.network.name, self.study.retraining_recipe.init)
 
-    def after(self, step: int) -> Trained:
+    def after(self, step: int) -> TrainedNetwork:
         """Return the learner after so many tasks, from a checkpoint or by learning."""
         at = self._steps.index(step)
         learner, spent = self._latest(at)
         while learner.learned < at:
             spent = self._learn_next(learner)
         self._now = learner, spent
-        return Trained(
+        return TrainedNetwork(
             model=bare(learner.model)[0],
-            scores=learner.scores,
+            logits=learner.scores,
             scenario=self.seen,
-            seen=learner.seen,
+            classes_seen=learner.seen,
             task_aware=self.job.task_aware,
             cost=spent,
         )

@@ -10,10 +10,10 @@ from torch import nn
 from probe.batch import first
 from probe.by_layer.features import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
-from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, planned
+from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, probing_fields
 from probe.errors import InputError, located
 from probe.orders import orders
-from probe.results.precision import settled
+from probe.results.precision import resolve_precision
 from probe.retrain import SAMPLE
 from probe.source import source_hash
 from probe.tasks import Scenario
@@ -51,12 +51,12 @@ def with_own_features(study: Study, scenario: Scenario) -> Study:
 def with_precision(
     study: Study, scenario: Scenario, device: torch.device, root: Path | None
 ) -> Study:
-    """Return the study with the precision that `auto` stands for, see `settled`."""
+    """Return the study with the precision that `auto` stands for, see `resolve_precision`."""
     recipes = {"training": study.training, "retraining": study.retraining}
     left = {n: own for n, own in recipes.items() if own and own.precision == "auto"}
     data = scenario.tasks[0].train
     model = network_for(study.network.name, data.x, scenario.classes) if left else nn.Identity()
-    update = {n: settled(own, model, data, device, root) for n, own in left.items()}
+    update = {n: resolve_precision(own, model, data, device, root) for n, own in left.items()}
     return study.model_copy(update=update)
 
 
@@ -84,8 +84,10 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
         seeds=study.each_seed,
         retraining=study.retraining_recipe,
         storage=study.storage,
-        **planned(
-            study.probing, _sources("readout", study.probing.readouts), told=study.scenario.told
+        **probing_fields(
+            study.probing,
+            _sources("readout", study.probing.readouts),
+            task_aware=study.scenario.told,
         ),
         report=study.report,
         data=data_hash(scenario),

@@ -58,7 +58,7 @@ def test_it_comes_back_exactly_with_predictions(
 
 
 def test_with_tables_alone_it_says_what_it_has_not(whole: Analysis, kept: Path) -> None:
-    found = Analysis(given=load(kept).tables())
+    found = Analysis(tables_by_name=load(kept).tables())
     assert found.notes == tuple(note_sentences(whole.tables()["notes"]))
     np.testing.assert_array_equal(found.R.values, whole.R.values)
     with pytest.raises(InputError, match="holds no predictions"):

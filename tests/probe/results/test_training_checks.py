@@ -12,8 +12,8 @@ from torch import nn
 
 from probe.analysis.statements import STATEMENTS
 from probe.results.run_directory import read_plan
-from probe.results.sanity import doubts
 from probe.results.tables import read_results
+from probe.results.training_checks import check_trainings
 from tests.probe.by_layer.nets import analyzed, finetuned, fresh, offline
 from tests.scenarios.tiny_run import Tiny
 
@@ -69,8 +69,8 @@ def test_a_run_that_collapsed_is_named_and_no_other(study: Tiny) -> None:
         for result, level in zip(results, (*levels, *[0.9] * len(results)), strict=False):
             scores = result.output.items()
             own = {t: replace(each, accuracy=np.full(2, level)) for t, each in scores}
-            made.append(replace(result, output=own))
-        return [n.learner for n in doubts(made)[0] if n.note.startswith("it collapsed")]
+            made.append(replace(result, outputs={"single": own}))
+        return [n.learner for n in check_trainings(made)[0] if n.note.startswith("it collapsed")]
 
     assert (collapsed(), collapsed(0.7), collapsed(0.3)) == ([], [], [results[0].job.learner])
 
@@ -86,8 +86,8 @@ def test_what_rests_on_no_ceiling_or_begins_near_chance_is_withheld(study: Tiny)
             each = {t: np.full(2, levels.get(t, 0.9) if own else 0.9) for t in r.output}
             pra = top if r.job.kind == "offline" else 0.9
             output = {t: replace(s, accuracy=each[t], pra=pra) for t, s in r.output.items()}
-            made.append(replace(r, output=output))
-        return dict(doubts(made)[1])
+            made.append(replace(r, outputs={"single": output}))
+        return dict(check_trainings(made)[1])
 
     assert found(0.9, 0.9, 0.9) == found(0.1, 0.1, 0.9, runs=1) == found(0.9, 0.1, 0.9) == {}
     assert found(0.1, 0.9, 0.9) == {("finetune", name): "near chance" for name in STATEMENTS}
@@ -107,8 +107,8 @@ def test_a_learner_as_good_as_offline_training_in_the_mean_has_its_ceiling(study
                     one.job, learner=kind, kind=kind, seed=seed, offline=kind == "offline"
                 )
                 output = {t: replace(s, pra=pra) for t, s in one.output.items()}
-                made.append(replace(one, job=job, output=output))
-        return "no ceiling" in doubts(made)[1].values()
+                made.append(replace(one, job=job, outputs={"single": output}))
+        return "no ceiling" in check_trainings(made)[1].values()
 
     assert below(0.5, 0.55, 0.52)
     assert not below(0.5, 0.95, 0.9)
@@ -121,7 +121,7 @@ def test_guessing_a_single_class_is_no_sign_of_chance(study: Tiny) -> None:
     def noted(first: tuple[int, ...]) -> set[int | None]:
         output = {t: replace(s, accuracy=np.full(2, 0.4)) for t, s in one.output.items()}
         tasks = (("a", first), ("b", tuple(range(2, 10))))
-        found, _ = doubts([replace(one, tasks=tasks, output=output)])
+        found, _ = check_trainings([replace(one, tasks=tasks, outputs={"single": output})])
         return {row.tasks_seen for row in found if "near chance" in row.note}
 
     assert (noted((0,)), noted((0, 1))) == (set(), {1})

@@ -136,11 +136,16 @@ class Store:
             merged.append(path)
         self._merge(merged, new)
 
+    @property
+    def merged(self) -> bool:
+        """Whether all measurements are in one file, as `finish` leaves them."""
+        return {path.name for path in self.folder.glob(_PREDICTIONS)} <= {_FINISHED}
+
     def finish(self) -> None:
         """Merge all measurements into one file."""
-        paths = sorted(self.folder.glob(_PREDICTIONS), key=_count)
-        if [path.name for path in paths] in ([], [_FINISHED]):
+        if self.merged:
             return
+        paths = sorted(self.folder.glob(_PREDICTIONS), key=_count)
         if measurements := self._intact(self._files(paths)):
             self._merge(paths, measurements, _FINISHED)
 

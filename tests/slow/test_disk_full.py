@@ -24,7 +24,7 @@ FULL = r"cannot (write|set|keep values in) .*\(No space left on device\).*make r
 
 
 @pytest.mark.parametrize(
-    ("first", "step"), [("size=16k", 500), ("size=9m,nr_inodes=2", 16)], ids=["bytes", "files"]
+    ("first", "step"), [("size=16k", 500), ("size=9m,nr_inodes=2", 8)], ids=["bytes", "files"]
 )
 def test_a_disk_that_grows_slowly(tmp_path: Path, finished: Path, first: str, step: int) -> None:
     """Every start finds some room and runs out of it again: at folders, locks, results, tables."""

@@ -15,8 +15,8 @@ LineStyle = str | tuple[float, tuple[float, ...]]
 class Appearance:
     """Appearance of a learner, or of a strategy, in all figures.
 
-    label: name in print; color: of line and marker; filled: whether the marker is filled with the
-    color, or white with an edge of that color.
+    `label` is the name in print, `color` that of line and marker; a marker that is not `filled` is
+    white with an edge of that color.
     """
 
     label: str
@@ -39,7 +39,7 @@ def learner_appearances(learners: Iterable[str]) -> dict[str, Appearance]:
     The colors are Okabe and Ito's without the yellow, which is too faint on paper, an indigo and a
     brown of Tol's, and a violet, a navy, a cyan and a magenta that color-blind readers too tell
     from all of these. If one color serves twice, line style and marker differ; in black and
-    white the marker alone tells learners apart. A learner with stored samples (`ewc-s`) has the
+    white only the marker tells learners apart. A learner with stored samples (`ewc-s`) has the
     color and the marker of the same learner without, but open, and another line style.
 
     >>> learner_appearances(["er", "mine"])["er"]
@@ -51,7 +51,7 @@ def learner_appearances(learners: Iterable[str]) -> dict[str, Appearance]:
 
 
 def distinct(learners: Iterable[str]) -> bool:
-    """Tell whether no two of these learners look the same; up to 14 may be user-defined.
+    """Return whether no two of these learners look the same; up to 14 may be user-defined.
 
     >>> distinct(["er", "mine"]), distinct(f"mine-{k}" for k in range(15))
     (True, False)
@@ -66,17 +66,17 @@ def strategy_appearances(strategies: Iterable[str]) -> dict[str, Appearance]:
     'Mean of features'
     """
     return {
-        name: replace(one, label=name.replace("_", " ").capitalize())
-        for name, one in _with_spare(strategies, _STRATEGIES).items()
+        name: replace(appearance, label=name.replace("_", " ").capitalize())
+        for name, appearance in _with_spare(strategies, _STRATEGIES).items()
     }
 
 
-def _with_spare(wanted: Iterable[str], known: dict[str, Appearance]) -> dict[str, Appearance]:
+def _with_spare(wanted: Iterable[str], fixed: dict[str, Appearance]) -> dict[str, Appearance]:
     names = set(wanted)
-    spare = zip(sorted(names - set(known)), cycle(_SPARE), strict=False)
-    others = {name: replace(one, label=name) for name, one in spare}
-    # In the order of `known`: figures that list learners by appearance rely on it.
-    return {name: one for name, one in (known | others).items() if name in names}
+    spare = zip(sorted(names - set(fixed)), cycle(_SPARE), strict=False)
+    others = {name: replace(appearance, label=name) for name, appearance in spare}
+    # In the order of `fixed`: figures that list learners by appearance rely on it.
+    return {name: look for name, look in (fixed | others).items() if name in names}
 
 
 _SKY, _BLUE, _GREEN, _INDIGO = "#56B4E9", "#0072B2", "#009E73", "#332288"
@@ -121,7 +121,7 @@ _STRATEGIES = {
     "mean_of_features": Appearance("", _INDIGO, "X", "-"),
 }
 
-# For names that are not known. In black and white, too, none is taken for a known learner: no two
+# For user-defined learners. In black and white, too, none is taken for another learner: no two
 # have both marker and fill in common.
 _SPARE = [
     Appearance("", _ORANGE, "p", _DASH_DOT_DOT),

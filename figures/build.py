@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
+from functools import partial, update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from probe.errors import InputError, unknown
 from probe.files import discard, replacing
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 VERSION = 7
@@ -33,34 +33,37 @@ RECORD = "drawn.json"
 def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     """Draw the tables of a run directory into its folder `figures`; return the figures' paths.
 
-    Those of `figures.defaults` as .png and .svg, each file whole or not at all; the same tables
-    give the same bytes. A figure with nothing to draw is left out, and older ones of other names
-    are removed: all of them in a study of Offline alone. With more user-defined learners than spare
-    appearances, as in a sweep, figures in which a legend tells the learners apart are left out,
-    too. Beside each figure NAME.txt is a caption, with the data that were measured.
+    Those of `figures.defaults` as .png and .svg, each file complete or not at all; the same tables
+    give the same bytes. Beside each figure NAME.txt is a caption, with the data that were measured.
+    A figure with nothing to draw is left out, and older ones of other names are removed. With more
+    user-defined learners than spare appearances, as in a sweep, figures in which a legend tells the
+    learners apart are left out, too.
 
-    changed_only: leave the figures as they are if all are there, drawn from the same tables. Raises
-    InputError, before anything is written, if a table is missing or cannot be read; `times.csv` may
-    be missing.
+    Args:
+        run_directory: Of a study.
+        changed_only: Leave the figures as they are if all are there, drawn from the same tables.
+
+    Raises:
+        InputError: Before anything is written, if a table is missing or cannot be read.
     """
     folder = run_directory / "figures"
     # Before the tables are read: one that is replaced meanwhile is drawn again the next time.
-    source = _source(run_directory)
-    files = _drawn(folder, source) if changed_only else None
+    hashes = _table_hashes(run_directory)
+    files = _recorded_files(folder, hashes) if changed_only else None
     if files is None:
         # matplotlib takes half a second to import: only where something is drawn.
-        from figures.plotting import asked_for
-        from figures.tables import Tables
+        from figures.plotting import draw_kinds
+        from figures.tables import StudyTables
 
-        figures = asked_for((), Tables.read(run_directory), Options())
+        figures = draw_kinds((), StudyTables.read(run_directory), Options())
         # A run stopped while files are replaced must not leave a record of earlier ones.
         discard(folder / RECORD)
         for name in set(KINDS) - set(figures):
-            for kind in (*FORMATS, "txt"):
-                discard(folder / f"{name}.{kind}")
+            for suffix in (*FORMATS, "txt"):
+                discard(folder / f"{name}.{suffix}")
         files = [path.name for path in _write(folder, figures, FORMATS, "")]
         if files:
-            _write_text(folder / RECORD, json.dumps({"from": source, "files": files}, indent=1))
+            _write_text(folder / RECORD, json.dumps({"from": hashes, "files": files}, indent=1))
     return [folder / file for file in files if not file.endswith(".txt")]
 
 
@@ -71,37 +74,43 @@ def build_asked(
     formats: Sequence[str] = ON_REQUEST[:1],
     folder: Path | None = None,
 ) -> list[Path]:
-    """Draw figures on request, with options; return the files' paths.
+    """Draw figures on request; return the files' paths.
 
-    kinds: none = those of `figures.defaults`; folder: where NAME.FORMAT and the
-    caption, NAME.txt, are written; None = the folder `asked` beside the figures of `build`. Raises
-    InputError before anything is written: for an unknown kind, format, learner or readout, a table
-    that cannot be read, a kind with nothing to draw, and a folder that `build` has drawn into.
+    Args:
+        run_directory: Of a study.
+        options: For all of them.
+        kinds: None = those of `figures.defaults`.
+        formats: Of the files.
+        folder: Where NAME.FORMAT and the caption, NAME.txt, are written; None = the folder `asked`
+            beside the figures of `build`.
+
+    Raises:
+        InputError: Before anything is written, for an unknown kind, format, learner or readout, a
+            table that cannot be read, a kind with nothing to draw, and a folder of `build`.
     """
-    from figures.convert import tables_of
-    from figures.plotting import NothingToDraw, asked_for
+    from figures.plotting import NothingToDraw, draw_kinds
+    from figures.sources import read_source
 
     folder = folder or run_directory / "figures" / "asked"
-    for what, names, known in (("figure", kinds, KINDS), ("format", formats, ON_REQUEST)):
+    for what, names, existing in (("figure", kinds, KINDS), ("format", formats, ON_REQUEST)):
         for name in names:
-            if name not in known:
-                raise unknown(what, name, known)
+            if name not in existing:
+                raise unknown(what, name, existing)
     if (folder / RECORD).exists():
         raise InputError(
             f"{folder} holds the figures that a run draws, and removes: choose another --out"
         )
     # All are drawn before the first is written.
-    drawn = asked_for(list(dict.fromkeys(kinds)), tables_of(run_directory), options)
-    if not drawn:
+    figures = draw_kinds(list(dict.fromkeys(kinds)), read_source(run_directory), options)
+    if not figures:
         raise NothingToDraw("there is nothing to draw in these tables: run the study first")
-    return _write(folder, drawn, list(dict.fromkeys(formats)), options.font)
+    return _write(folder, figures, list(dict.fromkeys(formats)), options.font)
 
 
 class Plot:
-    """Figures of a source, a method for each, as `result.plot.depth()`."""
+    """Figures of a source, see `figures.sources`, a method for each, as `result.plot.depth()`."""
 
     def __init__(self, source: object) -> None:
-        """source: see `figures.convert.tables_of`."""
         self._source = source
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -110,12 +119,8 @@ class Plot:
         from figures.plotting import Drawing
 
         drawing = Drawing(name)
-
-        def draw(ax: Axes | None = None, **asked: Any) -> Figure | Axes:
-            return drawing(self._source, ax, **asked)
-
-        draw.__name__, draw.__doc__ = name, drawing.__doc__
-        return draw
+        draw = partial(drawing, self._source)
+        return update_wrapper(draw, drawing, assigned=("__name__", "__doc__"), updated=())
 
     def write(self, run_directory: Path) -> None:
         """Draw the default figures of a run directory whose tables have changed into its folder."""
@@ -142,30 +147,31 @@ def _write(
 
 
 def _write_text(path: Path, text: str) -> Path:
-    """Write a text, whole or not at all."""
+    """Write a text, all of it or nothing."""
     with replacing(path) as partial:
         partial.write_text(text + "\n", encoding="utf-8")
     return path
 
 
-def _source(run_directory: Path) -> dict[str, Any]:
-    """Return what the figures are drawn from: the hash of each table, None for a missing one."""
-    from figures.tables import Tables
+def _table_hashes(run_directory: Path) -> dict[str, Any]:
+    """Return the version of the drawing, and the hash of each table, None for a missing one."""
+    from figures.tables import StudyTables
+    from probe.tables.table_file import table_file
 
-    found: dict[str, Any] = {"version": VERSION}
-    for field in fields(Tables):
-        found[field.name] = None
+    hashes: dict[str, Any] = {"version": VERSION}
+    for field in fields(StudyTables):
+        hashes[field.name] = None
         with suppress(OSError):
-            table = (run_directory / f"{field.name}.csv").read_bytes()
-            found[field.name] = hashlib.sha256(table).hexdigest()
-    return found
+            table = table_file(run_directory, field.name).read_bytes()
+            hashes[field.name] = hashlib.sha256(table).hexdigest()
+    return hashes
 
 
-def _drawn(folder: Path, source: object) -> list[str] | None:
+def _recorded_files(folder: Path, hashes: object) -> list[str] | None:
     """Return the files that were drawn from these tables, None if any of them is missing."""
     try:
         match json.loads((folder / RECORD).read_bytes()):
-            case {"from": known, "files": list(files)} if known == source:
+            case {"from": recorded, "files": list(files)} if recorded == hashes:
                 return files if all((folder / file).is_file() for file in files) else None
     except (OSError, ValueError):
         pass  # There is none, or it was cut off.

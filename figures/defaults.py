@@ -5,15 +5,15 @@ to draw; the others are drawn by `probe figures --only NAME` and `figures.NAME`.
 
 - layers were read: which of them lack accuracy on which task, what retraining reaches, when it was
   lost, how many stored samples save them, whether more retraining changes that, the output, whether
-  another readout changes it, the features alone;
-- outputs alone, beside an offline network: Kemker's sessions, Omegas and costs;
-- outputs alone: the output, forgetting against intransigence, the exemplars, criteria and scores.
+  another readout changes it, only the features;
+- only outputs, beside an offline network: Kemker's sessions, Omegas and costs;
+- only outputs: the output, forgetting against intransigence, the exemplars, criteria and scores.
 
 The output has one figure: `matrix` of few learners and tasks, `tasks` of many learners, `sessions`
 of many tasks and of Kemker's studies.
 """
 
-from figures.tables import Tables
+from figures.tables import StudyTables
 
 MOST = 6
 
@@ -24,7 +24,7 @@ _OF_OUTPUTS = ("", "tradeoff", "memory", "sampling", "spider", "scores")
 _FEW_LEARNERS, _FEW_TASKS = 4, 10  # of which a matrix shows every number
 
 
-def defaults(tables: Tables) -> list[str]:
+def defaults(tables: StudyTables) -> list[str]:
     """Return the figures of a study, the most telling first, whether there is something to draw."""
     deep = any(len({row.feature for row in rows}) > 1 for rows in (tables.summary, tables.layers))
     shared = not deep and bool(tables.metric("kemker", "omega_all"))
@@ -32,7 +32,7 @@ def defaults(tables: Tables) -> list[str]:
     return [name or _of_output(tables, shared) for name in names]
 
 
-def _of_output(tables: Tables, shared: bool) -> str:
+def _of_output(tables: StudyTables, shared: bool) -> str:
     """Return the figure of the accuracies of the output; shared: whether as shares of Offline's."""
     learners = len(tables.matrices)
     if tables.crowded or learners < 2:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 from textwrap import fill
-from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -29,26 +28,33 @@ def columns(count: int) -> Iterable[int]:
     return dict.fromkeys(math.ceil(most / rows) for rows in range(1, most + 1))
 
 
-def filled(figure: Figure, text: str, room: float, size: Any) -> str:
-    """Break lines that are longer than there is room, in pixels; size: setting of their letters."""
-    shown = figure.text(0, 0, text, fontsize=matplotlib.rcParams[size])
-    wide = shown.get_window_extent().width
-    shown.remove()
-    if wide <= room:
+def filled(figure: Figure, text: str, room: float, size: str) -> str:
+    """Break lines that are longer than there is room.
+
+    Args:
+        figure: The figure in which they are drawn.
+        text: Lines of text.
+        room: The largest width, in pixels.
+        size: The setting of matplotlib for their size.
+    """
+    drawn = figure.text(0, 0, text, fontsize=matplotlib.rcParams[size])  # type: ignore[index]
+    width = drawn.get_window_extent().width
+    drawn.remove()
+    if width <= room:
         return text
     lines = text.split("\n")
-    most = max(8, int(max(map(len, lines)) * room / wide) - 1)
+    most = max(8, int(max(map(len, lines)) * room / width) - 1)
     return "\n".join(fill(line, most, break_on_hyphens=False) for line in lines)
 
 
 def fold(figure: Figure, label: Text, inches: float, along: int) -> bool:
-    """Break a label that is longer than so many inches along x (0) or y (1); say if it was."""
-    long = label.get_window_extent().size[along] / figure.dpi
-    if long < 0.98 * inches:
+    """Break a label that is longer than so many inches along x (0) or y (1); return if it was."""
+    length = label.get_window_extent().size[along] / figure.dpi
+    if length < 0.98 * inches:
         return False
     before = label.get_text()
     letters = max(map(len, before.split("\n")))
-    width = max(8, min(letters - 1, int(0.95 * letters * inches / long)))
+    width = max(8, min(letters - 1, int(0.95 * letters * inches / length)))
     label.set_text("\n".join(fill(line, width) for line in before.split("\n")))
     return label.get_text() != before
 
@@ -56,8 +62,8 @@ def fold(figure: Figure, label: Text, inches: float, along: int) -> bool:
 def center(figure: Figure, label: Text, middle: float, along: int) -> None:
     """Center a label, on the figure, around a share of its width (along 0) or height (1)."""
     half = 0.001 + label.get_window_extent().size[along] / figure.bbox.size[along] / 2
-    at = min(max(middle, half), 1 - half) if half < 0.5 else 0.5
-    label.set(**{"xy"[along]: at}, multialignment="center")
+    position = min(max(middle, half), 1 - half) if half < 0.5 else 0.5
+    label.set(**{"xy"[along]: position}, multialignment="center")
 
 
 def arrange(figure: Figure) -> None:
@@ -75,6 +81,6 @@ def ticks(first: int, last: int) -> list[int]:
     span = last - first
     if span <= 10:
         return list(range(first, last + 1))
-    steps = (tasks_seen * 10**power for power in range(9) for tasks_seen in (2, 5, 10))
-    tasks_seen = next(tasks_seen for tasks_seen in steps if span / tasks_seen <= 6)
-    return [first, *range(first - first % tasks_seen + tasks_seen, last + 1, tasks_seen)]
+    steps = (digit * 10**power for power in range(9) for digit in (2, 5, 10))
+    step = next(step for step in steps if span / step <= 6)
+    return [first, *range(first - first % step + step, last + 1, step)]

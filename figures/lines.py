@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator
 from numpy.typing import ArrayLike, NDArray
 
 from figures.appearance import Appearance, Appearances, Marker
-from figures.cells import LINEAR
+from figures.heatmaps import LINEAR
 from figures.layout import ticks
 from probe.analysis.intervals import SeedMean
 from probe.tables.rows import LayerRow, MetricRow, SummaryRow
@@ -23,10 +23,7 @@ Measured = SummaryRow | MetricRow | SeedMean | LayerRow
 """A mean with its bar: one standard deviation over seeds either way, or a 95 % interval."""
 
 MOST_BARRED = 20
-"""Most points of a line that have bars, and markers, each: more cannot be told apart."""
-
-Colors = NDArray[np.float64] | Sequence[str]
-"""One for each of several things: (N, 4) RGBA in [0, 1], or N names."""
+"""Most points of a line that all have bars and markers: more cannot be told apart."""
 
 Key = Line2D | Patch
 """Key of a legend as matplotlib takes it."""
@@ -45,17 +42,22 @@ def plot_means(
     scale: float = 100,
     joined: bool = True,
 ) -> Line2D:
-    """Draw the rows' means at x, with their bars, and return the line through them.
+    """Draw the rows' means with their bars, and return the line through them.
 
-    A row of a single seed has no bar. x_bars: how far bars along x reach either way, none by
-    default; scale: what the means are multiplied by, 100 = fractions in percent; joined: whether a
-    line runs through the markers.
+    Args:
+        axes: Where to draw.
+        appearance: Appearance of the line.
+        x: Positions of the rows.
+        rows: Means; one of a single seed has no bar.
+        x_bars: Reach of bars along x to either side, none by default.
+        scale: Factor of the means, 100 for fractions in percent.
+        joined: Whether a line runs through the markers.
     """
     means, *ends = scale * np.transpose(list(map(_mean_and_bar, rows)))
     # matplotlib draws no bar of negative length, as rounding can make one.
     bars = np.maximum(ends, 0)
     # matplotlib leaves out a bar of NaN, but not the caps of bars that are all NaN.
-    xerr, yerr = (None if np.isnan(each).all() else np.asarray(each) for each in (x_bars, bars))
+    xerr, yerr = (None if np.isnan(ends).all() else np.asarray(ends) for ends in (x_bars, bars))
     color, thin = appearance.color, 0.9
     drawn = axes.errorbar(x, means, yerr, xerr, color=color, elinewidth=thin, capthick=thin)
     line = dress(drawn.lines[0], appearance, joined=joined)
@@ -71,26 +73,29 @@ def _mean_and_bar(row: Measured) -> tuple[float, float, float]:
     return row.mean, row.std, row.std
 
 
-def plot_beside(
+def plot_dodged(
     axes: Axes,
-    looks: Mapping[Any, Appearance],
-    drawn: Mapping[Any, Mapping[Any, Measured]],
+    appearances: Mapping[Any, Appearance],
+    rows_by_x: Mapping[Any, Mapping[Any, Measured]],
     *,
     most: float = 0.08,
     span: float = 0.5,
-    scale: float = 100,
-    joined: bool = True,
+    **options: Any,
 ) -> list[Line2D]:
-    """Draw the rows of several at their x, slightly beside each other; return their lines.
+    """Draw several lines of rows by x, slightly beside each other; return the lines.
 
-    most, span: see `dodges`; scale, joined: see `plot_means`.
+    Args:
+        axes: Where to draw.
+        appearances: Appearance of each line.
+        rows_by_x: Rows of each line, by their x.
+        most: As in `dodges`.
+        span: As in `dodges`.
+        options: Those of `plot_means`.
     """
-    offsets = zip(drawn.items(), dodges(len(drawn), most, span), strict=True)
+    offsets = dodges(len(rows_by_x), most, span)
     return [
-        plot_means(
-            axes, looks[key], [x + at for x in own], [*own.values()], scale=scale, joined=joined
-        )
-        for (key, own), at in offsets
+        plot_means(axes, appearances[key], [x + dx for x in rows], [*rows.values()], **options)
+        for (key, rows), dx in zip(rows_by_x.items(), offsets, strict=True)
     ]
 
 
@@ -98,24 +103,51 @@ def plot_groups(
     axes: Axes,
     appearances: Appearances,
     groups: Sequence[Mapping[str, MetricRow]],
-    *,
-    most: float,
-    span: float,
-    scale: float,
+    **options: float,
 ) -> None:
     """Draw groups of markers at x = 0, 1, ..., side by side within each, with lines between them.
 
-    groups: the rows of each by name, which has its offset in all of them, see `dodges`; scale: as
-    in `plot_means`.
+    Args:
+        axes: Where to draw.
+        appearances: Appearance of each name.
+        groups: The rows of each by name; a name has the same offset in all of them.
+        options: Those of `plot_dodged`.
     """
-    drawn = {
+    rows_by_x = {
         name: {k: group[name] for k, group in enumerate(groups) if name in group}
         for name in appearances
     }
-    plot_beside(axes, appearances, drawn, most=most, span=span, scale=scale, joined=False)
+    plot_dodged(axes, appearances, rows_by_x, joined=False, **options)
     axes.set_xlim(-0.5, len(groups) - 0.5)
     for k in range(1, len(groups)):
         axes.axvline(k - 0.5, color="0.8", linewidth=0.6, zorder=0)
+
+
+def plot_courses(
+    axes: Axes, appearances: Appearances, courses: Mapping[str, ArrayLike], first: int = 1
+) -> None:
+    """Draw fractions over steps, in percent, with a marker at the first step and at each tick.
+
+    Args:
+        axes: Where to draw.
+        appearances: Appearance of each learner.
+        courses: The values of each learner, step by step; NaN = a gap in the line.
+        first: The first step.
+    """
+    for (name, values), width in zip(courses.items(), widths(len(courses)), strict=True):
+        percent = 100 * np.asarray(values)
+        steps = range(first, first + len(percent))
+        # A marker at every step would hide a line over many of them.
+        marked = {first, *ticks(1, steps[-1])}
+        (line,) = axes.plot(steps, percent)
+        dress(line, appearances[name], size=3.6)
+        line.set(linewidth=width, markevery=[i for i, k in enumerate(steps) if k in marked])
+
+
+def mark_steps(axes: Axes, last: int) -> None:
+    """Give an axis of steps, or of task positions, from 1 to the last its limits and its ticks."""
+    axes.set_xlim(0.5, last + 0.5)
+    axes.set_xticks(ticks(1, last))
 
 
 def scale_points(axes: Axes) -> None:
@@ -149,8 +181,8 @@ def _widened(percent: NDArray[np.float64]) -> NDArray[np.float64]:
     return -np.arcsinh((100 - percent) / LINEAR)
 
 
-def _narrowed(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    return 100 - LINEAR * np.sinh(-places)
+def _narrowed(heights: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 100 - LINEAR * np.sinh(-heights)
 
 
 def hold_fractions(axes: Axes, most: float = 1) -> None:
@@ -168,27 +200,14 @@ def widths(count: int) -> list[float]:
     return [2.6 - 1.7 * k / (count - 1) for k in range(count)] if count > 1 else [1.2]
 
 
-def plot_courses(
-    axes: Axes, appearances: Appearances, courses: Mapping[str, ArrayLike], first: int = 1
-) -> None:
-    """Draw fractions over steps, in percent, with a marker at the first step and at each tick.
+def dodges(count: int, most: float = 0.08, span: float = 0.5) -> list[float]:
+    """Return offsets along x that keep the bars of `count` learners apart, symmetric about 0.
 
-    courses: of each learner the value at each step from the first on, NaN = a gap in the line.
+    They are `most` apart, or less where all of them would take more than `span`. Points that
+    coincide, as at an accuracy of 1, then stay visible side by side.
     """
-    for (name, values), width in zip(courses.items(), widths(len(courses)), strict=True):
-        percent = 100 * np.asarray(values)
-        steps = range(first, first + len(percent))
-        # A marker at every step would hide a line over many of them.
-        marked = {first, *ticks(1, steps[-1])}
-        (line,) = axes.plot(steps, percent)
-        dress(line, appearances[name], size=3.6)
-        line.set(linewidth=width, markevery=[i for i, k in enumerate(steps) if k in marked])
-
-
-def mark_steps(axes: Axes, last: int) -> None:
-    """Give an axis of steps, or of task positions, from 1 to the last its limits and its ticks."""
-    axes.set_xlim(0.5, last + 0.5)
-    axes.set_xticks(ticks(1, last))
+    gap = min(most, span / count)
+    return [gap * (k - (count - 1) / 2) for k in range(count)]
 
 
 def dress(
@@ -196,14 +215,18 @@ def dress(
 ) -> Line2D:
     """Give a line its appearance and return it.
 
-    size: of its markers, in points; joined: whether a line runs through them.
+    Args:
+        line: A line.
+        appearance: Its color, style and marker.
+        size: Size of its markers, in points.
+        joined: Whether a line runs through them.
     """
     color, filled = appearance.color, appearance.filled
     line.set(
         color=color,
         linestyle=appearance.line if joined else "none",
         marker=appearance.marker,
-        markersize=size * _AS_LARGE.get(appearance.marker, 1.0) * (1 if filled else 0.85),
+        markersize=size * _MARKER_SCALE.get(appearance.marker, 1.0) * (1 if filled else 0.85),
         markerfacecolor=color if filled else "white",
         markeredgecolor="white" if filled else color,  # to stand out against others
         markeredgewidth=0.4 if filled else 1.0,
@@ -211,28 +234,18 @@ def dress(
     return line
 
 
-def dodges(count: int, most: float = 0.08, span: float = 0.5) -> list[float]:
-    """Return offsets along x that keep the bars of `count` learners apart, symmetric about 0.
-
-    They are `most` apart, or less where all of them would take more than `span`. Points that
-    coincide, as at an accuracy of 1, then stay visible side by side.
-    """
-    tasks_seen = min(most, span / count)
-    return [tasks_seen * (k - (count - 1) / 2) for k in range(count)]
-
-
-def handles(entries: Iterable[Entry], *, joined: bool = True) -> list[Key]:
+def keys(entries: Iterable[Entry], *, joined: bool = True) -> list[Key]:
     """Return the keys of a legend; joined: whether a line runs through the markers."""
     return [
-        dress(Line2D([], [], label=each.label), each, joined=joined)
-        if isinstance(each, Appearance)
-        else each
-        for each in entries
+        dress(Line2D([], [], label=entry.label), entry, joined=joined)
+        if isinstance(entry, Appearance)
+        else entry
+        for entry in entries
     ]
 
 
 # What makes filled markers of one size look equally large; open ones look larger by their edge.
-_AS_LARGE: dict[Marker, float] = {
+_MARKER_SCALE: dict[Marker, float] = {
     **{"D": 0.85, "h": 1.1, "P": 1.2, "X": 1.2, "*": 1.5, ".": 1.3},
     **dict.fromkeys([(4, 1, 0), (4, 1, 45), (6, 1, 0)], 1.5),
     **dict.fromkeys("^v<>", 1.15),

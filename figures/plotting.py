@@ -12,12 +12,12 @@ from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 
-from figures.convert import chosen, tables_of
 from figures.defaults import MOST, defaults
 from figures.options import Options
-from figures.pages.beside import GivenAxes
-from figures.pages.page import Page
-from figures.tables import Tables, plain
+from figures.page import Page
+from figures.sources import read_source, select
+from figures.tables import StudyTables, plain
+from figures.user_axes import UserAxes
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
 
@@ -26,7 +26,7 @@ class NothingToDraw(InputError):
     """Tables without the rows, or without enough of them, that a kind of figure draws."""
 
 
-class _Asked(TypedDict, total=False):
+class _Options(TypedDict, total=False):
     learners: Sequence[str] | None
     labels: Mapping[str, str] | None
     readouts: Sequence[str] | None
@@ -40,88 +40,94 @@ class Drawing:
     """A kind of figure as a function."""
 
     def __init__(self, kind: str) -> None:
-        """kind: one of `figures.kinds.KINDS`."""
         self.__name__ = self.kind = kind
-        self.__doc__ = _doc(kind)
+        call, options = cleandoc(Drawing.__call__.__doc__ or ""), cleandoc(Options.__doc__ or "")
+        self.__doc__ = f"{cleandoc(_module(kind).__doc__ or '')}\n\n{call}\n\n{options}"
 
     @overload
-    def __call__(self, source: object, ax: None = None, **asked: Unpack[_Asked]) -> Figure: ...
+    def __call__(self, source: object, ax: None = None, **options: Unpack[_Options]) -> Figure: ...
 
     @overload
-    def __call__(self, source: object, ax: Axes, **asked: Unpack[_Asked]) -> Axes: ...
+    def __call__(self, source: object, ax: Axes, **options: Unpack[_Options]) -> Axes: ...
 
-    def __call__(self, source: object, ax: Axes | None = None, **asked: Any) -> Figure | Axes:
-        """Draw the figure of a source, or one panel of it into given axes.
+    def __call__(self, source: object, ax: Axes | None = None, **options: Any) -> Figure | Axes:
+        """Draw the figure of a source, or one panel of it into a user's axes.
 
-        source: a run directory, a list of `probe.tables.rows.MeasurementRow`, a DataFrame of them,
-        or an analysis; asked: see `figures.options.Options`. Returns the figure, or the axes if
-        they were given. Raises InputError where there is nothing to draw.
+        Args:
+            source: A run directory, a list of `probe.tables.rows.MeasurementRow`, a DataFrame of
+                them, or an analysis.
+            ax: The axes.
+            options: See `figures.options.Options`.
+
+        Returns:
+            The figure, or the axes if there are any.
+
+        Raises:
+            InputError: There is nothing to draw.
         """
-        asked["labels"] = asked.get("labels") or {}
-        options = Options(**asked)
-        _check_place(options, ax)
-        figure, _ = asked_for([self.kind], source, options, ax)[self.kind]
+        settings = Options(**{**options, "labels": options.get("labels") or {}})
+        if ax is None and settings.panel is not None:
+            raise InputError("panel says which one is drawn into given axes: give ax=, too")
+        if ax is not None and (settings.width or settings.font_size or settings.font):
+            raise InputError(
+                "width, font_size and font are those of your own figure where ax is given: set "
+                "them there, by figsize and matplotlib's rcParams"
+            )
+        figure, _ = draw_kinds([self.kind], source, settings, ax)[self.kind]
         return figure if ax is None else ax
 
 
-def asked_for(
+def draw_kinds(
     kinds: Sequence[str], source: object, options: Options, ax: Axes | None = None
 ) -> dict[str, tuple[Figure, str]]:
-    """Return figures with options, and their captions, by kind.
+    """Return figures, and their captions, by kind.
 
-    kinds: none = those of `figures.defaults`; source: see `tables_of`; ax: of another figure, into
-    which it is drawn. Raises InputError where there is nothing to draw, and for names that the
-    source does not have.
+    Args:
+        kinds: None = those of `figures.defaults`.
+        source: See `read_source`.
+        options: For all of them.
+        ax: Axes of another figure, into which it is drawn.
+
+    Raises:
+        InputError: There is nothing to draw, or the source does not have a requested name.
     """
     # By the names that learners have in tables.
     learners = options.learners and [plain(name) for name in options.learners]
     labels = {plain(name): label for name, label in options.labels.items()}
     options = replace(options, learners=learners, labels=labels)
     _check_formulas(labels.values())
-    tables = tables_of(source)
-    drawn = chosen(tables, options)
-    found: dict[str, tuple[Figure, str]] = {}
-    for kind in kinds or defaults(drawn):
-        if not kinds and len(found) == MOST:
+    tables = read_source(source)
+    selected = select(tables, options)
+    figures: dict[str, tuple[Figure, str]] = {}
+    for kind in kinds or defaults(selected):
+        if not kinds and len(figures) == MOST:
             break
         try:
-            found[kind] = _drawn(kind, tables, drawn, options, ax)
+            figures[kind] = _draw(kind, tables, selected, options, ax)
         except NothingToDraw:
             if kinds:
                 raise
-    return found
+    return figures
 
 
-def _drawn(
-    kind: str, tables: Tables, drawn: Tables, options: Options, ax: Axes | None
+def _draw(
+    kind: str, tables: StudyTables, selected: StudyTables, options: Options, ax: Axes | None
 ) -> tuple[Figure, str]:
-    """Return a figure of the chosen tables, and its caption; raise NothingToDraw."""
+    """Return a figure of the selected tables, and its caption; raise NothingToDraw."""
     module = _module(kind)
     # In a sweep, where spare appearances would repeat, there is no figure to agree with.
-    of = () if tables.crowded else {*module.TABLES} - {"learners"}
-    every = list({row.learner for name in of for row in getattr(tables, name)})
+    names = () if tables.crowded else {*module.TABLES} - {"learners"}
+    learners = list({row.learner for name in names for row in getattr(tables, name)})
     if "summary" in module.TABLES and RETRAIN not in (options.readouts or (RETRAIN,)):
-        raise NothingToDraw(f"figures.{kind} draws the readout {RETRAIN} alone: ask for it, too")
-    page = Page(options=options, tables=drawn, every=every, question=module.QUESTION)
+        raise NothingToDraw(f"figures.{kind} draws only the readout {RETRAIN}: ask for it, too")
+    page = Page(options=options, tables=selected, all_learners=learners, question=module.QUESTION)
     if ax is not None:
-        page = GivenAxes(options=options, tables=drawn, every=every, axes=ax, kind=kind)
+        page = UserAxes(options=options, tables=selected, all_learners=learners, axes=ax, kind=kind)
     with page.style():
-        figure = module.draw(drawn, page)
+        figure = module.draw(selected, page)
     if figure is None:
-        raise _nothing(kind, drawn)
-    return figure, page.said
-
-
-def _check_place(options: Options, ax: Axes | None) -> None:
-    """Raise InputError for options of a figure of ours alone, or of axes alone."""
-    if ax is None:
-        if options.panel is not None:
-            raise InputError("panel says which one is drawn into given axes: give ax=, too")
-    elif options.width or options.font_size or options.font:
-        raise InputError(
-            "width, font_size and font are those of your own figure where ax is given: set them "
-            "there, by figsize and matplotlib's rcParams"
-        )
+        raise _nothing(kind, module, selected)
+    return figure, page.caption
 
 
 def _check_formulas(labels: Iterable[str]) -> None:
@@ -137,27 +143,19 @@ def _check_formulas(labels: Iterable[str]) -> None:
             ) from None
 
 
-def _nothing(kind: str, tables: Tables) -> NothingToDraw:
+def _nothing(kind: str, module: ModuleType, tables: StudyTables) -> NothingToDraw:
     """Return the reason for nothing to draw: a table is missing, or holds too little."""
-    needs, drawn = _module(kind).NEEDS, _module(kind).TABLES
-    missing = [name for name in drawn if not getattr(tables, name)]
     if tables.crowded:
         return NothingToDraw(
             f"figures.{kind} has more learners than there are colors and markers to tell them "
             f"apart: name those to draw by learners=[...]"
         )
-    if missing:
+    if missing := [name for name in module.TABLES if not getattr(tables, name)]:
         return NothingToDraw(
-            f"figures.{kind} draws {', '.join(drawn)}, and this source has no "
-            f"{' and no '.join(missing)}: give the directory of a run with {needs}"
+            f"figures.{kind} draws {', '.join(module.TABLES)}, and this source has no "
+            f"{' and no '.join(missing)}: give the directory of a run with {module.NEEDS}"
         )
-    return NothingToDraw(f"there is nothing to draw in figures.{kind}: it needs {needs}")
-
-
-def _doc(kind: str) -> str:
-    """Return the help of a figure: its content and its options."""
-    shown, asked = cleandoc(_module(kind).__doc__ or ""), cleandoc(Options.__doc__ or "")
-    return f"{shown}\n\n{cleandoc(Drawing.__call__.__doc__ or '')}\n\n{asked}"
+    return NothingToDraw(f"there is nothing to draw in figures.{kind}: it needs {module.NEEDS}")
 
 
 def _module(kind: str) -> ModuleType:

@@ -11,9 +11,9 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from figures import labels, layout, style
-from figures.cells import strip
-from figures.pages.page import Page
+from figures import captions, layout, style
+from figures.heatmaps import strip
+from figures.page import Page
 from probe.redundancy.table import Redundancy
 
 MOST_ACROSS = 3
@@ -34,8 +34,8 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
     # The number of non-redundant features is on two lines where panels are narrow.
     gap = "\n" if columns == MOST_ACROSS else " "
     titles = [
-        f"{labels.folded(table.data)}\n{len(table.selected)} of {len(table.bins):,} non-redundant"
-        f"{gap}({100 * len(table.selected) / len(table.bins):.1f} %)"
+        f"{captions.folded(table.data)}\n{len(table.selected)} of {len(table.bins):,} "
+        f"non-redundant{gap}({100 * len(table.selected) / len(table.bins):.1f} %)"
         for table in tables
     ]
     page = Page()
@@ -54,8 +54,7 @@ def _heat_map(axes: Axes, table: Redundancy) -> AxesImage:
     # An image, not a mesh: in a vector file a mesh of D x D cells takes hundreds of megabytes.
     between = table.between.round(4)  # as the table has it
     image = axes.imshow(between, cmap="viridis", norm=PowerNorm(0.5, vmin=0, vmax=1))
-    marks = layout.ticks(0, len(table.bins) - 1)
-    axes.set_xticks(marks)
-    axes.set_yticks(marks)
+    ticks = layout.ticks(0, len(table.bins) - 1)
+    axes.set(xticks=ticks, yticks=ticks)
     strip(axes, ticks=2)
     return image

@@ -41,23 +41,39 @@ def house_style(font_size: float | None = None, font: str = "") -> Iterator[None
     """Draw and save in the house style, as a context or a decorator.
 
     Starts from matplotlib's own defaults, so that a user's matplotlibrc changes no figure, and
-    puts the settings back at the end. font_size, font: as in `figures.options.Options`. Raises
-    InputError for a font that is not installed.
+    puts the settings back at the end.
+
+    Args:
+        font_size: As in `figures.options.Options`.
+        font: As in `figures.options.Options`.
+
+    Raises:
+        InputError: The font is not installed.
     """
-    scale, asked = (font_size or LABELS) / LABELS, _font(font)
+    scale, font_settings = (font_size or LABELS) / LABELS, _font(font)
     with matplotlib.rc_context():
         matplotlib.rc_file(_HOUSE)
-        matplotlib.rcParams.update({name: scale * size for name, size in _SIZES.items()} | asked)
+        matplotlib.rcParams.update({name: scale * size for name, size in _SIZES.items()})
+        matplotlib.rcParams.update(font_settings)
         yield
 
 
 def save(
     figure: Figure, folder: Path, name: str, formats: Sequence[str] = FORMATS, font: str = ""
 ) -> list[Path]:
-    """Write folder/name.png and folder/name.svg, each whole or not at all; return their paths.
+    """Write a figure in each format, every file complete or not at all; return their paths.
 
-    The same figure gives the same bytes. formats: others, or fewer; font: in which the figure was
-    drawn. Raises InputError if the folder cannot be written.
+    The same figure gives the same bytes.
+
+    Args:
+        figure: The figure.
+        folder: Where it is written.
+        name: Of the files, without the suffix.
+        formats: Suffixes of the files.
+        font: In which the figure was drawn.
+
+    Raises:
+        InputError: The folder cannot be written.
     """
     make_folder(folder)
     paths = {kind: folder / f"{name}.{kind}" for kind in formats}
@@ -77,9 +93,8 @@ def _font(font: str) -> dict[Any, Any]:
     try:
         findfont(FontProperties(family=[font]), fallback_to_default=False)
     except ValueError:
-        known = ", ".join(_FAMILIES)
         raise InputError(
-            f"the font {font!r} is not installed: install it, or take one of {known}"
+            f"the font {font!r} is not installed: install it, or take one of {', '.join(_FAMILIES)}"
         ) from None
     return {"font.family": [font], "mathtext.fontset": "stix"}
 

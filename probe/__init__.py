@@ -20,25 +20,24 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from probe import metrics as metrics
-    from probe.by_layer.measure import Measure as Measure
+    from probe.by_layer.probing import Measure as Measure
     from probe.cut.candidates import candidates as candidates
     from probe.cut.cuts import cut_each as cut_each, split as split
     from probe.examples import Examples as Examples
-    from probe.metrics.counts import Counts as Counts
-    from probe.metrics.matrix import AccuracyMatrix as AccuracyMatrix
-    from probe.model import Model as Model
-    from probe.record.recorder import Recorder as Recorder
-    from probe.registered import (
+    from probe.extensions import (
         data as data,
         learner as learner,
         metric as metric,
         network as network,
         readout as readout,
     )
+    from probe.metrics.counts import Counts as Counts
+    from probe.metrics.matrix import AccuracyMatrix as AccuracyMatrix
+    from probe.model import Model as Model
+    from probe.record.recorder import Recorder as Recorder
     from probe.results.analysis import Analysis as Analysis
     from probe.results.analyze import analyze as analyze
-    from probe.results.load import load as load
-    from probe.results.records import predictions as predictions
+    from probe.results.load import load as load, predictions as predictions
     from probe.retrain import cache_plan as cache_plan, partial_retrain as partial_retrain
     from probe.training.recipe import Recipe as Recipe
     from probe.values.allocation import CacheSettings as CacheSettings
@@ -49,7 +48,7 @@ _HOMES = {
     "CacheSettings": "probe.values.allocation",
     "Counts": "probe.metrics.counts",
     "Examples": "probe.examples",
-    "Measure": "probe.by_layer.measure",
+    "Measure": "probe.by_layer.probing",
     "Model": "probe.model",
     "Recipe": "probe.training.recipe",
     "Recorder": "probe.record.recorder",
@@ -57,14 +56,14 @@ _HOMES = {
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",
     "cut_each": "probe.cut.cuts",
-    "data": "probe.registered",
-    "learner": "probe.registered",
+    "data": "probe.extensions",
+    "learner": "probe.extensions",
     "load": "probe.results.load",
-    "metric": "probe.registered",
-    "network": "probe.registered",
+    "metric": "probe.extensions",
+    "network": "probe.extensions",
     "partial_retrain": "probe.retrain",
-    "predictions": "probe.results.records",
-    "readout": "probe.registered",
+    "predictions": "probe.results.load",
+    "readout": "probe.extensions",
     "split": "probe.cut.cuts",
 }
 

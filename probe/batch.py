@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -28,7 +28,14 @@ class Rows(Protocol):
 
 
 def gather(rows: Rows | Value, indices: Tensor) -> Value:
-    """Return the rows at `indices` (B,), int64 from 0, as a copy that may be written into.
+    """Return rows by their index, as a copy that may be written into.
+
+    Args:
+        rows: N rows, or tensors (N, ...).
+        indices: (B,) int64, from 0.
+
+    Returns:
+        The B rows.
 
     >>> gather(torch.tensor([[1], [2], [3]]), torch.tensor([2, 0])).tolist()
     [[3], [1]]
@@ -46,28 +53,39 @@ def tensors(value: Value) -> tuple[Tensor, ...]:
     return tuple(value.values()) if isinstance(value, Mapping) else value
 
 
-def check_value(value: object, name: str) -> None:
-    """Raise InputError unless a value is plain tensors of one length: one, a tuple or a mapping."""
-    each = value.values() if isinstance(value, Mapping) else value
-    parts = tuple(cast(Iterable[object], each)) if isinstance(value, Mapping | tuple) else (value,)
-    strange = [type(part).__name__ for part in parts if not isinstance(part, Tensor)]
-    if strange or not parts:
-        got = type(value).__name__
+def check_value(value: Any, name: str) -> None:
+    """Check that a value is plain tensors of one length: one, a tuple or a mapping.
+
+    Args:
+        value: What is checked.
+        name: Of the value, for the message.
+
+    Raises:
+        InputError: It is anything else.
+    """
+    columns = tensors(value) if isinstance(value, Mapping | tuple) else (value,)
+    strange = [type(column).__name__ for column in columns if not isinstance(column, Tensor)]
+    if strange or not columns:
+        got = " with ".join(dict.fromkeys((type(value).__name__, *strange[:1])))
         raise InputError(
-            f"{name} must be a tensor, or a tuple or mapping of tensors, got {got}"
-            f"{f' with {strange[0]} in it' if strange and strange[0] != got else ''}: use "
+            f"{name} must be a tensor, or a tuple or mapping of tensors, got {got}: use "
             f"torch.as_tensor, or Examples.of for a Dataset or DataLoader"
         )
-    several = cast(tuple[Tensor, ...], parts)
-    if any(part.layout != torch.strided or part.is_nested for part in several):
+    if any(column.layout != torch.strided or column.is_nested for column in columns):
         raise InputError(f"{name} must be plain tensors, got a sparse or nested one: make it dense")
-    if not all(part.ndim for part in several) or len(set(map(len, several))) > 1:
-        got = kinds(cast(Value, value))
-        raise InputError(f"{name} must have the same number of examples in each tensor, got {got}")
+    if not all(column.ndim for column in columns) or len(set(map(len, columns))) > 1:
+        raise InputError(f"{name} must have N examples in each tensor, got {kinds(value)}")
 
 
 def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:
-    """Return a value with every tensor (B, ...) of it changed, put together as it was.
+    """Apply a function to every tensor of a value.
+
+    Args:
+        value: One or more tensors, each (B, ...).
+        change: Applied to each of them.
+
+    Returns:
+        The new tensors, in the same structure.
 
     >>> mapped({"ids": torch.ones(2, 3)}, lambda tensor: tensor[:1])["ids"].shape
     torch.Size([1, 3])
@@ -105,19 +123,34 @@ def pieces(tensor: Tensor) -> Iterator[Tensor]:
 
 
 def like(form: AnyValue, parts: Iterable[Tensor]) -> AnyValue:
-    """Return tensors put together as those of `form` are, in the order of `tensors(form)`.
+    """Put tensors into the structure of another value.
+
+    Args:
+        form: The value whose structure is taken.
+        parts: As many tensors, in the order of `tensors(form)`.
+
+    Returns:
+        A tensor, a tuple or a mapping, as `form` is.
 
     >>> like((torch.ones(1), torch.ones(1)), [torch.zeros(2), torch.ones(2)])[1].tolist()
     [1.0, 1.0]
     """
-    left = iter(parts)
-    return mapped(form, lambda _: next(left))
+    remaining = iter(parts)
+    return mapped(form, lambda _: next(remaining))
 
 
 def arranged(value: Value, form: Value) -> Value:
-    """Return a value with its tensors in the order of those of `form`.
+    """Bring the tensors of a value into the order of those of another one.
 
-    Raises InputError if it is put together otherwise: from more or fewer, or by other names.
+    Args:
+        value: What is reordered.
+        form: The value whose order is taken.
+
+    Returns:
+        The same tensors.
+
+    Raises:
+        InputError: The value has more or fewer tensors, or others names.
 
     >>> x = {"a": torch.ones(1), "b": torch.zeros(1)}
     >>> list(arranged(x, {"b": torch.ones(1), "a": torch.ones(1)}))
@@ -125,12 +158,11 @@ def arranged(value: Value, form: Value) -> Value:
     """
     if isinstance(value, Mapping) and isinstance(form, Mapping) and value.keys() == form.keys():
         return {name: value[name] for name in form}
-    named = isinstance(value, Mapping) or isinstance(form, Mapping)
-    alone = isinstance(value, Tensor) != isinstance(form, Tensor)
-    if named or alone or len(tensors(value)) != len(tensors(form)):
+    both_tensors = isinstance(value, Tensor) and isinstance(form, Tensor)
+    both_tuples = isinstance(value, tuple) and isinstance(form, tuple) and len(value) == len(form)
+    if not both_tensors and not both_tuples:
         raise InputError(
-            f"the model was cut with x of {kinds(form)} and is given {kinds(value)}: cut it with "
-            f"inputs of the same kind"
+            f"the model was cut with x of {kinds(form)}, got {kinds(value)}: give the same kind"
         )
     return value
 
@@ -141,14 +173,10 @@ def kinds(value: Value) -> str:
     >>> kinds({"ids": torch.zeros(2, 3)}), kinds(torch.zeros(2))
     ('{ids: float32 (2, 3)}', 'float32 (2,)')
     """
-
-    def one(tensor: Tensor) -> str:
-        return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
-
+    texts = [f"{str(t.dtype).removeprefix('torch.')} {tuple(t.shape)}" for t in tensors(value)]
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}: {one(tensor)}' for key, tensor in value.items())}}}"
-    each = ", ".join(map(one, tensors(value)))
-    return f"({each})" if isinstance(value, tuple) else each
+        return f"{{{', '.join(map(': '.join, zip(value, texts, strict=True)))}}}"
+    return f"({', '.join(texts)})" if isinstance(value, tuple) else texts[0]
 
 
 def identical(a: Tensor, b: Tensor) -> bool:
@@ -173,12 +201,12 @@ def close(a: Tensor, b: Tensor) -> bool:
 def tensor_hash(tensors: Mapping[str, Tensor]) -> str:
     """Return the SHA-256 of named tensors of any shapes: names, types, shapes and every byte.
 
-    The order in which they are given and the device that they are on do not matter.
+    Their order and the device that they are on do not matter.
 
     >>> tensor_hash({"x": torch.zeros(2)}) == tensor_hash({"x": torch.zeros(2, 1)})
     False
-    >>> one, other = (torch.eye(2).roll(n, 0).to_sparse() for n in (0, 1))
-    >>> tensor_hash({"x": one}) == tensor_hash({"x": other})
+    >>> a, b = (torch.eye(2).roll(n, 0).to_sparse() for n in (0, 1))
+    >>> tensor_hash({"x": a}) == tensor_hash({"x": b})
     False
     """
     digest = hashlib.sha256()

@@ -8,13 +8,13 @@ from textwrap import shorten
 from traceback import extract_tb
 
 _LENGTH = 400  # characters of another's message
-_MANY, _FEW = 40, 12  # known names: of more than so many only so many are listed
+_MANY, _FEW = 40, 12  # of more names than so many only so many are listed
 
 
 class InputError(ValueError):
     """A mistake that the user can correct: the value, the expectation, the remedy.
 
-    The command line shows the message alone and exits with code 2.
+    The command line shows only the message and exits with code 2.
     """
 
 
@@ -49,15 +49,21 @@ class Failed(Exception):
     """A failed check of a cut; the message, the end of a sentence, says which."""
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
+def unknown(kind: str, name: str, names: Iterable[str]) -> InputError:
     """Return the error for a name that does not exist, suggesting the nearest ones.
 
-    Of many known names only some are listed.
+    Args:
+        kind: Of thing that would have the name.
+        name: The name that does not exist.
+        names: Those that do; of many only some are listed.
+
+    Returns:
+        The error, to be raised.
 
     >>> print(unknown("learner", "finetun", ["er", "finetune"]))
     unknown learner 'finetun': did you mean 'finetune'? (known: er, finetune)
     """
-    names = sorted(known)
+    names = sorted(names)
     if len(names) > _MANY:
         names = sorted(get_close_matches(name, names, n=_FEW, cutoff=0))
     near = get_close_matches(name, names, n=2, cutoff=0.5)
@@ -119,6 +125,5 @@ def no_exit() -> Iterator[None]:
             raise
         where = extract_tb(error.__traceback__)[-1]
         raise InputError(
-            f"{where.filename}, line {where.lineno}, ends the process ({described(error)}): let it "
-            f"return, or raise an error"
+            f"{where.filename}, line {where.lineno}, ends the process ({described(error)}): return"
         ) from error

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Generic, cast
+from typing import Any, Generic
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 from probe.batch import Rows, Value, check_value, gather, kinds, like, mapped, pieces, tensors
 from probe.errors import InputError
 from probe.memory import FileRows
-from probe.reading.items import check_labels
+from probe.reading.item_format import check_labels
 from probe.reading.read import ReadSettings, read
 
 X = TypeVar("X", bound=Value, covariant=True, default=Tensor)
@@ -42,11 +42,15 @@ class Examples(Labeled, Generic[X]):
     >>> len(data), len(data.of_classes([0]))
     (3, 2)
 
-    x: inputs, batch first: a tensor (N, ...), passed to a model as `model(x)`, a tuple of such
-    tensors, `model(*x)`, or a mapping of them by the names of arguments, `model(**x)`; y: (N,)
-    int64 labels, class numbers from 0; task: (N,) int64, the number of each example's task, from 0;
-    None where the class tells the task. Raises InputError if they do not fit together, or y or task
-    is not int64.
+    Args:
+        x: Inputs, batch first: a tensor (N, ...), passed to a model as `model(x)`, a tuple of such
+            tensors, `model(*x)`, or a mapping of them by the names of arguments, `model(**x)`.
+        y: (N,) int64 labels, class numbers from 0.
+        task: (N,) int64, the number of each example's task, from 0; None where the class tells the
+            task.
+
+    Raises:
+        InputError: They do not fit together, or y or task is not int64.
     """
 
     x: X
@@ -59,18 +63,22 @@ class Examples(Labeled, Generic[X]):
         check_labels(self.y)
         if len(tensors(self.x)[0]) != len(self.y):
             raise InputError(
-                f"x and y must have the same number of examples, got x {kinds(self.x)} and y "
-                f"{kinds(self.y)}"
+                f"x and y must have one length, got x {kinds(self.x)}, y {kinds(self.y)}"
             )
-        if self.task is None:
-            return
-        own = self.task
-        if not isinstance(own, Tensor) or own.dtype != torch.int64 or own.shape != self.y.shape:
-            got = kinds(own) if isinstance(own, Tensor) else type(own).__name__
+        task: Any = self.task
+        is_integers = isinstance(task, Tensor) and task.dtype == torch.int64
+        if task is not None and not (is_integers and task.shape == self.y.shape):
+            got = kinds(task) if isinstance(task, Tensor) else type(task).__name__
             raise InputError(
                 f"task must be an int64 tensor (N,), the number of each example's task, got {got} "
                 f"for y {kinds(self.y)}: use torch.as_tensor(task)"
             )
+
+    def changed(self, **fields: Any) -> Examples[Any]:
+        """Return the examples with other fields, which fit together: these are not checked."""
+        examples: Examples[Any] = object.__new__(Examples)
+        vars(examples).update({**vars(self), **fields})
+        return examples
 
     @classmethod
     def of(
@@ -91,39 +99,45 @@ class Examples(Labeled, Generic[X]):
         of a Hugging Face data set after `set_format("torch")`. Data are read once, in their order.
         Every tensor keeps its type, uint8 too.
 
-        - limit: read the first examples only, from 1;
-        - label: the label's name in a mapping; None = `label` or `labels`;
-        - columns: the columns that x consists of, if items are mappings; None = all but the label;
-          a single name as a string: x is that column, not a mapping of it;
-        - budget: bytes of memory for the examples; None = half of the free memory. Data of unknown
-          length take up to twice their bytes while they are read;
-        - scratch: a folder for memory-mapped files, for examples that do not fit; they vanish
-          with the process;
-        - progress: whether to show a bar, on a terminal or in a notebook.
+        Args:
+            data: What is read.
+            limit: Read only the first examples, from 1.
+            label: The label's name in a mapping; None = `label` or `labels`.
+            columns: The columns that x consists of, if items are mappings; None = all but the
+                label; a single name as a string: x is that column, not a mapping of it.
+            budget: Bytes of memory for the examples; None = half of the free memory. Data of
+                unknown length take up to twice their bytes while they are read.
+            scratch: A folder for memory-mapped files, for examples that do not fit; they vanish
+                with the process.
+            progress: Whether to show a bar, on a terminal or in a notebook.
 
-        Raises InputError for data that raise, hold no examples, or are not as above, for examples
-        of different shapes or types, for labels that are no class numbers, and for more examples
-        than fit; NotWritten if the disk is full.
+        Returns:
+            The examples, in memory or in a mapped file.
+
+        Raises:
+            InputError: The data raise an error, hold no examples, or are not as above; examples
+                differ in shape or type, labels are no class numbers, or not all examples fit.
+            NotWritten: The disk is full.
 
         >>> pairs = [(torch.zeros(8), 0), (torch.ones(8), 1)]
         >>> Examples.of(pairs).x.shape, Examples.of(pairs, limit=1).y
         (torch.Size([2, 8]), tensor([0]))
         """
-        how = ReadSettings(limit, label, columns, budget, scratch, progress)
-        return Examples(*read(data, how))
+        settings = ReadSettings(limit, label, columns, budget, scratch, progress)
+        return Examples(*read(data, settings))
 
     def take(self, indices: Tensor) -> Examples[X]:
         """Return the n examples at `indices` (n,), int64 from 0, in that order."""
-        return self._at(gather(self.x, indices), indices)
+        return self._with_rows(gather(self.x, indices), indices)
 
     def part(self, indices: Tensor) -> Examples[X]:
         """Return the examples as `take` does; inputs in a mapped file stay there."""
         x = mapped(self.x, lambda x: x.at(indices) if isinstance(x, FileRows) else x[indices])
-        return self._at(x, indices)
+        return self._with_rows(x, indices)
 
-    def _at(self, x: Value, indices: Tensor) -> Examples[X]:
+    def _with_rows(self, x: Value, indices: Tensor) -> Examples[X]:
         task = None if self.task is None else self.task.index_select(0, indices)
-        return Examples(cast(X, x), self.y.index_select(0, indices), task)
+        return self.changed(x=x, y=self.y.index_select(0, indices), task=task)
 
     def of_classes(self, classes: Iterable[int]) -> Examples[X]:
         """Return the examples whose label is one of `classes`, in their present order."""
@@ -134,29 +148,36 @@ class Examples(Labeled, Generic[X]):
         """Return the examples of a task, in their present order, without its number."""
         if self.task is None:
             raise InputError("the examples have no task: give Examples(x, y, task)")
-        return replace(self.part((self.task == number).nonzero().squeeze(1)), task=None)
+        return self.part((self.task == number).nonzero().squeeze(1)).changed(task=None)
 
     def to(self, device: torch.device) -> Examples[X]:
         """Return the same examples on `device`, as data that ask for no gradients."""
         x = mapped(self.x, lambda tensor: tensor.detach().to(device))
-        return Examples(x, self.y.to(device), None if self.task is None else self.task.to(device))
+        task = None if self.task is None else self.task.to(device)
+        return self.changed(x=x, y=self.y.to(device), task=task)
 
 
 def join(parts: Sequence[Examples[X]]) -> Examples[X]:
-    """Return the examples of all parts, one after the other, without tasks; all of one kind of x.
+    """Join examples that have one kind of x, one after the other, without their tasks.
 
     >>> len(join([Examples(torch.zeros(n, 8), torch.zeros(n).long()) for n in (2, 3)]))
     5
     """
-    each = zip(*(tensors(part.x) for part in parts), strict=True)
-    x = like(parts[0].x, map(torch.cat, each))
-    return Examples(x, torch.cat([part.y for part in parts]))
+    columns = zip(*(tensors(part.x) for part in parts), strict=True)
+    x = like(parts[0].x, map(torch.cat, columns))
+    return parts[0].changed(x=x, y=torch.cat([part.y for part in parts]), task=None)
 
 
 def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -> None:
-    """Raise InputError unless there are examples, all finite, with labels among `classes` only.
+    """Check that there are examples, all finite, with labels only among some classes.
 
-    examples: x (N, ...), y (N,); name: of them, for the message.
+    Args:
+        examples: x (N, ...), y (N,).
+        classes: The labels that may occur.
+        name: Of the examples, for the message.
+
+    Raises:
+        InputError: There are none, or the first that is wrong.
     """
     if not len(examples):
         raise InputError(f"{name} holds no examples")
@@ -164,31 +185,36 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
         if isinstance(tensor, FileRows) and tensor.finite:
             continue
         # Piece by piece: the data may be a file larger than the memory.
-        at = 0
+        start = 0
         for piece in pieces(tensor):
             if len(odd := (~piece.isfinite()).view(len(piece), -1).any(1).nonzero()):
-                where = at + int(odd[0])
-                raise InputError(f"{name} has NaN or Inf in example {where}: clean the data first")
-            at += len(piece)
-    known = set(classes)
-    if strange := sorted(set(examples.y.unique().tolist()) - known):
-        raise InputError(
-            f"{name} has labels {strange}, which are not among the {len(known)} classes"
-        )
+                row = start + int(odd[0])
+                raise InputError(f"{name} has NaN or Inf in example {row}: clean the data first")
+            start += len(piece)
+    labels = set(classes)
+    if strange := sorted(set(examples.y.unique().tolist()) - labels):
+        raise InputError(f"{name} has labels {strange}, not among the {len(labels)} classes")
 
 
-def alike(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[Any], Examples[Any]]:
-    """Return both with the tensors of a mapping in the same order.
+def match_inputs(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[Any], Examples[Any]]:
+    """Bring the inputs of two sets of examples into the same order, if they have names.
 
-    Raises InputError if an example of one does not look like an example of the other.
+    Args:
+        train: Examples to train on, whose inputs may be reordered.
+        test: Examples to test on.
+
+    Returns:
+        Both.
+
+    Raises:
+        InputError: An example of one does not look like an example of the other.
     """
     mappings = isinstance(train.x, Mapping) and isinstance(test.x, Mapping)
     if mappings and train.x.keys() == test.x.keys():
-        train = replace(train, x={name: train.x[name] for name in test.x})
-    one = [kinds(mapped(each.x, lambda tensor: tensor[:1][0])) for each in (train, test)]
-    if one[0] != one[1]:
+        train = train.changed(x={name: train.x[name] for name in test.x})
+    of_train, of_test = (kinds(mapped(e.x, lambda tensor: tensor[:1][0])) for e in (train, test))
+    if of_train != of_test:
         raise InputError(
-            f"an example of train is {one[0]}, of test {one[1]}: give both one shape and type, by "
-            f"the same names"
+            f"an example of train is {of_train}, of test {of_test}: give both the same"
         )
     return train, test

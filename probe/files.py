@@ -41,16 +41,24 @@ def sweep(folder: Path) -> None:
 
     Only those named by `unfinished`: a user's own may end alike.
     """
-    for left in folder.glob(f"*.{'[0-9a-f]' * 8}{_UNFINISHED}"):
-        discard(left)
+    for path in folder.glob(f"*.{'[0-9a-f]' * 8}{_UNFINISHED}"):
+        discard(path)
 
 
 @contextmanager
 def alone_in(folder: Path, timeout: float = -1, *, process: bool = False) -> Iterator[bool]:
     """Hold the lock of a folder within the block, swept of what killed processes left unfinished.
 
-    timeout: seconds to wait for another process, -1 = as long as it takes; process: whether all
-    holders in this process hold it together. Yields whether the lock is held; raises NotWritten.
+    Args:
+        folder: What is locked, by a file in it.
+        timeout: Seconds to wait for another process, -1 = as long as it takes.
+        process: Whether all holders in this process hold it together.
+
+    Yields:
+        Whether the lock is held.
+
+    Raises:
+        NotWritten: The folder cannot be written to.
     """
     lock = FileLock(folder / "lock", thread_local=False, is_singleton=process)
     try:

@@ -39,13 +39,15 @@ def available(file: Path = Path("/proc/meminfo")) -> Iterator[int]:
 
 
 def group_room(
-    root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")
+    root: Path = Path("/sys/fs/cgroup"), groups: Path = Path("/proc/self/cgroup")
 ) -> Iterator[int]:
     """Yield the bytes that every control group around this process leaves of its limit, if any.
 
-    root: where the groups are mounted; own: the file that names this process's.
+    Args:
+        root: Where the groups are mounted.
+        groups: The file that names those of this process.
     """
-    for line in _lines(own):
+    for line in _lines(groups):
         _, controllers, path = line.split(":", 2)
         if not controllers:
             yield from _room(root, path, "memory.max", "memory.current", "inactive_file")
@@ -61,14 +63,11 @@ def _room(root: Path, path: str, limit: str, usage: str, reclaimable: str) -> It
     # the container's own.
     for folder in (group, *group.parents):
         if folder.is_relative_to(root):
-            for most in map(_number, _lines(folder / limit)):
-                used = sum(map(_number, _lines(folder / usage)))
+            for most in _lines(folder / limit):
+                used = sum(map(int, _lines(folder / usage)))
                 stat = dict(line.split() for line in _lines(folder / "memory.stat"))
-                yield max(0, most - used + int(stat.get(reclaimable, 0)))
-
-
-def _number(text: str) -> int:
-    return 2**63 if text == "max" else int(text)
+                bound = 2**63 if most == "max" else int(most)
+                yield max(0, bound - used + int(stat.get(reclaimable, 0)))
 
 
 def _lines(file: Path) -> list[str]:
@@ -87,12 +86,18 @@ _TRIES = 1000  # at making a file in a folder that others remove when it is empt
 class MappedRows:
     """A matrix in a nameless file: `rows` (N, D), all zeros at first.
 
-    folder: where the file lies, made if need be; n, width: N and D. Raises NotWritten if the disk
-    has no room for it.
-
     The file has no name, so that it is gone with the last process that has it mapped, however that
     ends. Its pages are page cache, which the kernel takes back when memory is short; but as long as
     they are mapped they count as this process's. They are therefore let go once they have served.
+
+    Args:
+        folder: Where the file lies, made if need be.
+        n: N, the number of rows.
+        width: D, the number of columns.
+        dtype: The type of the numbers.
+
+    Raises:
+        NotWritten: The disk has no room for it.
     """
 
     def __init__(self, folder: Path, n: int, width: int, dtype: torch.dtype) -> None:
@@ -107,8 +112,7 @@ class MappedRows:
                 self._map = mmap.mmap(file.fileno(), size)
         except OSError as error:
             raise NotWritten(
-                f"cannot keep values in {folder} ({error.strerror}): make room there, choose "
-                f"another folder, or allow more memory"
+                f"cannot keep values in {folder} ({error.strerror}): allow more memory or disk"
             ) from None
         self.rows: Tensor = torch.frombuffer(self._map, dtype=dtype).view(n, width)
 
@@ -137,7 +141,7 @@ def _nameless(folder: Path) -> IO[bytes]:
     return tempfile.TemporaryFile(dir=folder, prefix="values.")
 
 
-_ASKED = 2**17  # bytes of a file asked for together; of more, systems may read the first alone
+_ASKED = 2**17  # bytes of a file asked for together; of more, systems may read only the first
 
 Array = np.ndarray[Any, Any]
 """An array of any type and shape."""
@@ -146,11 +150,14 @@ Array = np.ndarray[Any, Any]
 class FileRows(Tensor):
     """Rows (N, ...) of mapped files, float32 on the CPU, read when they are used.
 
-    sources: arrays (n, ...) of real numbers without gaps; places: each row's source and its number
-    there, (2, N) int64, None = all rows of the first; finite: whether NaN and Inf are ruled out.
-
     A batch by `index_select` or a slice is read into new memory. `at`, `split` and `cat` read
     nothing and give such rows again. Anything else first reads all of them.
+
+    Args:
+        sources: Arrays (n, ...) of real numbers without gaps.
+        places: (2, N) int64, the source of each row and its number there; None = all rows of the
+            first source.
+        finite: Whether NaN and Inf are ruled out.
     """
 
     sources: tuple[Array, ...]
@@ -165,9 +172,9 @@ class FileRows(Tensor):
         if places is None:
             places = torch.arange(len(sources[0])) * torch.tensor([[0], [1]])
         shape = places.shape[1], *sources[0].shape[1:]
-        own: Self = Tensor._make_wrapper_subclass(cls, shape, dtype=torch.float32)
-        own.sources, own.places, own.finite = tuple(sources), places, finite
-        return own
+        rows: Self = Tensor._make_wrapper_subclass(cls, shape, dtype=torch.float32)
+        rows.sources, rows.places, rows.finite = tuple(sources), places, finite
+        return rows
 
     def at(self, indices: Tensor | slice) -> Self:
         """Return the rows at `indices` (n,), int64 from 0, unread."""
@@ -175,20 +182,20 @@ class FileRows(Tensor):
 
     def read(self, indices: Tensor | slice) -> Tensor:
         """Return the rows at `indices` (n,) as a plain tensor (n, ...)."""
-        own, numbers = self.places[:, indices].numpy()
+        sources, numbers = self.places[:, indices].numpy()
         rows = np.empty((len(numbers), self.shape[1:].numel()), np.float32)
-        for source in np.unique(own):
-            rows[own == source] = _rows(self.sources[source], numbers[own == source])
+        for source in np.unique(sources):
+            rows[sources == source] = _rows(self.sources[source], numbers[sources == source])
         return torch.from_numpy(rows).view(len(numbers), *self.shape[1:])
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         """Carry out an operation of torch, by `_BY_ROWS` where it is among these."""
-        done = _BY_ROWS[func](*args) if func in _BY_ROWS and not kwargs else None
-        if done is not None:
-            return done
-        whole = tree_map_only(FileRows, lambda rows: rows.read(slice(None)), (args, kwargs or {}))
-        return func(*whole[0], **whole[1])
+        result = _BY_ROWS[func](*args) if func in _BY_ROWS and not kwargs else None
+        if result is not None:
+            return result
+        args, kwargs = tree_map_only(FileRows, lambda x: x.read(slice(None)), (args, kwargs or {}))
+        return func(*args, **kwargs)
 
 
 def _rows(source: Array, numbers: Array) -> Array:
@@ -220,13 +227,13 @@ def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
     kinds = {(part.shape[1:], part.dtype, part.device) for part in parts}
     if dim or kinds != {(parts[0].shape[1:], torch.float32, torch.device("cpu"))}:
         return None
-    each = [p if isinstance(p, FileRows) else FileRows([p.contiguous().numpy()]) for p in parts]
-    sources = {id(source): source for part in each for source in part.sources}
+    blocks = [p if isinstance(p, FileRows) else FileRows([p.contiguous().numpy()]) for p in parts]
+    sources = {id(source): source for block in blocks for source in block.sources}
     order, places = [*sources], []
-    for part in each:
-        own = torch.tensor([order.index(id(source)) for source in part.sources])
-        places.append(torch.stack([own[part.places[0]], part.places[1]]))
-    return FileRows([*sources.values()], torch.cat(places, 1), all(p.finite for p in each))
+    for block in blocks:
+        numbers = torch.tensor([order.index(id(source)) for source in block.sources])
+        places.append(torch.stack([numbers[block.places[0]], block.places[1]]))
+    return FileRows([*sources.values()], torch.cat(places, 1), all(b.finite for b in blocks))
 
 
 _aten = torch.ops.aten
@@ -241,7 +248,7 @@ _BY_ROWS: dict[Any, Callable[..., Any]] = {
     ),
     _aten.cat.default: _joined,
     _aten.as_strided.default: lambda rows, size, stride, at=None: (
-        FileRows([own.reshape(len(own), -1) for own in rows.sources], rows.places, rows.finite)
+        FileRows([s.reshape(len(s), -1) for s in rows.sources], rows.places, rows.finite)
         if [*size, *stride, at] == [len(rows), (D := rows.shape[1:].numel()), D, 1, None]
         else None
     ),

@@ -20,9 +20,10 @@ def check_model(model: object) -> None:
 
 def check_values(model: nn.Module) -> None:
     """Raise InputError for parameters without values, of lazy modules or on the device meta."""
-    for name, own in model.named_parameters():
-        if is_lazy(own) or own.device.type == "meta":
-            what = "shape yet, as its module is lazy" if is_lazy(own) else "values on device meta"
+    for name, parameter in model.named_parameters():
+        lazy = is_lazy(parameter)
+        if lazy or parameter.device.type == "meta":
+            what = "shape yet, as its module is lazy" if lazy else "values on device meta"
             raise InputError(f"{name!r} has no {what}: build it on the CPU, and run it on a batch")
 
 
@@ -30,7 +31,7 @@ def layer(model: nn.Module, name: str) -> nn.Module:
     """Return the module of that dotted name; raises InputError suggesting the nearest names."""
     modules: dict[str, nn.Module] = dict(model.named_modules(remove_duplicate=False))
     if not name or name not in modules:
-        raise unknown("feature", name, (known for known in modules if known))
+        raise unknown("feature", name, filter(None, modules))
     return modules[name]
 
 
@@ -38,10 +39,15 @@ def layer(model: nn.Module, name: str) -> nn.Module:
 def tap(
     model: nn.Module, names: Iterable[str], receive: Callable[[str, object], None]
 ) -> Iterator[None]:
-    """Call `receive(name, output)` within the block each time a named layer has run.
+    """Call a function within the block each time one of some layers has run.
 
-    The output is the live object, which a later in-place operation overwrites: copy it to keep it.
     A layer called twice is received twice. The hooks are gone after the block.
+
+    Args:
+        model: The network.
+        names: Of the layers.
+        receive: Called with the name and the output. This is the live object, which a later
+            in-place operation overwrites: copy it to keep it.
 
     >>> import torch
     >>> model = nn.Sequential(nn.Flatten(), nn.ReLU())
@@ -51,10 +57,10 @@ def tap(
     """
     with ExitStack() as hooks:
         for name in names:
-            told = layer(model, name).register_forward_hook(
+            handle = layer(model, name).register_forward_hook(
                 lambda module, inputs, output, name=name: receive(name, output)
             )
-            hooks.enter_context(told)
+            hooks.enter_context(handle)
         yield
 
 
@@ -71,8 +77,8 @@ def unwrapped(model: nn.Module) -> nn.Module:
 
 def named_state(model: nn.Module) -> dict[str, Tensor]:
     """Return every parameter and buffer, of any shape, by each of its names."""
-    both = (model.named_parameters, model.named_buffers)
-    return {name: tensor for each in both for name, tensor in each(remove_duplicate=False)}
+    parameters = model.named_parameters(remove_duplicate=False)
+    return {**dict(parameters), **dict(model.named_buffers(remove_duplicate=False))}
 
 
 @torch.no_grad()
@@ -88,9 +94,9 @@ def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
     >>> torch.equal(model.bias, before["bias"])
     True
     """
-    for name, own in named_state(model).items():
-        if isinstance(own, nn.Parameter):
-            own.copy_(state[name])
+    for name, tensor in named_state(model).items():
+        if isinstance(tensor, nn.Parameter):
+            tensor.copy_(state[name])
         else:
             owner, _, last = name.rpartition(".")
             setattr(model.get_submodule(owner), last, state.get(name))
@@ -140,16 +146,40 @@ def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
     return [tuple(group) for group in groups.values()]
 
 
+def architecture(model: nn.Module) -> dict[str, object]:
+    """Return the class of each module, the shape and type of each parameter and buffer, and ties.
+
+    >>> architecture_difference(architecture(nn.Linear(2, 3)), architecture(nn.Linear(2, 4)))
+    'bias'
+    """
+    model = unwrapped(model)
+    modules: dict[str, object] = {name: type(module) for name, module in model.named_modules()}
+    state = named_state(model).items()
+    shapes = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in state}
+    return {**modules, **shapes, _TIES: tuple(sorted(state_groups(model)))}
+
+
+def architecture_difference(before: Mapping[str, object], after: Mapping[str, object]) -> str:
+    """Return the first name at which two architectures differ, empty if they are the same."""
+    names = before.keys() | after.keys()
+    differ = sorted(
+        (n for n in names if before.get(n) != after.get(n)), key=lambda n: (n == _TIES, n)
+    )
+    return min(differ, key=lambda name: (name == _TIES, name), default="")
+
+
 def frozen_in(model: nn.Module) -> Iterator[str]:
     """Yield the names of frozen parameters, and of the buffers of modules that have no others."""
     for name, module in model.named_modules(remove_duplicate=False):
         prefix = f"{name}." if name else ""
-        own = dict(module.named_parameters(recurse=False, remove_duplicate=False))
-        yield from (prefix + each for each, p in own.items() if not p.requires_grad)
-        if own and not any(p.requires_grad for p in own.values()):
-            yield from (prefix + each for each, _ in module.named_buffers(recurse=False))
+        parameters = dict(module.named_parameters(recurse=False, remove_duplicate=False))
+        frozen = [key for key, parameter in parameters.items() if not parameter.requires_grad]
+        yield from (prefix + key for key in frozen)
+        if parameters and len(frozen) == len(parameters):
+            yield from (prefix + key for key, _ in module.named_buffers(recurse=False))
 
 
+_TIES = "its ties"
 # By their names: to import them is slow, and some builds of torch lack them.
 _WRAPPERS = dict.fromkeys(("DataParallel", "DistributedDataParallel", "AveragedModel"), "module")
 _WRAPPERS["OptimizedModule"] = "_orig_mod"
@@ -183,9 +213,8 @@ def forget(model: nn.Module) -> None:
     Some vision transformers compute attention biases once and keep them until `train()`; a later
     pass would not be seen to compute them. All modes are as before afterwards.
     """
-    own = [module for module in model.modules() if type(module).train is not nn.Module.train]
-    for module in own:
-        if not module.training:
+    for module in list(model.modules()):
+        if type(module).train is not nn.Module.train and not module.training:
             with mode(module, training=True):
                 pass
 
@@ -198,13 +227,14 @@ def copied(model: nn.Module) -> nn.Module:
     memo = {}
     for module in model.modules():
         for tensor in tensors_in(vars(module)):
-            # torch copies leaves of the graph alone; what is none is kept by its value.
+            # torch copies only leaves of the graph; what is none is kept by its value.
             if not tensor.is_leaf:
                 memo[id(tensor)] = tensor.detach().clone()
             elif type(tensor) is not Tensor and type(tensor).__deepcopy__ is Tensor.__deepcopy__:
-                own = tensor.detach().clone()
-                known = isinstance(tensor, nn.Parameter)
-                memo[id(tensor)] = nn.Parameter(own, tensor.requires_grad) if known else own
+                value = tensor.detach().clone()
+                if isinstance(tensor, nn.Parameter):
+                    value = nn.Parameter(value, tensor.requires_grad)
+                memo[id(tensor)] = value
     return copy.deepcopy(model, memo)
 
 

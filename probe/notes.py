@@ -1,13 +1,13 @@
 """Notes on conditions under which a measurement does not mean what it seems to."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 
 import torch
 from torch import Tensor
 
-from probe.cut.split import Cut, Split
+from probe.cut.interface import CutFacts, Split
 from probe.metrics.task_counts import TaskCounts
 from probe.modules import reals_in
 
@@ -16,24 +16,23 @@ _ROUNDING = 0.01  # of an accuracy
 _LENGTH = 300  # characters of a reason, which may quote an error of the user's code
 
 
-def of_cut(cut: Cut) -> list[str]:
+def of_cut(facts: CutFacts) -> list[str]:
     """Return the notes on a cut, whatever the data."""
-    seen, notes = cut.feature.trace, []
-    if cut.slow:
-        why = _short(cut.slow)
-        notes.append(f"the whole model is run for it, which is slower but equally exact: {why}")
-    if not cut.trainable and seen.large.logits not in cut.feature.visit.names:
+    notes = []
+    if facts.slow:
+        reason = _short(facts.slow)
+        notes.append(f"the whole model is run for it, which is slower but equally exact: {reason}")
+    if not facts.trained and not facts.is_output:
         notes.append(
             "nothing downstream of it is trained although it is not the output: its score is that "
             "of the model as it is, not of a retrained one"
         )
-    if cut.feature.around:
+    if facts.around:
         notes.append(
             f"the code of the modules around it stays in eval mode while the rest is trained, as "
-            f"otherwise {_short(cut.feature.around)}"
+            f"otherwise {_short(facts.around)}"
         )
-    behind = seen.large.upstream([seen.large.logits]) - cut.feature.upstream
-    if any(step.random for number, step in seen.large.steps.items() if number in behind):
+    if facts.random_downstream:
         notes.append(
             "the model downstream of it is random in eval mode too: its score is of a single draw"
         )
@@ -67,8 +66,8 @@ def of_recorded(recorded: TaskCounts, again: TaskCounts) -> Iterator[str]:
     the same tasks.
     """
     if recorded.tasks == again.tasks:
-        each = zip(recorded.accuracies(), again.accuracies(), again.test_sizes(), strict=True)
-        for task, (before, now, size) in enumerate(each, 1):
+        accuracies = zip(recorded.accuracies(), again.accuracies(), again.test_sizes(), strict=True)
+        for task, (before, now, size) in enumerate(accuracies, 1):
             # A single example on top, as a task may have few.
             if abs(now - before) > _ROUNDING + 1 / size:
                 yield (
@@ -78,22 +77,20 @@ def of_recorded(recorded: TaskCounts, again: TaskCounts) -> Iterator[str]:
                 )
 
 
-class Watch:
-    """A watch for parameters of a tail that training does not change."""
+class UnchangedParameters:
+    """A watch for parameters of a tail that training does not change.
 
-    def __init__(self, cut: Cut, tail: Split) -> None:
-        read = cut.feature.trace.behind_logits
-        self._watched = {
-            name: value
-            for name, value in tail.fresh_values.items()
-            if name in read and value.requires_grad
-        }
+    tail: re-initialized; trained: the names of the parameters that the logits depend on.
+    """
+
+    def __init__(self, tail: Split, trained: Collection[str]) -> None:
+        self._watched = {n: value for n, value in tail.fresh_values.items() if n in trained}
         self._before = self._sums()
 
     def notes(self) -> list[str]:
         """Return a note if any parameter has not moved in the training."""
-        still = torch.eq(self._before, self._sums()).all(1).tolist()
-        watched = zip(self._watched.items(), still, strict=True)
+        unmoved = torch.eq(self._before, self._sums()).all(1).tolist()
+        watched = zip(self._watched.items(), unmoved, strict=True)
         # A bias before batch norm has a gradient too small to move it, and is as good as trained.
         names = [
             name
@@ -132,12 +129,12 @@ def of_classes(tasks: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[str
 
     tasks: the labels (N,) of the training and of the test examples of each.
     """
-    notes, own = [], [tuple(set(half.unique().tolist()) for half in task) for task in tasks]
-    for half, without in zip(zip(*own, strict=True), _WITHOUT, strict=True):
+    notes, present = [], [tuple(set(half.unique().tolist()) for half in task) for task in tasks]
+    for half, without in zip(zip(*present, strict=True), _WITHOUT, strict=True):
         if lacking := sorted(set(range(classes)).difference(*half)):
             notes.append(f"{_have(lacking)} no {without}")
-    trained = set.union(*(train for train, _ in own))
-    for number, (train, test) in enumerate(own, 1):
+    trained = set.union(*(train for train, _ in present))
+    for number, (train, test) in enumerate(present, 1):
         if lacking := sorted(test & trained - train):
             notes.append(f"{_have(lacking)} test examples in task {number}, but none to train on")
     return notes
@@ -159,12 +156,12 @@ def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:
     >>> by_feature({"conv1": ["loss 0.3"], "conv2": ["loss 0.2", "b"]})
     ['conv1, conv2: loss 0.2 to 0.3', 'conv2: b']
     """
-    alike: dict[str, list[tuple[str, str]]] = {}
-    for feature, own in notes.items():
-        for note in own:
-            alike.setdefault(without_decimals(note), []).append((feature, note))
-    each = (zip(*own, strict=True) for own in alike.values())
-    return [f"{', '.join(features)}: {ranged(own)}" for features, own in each]
+    notes_of_text: dict[str, list[tuple[str, str]]] = {}
+    for feature, pairs in notes.items():
+        for note in pairs:
+            notes_of_text.setdefault(without_decimals(note), []).append((feature, note))
+    columns = (zip(*pairs, strict=True) for pairs in notes_of_text.values())
+    return [f"{', '.join(features)}: {ranged(texts)}" for features, texts in columns]
 
 
 def listed(names: Iterable[object]) -> str:
@@ -179,7 +176,7 @@ def listed(names: Iterable[object]) -> str:
 
 
 def without_decimals(note: str) -> str:
-    """Return what notes have in common that differ in decimal fractions alone.
+    """Return what notes have in common that differ only in decimal fractions.
 
     >>> without_decimals("loss 1.60 (-0.050 nats), downstream of 'block.1.2'")
     "loss # (# nats), downstream of 'block.1.2'"
@@ -188,14 +185,14 @@ def without_decimals(note: str) -> str:
 
 
 def ranged(notes: Iterable[str]) -> str:
-    """Return notes that differ in decimal fractions alone as one, with the range of each.
+    """Return notes that differ only in decimal fractions as one, with the range of each.
 
     >>> ranged(["loss 1.60, 60 classes", "loss 0.30, 60 classes"])
     'loss 0.30 to 1.60, 60 classes'
     """
     first, *others = dict.fromkeys(notes)
     columns = zip(*map(_DECIMAL.findall, (first, *others)), strict=True)
-    ends = ((min(own, key=float), max(own, key=float)) for own in columns)
+    ends = ((min(numbers, key=float), max(numbers, key=float)) for numbers in columns)
     shown = iter(low if low == high else f"{low} to {high}" for low, high in ends)
     return _DECIMAL.sub(lambda _: next(shown), first)
 

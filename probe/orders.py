@@ -13,11 +13,18 @@ MOST = 10_000
 
 
 def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tuple[int, ...]]:
-    """Return the task orders of a study by name, each of T tasks, from 0 in the base order.
+    """Return the task orders of a study.
 
-    rule: `rotate` (all T rotations, named by their number), `none` (the base order alone),
-    `shuffle:N` (N shuffles, the same on every machine), or explicit orders, name -> tasks from 1.
-    Raises InputError for any other, and for an explicit order that does not name each task once.
+    Args:
+        rule: `rotate` (all T rotations, named by their number), `none` (only the base order),
+            `shuffle:N` (N shuffles, the same on every machine), or tasks, from 1, by order's name.
+        tasks: T, the number of tasks.
+
+    Returns:
+        The orders by name, each of T tasks, from 0 in the base order.
+
+    Raises:
+        InputError: The rule is another, or an order does not name each task once.
 
     >>> orders("rotate", 3)
     {'0': (0, 1, 2), '1': (1, 2, 0), '2': (2, 0, 1)}
@@ -39,9 +46,7 @@ def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tup
     # At most nine digits, as `int` of a million takes long.
     count = re.fullmatch("shuffle:([0-9]{1,9})", rule)
     if count is None or not 1 <= int(count[1]) <= MOST:
-        raise InputError(
-            f"unknown orders {rule!r}: expected rotate, none or shuffle:N, N from 1 to {MOST}"
-        )
+        raise InputError(f"unknown orders {rule!r}: give rotate, none or shuffle:N, N up to {MOST}")
     # Each from its own stream, so that more shuffles leave the first as they are.
     shuffles = (torch.randperm(tasks, generator=stream(k, "order")) for k in range(int(count[1])))
     return {str(k): tuple(order.tolist()) for k, order in enumerate(shuffles)}

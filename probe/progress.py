@@ -26,10 +26,15 @@ def tracked(items: Iterable[Item], label: str) -> Iterator[Item]:
 def progress_bar(
     label: str, total: int | None, shown: bool = True
 ) -> Iterator[Callable[[int], None]]:
-    """Show a bar within the block, and yield a function that advances it by a number of items.
+    """Show a bar within the block, on a terminal's standard error or below a notebook's cell.
 
-    On standard error while that is a terminal, or below the cell of a notebook; nowhere else.
-    total: None = unknown.
+    Args:
+        label: The text before the bar.
+        total: The number of items, None = unknown.
+        shown: Whether to show it at all.
+
+    Yields:
+        A function that advances the bar by a number of items.
     """
     with python_generators():  # to import it draws a number from `random`
         from rich.console import Console
@@ -40,13 +45,13 @@ def progress_bar(
     with Progress(console=console, transient=True, disable=hidden) as progress:
         task = progress.add_task(label, total=total)
         draw = _in_notebook(progress) if shown and console.is_jupyter else lambda: None
-        seen = monotonic()
+        last_drawn = monotonic()
 
-        def advance(by: int) -> None:
-            nonlocal seen
-            progress.advance(task, by)
-            if monotonic() - seen > _PAUSE:
-                seen = monotonic()
+        def advance(items: int) -> None:
+            nonlocal last_drawn
+            progress.advance(task, items)
+            if monotonic() - last_drawn > _PAUSE:
+                last_drawn = monotonic()
                 draw()
 
         yield advance

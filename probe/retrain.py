@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import probe.notes as notes
-from probe.batch import Value, arranged, first, mapped, tensors
-from probe.cut.cuts import Cuts, cut_each, cut_found, find_each, undisturbed
-from probe.cut.feature import Feature
+from probe.batch import Rows, Value, arranged, first, mapped, tensors
+from probe.cut.cuts import Cuts, cut_each, cut_found, find_each
+from probe.cut.interface import Cut, CutFacts
 from probe.cut.model_call import Call, Output, explained
-from probe.cut.split import Cut, Trainable
-from probe.cut.trace import Trace
-from probe.errors import InputError, described
-from probe.examples import Examples, alike
+from probe.errors import InputError, NotKept, described, located
+from probe.examples import Examples, Labeled, match_inputs
 from probe.model import Model
-from probe.modules import check_model, check_values, unwrapped
-from probe.numbered import Data, Tasks, numbered
-from probe.protocol import Protocol, Retrained
+from probe.modules import check_model, check_values, mode, restore, unwrapped
 from probe.retraining import PartialRetraining, RetrainSettings
-from probe.seeding import global_stream, python_generators, stream
-from probe.told import told
-from probe.training.chosen_outputs import outputs_of
+from probe.seeding import every_global_stream, global_stream, python_generators, stream
+from probe.task_aware import make_task_aware
+from probe.tasked_examples import Data, Tasks, assign_tasks
+from probe.training.evaluation import predict_each
 from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
+from probe.training.history import History, HistoryRecorder, notes_of
+from probe.training.loop import fit
 from probe.training.precision import products
 from probe.training.recipe import Recipe
+from probe.training.selected_outputs import SelectedOutputs, outputs_of
 from probe.values.allocation import Allocation, CacheSettings
 from probe.values.cache import ValueCache
 
 SAMPLE = 8  # examples on which a cut is checked
+_Values = dict[str, Rows]  # values by feature
+
 _PAIR = 2  # examples that batch norm can be trained on
 
 
@@ -61,41 +63,49 @@ def partial_retrain(
     `test`. A feature downstream of which no parameter is left, such as the model's output, is
     evaluated as it is. The model itself is not changed.
 
-    model: any nn.Module that maps x, one or more tensors (N, ...), to logits (N, K), or a `Model`,
-    which says how to call any other and make a new one; features: dotted module names, or the cuts
-    that `cut_each` made of a model of this architecture, which have output, call and trainable;
-    train, test: the data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or
-    a DataLoader; or a list of these, one for each task; class labels 0..K-1; tasks: where a list or
-    `Examples` tell the task of each, their order by number, None = as they are; otherwise the
-    classes of each task, each class in exactly one; in executed order. seed: decides fresh weights
-    and batches; cache: where the features' values are stored (see `cache_plan`), None = the
-    defaults.
+    Args:
+        model: Any nn.Module that maps x, one or more tensors (N, ...), to logits (N, K), or a
+            `Model`, which says how to call any other and make a new one.
+        features: Dotted module names, or the cuts that `cut_each` made of a model of this
+            architecture, which have output, call and trainable.
+        train: The data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or a
+            DataLoader; or a list of these, one for each task; class labels 0..K-1.
+        test: The same of the test examples.
+        tasks: Where a list or `Examples` tell the task of each, their order by number, None = as
+            they are; otherwise the classes of each task, each class in exactly one; in executed
+            order.
+        recipe: The recipe of the retraining, None = the defaults.
+        seed: The seed of fresh weights and batches.
+        cache: The storage of the features' values (see `cache_plan`), None = the defaults.
 
-    Raises InputError, before anything is trained, for an unknown feature, labels, tasks or classes
-    that do not fit, NaN or Inf, inputs that the model does not take, a tail without a gradient,
-    and, before any cut is made, parameters that no rule re-initializes.
+    Returns:
+        The confusion counts of each feature, by task.
+
+    Raises:
+        InputError: Before anything is trained, for an unknown feature, labels, tasks or classes
+            that do not fit, NaN or Inf, inputs that the model does not take, a tail without a
+            gradient, and, before any cut is made, parameters that no rule re-initializes.
     """
-    called = Model.around(model)
-    check_model(called.of)
-    check_values(called.of)
+    called = Model.coerce(model)
+    check_model(called.network)
+    check_values(called.network)
     if called.orders is not None:
         raise InputError(
             "orders= is for analyze: give the tasks in executed order, without orders="
         )
-    called, given = told(
-        called, numbered({"train": train, "test": test}, tasks, called.classes), lambda: called.of
-    )
-    seen, tested = given.halves["train"], given.halves["test"]
+    examples = assign_tasks({"train": train, "test": test}, tasks, called.classes)
+    called, data = make_task_aware(called, examples, lambda: called.network)
+    splits = data.splits["train"], data.splits["test"]
     how = RetrainSettings(recipe=recipe or Recipe(), seed=seed, cache=cache)
-    each = list(retrain_each(called, features, seen, tested, given.known, how))
-    own = notes.by_feature({one.feature: one.notes for one in each})
-    parts = [[h.y[h.task == k] for k in range(len(given.classes))] for h in (seen, tested)]
+    results = list(retrain_each(called, features, *splits, data.n_classes, how))
+    labels = [[half.y[half.task == k] for k in range(len(data.classes))] for half in splits]
+    class_notes = notes.of_classes(zip(*labels, strict=True), data.n_classes)
     return PartialRetraining(
-        tasks=given.classes,
-        measured={one.feature: given.counted(one.predicted) for one in each},
-        notes=(*notes.of_classes(zip(*parts, strict=True), given.known), *own),
+        tasks=data.classes,
+        measured={result.feature: data.counted(result.predicted) for result in results},
+        notes=(*class_notes, *notes.by_feature({r.feature: r.notes for r in results})),
         seed=seed,
-        outputs=tuple(one.feature for one in each if one.history is None),
+        outputs=tuple(result.feature for result in results if result.history is None),
         head="multi" if called.head == "multi" else "all",
     )
 
@@ -114,29 +124,30 @@ def retrain_each(
     values of every feature that is kept. classes: K. See `partial_retrain`, which checks its inputs
     and counts.
     """
-    called = Model.around(model)
+    called = Model.coerce(model)
     fresh = how.recipe.init if called.fresh is None else called.fresh
-    device = next((p.device for p in called.of.parameters()), train.y.device)
-    train, test = alike(train, test)
+    device = next((p.device for p in called.network.parameters()), train.y.device)
+    train, test = match_inputs(train, test)
     if isinstance(features, Cuts):
-        train, test = (_arranged(each, features, called) for each in (train, test))
+        train, test = (_arranged(half, features, called) for half in (train, test))
     train, test = train.to(device), test.to(device)
     sample = first(test.x, SAMPLE)
-    check_fresh(fresh, unwrapped(called.of))
+    check_fresh(fresh, unwrapped(called.network))
+    cuts = (
+        features.each
+        if isinstance(features, Cuts)
+        else find_each(called.network, features, sample, called.model_call, called.trainable)
+    )
+    facts = [cut.facts for cut in cuts]
+    refuse_what_no_rule_writes(unwrapped(called.network), facts, fresh)
+    outputs = outputs_of(classes, _logits_shape(facts[0]), called.classes)
     if isinstance(features, Cuts):
-        found = [cut.feature for cut in features.each]
+        planned = features.of(called.network)
+        planned.logits(sample)  # which the sample of the cuts need not show
     else:
-        found = find_each(called.of, features, sample, called.model_call)
-    refuse_what_no_rule_writes(found, fresh, called.trainable)
-    outputs = outputs_of(classes, _logits_shape(found[0].trace), called.classes)
-    if isinstance(features, Cuts):
-        made = features.of(called.of)
-        with torch.no_grad(), undisturbed(sample), explained(sample):
-            made.each[0].feature.trace.logits(sample)  # which its own sample need not show
-    else:
-        made = cut_found(found, called.trainable)
-    for cut in made.each:
-        _refuse_untrainable(cut, min(len(train), how.recipe.batch_size))
+        planned = cut_found(cuts)
+    for cut in planned.each:
+        _refuse_untrainable(cut, first(sample, min(len(train), how.recipe.batch_size, _PAIR)))
     protocol = Protocol(
         train=train,
         test=test,
@@ -146,7 +157,134 @@ def retrain_each(
         how=how,
         values=ValueCache(how.cache, how.recipe.batch_size, device),
     )
-    return protocol.each(made.each)
+    return protocol.retrain(planned.each)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retrained:
+    """A feature's partial retrained model, tested.
+
+    predicted: (N,) class numbers, in the order of the test data; history: of its training, None
+    where nothing was left to train; multiple: of the recipe's epochs, see `RetrainSettings`; notes:
+    on this feature.
+    """
+
+    feature: str
+    predicted: Tensor
+    history: History | None
+    multiple: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """The retrainings of one model's tails: data on its device, K classes, outputs that are read.
+
+    outputs: which stand for the classes, None = all; fresh: the source of fresh values.
+    """
+
+    train: Examples[Any]
+    test: Examples[Any]
+    classes: int
+    outputs: Tensor | None
+    fresh: Fresh
+    how: RetrainSettings
+    values: ValueCache
+
+    def retrain(self, cuts: Sequence[Cut]) -> Iterator[Retrained]:
+        """Retrain and test each tail; where a batch takes another path, run the whole model.
+
+        A model may skip a mask that masks nothing: then other values are there than when it was
+        cut.
+        """
+        cuts = [cut.again(self.train.x) for cut in cuts]
+        try:
+            values = self._fill(cuts)
+        except NotKept:
+            cuts = list(map(self._fillable, cuts))
+            values = self._fill(cuts)
+        for cut in cuts:
+            yield from self._retrain_or_cut_again(cut, values)
+
+    def _fillable(self, cut: Cut) -> Cut:
+        """Return a cut, of the whole model if its values are not there for all batches."""
+        try:
+            self._fill([cut])
+        except NotKept as error:
+            return cut.again(self.train.x, str(error), whole=True)
+        return cut
+
+    def _retrain_or_cut_again(
+        self, cut: Cut, values: tuple[_Values, _Values] | None = None
+    ) -> list[Retrained]:
+        """Retrain one tail; if a batch takes a path outside the cut, cut and train again."""
+        try:
+            return self._retrain(cut, values or self._fill([cut]))
+        except NotKept as error:
+            reason = str(error)
+        return self._retrain_or_cut_again(cut.again(self.train.x, reason))
+
+    def _fill(self, cuts: Sequence[Cut]) -> tuple[_Values, _Values]:
+        plan = self.values.plan(cuts, (len(self.train), len(self.test)))
+        # At the output there is nothing to train: no values of training examples are needed.
+        trained = [cut for cut in cuts if cut.facts.trained]
+        with explained(self.train.x):
+            train = self.values.rows(trained, plan, self.train.x)
+        with explained(self.test.x):
+            return train, self.values.rows(cuts, plan, self.test.x)
+
+    def _retrain(self, cut: Cut, values: tuple[_Values, _Values]) -> list[Retrained]:
+        """Retrain one tail, if there is anything to train, and test it after each multiple.
+
+        Its values and its copy of the model are dropped afterwards.
+        """
+        how, split, facts = self.how, cut.split(), cut.facts
+        name, cut_notes = facts.name, notes.of_cut(facts)
+        tail = split.tail if self.outputs is None else SelectedOutputs(split.tail, self.outputs)
+        test = Labeled(values[1].pop(name), self.test.y)
+        if not facts.trained:
+            return [self._test(name, tail, test, cut_notes, None, n) for n in how.multiples]
+        split.reinitialize(self.fresh, stream(how.seed, "tail", name))
+        unchanged = notes.UnchangedParameters(split, facts.trained)
+        data = Labeled(values[0].pop(name), self.train.y)
+        *earlier, last = (multiple * how.recipe.epochs for multiple in how.multiples)
+        recipe, recorder = replace(how.recipe, epochs=last), HistoryRecorder(earlier)
+        with located(f"retraining from {name!r}"), explained(self.train.x):
+            fit(tail, data, recipe, stream(how.seed, "retrain", name), recorder)
+        del data
+        cut_notes += unchanged.notes()
+        tested = []
+        for multiple in reversed(how.multiples):
+            epochs = multiple * how.recipe.epochs
+            if epochs in recorder.states:
+                restore(tail, recorder.states.pop(epochs))
+            history = recorder.history.until(epochs)
+            tested.append(self._test(name, tail, test, cut_notes, history, multiple))
+        return tested[::-1]
+
+    def _test(
+        self,
+        name: str,
+        tail: nn.Module,
+        test: Labeled,
+        cut_notes: Sequence[str],
+        history: History | None,
+        multiple: int,
+    ) -> Retrained:
+        """Test a tail; cut_notes: notes on it whatever it predicts."""
+        # It may draw at random, in eval mode too.
+        chance = every_global_stream(stream(self.how.seed, "test", name))
+        with mode(tail, training=False), chance, explained(self.test.x):
+            predicted = predict_each(tail, test, self.classes, {"": None})[0][""]
+        history_notes = notes_of(history) if history else ()
+        prediction_notes = notes.of_predictions(predicted, test.y)
+        return Retrained(
+            feature=name,
+            predicted=predicted,
+            history=history,
+            multiple=multiple,
+            notes=(*cut_notes, *history_notes, *prediction_notes),
+        )
 
 
 def cache_plan(
@@ -167,28 +305,34 @@ def cache_plan(
     >>> print(*plan)
     1: 2.2 MB, in memory
 
-    sample: inputs, one or more tensors (B, ...); sizes: the numbers of training and test
-    examples. Raises InputError for a feature that is unknown, or at which no cut is possible.
+    Args:
+        model: The model.
+        features: Dotted module names.
+        sample: Inputs, one or more tensors (B, ...).
+        sizes: The numbers of training and test examples.
+        recipe: The recipe of the retraining, None = the defaults.
+        cache: The limits of the storage, None = the defaults.
+        output: Key or index of the logits, if the model returns more than the logits.
+        call: Function that calls the model on a batch, see `probe.Model`.
+
+    Returns:
+        The location of each feature's values.
+
+    Raises:
+        InputError: A feature is unknown, or no cut is possible there.
     """
     device = tensors(sample)[0].device
     values = ValueCache(cache, (recipe or Recipe()).batch_size, device)
     return values.plan(cut_each(model, features, sample, output, call).each, sizes)
 
 
-def refuse_what_no_rule_writes(
-    features: Sequence[Feature], fresh: Fresh, trained: Trainable
-) -> None:
+def refuse_what_no_rule_writes(model: nn.Module, cuts: Iterable[CutFacts], fresh: Fresh) -> None:
     """Raise InputError if a rule cannot give fresh values downstream of some feature."""
-    if not isinstance(fresh, str):
-        return
-    trace = features[0].trace
-    # Parameters that all features need stay as they are, and those that nothing reads may.
-    held = frozenset.intersection(*(feature.frozen for feature in features))
-    if trained == "as given":
-        held |= trace.given_frozen
-    left = [name for name in without_rule(trace.model, fresh) if name not in held]
-    if refused := [name for name in left if name in trace.behind_logits]:
-        raise no_rule_for(refused)
+    if isinstance(fresh, str):
+        # Parameters that all features need stay as they are, and those that nothing reads may.
+        trained = frozenset[str]().union(*(cut.trained for cut in cuts))
+        if refused := [name for name in without_rule(model, fresh) if name in trained]:
+            raise no_rule_for(refused)
 
 
 def _arranged(examples: Examples[Any], cuts: Cuts, called: Model) -> Examples[Any]:
@@ -201,44 +345,42 @@ def _arranged(examples: Examples[Any], cuts: Cuts, called: Model) -> Examples[An
             "the cuts fix the call of the model and its trained parameters: give output, call and "
             "trainable to cut_each"
         )
-    return replace(examples, x=arranged(examples.x, cuts.each[0].feature.trace.sample))
+    return examples.changed(x=arranged(examples.x, cuts.each[0].facts.inputs))
 
 
-def _logits_shape(trace: Trace) -> tuple[int, ...]:
+def _logits_shape(cut: CutFacts) -> tuple[int, ...]:
     """Return the shape of the logits; raises InputError unless each example has one row."""
-    shape = trace.large.metadata[trace.large.logits].shape
-    if shape[:1] != trace.sizes[:1]:
+    if cut.logits_shape[:1] != (cut.examples,):
         raise InputError(
-            f"the model's output for {trace.sizes[0]} examples has shape {shape}, expected (B, K), "
-            f"one row for each example: pass call=, a function that calls it"
+            f"the model's output for {cut.examples} examples has shape {cut.logits_shape}, "
+            f"expected (B, K), one row for each example: pass call=, a function that calls it"
         )
-    return shape
+    return cut.logits_shape
 
 
-def _refuse_untrainable(cut: Cut, size: int) -> None:
+def _refuse_untrainable(cut: Cut, few: Value) -> None:
     """Raise InputError if a tail gives no gradient, or cannot take the one example of a batch.
 
-    size: examples in a batch.
+    few: one or two examples, no more than a batch has.
     """
-    if not cut.trainable:
+    name, split = cut.facts.name, cut.split()
+    if not split.trainable:
         return
-    split = cut.split()
-    few = first(cut.feature.trace.sample, min(size, _PAIR))
     chance = global_stream(stream(0, "check"))
     try:
         with torch.enable_grad(), products("fp32"), chance, python_generators():
             # A copy: where the model is run whole these are the user's own data.
             logits = split.tail(mapped(split.prefix(few), torch.clone))
     except Exception as error:
-        if size > 1:
+        if len(tensors(few)[0]) > 1:
             return  # the training itself tells an error on a usual batch
         raise InputError(
-            f"the model downstream of {cut.name!r} cannot be trained on a batch of one example "
+            f"the model downstream of {name!r} cannot be trained on a batch of one example "
             f"({described(error)}): give more examples and a batch_size from 2"
         ) from error
     if not logits.requires_grad:
         raise InputError(
-            f"the model downstream of {cut.name!r} cannot be trained, as no gradient flows through "
+            f"the model downstream of {name!r} cannot be trained, as no gradient flows through "
             f"it (no_grad, detach, or a checkpoint with use_reentrant=True): make it "
             f"differentiable, or leave this feature out"
         )

@@ -12,11 +12,11 @@ from probe.errors import InputError
 from probe.metrics.counts import Counts
 from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.task_counts import TaskCounts
-from probe.numbered import task_names
 from probe.tables.folder import Saved
-from probe.tables.held import Held
+from probe.tables.result_base import ResultBase
 from probe.tables.rows import MeasurementRow
 from probe.tables.sheets import Sheet, as_latex, columns_of
+from probe.tasked_examples import task_names
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
 
@@ -38,16 +38,16 @@ class RetrainSettings:
 
     def __post_init__(self) -> None:
         for name, kind in (("recipe", Recipe), ("cache", CacheSettings | None)):
-            if not isinstance(given := getattr(self, name), kind):
+            if not isinstance(value := getattr(self, name), kind):
                 what = getattr(kind, "__name__", "CacheSettings")
-                raise InputError(f"{name} must be {what}(...), got {type(given).__name__}")
+                raise InputError(f"{name} must be {what}(...), got {type(value).__name__}")
         check_multiples(self.multiples, self.recipe)
 
 
 def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
     """Raise InputError for multiples of a recipe's epochs that one training cannot serve."""
-    whole = all(type(each) is int and each > 0 for each in multiples)
-    if not multiples or not whole or sorted(set(multiples)) != list(multiples):
+    positive = all(type(multiple) is int and multiple > 0 for multiple in multiples)
+    if not multiples or not positive or sorted(set(multiples)) != list(multiples):
         raise InputError(
             f"the budget must be multiples of the recipe's epochs, from 1, ascending, as 1, 2, 4; "
             f"got {', '.join(map(str, multiples)) or 'none'}"
@@ -60,7 +60,7 @@ def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PartialRetraining(Held):
+class PartialRetraining(ResultBase):
     """The result of partial retraining: confusion counts of each partial retrained model M_i.
 
     tasks: the classes of each of the T tasks, in executed order; measured: of each feature, the
@@ -87,7 +87,7 @@ class PartialRetraining(Held):
     @property
     def counts(self) -> dict[str, Counts]:
         """The counts (K, K) of each feature, over all test examples."""
-        return {feature: own.total for feature, own in self.measured.items()}
+        return {feature: task_counts.total for feature, task_counts in self.measured.items()}
 
     @property
     def pra(self) -> dict[str, float]:
@@ -100,7 +100,7 @@ class PartialRetraining(Held):
 
         Where tasks share classes it is of the task's own test examples, see `TaskCounts.f1`.
         """
-        return np.array([own.f1() for own in self.measured.values()])
+        return np.array([counts.f1() for counts in self.measured.values()])
 
     def measurements(self) -> list[MeasurementRow]:
         """Return all measurements, a row for each, as in measurements.csv."""
@@ -114,7 +114,7 @@ class PartialRetraining(Held):
             Sheet(
                 title="Partial Retrain Accuracy, and F1 of each task",
                 columns=("feature", "PRA", *tasks),
-                lines=[(name, *(f"{x:.4f}" for x in (own, *f1))) for name, own, f1 in scores],
+                lines=[(name, *(f"{x:.4f}" for x in (score, *f1))) for name, score, f1 in scores],
             )
         ]
 
@@ -144,7 +144,8 @@ class PartialRetraining(Held):
         record = dict(saved.record)
         tasks = record["tasks"] = tuple(map(tuple, record["tasks"]))
         tables = zip(record.pop("features"), saved.arrays["counts"], strict=True)
-        measured = {n: TaskCounts(tasks=tasks, tables=tuple(map(Counts, own))) for n, own in tables}
+        counts = ((name, tuple(map(Counts, arrays))) for name, arrays in tables)
+        measured = {name: TaskCounts(tasks=tasks, tables=tables) for name, tables in counts}
         record |= {name: tuple(record[name]) for name in ("notes", "outputs")}
         return cls(**record, measured=measured)
 
@@ -153,9 +154,9 @@ class PartialRetraining(Held):
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def __repr__(self) -> str:
-        each = ", ".join(f"{feature} {score:.4f}" for feature, score in self.pra.items())
+        scores = ", ".join(f"{feature} {score:.4f}" for feature, score in self.pra.items())
         many = f"{len(self.tasks)} task{'' if len(self.tasks) == 1 else 's'}"
-        return f"PartialRetraining of {many}, seed {self.seed}: PRA {each}"
+        return f"PartialRetraining of {many}, seed {self.seed}: PRA {scores}"
 
 
 def _rows(
@@ -180,15 +181,15 @@ def _rows(
     def by_task(
         cell: Callable[..., MeasurementRow], metric: str, values: NDArray[np.float64]
     ) -> Iterator[MeasurementRow]:
-        named = zip(task_names(tasks), values.tolist(), strict=True)
-        for position, (task, value) in enumerate(named, 1):
+        cells = zip(task_names(tasks), values.tolist(), strict=True)
+        for position, (task, value) in enumerate(cells, 1):
             yield cell(metric=metric, task_position=position, task=task, value=value)
 
     for name in outputs[:1]:
         yield from by_task(partial(row, head=head), "accuracy", counts[name].accuracies())
-    for depth, (name, own) in enumerate(counts.items(), 1):
+    for depth, (name, task_counts) in enumerate(counts.items(), 1):
         of = partial(row, feature=name, depth=depth, readout="" if name in outputs else RETRAIN)
-        yield of(metric="pra", value=pra(own.total))
+        yield of(metric="pra", value=pra(task_counts.total))
         if name not in outputs:
-            yield from by_task(of, "accuracy", own.accuracies())
-        yield from by_task(of, "f1", own.f1())
+            yield from by_task(of, "accuracy", task_counts.accuracies())
+        yield from by_task(of, "f1", task_counts.f1())

@@ -29,10 +29,10 @@ def stream(seed: int, *purpose: str | int) -> torch.Generator:
 
 @contextmanager
 def global_stream(generator: torch.Generator) -> Iterator[None]:
-    """Lend torch's global generators, seeded from `generator`, to code that can use no other.
+    """Seed torch's global generators from `generator` within the block.
 
-    Dropout and the modules' own `reset_parameters` draw from the global state; it is restored
-    afterwards, also after a failure.
+    Dropout and `reset_parameters` of modules draw from the global state; it is restored afterwards,
+    also after a failure.
     """
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     seed = int(torch.randint(2**62, (), generator=generator))
@@ -57,9 +57,9 @@ def python_generators() -> Iterator[None]:
 
 @contextmanager
 def every_global_stream(generator: torch.Generator) -> Iterator[None]:
-    """Lend the generators of `random` and numpy, too: a model may draw its masks from these.
+    """Seed the generators of `random` and numpy, too: a model may draw its masks from these.
 
-    See `global_stream`; torch's draw the same here and there.
+    Those of torch draw the same numbers as within `global_stream`.
     """
     with python_generators(), global_stream(generator):
         seed = torch.initial_seed()

@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import _lru_cache_wrapper, partial
 from importlib import metadata
+from itertools import accumulate
 from pathlib import Path
 from textwrap import dedent
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TypeGuard
 
-from probe.registered import Own, OwnData, OwnMetric, OwnNetwork, marked_in
+from probe.extensions import DataEntry, Entry, MetricEntry, NetworkEntry, marked_in
 from probe.syntax import Source, digest, imported_names, parsed, syntax_hash
 
 _PYTHON = Path(os.__file__).parent
@@ -28,23 +29,28 @@ _ROOMS = tuple(Path(__file__).parents[1] / room for room in ("probe", "scenarios
 # By type: an object of another may answer any name.
 _WRAPPERS = (MethodType, partial, staticmethod, classmethod, _lru_cache_wrapper)
 _WRAPPED = ("__func__", "__self__", "func", "__wrapped__")
-_BROUGHT = "__forgetting_probe_imports__"
+_LOADED = "__forgetting_probe_imports__"
 
 
-def hash_of(own: Own, named: ModuleType | None = None) -> str:
+def hash_of(entry: Entry, module: ModuleType | None = None) -> str:
     """Return a hash of a registered network, learner or readout: its source, and how it is called.
 
-    named: the module that the user named, which need not be where the object is defined. Data are
-    known by their examples, and metrics change tables alone: "" for these.
+    Args:
+        entry: What is registered.
+        module: The module that the user named, which need not be where the object is defined.
+
+    Returns:
+        The hash, "" for data, which are known by their examples, and metrics, which change only
+        tables.
     """
-    if isinstance(own, OwnData | OwnMetric):
+    if isinstance(entry, DataEntry | MetricEntry):
         return ""
-    objects = (getattr(own, name, None) for name in ("build", "learner", "readout"))
-    told: list[object] = [source_hash(named, *objects)]
-    if isinstance(own, OwnNetwork) and (own.output is not None or own.call is not None):
+    objects = (getattr(entry, name, None) for name in ("build", "learner", "readout"))
+    parts: list[object] = [source_hash(module, *objects)]
+    if isinstance(entry, NetworkEntry) and (entry.output is not None or entry.call is not None):
         # The same weights give other logits.
-        told += [own.output, getattr(own.call, "__qualname__", ""), source_hash(own.call)]
-    return digest(told)
+        parts += [entry.output, getattr(entry.call, "__qualname__", ""), source_hash(entry.call)]
+    return digest(parts)
 
 
 def source_hash(*things: object) -> str:
@@ -61,10 +67,12 @@ def source_hash(*things: object) -> str:
 def note_imports(module: ModuleType, before: set[str]) -> None:
     """Keep on a module the names of the modules that its import loaded.
 
-    before: the names in `sys.modules` when the import began.
+    Args:
+        module: The module that was imported.
+        before: The names in `sys.modules` when the import began.
     """
     if module.__name__ not in before:
-        setattr(module, _BROUGHT, sorted(sys.modules.keys() - before))
+        setattr(module, _LOADED, sorted(sys.modules.keys() - before))
 
 
 class _Code:
@@ -72,20 +80,20 @@ class _Code:
 
     def __init__(self) -> None:
         self.trees: dict[str, Source] = {}
-        self.left: list[tuple[str, str, ModuleType | None]] = []
+        self.unread: list[tuple[str, str, ModuleType | None]] = []
         self.metrics: set[tuple[str | None, str]] = set()
         self.pieces: dict[str, str] = {}
         self.versions: set[str] = set()
 
     def hash(self) -> str:
-        while self.left:
-            self._read(*self.left.pop())
-        metrics = {file: {name for at, name in self.metrics if at == file} for file in self.trees}
+        while self.unread:
+            self._read(*self.unread.pop())
+        metrics = {file: {name for f, name in self.metrics if f == file} for file in self.trees}
         used = (_names(_without(tree, metrics[file])) for file, tree in self.trees.items())
-        named = set[str]().union(*used)
-        # By the name of the file alone: elsewhere a project may lie in another folder.
+        names = set[str]().union(*used)
+        # Only by the name of the file: elsewhere a project may lie in another folder.
         files = [
-            (os.path.basename(file), syntax_hash(_without(tree, metrics[file] - named)))
+            (os.path.basename(file), syntax_hash(_without(tree, metrics[file] - names)))
             for file, tree in self.trees.items()
         ]
         return digest([sorted(files), sorted(self.pieces.items()), sorted(self.versions)])
@@ -127,20 +135,19 @@ class _Code:
 
         Nothing is imported to find them. Stops after the first that is not the user's.
         """
-        parts, path = name.split("."), None
-        for each in (".".join(parts[:end]) for end in range(1, len(parts) + 1)):
-            if each == "__main__":
+        path = None
+        for prefix in accumulate(name.split("."), "{}.{}".format):
+            if prefix == "__main__":
                 return
-            if (module := sys.modules.get(each)) is not None:
+            if (module := sys.modules.get(prefix)) is not None:
                 file, path = _file_of(module), getattr(module, "__path__", None)
             else:
-                finders = (finder.find_spec for finder in sys.meta_path)
-                spec = next(filter(None, (find(each, path, None) for find in finders)), None)
-                if spec is None:
+                specs = (finder.find_spec(prefix, path, None) for finder in sys.meta_path)
+                if (spec := next(filter(None, specs), None)) is None:
                     return
                 file = os.path.abspath(spec.origin) if spec.has_location and spec.origin else None
                 path = spec.submodule_search_locations
-            self._file(file, each, module)
+            self._file(file, prefix, module)
             if path is None or (file is not None and _owner(file) != "user"):
                 return
 
@@ -151,7 +158,7 @@ class _Code:
         owner = _owner(file)
         if owner == "user":
             self.trees[file] = parsed(Path(file).read_bytes())
-            self.left.append((file, name, module))
+            self.unread.append((file, name, module))
         elif owner == "installed":
             self.versions.add(_version(name.partition(".")[0], file))
 
@@ -159,16 +166,16 @@ class _Code:
         """Add whatever a file of the user's reaches: by its text, its names, and its import."""
         tree = self.trees[file]
         package = name if file.endswith("__init__.py") else name.rpartition(".")[0]
-        for each in set(imported_names(tree, package)) if isinstance(tree, ast.AST) else ():
-            self._name(each)
+        for imported in set(imported_names(tree, package)) if isinstance(tree, ast.AST) else ():
+            self._name(imported)
         if module is None:
             return
-        for own in marked_in(vars(module), OwnMetric):
-            at = _file_of(sys.modules.get(getattr(own.score, "__module__", "")))
-            self.metrics.add((at, getattr(own.score, "__name__", "")))
-        for each in vars(module).get(_BROUGHT, ()):
-            if (brought := _file_of(sys.modules.get(each))) and _owner(brought) == "user":
-                self._name(each)
+        for score in (entry.score for entry in marked_in(vars(module), MetricEntry)):
+            home = _file_of(sys.modules.get(getattr(score, "__module__", "")))
+            self.metrics.add((home, getattr(score, "__name__", "")))
+        for loaded in vars(module).get(_LOADED, ()):
+            if (origin := _file_of(sys.modules.get(loaded))) and _owner(origin) == "user":
+                self._name(loaded)
         kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
         defined = {node.name for node in _nodes(tree) if isinstance(node, kinds)}
         for value in list(vars(module).values()):
@@ -190,8 +197,8 @@ class _Code:
 
     def _executed(self, kind: type | FunctionType) -> None:
         """Add code by the file that it was compiled from, or by itself if that is unknown."""
-        functions = [kind] if isinstance(kind, FunctionType) else list(vars(kind).values())
-        for code in (each.__code__ for each in functions if isinstance(each, FunctionType)):
+        members = [kind] if isinstance(kind, FunctionType) else list(vars(kind).values())
+        for code in (f.__code__ for f in members if isinstance(f, FunctionType)):
             file = code.co_filename
             if not Path(file).is_file():
                 self.pieces[code.co_qualname] = digest(_bytecode(code))
@@ -224,10 +231,10 @@ def _file_of(module: object) -> str | None:
 
 def _owner(file: str) -> str:
     """Return "user" for a file of the user's, "installed", or "" for Python's and ours."""
-    for each in Path(file).parents:
-        if each in _ROOMS or each == _PYTHON:
+    for folder in Path(file).parents:
+        if folder in _ROOMS or folder == _PYTHON:
             return ""
-        if each.name in ("site-packages", "dist-packages"):
+        if folder.name in ("site-packages", "dist-packages"):
             return "installed"
     # As `pip install --target` leaves it; other files of that folder are the user's.
     return "installed" if _record_of(file) else "user"
@@ -253,33 +260,31 @@ def _version(top: str, file: str) -> str:
 
 
 def _nodes(tree: Source) -> Iterator[ast.AST]:
-    """Yield all of a syntax tree, nothing of a text that is no Python."""
+    """Yield all nodes of a syntax tree, nothing if the source does not parse."""
     return ast.walk(tree) if isinstance(tree, ast.AST) else iter(())
 
 
 def _names(tree: Source) -> set[str]:
     """Return the names that a text uses."""
-    found = set[str]()
+    names = set[str]()
     for node in _nodes(tree):
         match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name):
-                found.add(name)
-            case ast.alias(name=name, asname=str()):
-                found.add(name)
-    return found
+            case ast.Name(id=n) | ast.Attribute(attr=n) | ast.alias(name=n, asname=str()):
+                names.add(n)
+    return names
 
 
 def _without(tree: Source, metrics: set[str]) -> Source:
     """Return a module without its functions of these names."""
     if not isinstance(tree, ast.Module):
         return tree
-    body = [each for each in tree.body if getattr(each, "name", None) not in metrics]
+    body = [node for node in tree.body if getattr(node, "name", None) not in metrics]
     return ast.Module(body, tree.type_ignores)
 
 
 def _bytecode(code: CodeType) -> object:
     """Return a function's bytecode, without its location in the source."""
-    constants = [_bytecode(each) if isinstance(each, CodeType) else each for each in code.co_consts]
+    constants = [_bytecode(c) if isinstance(c, CodeType) else c for c in code.co_consts]
     # Sets have another order in each process.
-    told = [sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c) for c in constants]
-    return code.co_code.hex(), code.co_names, told
+    texts = [sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c) for c in constants]
+    return code.co_code.hex(), code.co_names, texts

@@ -12,7 +12,7 @@ Source = ast.AST | bytes | str
 def syntax_hash(source: Source) -> str:
     """Return the hash of a source, the same in all versions of Python.
 
-    Text that is no Python counts byte for byte.
+    A source that does not parse counts byte for byte.
 
     >>> syntax_hash("x = 1  # one") == syntax_hash('"A docstring."\\nx = (1)')
     True
@@ -22,7 +22,7 @@ def syntax_hash(source: Source) -> str:
 
 
 def parsed(text: bytes | str) -> Source:
-    """Return the syntax tree of a text, or the text if it is no Python."""
+    """Return the syntax tree of a text, or the text if it does not parse."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError):
@@ -32,8 +32,11 @@ def parsed(text: bytes | str) -> Source:
 def imported_names(tree: ast.AST, package: str = "") -> Iterator[str]:
     """Yield the dotted names that a module imports anywhere, with members of modules among them.
 
-    package: of the module, for relative imports. Names that `import_module` and `__import__` are
-    given as constants count.
+    Constant names in calls of `import_module` and `__import__` count.
+
+    Args:
+        tree: The module.
+        package: Of the module, for relative imports.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -69,11 +72,11 @@ def _text(node: object) -> str:
         shown = [f", ('{name}', {_text(v)})" for name, v in fields if v is not None and v != []]
         return f"['{type(node).__name__}'{''.join(shown)}]"
     if isinstance(node, list):
-        return f"[{', '.join([_text(each) for each in node if not _is_docstring(each)])}]"
+        return f"[{', '.join([_text(item) for item in node if not _is_docstring(item)])}]"
     return repr(repr(node))
 
 
 def _is_docstring(node: object) -> bool:
-    """Return whether a statement is a string alone: a docstring, also one below a constant."""
+    """Return whether a statement is only a string: a docstring, also one below a constant."""
     constant = node.value if isinstance(node, ast.Expr) else None
     return isinstance(constant, ast.Constant) and isinstance(constant.value, str)

@@ -13,20 +13,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from probe.errors import InputError
-from probe.examples import Examples, check_examples, join
+from probe.examples import Examples, join
 from probe.metrics.task_counts import TaskCounts
-from probe.numbered import Numbered, task_names
+from probe.tasked_examples import TaskedExamples, task_names
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task:
     """One task: its classes and the examples to learn and to test them.
 
-    index: its number in the base order, from 1; classes: the labels that occur in it; train, test:
-    inputs (N, ...), labels (N,) among the classes, which other tasks may have, too. Scenarios
-    number classes 0..K-1 over all tasks. test_index: the position of each test example in the test
-    data that a caller gave, (N,), None where these are the tasks' one after the other. Raises
-    InputError for labels outside the classes, and for NaN or Inf.
+    index: its number in the base order, from 1; classes: the labels that occur in it, which other
+    tasks may have, too, 0..K-1 over all tasks; train, test: finite inputs (N, ...), labels (N,)
+    among the classes; test_index: the position of each test example in the test data that a caller
+    gave, (N,), None where these are the tasks' one after the other.
     """
 
     index: int
@@ -35,10 +34,6 @@ class Task:
     train: Examples
     test: Examples
     test_index: NDArray[np.intp] | None = None
-
-    def __post_init__(self) -> None:
-        check_examples(self.train, self.classes, f"the training data of task {self.name!r}")
-        check_examples(self.test, self.classes, f"the test data of task {self.name!r}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,21 +78,33 @@ class Scenario:
     tasks: tuple[Task, ...]
 
     @classmethod
-    def of_numbered(cls, name: str, given: Numbered, kind: str = "class-incremental") -> Self:
-        """Cut numbered examples, `train` and `test`, into tasks, keeping their order."""
-        names, (train, test) = task_names(given.classes), given.halves.values()
-        each = [
-            Task(
-                index=k + 1,
-                name=names[k],
-                classes=own,
-                train=train.of_task(k),
-                test=test.of_task(k),
-                test_index=np.flatnonzero(given.numbers("test").numpy() == k),
-            )
-            for k, own in enumerate(given.classes)
-        ]
-        return cls(name=name, kind=kind, tasks=tuple(each))
+    def of_examples(
+        cls, name: str, examples: TaskedExamples, kind: str = "class-incremental"
+    ) -> Self:
+        """Divide examples, with the splits `train` and `test`, into their tasks.
+
+        Args:
+            name: Of the scenario.
+            examples: All tasks' examples, with the task of each.
+            kind: The stream, see the class.
+
+        Returns:
+            The tasks in the order of the examples' tasks.
+
+        Raises:
+            InputError: A task has no examples to train or to test on.
+        """
+        names, tasks = task_names(examples.classes), []
+        for split, what in (("train", "training"), ("test", "test")):
+            for number, size in enumerate(examples.sizes(split)):
+                if not size:
+                    raise InputError(f"the {what} data of task {names[number]!r} holds no examples")
+        for k, classes in enumerate(examples.classes):
+            train, test = (examples.splits[split].of_task(k) for split in ("train", "test"))
+            where = np.flatnonzero(examples.numbers("test").numpy() == k)
+            task = Task(index=k + 1, name=names[k], classes=classes, train=train, test=test)
+            tasks.append(replace(task, test_index=where))
+        return cls(name=name, kind=kind, tasks=tuple(tasks))
 
     @property
     def classes(self) -> int:
@@ -107,12 +114,15 @@ class Scenario:
     def reordered(self, order: Sequence[int]) -> Scenario:
         """Return the scenario with its tasks in another order.
 
-        order: the T tasks as they are to be learned, each by its number in this one, from 0. Raises
-        InputError unless it names each once.
+        Args:
+            order: The T tasks as they are to be learned, each by its number in this one, from 0.
+
+        Raises:
+            InputError: The order does not name each task once.
         """
         if sorted(order) != list(range(len(self.tasks))):
             raise InputError(
-                f"a task order names each of 0..{len(self.tasks) - 1} once, got {list(order)}"
+                f"an order of {len(self.tasks)} tasks names each once, got {list(order)}"
             )
         return replace(self, tasks=tuple(self.tasks[k] for k in order))
 

@@ -49,8 +49,8 @@ def configuration(cls: type[Class]) -> type[Class]:
     probe.errors.InputError: epochs: expected 1 or more, got 0
     """
     config = ConfigDict(extra="forbid")
-    made = cast(type[Class], dataclass(cls, frozen=True, kw_only=True, config=config))
-    check = made.__init__
+    settings = cast(type[Class], dataclass(cls, frozen=True, kw_only=True, config=config))
+    check = settings.__init__
 
     # A pydantic model that holds such a class fills it in without calling this.
     @wraps(check)
@@ -58,11 +58,11 @@ def configuration(cls: type[Class]) -> type[Class]:
         try:
             check(self, **fields)
         except ValidationError as error:
-            told = (problem(each, keys_at(made, each["loc"])) for each in problems(error))
-            raise InputError("; ".join(told)) from None
+            texts = (problem(p, keys_at(settings, p["loc"])) for p in problems(error))
+            raise InputError("; ".join(texts)) from None
 
-    made.__init__ = checked  # type: ignore[method-assign]
-    return made
+    settings.__init__ = checked  # type: ignore[method-assign]
+    return settings
 
 
 def problems(error: ValidationError) -> Iterator[ErrorDetails]:
@@ -73,19 +73,25 @@ def problems(error: ValidationError) -> Iterator[ErrorDetails]:
             yield detail
 
 
-def problem(detail: ErrorDetails, known: Sequence[str] = ()) -> str:
+def problem(detail: ErrorDetails, keys: Sequence[str] = ()) -> str:
     """Return one problem as `path of the field: problem`.
 
-    known: the keys of its table, see `keys_at`.
+    Args:
+        detail: As pydantic reports it.
+        keys: Those of its table, see `keys_at`.
     """
-    return f"{'.'.join(map(str, detail['loc']))}: {message(detail, known)}".removeprefix(": ")
+    return f"{'.'.join(map(str, detail['loc']))}: {message(detail, keys)}".removeprefix(": ")
 
 
 def keys_at(kind: Any, path: Sequence[str | int]) -> list[str]:
-    """Return the keys of the table that a path ends in, sorted; empty where that is not known.
+    """Return the keys of the table that a path ends in.
 
-    kind: what is checked, a pydantic model or a `configuration`; path: where in it, as pydantic has
-    it, a union's tags included; its last entry is a key.
+    Args:
+        kind: What is checked, a pydantic model or a `configuration`.
+        path: Where in it, as pydantic has it, a union's tags included; its last entry is a key.
+
+    Returns:
+        The keys, sorted; empty where they are not known.
 
     >>> from pydantic import BaseModel
     >>> class Plan(BaseModel):
@@ -96,18 +102,18 @@ def keys_at(kind: Any, path: Sequence[str | int]) -> list[str]:
     """
     kinds = [kind]
     for part in path[:-1]:
-        kinds = [inner for each in kinds for inner in _within(each, part)]
-    return sorted({name for each in kinds for plain in _plain(each) for name in _fields(plain)})
+        kinds = [inner for outer in kinds for inner in _within(outer, part)]
+    return sorted({name for outer in kinds for plain in _plain(outer) for name in _fields(plain)})
 
 
 def _within(kind: Any, part: str | int) -> Iterator[Any]:
     """Yield the annotations at a part of a path: of a field, an entry, or a union's tag."""
-    for each in get_args(kind) if get_origin(kind) in _UNIONS else (kind,):
-        tags = [tag.tag for tag in get_args(each)[1:] if isinstance(tag, Tag)]
+    for member in get_args(kind) if get_origin(kind) in _UNIONS else (kind,):
+        tags = [tag.tag for tag in get_args(member)[1:] if isinstance(tag, Tag)]
         if part in tags:
-            yield get_args(each)[0]
+            yield get_args(member)[0]
             continue
-        for plain in _plain(each):
+        for plain in _plain(member):
             if part in _fields(plain):
                 yield _fields(plain)[str(part)].annotation
             else:
@@ -119,43 +125,44 @@ def _plain(kind: Any) -> Iterator[Any]:
     if get_origin(kind) is Annotated:
         yield from _plain(get_args(kind)[0])
     elif get_origin(kind) in _UNIONS:
-        for each in get_args(kind):
-            yield from _plain(each)
+        for member in get_args(kind):
+            yield from _plain(member)
     else:
         yield kind
 
 
 def _fields(kind: Any) -> Mapping[str, Any]:
     """Return the fields of a model or `configuration` by name, of anything else none."""
-    found = getattr(kind, "model_fields", None) or getattr(kind, "__pydantic_fields__", None)
-    return found if isinstance(found, Mapping) else {}
+    fields = getattr(kind, "model_fields", None) or getattr(kind, "__pydantic_fields__", None)
+    return fields if isinstance(fields, Mapping) else {}
 
 
-def message(detail: ErrorDetails, known: Sequence[str] = ()) -> str:
+def message(detail: ErrorDetails, keys: Sequence[str] = ()) -> str:
     """Return a problem in the words of TOML, without pydantic's own additions.
 
-    known: the keys of the table, to suggest for an unknown one.
+    Args:
+        detail: As pydantic reports it.
+        keys: Those of the table, to suggest for an unknown one.
     """
     kind = detail["type"]
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         name = str(detail["loc"][-1])
         if name in _RENAMED:
             return f"{name} is called {_RENAMED[name]} now"
-        return _unknown_key(name, known)
+        return _unknown_key(name, keys)
     if kind == "value_error":
         return detail["msg"].removeprefix("Value error, ")
-    return _SAID.get(kind) or f"{expected(detail)}, got {shown(detail['input'])}"
+    return _MESSAGES.get(kind) or f"{expected(detail)}, got {shown(detail['input'])}"
 
 
-def _unknown_key(name: str, known: Sequence[str]) -> str:
+def _unknown_key(name: str, keys: Sequence[str]) -> str:
     """Return the message on an unknown key: similar ones, and all if they are few."""
-    lower = {key.lower(): key for key in known}
-    name = _SHORT.get(name, name)
-    near = [repr(lower[key]) for key in get_close_matches(name.lower(), lower, n=2, cutoff=0.6)]
+    lower = {key.lower(): key for key in keys}
+    name = _SHORT.get(name, name).lower()
+    near = [repr(lower[key]) for key in get_close_matches(name, lower, n=2, cutoff=0.6)]
     hint = f"did you mean {' or '.join(near)}?" if near else "correct or remove it"
-    return f"unknown key: {hint}" + (
-        f" (known: {', '.join(known)})" if 0 < len(known) <= _FEW else ""
-    )
+    listed = f" (known: {', '.join(keys)})" if 0 < len(keys) <= _FEW else ""
+    return f"unknown key: {hint}{listed}"
 
 
 def expected(detail: ErrorDetails) -> str:
@@ -189,27 +196,22 @@ _SHORT = {"lr": "learning_rate"}  # what many programs call a key
 
 _RENAMED = {"optimiser": "optimizer"}  # old spellings, which files may still have
 
-_SAID = {
+_MESSAGES = {
     "missing": "this key is needed",
     "none_required": "there is no choice here: leave this key out",
     "union_tag_not_found": "this key is needed",
 }
 
 # Expectations of pydantic in the words of TOML.
+_TABLES = ("dict_type", "model_type", "model_attributes_type", "dataclass_type")
 _EXPECTED = {
+    **dict.fromkeys(_TABLES, "a table"),
+    **dict.fromkeys(("int_type", "int_from_float", "int_parsing"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
     "tuple_type": "a list",
-    "dict_type": "a table",
-    "model_type": "a table",
-    "model_attributes_type": "a table",
-    "dataclass_type": "a table",
     "string_type": "text in quotes",
     "string_unicode": "text of Unicode characters",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "int_parsing": "a whole number",
     "int_parsing_size": "a whole number of fewer digits",
-    "float_type": "a number",
-    "float_parsing": "a number",
     "bool_type": "true or false",
     "finite_number": "a finite number",
     "literal_error": "{expected}",

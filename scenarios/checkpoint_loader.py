@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
@@ -11,20 +11,19 @@ import torch
 
 from probe.batch import first
 from probe.by_layer.fingerprint import data_hash
-from probe.by_layer.given import Files, GivenNetworks
-from probe.by_layer.measure import Measure
+from probe.by_layer.network_source import NetworkSource
 from probe.by_layer.plan import Plan
-from probe.by_layer.request import Request
+from probe.by_layer.probing import Measure
+from probe.by_layer.trained_networks import in_checkpoints
 from probe.errors import InputError, located
 from probe.model import Model
-from probe.numbered import check_tasks, numbered
-from probe.progress import tracked
 from probe.record.checkpoints import Checkpoints, Run
-from probe.record.data import Reference
-from probe.record.runs import RunRecord
+from probe.record.data import DataReference
+from probe.record.recording import RunRecord
 from probe.retrain import SAMPLE, cache_plan
+from probe.task_aware import make_task_aware
+from probe.tasked_examples import assign_tasks, check_tasks
 from probe.tasks import Scenario
-from probe.told import told
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.data.datasets import Location, in_order, limited, load
@@ -41,9 +40,9 @@ class CheckpointLoader:
     checkpoints:
       the files; records: what a recorder has kept of their runs, reference: to its data, if it has
       not kept them; location: of files, once hashed;
-    - name, orders: as in `probe.by_layer.request.Request`; tasks: the classes of each of T tasks,
-      in base order, None where the data bring tasks; options: the flags; code: a hash of the user's
-      code.
+    - name, orders: as in `probe.by_layer.network_source.NetworkSource`; tasks: the classes of each
+      of T tasks, in base order, None where the data bring tasks; options: the flags; code: a hash
+      of the user's code.
     """
 
     user_code: UserCode
@@ -52,7 +51,7 @@ class CheckpointLoader:
     data: str
     checkpoints: Checkpoints = field(compare=False)
     records: Mapping[Run, RunRecord] = field(compare=False)
-    reference: Reference | None
+    reference: DataReference | None
     tasks: tuple[tuple[int, ...], ...] | None
     orders: str | Mapping[str, Sequence[int]] | None = field(compare=False)
     options: ModelOptions
@@ -67,35 +66,31 @@ class CheckpointLoader:
                 raise InputError("your code has changed since the run started: run again")
             yield
 
-    def networks(self, device: torch.device) -> GivenNetworks:
-        """Return the networks with their plan; every file is read for it, and tried."""
-        return self._request(device, partial(tracked, label="reading checkpoints")).given()
-
-    def source(self, plan: Plan, device: torch.device) -> GivenNetworks:
+    def source(self, plan: Plan, device: torch.device) -> NetworkSource:
         """Return the networks, with the data on a device; raises InputError for other data."""
-        request = self._request(device)
-        if not self.location.now(self.data).checked and data_hash(request.scenario) != plan.data:
+        source = self.networks(device)
+        if not self.location.now(self.data).checked and data_hash(source.scenario) != plan.data:
             raise InputError(
                 f"the data of {self.data} have changed since the run started: run again"
             )
-        return GivenNetworks(
-            plan=plan, weights=request.networks, model=request.model, scenario=request.scenario
-        )
+        source.plan = plan
+        return source
 
     def caches(self, plan: Plan, cache: CacheSettings) -> dict[str, tuple[Allocation, ...]]:
         """Return where jobs keep their features' values, for the network."""
-        request = self._request(torch.device("cpu"))
+        source = self.networks(torch.device("cpu"))
         features = next(iter(plan.learners.values())).features[:-1]
-        call, sample = request.model.model_call, first(request.scenario.tasks[0].test.x, SAMPLE)
-        sizes, model = examples_of(request.scenario), request.networks.blank()
+        call, sample = source.model.model_call, first(source.scenario.tasks[0].test.x, SAMPLE)
+        sizes, model = examples_of(source.scenario), source.weights.blank()
         allocations = cache_plan(
-            model, features, sample, sizes, request.recipe, cache, call.output, call.call
+            model, features, sample, sizes, source.recipe, cache, call.output, call.call
         )
         return {self.network: allocations}
 
-    def _request(
+    def networks(
         self, device: torch.device, progress: Callable[..., Iterable[Path]] = iter
-    ) -> Request:
+    ) -> NetworkSource:
+        """Return the networks; to make their plan every file is read, and tried."""
         entry, options = REGISTRY.networks[self.network], self.options
         build = partial(build_model, entry.name, entry.build)
         model = Model(
@@ -106,11 +101,11 @@ class CheckpointLoader:
         changes = {name: getattr(options, name) for name in _RECIPE}
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in changes.items() if value is not None})
-        return Request(
+        return NetworkSource(
             name=self.name,
-            network=entry.name,
-            source=source_of("network", entry.name) or "",
-            networks=replace(Files.of(self.checkpoints, build, progress), records=self.records),
+            network_name=entry.name,
+            code=source_of("network", entry.name) or "",
+            weights=in_checkpoints(self.checkpoints, build, self.records, progress),
             model=model,
             scenario=scenario,
             orders=self.orders,
@@ -154,5 +149,5 @@ def _loaded(
     if tasks is not None:
         check_tasks(tasks, len(class_order) or data.classes)
     build = partial(build_model, loader.data, cast(Any, model.fresh))
-    model, examples = told(model, numbered(splits, tasks), build, orders)
-    return model, Scenario.of_numbered(data.name, examples)
+    model, examples = make_task_aware(model, assign_tasks(splits, tasks), build, orders)
+    return model, Scenario.of_examples(data.name, examples)

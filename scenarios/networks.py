@@ -16,9 +16,9 @@ from torch.nn import functional
 from probe.batch import Value
 from probe.cut.model_call import Called, ModelCall
 from probe.errors import InputError, unknown
-from probe.model import takes_task
+from probe.extensions import NetworkEntry
+from probe.model import is_task_aware
 from probe.modules import restore
-from probe.registered import OwnNetwork
 from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import Fresh, Rule, fresh_state, initialize
 from scenarios.user_code import REGISTRY, build_model, unregistered
@@ -36,7 +36,7 @@ class BuiltInNetwork:
     features: tuple[str, ...]
 
 
-def network_entry(name: str) -> BuiltInNetwork | OwnNetwork:
+def network_entry(name: str) -> BuiltInNetwork | NetworkEntry:
     """Return the network of that name; raises InputError suggesting the nearest names."""
     if name in ARCHITECTURES:
         return ARCHITECTURES[name]
@@ -85,7 +85,7 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
         if not isinstance(x, Tensor):
             raise InputError(f"{name} takes one tensor, got several: register your own network")
         return build_network(name, x.shape[1:], classes)
-    if entry.call and takes_task(entry.call):
+    if entry.call and is_task_aware(entry.call):
         raise InputError(
             f"the call of network {name} takes the task, which studies do not give: leave it out; "
             f'with kind = "task-incremental" the loss is over the classes of the task'

@@ -212,7 +212,7 @@ class ModelOptions(JobOptions):
 class FigureOptions:
     """The flags of `probe figures`, as they were typed; None = not given."""
 
-    only: str | None = flag("Figures to draw, such as bias,curves; those of a run by default.")
+    only: str | None = flag("Figures to draw, such as bias,depth; those of a run by default.")
     format: str | None = flag("Any of pdf,png,svg; pdf by default.")
     width: float | None = flag("Width of a figure in inches, 1 to 30.")
     font_size: float | None = flag("Font size of titles and labels in points, 4 to 30.")

@@ -15,8 +15,8 @@ from torch.nn import functional
 
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.numbered import numbered
 from probe.seeding import stream
+from probe.tasked_examples import assign_tasks
 from probe.tasks import Scenario, Task
 from scenarios.data.datasets import Dataset
 
@@ -73,8 +73,8 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
 
 def group_classes(data: Dataset, kind: str, groups: Iterable[Sequence[int]]) -> Scenario:
     """Return a scenario of that kind with a task of each group of classes, in the data's order."""
-    examples = numbered({"train": data.train, "test": data.test}, list(groups))
-    return Scenario.of_numbered(data.name, examples, kind)
+    examples = assign_tasks({"train": data.train, "test": data.test}, list(groups))
+    return Scenario.of_examples(data.name, examples, kind)
 
 
 def dataset_tasks(data: Dataset, kind: str) -> Scenario:
@@ -82,8 +82,8 @@ def dataset_tasks(data: Dataset, kind: str) -> Scenario:
     if not data.has_tasks:
         how = "return a list of (train, test), or name feature files as 'sites/{task}.npz'"
         raise InputError(f"{data.name} brings no tasks: {how}")
-    examples = numbered({"train": data.train, "test": data.test}, None)
-    return Scenario.of_numbered(data.name, examples, kind)
+    examples = assign_tasks({"train": data.train, "test": data.test}, None)
+    return Scenario.of_examples(data.name, examples, kind)
 
 
 def rotated(data: Dataset, angles: Sequence[float]) -> Scenario:

@@ -1,7 +1,7 @@
 """The user's code: imported by the names that the user typed, registered while a block runs.
 
 A study's file by itself runs no code: only modules typed on the command line are imported, and only
-objects that they mark with a decorator (`probe.registered`) can be named. Each network and learner
+objects that they mark with a decorator (`probe.extensions`) can be named. Each network and learner
 has a hash of its code (`probe.source`), which is part of the fingerprint of its results.
 
 A model's name is MODULE:FACTORY, as in other tools; a module may also be given as its file. Every
@@ -23,7 +23,7 @@ from typing import Any
 
 from torch import nn
 
-from probe import registered as marks
+from probe import extensions as marks
 from probe.cut.model_call import Output
 from probe.errors import InputError, described, unknown
 from probe.modules import check_values
@@ -40,28 +40,28 @@ Names = Mapping[str, Iterable[str]]
 class Registry:
     """The registered objects by name; sources: hashes by kind and name, such as `network tiny`."""
 
-    networks: dict[str, marks.OwnNetwork] = field(default_factory=dict)
-    data: dict[str, marks.OwnData] = field(default_factory=dict)
-    metrics: dict[str, marks.OwnMetric] = field(default_factory=dict)
-    learners: dict[str, marks.OwnLearner] = field(default_factory=dict)
-    readouts: dict[str, marks.OwnReadout] = field(default_factory=lambda: READOUTS)
+    networks: dict[str, marks.NetworkEntry] = field(default_factory=dict)
+    data: dict[str, marks.DataEntry] = field(default_factory=dict)
+    metrics: dict[str, marks.MetricEntry] = field(default_factory=dict)
+    learners: dict[str, marks.LearnerEntry] = field(default_factory=dict)
+    readouts: dict[str, marks.ReadoutEntry] = field(default_factory=lambda: READOUTS)
     sources: dict[str, str] = field(default_factory=dict)
 
 
 REGISTRY = Registry()
 """Everything that the open blocks have registered."""
 
-_TABLES: dict[type[marks.Own], tuple[str, dict[str, Any]]] = {
-    marks.OwnNetwork: ("network", REGISTRY.networks),
-    marks.OwnData: ("data set", REGISTRY.data),
-    marks.OwnMetric: ("metric", REGISTRY.metrics),
-    marks.OwnLearner: ("learner", REGISTRY.learners),
-    marks.OwnReadout: ("readout", REGISTRY.readouts),
+_TABLES: dict[type[marks.Entry], tuple[str, dict[str, Any]]] = {
+    marks.NetworkEntry: ("network", REGISTRY.networks),
+    marks.DataEntry: ("data set", REGISTRY.data),
+    marks.MetricEntry: ("metric", REGISTRY.metrics),
+    marks.LearnerEntry: ("learner", REGISTRY.learners),
+    marks.ReadoutEntry: ("readout", REGISTRY.readouts),
 }
 
 
 @contextmanager
-def registered(entry: marks.Own, source: str, reserved: Names) -> Iterator[None]:
+def registered(entry: marks.Entry, source: str, reserved: Names) -> Iterator[None]:
     """Let a study name an object within the block.
 
     Args:
@@ -113,7 +113,7 @@ def loaded(targets: Iterable[str], reserved: Names) -> Iterator[None]:
         yield
 
 
-def _is_built_in(entry: marks.Own) -> bool:
+def _is_built_in(entry: marks.Entry) -> bool:
     """Return whether a mark is on a class of this package, which a user's file may import."""
     marked = getattr(entry, "learner", None) or getattr(entry, "readout", None)
     return str(getattr(marked, "__module__", "")).startswith(("probe.", "scenarios."))
@@ -124,7 +124,7 @@ class UserCode:
     """The user's code that a study needs, as typed: any process can load it.
 
     - loads: files or modules that register things;
-    - network: MODULE:FACTORY; output, call: as in `OwnNetwork`, call as MODULE:FUNCTION;
+    - network: MODULE:FACTORY; output, call: as in `NetworkEntry`, call as MODULE:FUNCTION;
     - data: MODULE:FUNCTION, or the file of data of a recording;
     - class_order: the class of the data for each output of the network, where these differ; labels
       are then numbers of outputs, and other classes are left out.
@@ -150,7 +150,7 @@ class UserCode:
             stack.enter_context(loaded(self.loads, reserved))
             for target in filter(None, (self.network, self.call, self.data)):
                 stack.enter_context(importing(target))
-            entries = list[tuple[marks.Own, ModuleType | None]]()
+            entries = list[tuple[marks.Entry, ModuleType | None]]()
             if self.network:
                 network_module = imported(self.network.rpartition(":")[0])
                 entries.append((self.network_entry(), network_module))
@@ -164,23 +164,23 @@ class UserCode:
             stack.callback(_OPEN.remove, self)
             yield
 
-    def network_entry(self) -> marks.OwnNetwork:
+    def network_entry(self) -> marks.NetworkEntry:
         """Return the network that was typed, named by its mark if it has one."""
         build = load_callable(self.network, "a function that makes the network")
         what = "a function of the network and a batch"
         call = load_callable(self.call, what) if self.call else None
-        unmarked = marks.OwnNetwork(name=_short(self.network), build=build)
-        entry = next(iter(marks.marks_of(build, marks.OwnNetwork)), unmarked)
+        unmarked = marks.NetworkEntry(name=_short(self.network), build=build)
+        entry = next(iter(marks.marks_of(build, marks.NetworkEntry)), unmarked)
         output = entry.output if self.output is None else self.output
         return replace(entry, output=output, call=call or entry.call)
 
-    def data_entry(self) -> marks.OwnData:
+    def data_entry(self) -> marks.DataEntry:
         """Return the data that were typed, named by their mark if they have one."""
         if self.data.endswith(RECORDED):
-            return marks.OwnData(name=_short(self.data), load=partial(load_data, Path(self.data)))
+            return marks.DataEntry(name=_short(self.data), load=partial(load_data, Path(self.data)))
         load = load_callable(self.data, "a function that returns (train, test)")
-        unmarked = marks.OwnData(name=_short(self.data), load=load)
-        entry = next(iter(marks.marks_of(load, marks.OwnData)), unmarked)
+        unmarked = marks.DataEntry(name=_short(self.data), load=load)
+        entry = next(iter(marks.marks_of(load, marks.DataEntry)), unmarked)
         return replace(entry, class_order=self.class_order) if self.class_order else entry
 
 

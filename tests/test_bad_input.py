@@ -11,11 +11,13 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from tests.bad_input import FILES, MISTAKES, MODULES
+from tests.bad_input import files, networks, studies
 from tests.bad_input.making import SPRUNG, TINY, TRAP
-from tests.bad_input.places import Recorder
 from tests.bad_input.refused import assert_refused, last_changes
 
+ROOMS = (files, networks, studies)
+FILES = {name: content for room in ROOMS for name, content in room.FILES.items()}
+MISTAKES = {line: named for room in ROOMS for line, named in room.MISTAKES.items()}
 # A module that was found to be broken must not be found again by another's name.
 MINE = {name.partition("/")[0].removesuffix(".py") for name in FILES if name.endswith(".py")}
 
@@ -31,59 +33,36 @@ def cwd(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def recorder():
-    """Return the places that refused, and the lines that were refused."""
-    return Recorder(), set()
-
-
 @pytest.fixture(autouse=True)
-def apart(cwd, monkeypatch, recorder):
-    """Note refusals; keep Python from writing what it compiles, torch's weights in that folder."""
+def apart(cwd, monkeypatch):
+    """Keep Python from writing what it compiles, and torch's weights in that folder."""
     hub = torch.hub.get_dir()
     torch.hub.set_dir(str(cwd / "hub"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    with recorder[0].noting(""):
-        yield
+    yield
     torch.hub.set_dir(hub)
     for name in MINE & sys.modules.keys():
         del sys.modules[name]
 
 
 @pytest.mark.parametrize("line", MISTAKES)
-def test_a_mistake_is_one_sentence_and_changes_nothing(probe, cwd, line, recorder):
+def test_a_mistake_is_one_sentence_that_names_it_and_changes_nothing(probe, cwd, line):
     before = last_changes(cwd)
-    assert_refused(probe(line), MISTAKES[line].split("..."))
+    assert_refused(probe(line), *MISTAKES[line])
     assert last_changes(cwd) == before
-    recorder[1].add(line)
 
 
 def test_a_system_without_another_thread(probe, monkeypatch):
     start = "can't start new thread"
     monkeypatch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError(start)))
-    assert_refused(probe("list"), [f"{start}: end other processes, or raise their limit"])
-
-
-def test_no_case_hides_another():
-    assert sum(len(module.MISTAKES) for module in MODULES) == len(MISTAKES)
-    assert sum(len(module.FILES) for module in MODULES) == len(FILES)
-
-
-def test_every_refusal_of_the_command_line_has_a_case(probe, recorder):
-    """For the refusals of other rooms see `python -m tests.bad_input.places`."""
-    reached, refused = recorder
-    # None are left, unless the tests above were not asked for.
-    for line in MISTAKES.keys() - refused:
-        probe(line)
-    rooms = ("scenarios/commands/", "scenarios/options.py")
-    assert [place for place in reached.missed() if place.startswith(rooms)] == []
+    assert_refused(probe("list"), start)
 
 
 def test_the_trap_is_sprung_where_pickles_are_run(cwd, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.close(pickle.loads(TRAP))
     assert (tmp_path / SPRUNG).exists()
-    for name in ("trap.pt", "trap-torch.pt", "trap-entry.pt", "trap-legacy.pt"):
+    for name in ("ck-trap/task2.pt", "trap-torch.pt", "trap-entry.pt", "trap-legacy.pt"):
         Path(SPRUNG).unlink()
         with suppress(Exception):
             torch.load(cwd / name, weights_only=False)
@@ -98,7 +77,7 @@ def test_the_trap_is_sprung_where_pickles_are_run(cwd, tmp_path, monkeypatch):
         "redundancy good.npz",
         "run bom.toml --dry-run",
         f"run tiny.toml --dry-run --out _{90 * 'x'}",
-        "layers mine:plain --input 4",
+        "layers ownnets:plain --input 4",
         "features ok --network shufflenet_v2_x0_5 --weights random",
     ],
 )

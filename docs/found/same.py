@@ -11,33 +11,23 @@ from pathlib import Path
 
 import pandas as pd
 
-KEYS = [
-    "learner",
-    "order",
-    "seed",
-    "tasks_seen",
-    "head",
-    "feature",
-    "metric",
-    "task_position",
-    "readout",
-]
+KEYS = ["learner", "order", "seed", "tasks_seen", "head", "feature", "metric", "task_position",
+        "readout"]  # fmt: skip
 
 
 def differences(own: pd.DataFrame, shipped: pd.DataFrame) -> pd.Series:
     """Return own minus shipped values of the rows that both have."""
-    both = [rows.set_index(KEYS).value for rows in (own, shipped)]
-    return both[0].sub(both[1]).dropna()
+    values = [rows.set_index(KEYS).value for rows in (own, shipped)]
+    return values[0].sub(values[1]).dropna()
 
 
 if __name__ == "__main__":
     run, study = sys.argv[1:]
-    read = [
-        pd.read_csv(Path(at, "measurements.csv")) for at in (run, Path(__file__).parent / study)
-    ]
-    found = differences(*read)
+    own = pd.read_csv(Path(run, "measurements.csv"))
+    shipped = pd.read_csv(Path(__file__).parent / study / "measurements.csv.gz")
+    change = differences(own, shipped)
     print(
-        f"{study}: {(found == 0).sum()} of {len(found)} shared rows the same, "
-        f"largest difference {found.abs().max():g}"
+        f"{study}: {(change == 0).sum()} of {len(change)} shared rows the same, "
+        f"largest difference {change.abs().max():g}"
     )
-    sys.exit(not (len(found) and (found == 0).all()))
+    sys.exit(not (len(change) and (change == 0).all()))

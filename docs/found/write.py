@@ -120,7 +120,7 @@ def murata(study: str) -> Iterable[Sequence[str]]:
 
     It holds where all 95 % intervals are above 0, and does not where one is below 0.
     """
-    rows = pd.read_csv(HERE / study / "measurements.csv")
+    rows = _table(study, "measurements")
     rows = rows[
         (rows.tasks_seen == rows.tasks_seen.max()) & (rows.readout.fillna("retrain") == "retrain")
     ]
@@ -187,7 +187,7 @@ def _interval(values: pd.Series[float]) -> tuple[float, float, float]:
 
 def chaudhry(study: str) -> Iterable[Sequence[str]]:
     """Yield A, F and I after five tasks beside the paper's; rows with the paper's own strengths."""
-    rows = _metrics(f"{study}/metrics.csv")
+    rows = _metrics(study)
     yield "learner", "strength", "A5 (%)", "paper", "F5", "paper", "I5", "paper"
     for learner in dict.fromkeys(rows.learner):
         known = _CHAUDHRY[study].get(learner.removesuffix("-paper"))
@@ -210,7 +210,7 @@ _CALIBRATED = dict.fromkeys(("ewc", "si", "rwalk", "ewc-s", "si-s", "rwalk-s"), 
 
 def diaz(study: str) -> Iterable[Sequence[str]]:
     """Yield the criteria of each strategy, above the paper's."""
-    rows = _metrics(f"{study}/metrics.csv")
+    rows = _metrics(study)
     yield "", "A", "REM", "BWT+", "FWT", "MS", "SSS", "CE", "CLscore W1", "CLstability"
     for learner, paper in _DIAZ.items():
         mine = rows[(rows.learner == learner) & (rows.paper == "diaz_rodriguez")]
@@ -222,8 +222,8 @@ def diaz(study: str) -> Iterable[Sequence[str]]:
 
 def kemker(study: str) -> Iterable[Sequence[str]]:
     """Yield Omegas and size beside the paper's, and the seconds that a run's sessions took."""
-    rows = _metrics(f"{study}/metrics.csv")
-    seconds = pd.read_csv(HERE / study / "times.csv").groupby(["learner", "seed"]).seconds.sum()
+    rows = _metrics(study)
+    seconds = _table(study, "times").groupby(["learner", "seed"]).seconds.sum()
     beside = ("Omega_base", "paper", "Omega_new", "paper", "Omega_all", "paper", "MB", "paper")
     yield "learner", *beside, "s"
     for learner in dict.fromkeys(rows.learner):
@@ -252,13 +252,17 @@ def scenarios(*studies: str) -> Iterable[Sequence[str]]:
             yield study, _name(str(learner)), end, *forgot, never, f"{100 * room:.1f}"
 
 
+def _table(study: str, name: str) -> pd.DataFrame:
+    return pd.read_csv(HERE / study / f"{name}.csv.gz")
+
+
 def _of_all(study: str) -> pd.DataFrame:
-    rows = pd.read_csv(HERE / study / "layers.csv", keep_default_na=True)
+    rows = _table(study, "layers")
     return rows[rows.task_position.isna() & ~rows.learner.isin(["offline", "untrained"])]
 
 
-def _metrics(path: str) -> pd.DataFrame:
-    rows = pd.read_csv(HERE / path)
+def _metrics(study: str) -> pd.DataFrame:
+    rows = _table(study, "metrics")
     return rows[rows.feature.isna() & ~rows.learner.isin(["offline"])]
 
 
@@ -300,6 +304,6 @@ if __name__ == "__main__":
     PAGE.write_text(written(text), "utf-8")
     pages = "".join(page.read_text("utf-8") for page in HERE.parent.glob("*.md"))
     for picture, study, kind, of in re.findall(r"\((found/([\w-]+)/(\w+)-?(\w*)\.png)\)", pages):
-        if (HERE / study / "measurements.csv").is_file():
+        if (HERE / study / "measurements.csv.gz").is_file():
             figure = getattr(figures, kind)(HERE / study, readouts=[of] if of else None)
             figure.savefig(HERE.parent / picture)

@@ -69,7 +69,7 @@ figures.depth(result, ax=ax)
 # %%
 # The same in numbers: accuracy, floor and ceiling, with 95 % intervals over the seeds.
 
-table = result.to_pandas("layers").query("place.isna()")
+table = result.to_pandas("layers").query("task_position.isna()")
 for row in table[table.quantity.isin(["accuracy", "floor", "ceiling"])].itertuples():
     print(f"{row.feature:8}{row.quantity:10}{row.value:6.1%}  [{row.low:.1%}, {row.high:.1%}]")
 print()

@@ -67,7 +67,7 @@ fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True, layout="constraine
 for ax, feature in zip(axes, ["layer2", "output"], strict=True):
     for shift, quantity in ((-0.2, "never_learned"), (0.2, "forgotten")):
         rows = layers.query(
-            f"feature == {feature!r} and quantity == {quantity!r} and place.notna()"
+            f"feature == {feature!r} and quantity == {quantity!r} and task_position.notna()"
         )
         at = rows.task_position.astype(int) + shift
         low, high = 100 * (rows.value - rows.low), 100 * (rows.high - rows.value)

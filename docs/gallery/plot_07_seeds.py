@@ -83,8 +83,9 @@ fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for seeds, row in answers.items():
     ends = [[100 * (row.value - row.low)], [100 * (row.high - row.value)]]
     ax.errorbar(seeds, 100 * row.value, ends, fmt="o", color="C0", capsize=4)
-each = [100 * float(value) for value in answers[8].by_seed.split()]
-ax.plot(range(1, 9), each, "x", color="gray", label="each seed by itself")
+seed_values = found[8].to_pandas("statement_seeds")
+seed_values = seed_values.query("feature == 'layer2' and statement == 'below_ceiling'").value
+ax.plot(range(1, 9), 100 * seed_values, "x", color="gray", label="each seed by itself")
 ax.axhline(0, color="black", lw=0.8)
 ax.set(xlabel="Seeds", ylabel="Points missing in layer2, 95 % interval")
 ax.legend()

@@ -81,7 +81,7 @@ with TemporaryDirectory() as folder:
     )
 
 # %%
-layers = result.to_pandas("layers").query("place.isna()")
+layers = result.to_pandas("layers").query("task_position.isna()")
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.8), sharey=True, layout="constrained")
 for ax, feature in zip(axes, ["layer1", "layer2"], strict=True):
     for quantity, marker in {"ceiling": "^", "accuracy": "o", "floor": "v"}.items():

@@ -73,9 +73,9 @@ titles = {
     "cka.untrained": "CKA with its untrained self",
 }
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.8), sharey=True, layout="constrained")
-for ax, (measure, title) in zip(axes, titles.items(), strict=True):
+for ax, (metric, title) in zip(axes, titles.items(), strict=True):
     for shift, learner in zip((-0.15, 0, 0.15), [*rates, "untrained"], strict=True):
-        rows = table.query(f"learner == {learner!r} and measure == {measure!r}")
+        rows = table.query(f"learner == {learner!r} and metric == {metric!r}")
         ax.plot(rows.depth + shift, rows.value, "o", alpha=0.7, label=learner)
     ax.set(title=title, xlim=(0.6, 2.4), ylim=(-0.05, 1.05))
     ax.set_xticks([1, 2], ["layer1", "layer2"])

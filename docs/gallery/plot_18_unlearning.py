@@ -73,7 +73,7 @@ with TemporaryDirectory() as folder:
 # %%
 # Accuracy on 8 and 9 alone, by a linear readout of each layer, and at the output.
 
-layers = result.to_pandas("layers").query("place == 2")
+layers = result.to_pandas("layers").query("task_position == 2")
 fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 named = {"ceiling": "the original", "accuracy": "audited", "floor": "never saw 8 and 9"}
 for shift, (quantity, label) in zip((-0.12, 0, 0.12), named.items(), strict=True):

@@ -79,13 +79,12 @@ print("exit code", done.returncode)
 
 fig, axes = plt.subplots(1, 3, figsize=(9, 3.6), sharey=True, layout="constrained")
 for ax, feature in zip(axes, ["layer1", "layer2", "output"], strict=True):
-    each = [
-        [100 * float(value) for value in row.by_seed.split()]
-        for result in results.values()
-        for row in result.statements()
-        if (row.feature, row.statement) == (feature, "forgets")
-    ]
-    ax.plot([0, 1], each, "o-", color="C0", alpha=0.6)
+    by_run = []
+    for result in results.values():
+        values = result.to_pandas("statement_seeds")
+        values = values.query(f"feature == {feature!r} and statement == 'forgets'").value
+        by_run.append(100 * values.to_numpy())
+    ax.plot([0, 1], by_run, "o-", color="C0", alpha=0.6)
     ax.axhline(0, color="black", lw=0.8)
     ax.set(title=feature, xlim=(-0.3, 1.3))
     ax.set_xticks([0, 1], results)

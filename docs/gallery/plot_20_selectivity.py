@@ -62,7 +62,7 @@ with TemporaryDirectory() as folder:
 # %%
 # Accuracy and what the same readout memorizes, for the fine-tuned network, floor and ceiling.
 
-table = result.to_pandas("controls").query("place.isna()")
+table = result.to_pandas("controls").query("task_position.isna()")
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.8), sharey=True, layout="constrained")
 for ax, feature in zip(axes, ["wide", "narrow"], strict=True):
     rows = table.query(f"feature == {feature!r}").set_index("learner")

@@ -62,7 +62,7 @@ print(
         ["learner", "tasks_seen", "feature", "metric", "value"]
     ]
 )
-layers = result.to_pandas("layers").query("place.isna()")
+layers = result.to_pandas("layers").query("task_position.isna()")
 wide = layers.pivot(index=["readout", "feature"], columns="quantity", values="value")
 print(wide[["accuracy", "floor", "ceiling", "missing", "forgotten"]].round(3))
 

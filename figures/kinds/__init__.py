@@ -2,19 +2,19 @@
 
 A figure's module has
 
-- `draw(tables: Tables, page: Page) -> Figure | None`: None where there is nothing to draw, and, if
-  its legend tells learners apart, where there are too many of them (`tables.crowded`);
+- `draw(tables: StudyTables, page: Page) -> Figure | None`: None where there is nothing to draw,
+  and, if its legend tells learners apart, where there are too many of them (`tables.crowded`);
 - `QUESTION`, the title that it answers;
 - `NEEDS`, the least that there has to be, for messages;
-- `TABLES`, the fields of `Tables` that it draws, for messages; `learners` among them if its legend
-  tells learners apart.
+- `TABLES`, the fields of `StudyTables` that it draws, for messages; `learners` among them if its
+  legend tells learners apart.
 
 Most figures are made in six steps, with the modules above this folder:
 
 1. take the data from `tables`, and return None if they are too few;
 2. begin a figure with so many panels: `page.panels`;
-3. draw into each panel, learners by their appearance: `lines`, `page.looks`;
-4. add a legend above the panels that explains points and bars: `page.legend`, `labels`;
+3. draw into each panel, learners by their appearance: `lines`, `page.appearances`;
+4. add a legend above the panels that explains points and bars: `page.legend`, `captions`;
 5. describe the figure, its data, network and learners, and its marks: `page.describe`;
 6. label the axes and give the panels their size: `page.fit`.
 
@@ -24,7 +24,7 @@ The page is one of ours or the axes of a user's figure: a figure does not know w
 from pathlib import Path
 
 _OF_LAYERS = ("depth", "layers", "time", "bias", "budget", "readouts", "replay", "diagnostics")
-_OF_OUTPUTS = ("matrix", "curves", "tasks", "sessions", "omegas", "costs", "tradeoff", "memory")
+_OF_OUTPUTS = ("matrix", "tasks", "sessions", "omegas", "costs", "tradeoff", "memory")
 _OURS = (*_OF_LAYERS, *_OF_OUTPUTS, "sampling", "spider", "scores")
 # By their files, as matplotlib takes half a second to import.
 _FILES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))

@@ -16,21 +16,20 @@ from dataclasses import replace
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import labels, lines
+from figures import captions, lines
 from figures.appearance import Appearances
-from figures.architectures import Architecture, architectures
-from figures.pages.page import Page
+from figures.page import Page
 from figures.style import MANY
-from figures.tables import CONTROLS, Tables, continual
+from figures.tables import StudyTables, architectures, continual
 from probe.metrics.murata import RETRAIN
-from probe.tables.rows import SummaryRow
+from probe.tables.rows import CONTROLS, SummaryRow
 
 QUESTION = "Which tasks does each layer favor?"
 NEEDS = "a learner and the F1 of its tasks"
 TABLES = ("summary", "learners", "measurements")
 
 
-def draw(tables: Tables, page: Page) -> Figure | None:
+def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one panel per feature and in it one line per continual learner over T task positions.
 
     The last panel is the deepest feature, the trained model as it is; in the others everything
@@ -46,51 +45,46 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     if tables.crowded or not f1:
         return None
     learners = continual(f1)
-    looks = page.looks(learners)
-    drawn = architectures(f1)
-    titles = [_titles(each) for each in drawn]
+    looks, trained = page.appearances(learners), architectures(f1)
+    titles = [_titles(list(features.values())) for features, _ in trained]
     most = page.across(4 if len(learners) <= MANY else 2)
-    columns = _columns([len(each) for each in titles], most)
+    columns = _columns([len(block) for block in titles], most)
     blocks = page.blocks(titles, columns, wide=columns > 1)
-    for each, block in zip(drawn, blocks, strict=True):
-        for axes, depth in zip(block, each.features, strict=True):
+    for (features, names), block in zip(trained, blocks, strict=True):
+        for axes, depth in zip(block, features, strict=True):
             # Learners of another architecture have features of other names at the same depths.
-            own = [row for row in f1 if row.learner in each.learners and row.depth == depth]
-            _plot_feature(axes, {name: looks[name] for name in each.learners}, own)
-        if len(drawn) > 1:
-            who = labels.listed(looks[name].label for name in each.learners)
-            block[0].set_ylabel(labels.folded(who, width=16))
+            rows = [row for row in f1 if row.learner in names and row.depth == depth]
+            _plot_feature(axes, {name: looks[name] for name in names}, rows)
+        if len(trained) > 1:
+            who = captions.listed(looks[name].label for name in names)
+            block[0].set_ylabel(captions.folded(who, width=16))
     # One legend for all: a learner looks the same in each panel.
-    page.legend([looks[name] for name in learners], labels.over_seeds(f1))
+    page.legend([looks[name] for name in learners], captions.over_seeds(f1))
     grid = [axes for block in blocks for axes in block]
-    if named := tables.task_names:
+    if task_names := tables.task_names:
         ticks = [axes.get_xticks().tolist() for axes in grid]
-        page.name_ticks(grid, ticks, [[named[int(k)] for k in own] for own in ticks])
-    sides = (tables.positions, "F1 of the task (%)")
+        page.name_ticks(grid, ticks, [[task_names[int(x)] for x in marks] for marks in ticks])
     page.describe(
         learners,
-        f"F1 of each task by its {'name' if tables.task_names else 'position in the order'}, for "
+        f"F1 of each task by its {'name' if task_names else 'position in the order'}, for "
         f"each feature",
         "F1 also counts false positives, examples of other tasks taken for this one (none if the "
         "task is told): a network that always predicts the last task has a low F1 even there",
         "The network that has learned all tasks is held fixed up to the feature, and everything "
         "downstream is retrained on all tasks at once; the last panel is the network as trained",
-        labels.points_are(f1),
+        captions.points_are(f1),
         readouts=[RETRAIN],
     )
-    return page.fit(grid, sides, height=1.3)
+    return page.fit(grid, (tables.position_label, "F1 of the task (%)"), height=1.3)
 
 
-def _titles(one: Architecture) -> list[str]:
+def _titles(features: Sequence[str]) -> list[str]:
     """Return the title of each feature's panel, in order of depth."""
-    *features, last = one.features.values()
-    return [*features, f"{last} (as\N{NO-BREAK SPACE}trained)"]
+    return [*features[:-1], f"{features[-1]} (as\N{NO-BREAK SPACE}trained)"]
 
 
 def _columns(counts: Sequence[int], most: int) -> int:
     """Return the fewest columns, at most `most`, with which all panels take the fewest rows.
-
-    counts: the number of panels of each architecture.
 
     >>> _columns([5], most=4), _columns([6, 4, 2], most=4)
     (3, 4)
@@ -100,10 +94,8 @@ def _columns(counts: Sequence[int], most: int) -> int:
 
 
 def _plot_feature(axes: Axes, looks: Appearances, f1: Sequence[SummaryRow]) -> None:
-    """Draw one line per learner over the task positions. f1: the rows of one feature."""
-    at = {
-        name: {row.task_position: row for row in f1 if row.learner == name and row.task_position}
-        for name in looks
-    }
-    lines.plot_beside(axes, looks, {name: dict(sorted(own.items())) for name, own in at.items()})
+    """Draw one line per learner over the task positions of the rows of one feature."""
+    f1 = sorted(f1, key=lambda row: row.task_position or 1)
+    rows = {name: {r.task_position: r for r in f1 if r.learner == name} for name in looks}
+    lines.plot_dodged(axes, looks, rows)
     lines.mark_steps(axes, max(row.task_position or 1 for row in f1))

@@ -11,10 +11,10 @@ import math
 
 from matplotlib.figure import Figure
 
-from figures import labels, lines
-from figures.pages.page import Page
+from figures import captions, lines
+from figures.page import Page
 from figures.style import MANY
-from figures.tables import Tables
+from figures.tables import StudyTables
 from probe.tables.budget_text import MEASURED, budget_curves
 from probe.tables.rows import LayerRow
 
@@ -23,44 +23,38 @@ NEEDS = "a layer retrained for two multiples of the epochs (--budget 1,4)"
 TABLES = ("layers", "learners")
 
 
-def draw(tables: Tables, page: Page) -> Figure | None:
+def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one panel per feature, a line for each learner and control over the multiples.
 
     Bars are the 95 % intervals of layers.csv. Returns None where nothing was measured after two.
     """
-    panels = _panels(tables)
-    learners = dict.fromkeys(learner for learner, _ in budget_curves(tables.layers))
+    panels: dict[str, dict[str, dict[float, LayerRow]]] = {}
+    curves = budget_curves(tables.layers)
+    for (learner, feature), curve in curves.items():
+        for quantity, control in MEASURED.items():
+            if rows := {math.log2(k): row[quantity] for k, row in curve.items() if quantity in row}:
+                panels.setdefault(feature, {})[control or learner] = rows
+    learners = dict.fromkeys(learner for learner, _ in curves)
     if tables.crowded or not learners:
         return None
-    each = [(name, rows) for own in panels.values() for name, rows in own.items()]
-    looks = page.looks([name for name, _ in each])
-    grid = page.panels(labels.shortened(list(panels)), most=4 if len(learners) <= MANY else 2)
-    for axes, own in zip(grid, panels.values(), strict=True):
-        drawn = {name: {math.log2(k): row for k, row in rows.items()} for name, rows in own.items()}
-        lines.plot_beside(axes, looks, drawn)
-    points = [row for _, rows in each for row in rows.values()]
-    page.legend(looks.values(), labels.with_interval(points))
-    multiples = sorted({multiple for _, rows in each for multiple in rows})
-    at, named = list(map(math.log2, multiples)), list(map(str, multiples))
-    page.name_ticks(grid, [at] * len(grid), [named] * len(grid))
+    looks = page.appearances(name for rows in panels.values() for name in rows)
+    grid = page.panels(captions.shortened(list(panels)), most=4 if len(learners) <= MANY else 2)
+    for axes, rows_by_x in zip(grid, panels.values(), strict=True):
+        lines.plot_dodged(axes, looks, rows_by_x)
+    drawn = [rows for panel in panels.values() for rows in panel.values()]
+    points = [row for rows in drawn for row in rows.values()]
+    page.legend(looks.values(), captions.with_interval(points))
+    multiples = sorted({k for curve in curves.values() for k in curve})
+    ticks, names = list(map(math.log2, multiples)), list(map(str, multiples))
+    page.name_ticks(grid, [ticks] * len(grid), [names] * len(grid))
     page.describe(
         learners,
         "Accuracy on all tasks after multiples of the retraining's epochs, for each feature",
         "The network that has learned all tasks is held fixed up to the feature, and everything "
         "downstream is retrained on all tasks at once; a line that still rises has not converged",
-        labels.means_are(points),
+        captions.means_are(points),
         "Offline: the ceiling, untrained: the floor" * (len(looks) > len(learners)),
         readouts={row.readout for row in points},
     )
-    sides = ("Multiple of the retraining's epochs", "Accuracy on all tasks (%)")
-    return page.fit(grid, sides, height=1.6)
-
-
-def _panels(tables: Tables) -> dict[str, dict[str, dict[int, LayerRow]]]:
-    """Return the rows to be drawn by feature, by learner or control, and by multiple."""
-    panels: dict[str, dict[str, dict[int, LayerRow]]] = {}
-    for (learner, feature), curve in budget_curves(tables.layers).items():
-        for quantity, control in MEASURED.items():
-            if rows := {k: own[quantity] for k, own in curve.items() if quantity in own}:
-                panels.setdefault(feature, {})[control or learner] = rows
-    return panels
+    axis_labels = ("Multiple of the retraining's epochs", "Accuracy on all tasks (%)")
+    return page.fit(grid, axis_labels, height=1.6)

@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from figures import labels, lines
-from figures.pages.page import Page
-from figures.tables import Tables, differ
+from figures import captions, lines
+from figures.page import Page
+from figures.tables import StudyTables, differ
 from probe.tables.rows import MetricRow
 from probe.tables.summary import training_seconds
 
@@ -25,7 +25,7 @@ NEEDS = "two learners with an accuracy, a size and times that differ"
 TABLES = ("metrics", "learners", "times")
 
 
-def draw(tables: Tables, page: Page) -> Figure | None:
+def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one marker per continual learner, against its size in one panel, its time in another.
 
     Omega_all, or in a study without Offline, which has none, A_T (Chaudhry 2018). x: size of the
@@ -36,39 +36,38 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     """
     label, scale, accuracy = _accuracy(tables)  # scale: Omega is a ratio, accuracy in percent
     sizes = tables.metric("kemker", "model_size_mb")
-    every = {
+    costs = {
         "Model size (MB)": {name: row.mean for name, row in sizes.items()},
         "Training time (s)": training_seconds(tables.times),
     }
-    learners = [name for name in accuracy if all(name in own for own in every.values())]
-    spent = {k: own for k, own in every.items() if differ(own[name] for name in learners)}
-    if tables.crowded or not spent:
+    learners = [name for name in accuracy if all(name in cost_of for cost_of in costs.values())]
+    costs = {k: cost for k, cost in costs.items() if differ(cost[name] for name in learners)}
+    if tables.crowded or not costs:
         return None
-    appearances = page.looks(learners)
-    drawn = [accuracy[name] for name in learners]
-    grid = page.panels([""] * len(spent), most=2)
-    for axes, (name, costs) in zip(grid, spent.items(), strict=True):
+    looks = page.appearances(learners)
+    rows = [accuracy[name] for name in learners]
+    grid = page.panels([""] * len(costs), most=2)
+    for axes, (name, cost_of) in zip(grid, costs.items(), strict=True):
         for learner in learners:
-            point, own = [costs[learner]], appearances[learner]
-            lines.plot_means(axes, own, point, [accuracy[learner]], scale=scale, joined=False)
-        _scale(axes, [costs[learner] for learner in learners])
+            x, y = [cost_of[learner]], [accuracy[learner]]
+            lines.plot_means(axes, looks[learner], x, y, scale=scale, joined=False)
+        _scale(axes, [cost_of[learner] for learner in learners])
         axes.set_xlabel(name)
     lines.hold_fractions(grid[0], scale)
     # Both panels have the same learners: only those are drawn whose size and time are known.
-    entries = [appearances[name] for name in learners]
-    page.legend(entries, labels.over_seeds(drawn), joined=False)
+    page.legend([looks[name] for name in learners], captions.over_seeds(rows), joined=False)
     omega = "Omega_all, accuracy as a share of that of offline training (Kemker et al. 2018)"
-    shown = omega if "Omega" in label else "Average accuracy after the last task"
+    y_quantity = omega if "Omega" in label else "Average accuracy after the last task"
     page.describe(
         learners,
-        f"{shown}, against the size of the model with everything stored beside it, and the "
+        f"{y_quantity}, against the size of the model with everything stored beside it, and the "
         f"training time of all tasks, both without spread, where learners differ; best: top left",
-        labels.points_are(drawn),
+        captions.points_are(rows),
     )
-    return page.fit(grid, ("", labels.with_head(label, drawn)), height=1.9)
+    return page.fit(grid, ("", captions.with_head(label, rows)), height=1.9)
 
 
-def _accuracy(tables: Tables) -> tuple[str, float, dict[str, MetricRow]]:
+def _accuracy(tables: StudyTables) -> tuple[str, float, dict[str, MetricRow]]:
     """Return the accuracy to draw: its label, its scale and its rows by learner."""
     if omega := tables.metric("kemker", "omega_all"):
         return r"$\Omega_{\mathrm{all}}$", 1, omega
@@ -85,7 +84,7 @@ def _scale(axes: Axes, costs: Sequence[float]) -> None:
         return
     axes.set_xscale("log")
     axes.set_xlim(low / 1.4, 1.4 * high)
-    # matplotlib marks powers of ten alone, of which a narrow axis may have none.
+    # matplotlib marks only powers of ten, of which a narrow axis may have none.
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 30 * low else (1.0,)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())

@@ -9,15 +9,13 @@ lower rank than both has lost room for features; one as similar to the untrained
 offline one is has hardly learned.
 """
 
-from collections import defaultdict
-
 from matplotlib.figure import Figure
 
-from figures import labels, lines
-from figures.pages.page import Page
-from figures.tables import CONTROLS, Tables, continual
+from figures import captions, lines
+from figures.page import Page
+from figures.tables import StudyTables, continual
 from probe.analysis.intervals import SeedMean, mean_over_seeds
-from probe.tables.rows import DiagnosticRow
+from probe.tables.rows import CONTROLS, grouped
 
 QUESTION = "How did the features themselves change?"
 NEEDS = "a learner with diagnostics of two layers"
@@ -29,11 +27,11 @@ _PANELS = {
     "cka.untrained": ("CKA to untrained", 1),
     "cka.offline": ("CKA to offline", 1),
 }
-"""Title and largest value of the panel of each measure."""
+"""Title and largest value of the panel of each metric."""
 
 
-def draw(tables: Tables, page: Page) -> Figure | None:
-    """Draw one panel per measure and in it a line per learner and control over L layers.
+def draw(tables: StudyTables, page: Page) -> Figure | None:
+    """Draw one panel per metric and in it a line per learner and control over L layers.
 
     Bars are one standard deviation over seeds either way. Returns None without two layers.
     """
@@ -41,45 +39,45 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     features: dict[int, str] = {}
     for row in sorted(tables.diagnostics, key=lambda row: row.depth):
         # At one depth, networks of different architectures have layers of different names.
-        alike = features.get(row.depth, row.feature) == row.feature
-        features[row.depth] = row.feature if alike else str(row.depth)
+        same_name = features.get(row.depth, row.feature) == row.feature
+        features[row.depth] = row.feature if same_name else str(row.depth)
     if tables.crowded or not learners or len(features) < 2:
         return None
-    looks = page.looks(row.learner for row in tables.diagnostics)
+    looks = page.appearances(row.learner for row in tables.diagnostics)
     most = 2 if len(features) > 5 else 4
     grid = page.panels([_PANELS[name][0] for name in panels], most, share_y=False)
-    for axes, (measure, means) in zip(grid, panels.items(), strict=True):
-        scale = _PANELS[measure][1]
-        lines.plot_beside(axes, looks, means, scale=scale)
+    for axes, (metric, means) in zip(grid, panels.items(), strict=True):
+        scale = _PANELS[metric][1]
+        lines.plot_dodged(axes, looks, means, scale=scale)
         lines.hold_fractions(axes, scale)
-    points = [mean for means in panels.values() for own in means.values() for mean in own.values()]
-    page.legend(looks.values(), labels.over_seeds(points))
+    points = [
+        mean for panel in panels.values() for means in panel.values() for mean in means.values()
+    ]
+    page.legend(looks.values(), captions.over_seeds(points))
     page.name_layers(grid, [features] * len(grid))
     page.describe(
         learners,
         "Diagnostics of each layer of the network that has learned all tasks, on the test data: "
         "share of dead units, which never change; effective rank as a share of the units; debiased "
         "linear CKA to the same layer of the untrained and of the offline network",
-        labels.points_are(points),
+        captions.points_are(points),
     )
     return page.fit(grid, ("Layer, by depth", ""), height=1.4)
 
 
-def _means(tables: Tables) -> dict[str, dict[str, dict[int, SeedMean]]]:
-    """Return the means over seeds after the last task by measure, learner and depth."""
+def _means(tables: StudyTables) -> dict[str, dict[str, dict[int, SeedMean]]]:
+    """Return the means over seeds after the last task by metric, learner and depth."""
     last = max((row.tasks_seen for row in tables.diagnostics), default=0)
     rows = [row for row in tables.diagnostics if row.tasks_seen == last or row.learner in CONTROLS]
-    units = {_at(row): row.value for row in rows if row.metric == "units"}
-    cells = defaultdict[tuple[str, str, int], list[tuple[int, float]]](list)
-    for row in rows:
-        value = row.value / (units[_at(row)] if row.metric == "rank" else 1)
-        cells[row.metric, row.learner, row.depth].append((row.seed, value))
-    found: dict[str, dict[str, dict[int, SeedMean]]] = {}
-    for (metric, learner, depth), pairs in sorted(cells.items()):
-        if metric in _PANELS and (mean := mean_over_seeds(pairs)):
-            found.setdefault(metric, {}).setdefault(learner, {})[depth] = mean
-    return {metric: found[metric] for metric in _PANELS if metric in found}
-
-
-def _at(row: DiagnosticRow) -> tuple[str, int, str, int]:
-    return row.learner, row.depth, row.order, row.seed
+    units = {(r.learner, r.depth, r.order, r.seed): r.value for r in rows if r.metric == "units"}
+    means: dict[str, dict[str, dict[int, SeedMean]]] = {metric: {} for metric in _PANELS}
+    for (metric, learner, depth), cell in sorted(
+        grouped(rows, "metric", "learner", "depth").items()
+    ):
+        shares = (
+            (r.seed, r.value / (units[learner, depth, r.order, r.seed] if metric == "rank" else 1))
+            for r in cell
+        )
+        if metric in _PANELS and (mean := mean_over_seeds(shares)):
+            means[metric].setdefault(learner, {})[depth] = mean
+    return {metric: panel for metric, panel in means.items() if panel}

@@ -8,14 +8,16 @@ Omega_base and Omega_all are fractions of the offline learner's accuracy (Kemker
 learner is as good as joint training, above 1 better.
 """
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from figures import labels
-from figures.pages.page import Page
+from figures import captions
+from figures.page import Page
 from figures.style import MANY
-from figures.tables import Tables, differ
+from figures.tables import StudyTables, differ
 
 SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD"}
 """The color of each Omega's bars: Brewer's blues, which print as three grays."""
@@ -27,49 +29,49 @@ NEEDS = "two learners that differ, and the accuracy of Offline"
 TABLES = ("metrics",)
 
 
-def draw(tables: Tables, page: Page) -> Figure | None:
+def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one group of bars per learner: its three Omegas (Kemker 2018, table 2).
 
     The learners come in the order of their appearances, whatever the study's; error bars are one
     standard deviation over seeds either way; the line at 1 is the offline learner, or for Omega_new
     a perfect one. Returns None unless two learners have all three, for which Offline is needed.
     """
-    every = {name: tables.metric("kemker", name) for name in SHADES}
+    omegas = {name: tables.metric("kemker", name) for name in SHADES}
     # A group with a bar missing would look like an Omega of 0.
-    whole = [name for name in every["omega_all"] if all(name in rows for rows in every.values())]
+    learners = {name for name in omegas["omega_all"] if all(name in o for o in omegas.values())}
     # One that all have in common tells nothing of them.
-    omegas = {k: rows for k, rows in every.items() if differ(rows[name].mean for name in whole)}
+    omegas = {k: rows for k, rows in omegas.items() if differ(rows[name].mean for name in learners)}
     if not omegas:
         return None
-    appearances = page.looks(whole)
-    drawn = [rows[learner] for rows in omegas.values() for learner in appearances]
-    (axes,) = page.panels([""], wide=len(appearances) > MANY)
+    looks = page.appearances(learners)
+    points = [rows[learner] for rows in omegas.values() for learner in looks]
+    (axes,) = page.panels([""], wide=len(looks) > MANY)
+    entries = []
     for k, (name, rows) in enumerate(omegas.items()):
         # The middle of a group's bars stands over the learner's name.
-        x = [group + (k - (len(omegas) - 1) / 2) * _BAR for group in range(len(appearances))]
-        own = [rows[learner] for learner in appearances]
-        means, stds = [row.mean for row in own], [row.std for row in own]
-        axes.bar(x, means, _BAR, color=SHADES[name], edgecolor=_INK, linewidth=_THIN)
+        x = [group + (k - (len(omegas) - 1) / 2) * _BAR for group in range(len(looks))]
+        means, stds = zip(
+            *((rows[learner].mean, rows[learner].std) for learner in looks), strict=True
+        )
+        edge: dict[str, Any] = {"edgecolor": _INK, "linewidth": _THIN}
+        axes.bar(x, means, _BAR, color=SHADES[name], **edge)
         # Of a single seed there is no deviation: matplotlib would draw the caps all the same.
         if not np.isnan(stds).all():
             axes.errorbar(x, means, stds, fmt="none", ecolor="black", elinewidth=0.9, capthick=0.9)
+        sign = rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$"
+        # The others are shares of Offline's.
+        sign += " (accuracy)" * (name == "omega_new")
+        entries.append(Patch(facecolor=SHADES[name], label=sign, **edge))
     axes.axhline(1, color="0.4", linewidth=0.8, linestyle="--", zorder=0.9)
-    axes.set_xlim(-0.6, len(appearances) - 0.4)
-    signs = {name: rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$" for name in omegas}
-    unit = {"omega_new": " (accuracy)"}  # the others are shares of Offline's
-    entries = [
-        Patch(facecolor=SHADES[k], edgecolor=_INK, linewidth=_THIN, label=sign + unit.get(k, ""))
-        for k, sign in signs.items()
-    ]
-    page.legend(entries, labels.with_head(labels.over_seeds(drawn), drawn))
-    groups = [each.label for each in appearances.values()]
-    page.name_ticks([axes], [range(len(groups))], [groups])
+    axes.set_xlim(-0.6, len(looks) - 0.4)
+    page.legend(entries, captions.with_head(captions.over_seeds(points), points))
+    page.name_ticks([axes], [range(len(looks))], [[look.label for look in looks.values()]])
     page.describe(
-        appearances,
+        looks,
         "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the base set, on "
         "the newest session and on all sessions so far, means over the sessions from the second "
         "on; the first and the last are shares of the accuracy of offline training, the dashed "
         "line; one that is the same for all learners is left out",
-        labels.points_are(drawn, "Columns"),
+        captions.points_are(points, "Columns"),
     )
     return page.fit([axes], ("", r"$\Omega$"), height=1.8)

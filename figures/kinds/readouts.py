@@ -8,65 +8,20 @@ with its own floor and ceiling: a stronger readout lifts all three.
 """
 
 import math
-from collections import defaultdict
 from dataclasses import replace
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from figures import labels, lines
+from figures import captions, lines
 from figures.appearance import learner_appearances
-from figures.pages.page import Page
-from figures.tables import Tables, continual
-from probe.tables.rows import LayerRow
+from figures.page import Page
+from figures.tables import StudyTables
+from probe.tables.rows import CONTROLS, LayerRow, grouped
 
 QUESTION = "Do the readouts agree?"
 NEEDS = "a learner whose layers were read by two readouts (of one epoch budget)"
 TABLES = ("layers",)
-
-_Read = dict[str, dict[str, list[LayerRow]]]  # rows by readout and quantity, by depth
-
-
-def draw(tables: Tables, page: Page) -> Figure | None:
-    """Draw one panel per learner and in it a line per readout over L layers, between its controls.
-
-    Bars are the 95 % intervals of layers.csv. Returns None where no learner has two readouts.
-    """
-    drawn = _measured(tables)
-    if not drawn:
-        return None
-    # Learners of no name known to the house have spare appearances, and so have readouts.
-    spare = learner_appearances(readout for own in drawn.values() for readout in own)
-    looks = {name: replace(look, line="-") for name, look in spare.items()}
-    grid = page.panels([page.label(name) for name in drawn], most=3)
-    for axes, own in zip(grid, drawn.values(), strict=True):
-        for (readout, rows), offset in zip(own.items(), lines.dodges(len(own)), strict=True):
-            x = [row.depth + offset for row in rows["accuracy"]]
-            lines.plot_means(axes, looks[readout], x, rows["accuracy"])
-            for quantity, key in _KEYS.items():
-                ends = [100 * row.value for row in rows[quantity]]
-                (line,) = axes.plot([row.depth for row in rows[quantity]], ends)
-                line.set(color=looks[readout].color, linestyle=key.get_linestyle(), linewidth=0.8)
-    lines.widen(grid)
-    read = [each["accuracy"] for own in drawn.values() for each in own.values()]
-    points = [row for rows in read for row in rows]
-    page.legend([*looks.values(), *_KEYS.values()], labels.with_interval(points))
-    first = [next(iter(own.values()))["accuracy"] for own in drawn.values()]
-    page.name_layers(grid, [{row.depth: row.feature for row in rows} for rows in first])
-    page.describe(
-        drawn,
-        "Accuracy on all tasks downstream of each layer of the network that has learned all tasks, "
-        "by the readout that was trained there on all tasks at once; the output is as trained",
-        "Dashed: ceiling, the same for the layers of an offline network; dotted: floor, of an "
-        "untrained one; each in the color of its readout",
-        "The readout linear-task chooses only among the classes of one task"
-        * ("linear-task" in looks),
-        lines.WIDENED,
-        f"{labels.means_are(points)}; bars are 95 % intervals",
-        readouts=looks,
-    )
-    return page.fit(grid, ("Layer, by depth", "Accuracy on all tasks (%)"), height=1.6)
-
 
 _KEYS = {
     "ceiling": Line2D([], [], color="0.3", ls="--", lw=0.8, label="Ceiling (offline)"),
@@ -75,13 +30,64 @@ _KEYS = {
 """Entries of the legend for the controls, by their name in layers.csv."""
 
 
-def _measured(tables: Tables) -> dict[str, _Read]:
-    """Return the rows to be drawn by learner, of those with two readouts or more."""
-    found: dict[str, _Read] = {name: {} for name in continual(tables.layers)}
-    for row in sorted(tables.layers, key=lambda row: row.depth):
-        # Multiples of the epochs have a figure of their own.
-        known = row.learner in found and row.task_position is None and not math.isnan(row.value)
-        if known and row.readout and "@" not in row.readout:
-            own = found[row.learner].setdefault(row.readout, defaultdict(list))
-            own[row.quantity].append(row)
-    return {name: own for name, own in found.items() if len(own) > 1}
+def draw(tables: StudyTables, page: Page) -> Figure | None:
+    """Draw one panel per learner and in it a line per readout over L layers, between its controls.
+
+    Bars are the 95 % intervals of layers.csv. Returns None where no learner has two readouts.
+    """
+    panels = _panels(tables)
+    if not panels:
+        return None
+    # Readouts have spare appearances, as user-defined learners have.
+    spare = learner_appearances(readout for rows_of in panels.values() for readout in rows_of)
+    looks = {name: replace(look, line="-") for name, look in spare.items()}
+    grid = page.panels([page.display_name(name) for name in panels], most=3)
+    points: list[LayerRow] = []
+    layers = []
+    for axes, rows_of in zip(grid, panels.values(), strict=True):
+        for (readout, rows), offset in zip(
+            rows_of.items(), lines.dodges(len(rows_of)), strict=True
+        ):
+            accuracy = rows["accuracy"]
+            x = [row.depth + offset for row in accuracy]
+            lines.plot_means(axes, looks[readout], x, accuracy)
+            points += accuracy
+            for quantity, key in _KEYS.items():
+                control = rows.get(quantity, [])
+                heights = [100 * row.value for row in control]
+                (line,) = axes.plot([row.depth for row in control], heights)
+                line.set(color=looks[readout].color, linestyle=key.get_linestyle(), linewidth=0.8)
+        layers.append({row.depth: row.feature for row in next(iter(rows_of.values()))["accuracy"]})
+    lines.widen(grid)
+    page.legend([*looks.values(), *_KEYS.values()], captions.with_interval(points))
+    page.name_layers(grid, layers)
+    page.describe(
+        panels,
+        "Accuracy on all tasks downstream of each layer of the network that has learned all tasks, "
+        "by the readout that was trained there on all tasks at once; the output is as trained",
+        "Dashed: ceiling, the same for the layers of an offline network; dotted: floor, of an "
+        "untrained one; each in the color of its readout",
+        "The readout linear-task chooses only among the classes of one task"
+        * ("linear-task" in looks),
+        lines.WIDENED,
+        f"{captions.means_are(points)}; bars are 95 % intervals",
+        readouts=looks,
+    )
+    return page.fit(grid, ("Layer, by depth", "Accuracy on all tasks (%)"), height=1.6)
+
+
+def _panels(tables: StudyTables) -> dict[str, dict[str, dict[str, list[LayerRow]]]]:
+    """Return the rows by learner, of those with two readouts or more, readout and quantity."""
+    # Multiples of the epochs have a figure of their own.
+    of_readouts = [r for r in tables.layers if r.readout and "@" not in r.readout]
+    rows = [r for r in of_readouts if r.task_position is None and not math.isnan(r.value)]
+    by_depth = sorted(rows, key=lambda row: row.depth)
+    panels = {
+        learner: {
+            readout: grouped(of_readout, "quantity")
+            for readout, of_readout in grouped(by_depth_of, "readout").items()
+        }
+        for learner, by_depth_of in grouped(by_depth, "learner").items()
+    }
+    order = dict.fromkeys(row.learner for row in tables.layers if row.learner not in CONTROLS)
+    return {name: panels[name] for name in order if len(panels.get(name, ())) > 1}

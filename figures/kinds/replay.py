@@ -5,8 +5,8 @@ points of accuracy lost on the tasks before the last since each was learned, fro
 readout trained downstream of the layer; a panel for each kind of learner and readout, a line for
 each layer, dark for the first by depth and light for the output.
 
-Where the line of the output falls and those of the layers are level at 0, samples save the output
-alone: the layers had not forgotten. The further a line is from 0 at the left, the more there is to
+Where the line of the output falls and those of the layers are level at 0, samples save only the
+output: the layers had not forgotten. The further a line is from 0 at the left, the more there is to
 save; where it meets 0, so many samples are enough for that layer.
 """
 
@@ -15,10 +15,10 @@ from itertools import pairwise
 
 from matplotlib.figure import Figure
 
-from figures import depths, labels, lines
-from figures.kinds.memory import UNITS, mark_budgets, positions, swept
-from figures.pages.page import Page
-from figures.tables import Tables
+from figures import captions, layer_lines, lines
+from figures.kinds.memory import UNITS, mark_budgets, positions, sweeps
+from figures.page import Page
+from figures.tables import StudyTables
 from probe.tables.rows import LayerRow, grouped
 
 QUESTION = "How many stored samples save each layer, and the output?"
@@ -26,7 +26,7 @@ NEEDS = "a kind of learner with two budgets, whose layers were read after every 
 TABLES = ("layers", "learners")
 
 
-def draw(tables: Tables, page: Page) -> Figure | None:
+def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one panel per kind of learner and readout, and in it a line per layer over budgets.
 
     Bars are the 95 % intervals of layers.csv. The learner of kind `finetune` stands at 0 where none
@@ -35,28 +35,28 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     panels = _panels(tables)
     if not panels:
         return None
-    points = [row for own in panels.values() for rows in own.values() for row in rows]
-    looks = depths.layer_looks((row.depth, row.feature) for row in points)
+    points = [row for budgets in panels.values() for rows in budgets.values() for row in rows]
+    looks = layer_lines.layer_appearances((row.depth, row.feature) for row in points)
     # What all panels have in common is in no title.
     common = set.intersection(*map(set, panels))
     titles = [
-        ", ".join([page.label(kind), *(part for part in parts if part not in common)])
+        ", ".join([page.display_name(kind), *(part for part in parts if part not in common)])
         for kind, *parts in panels
     ]
     grid = page.panels(titles, most=3)
     for axes, budgets in zip(grid, panels.values(), strict=True):
         lines.scale_points(axes)
-        at = positions(list(budgets))
-        closest = min(after - before for before, after in pairwise(at.values()))
-        own = {
-            depth: {at[k]: row for k, rows in budgets.items() for row in rows if row.depth == depth}
-            for depth in looks
-        }
-        drawn = lines.plot_beside(axes, looks, own, most=0.08 * closest, span=0.5 * closest)
+        x = positions(budgets)
+        closest = min(after - before for before, after in pairwise(x.values()))
+        layers: dict[int, dict[float, LayerRow]] = {depth: {} for depth in looks}
+        for budget, rows in budgets.items():
+            for row in rows:
+                layers[row.depth][x[budget]] = row
+        drawn = lines.plot_dodged(axes, looks, layers, most=0.08 * closest, span=0.5 * closest)
         for line, width in zip(drawn, lines.widths(len(drawn)), strict=True):
             line.set_linewidth(width)
-        mark_budgets(page, axes, at)
-    depths.explain(page, grid, looks, labels.with_interval(points))
+        mark_budgets(page, axes, x)
+    layer_lines.explain_layers(page, grid, looks, captions.with_interval(points))
     page.describe(
         dict.fromkeys(row.learner for row in points),
         "Accuracy forgotten in each layer, in points, against the number of stored samples: the "
@@ -64,7 +64,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         "A readout is trained downstream of the layer after every task, on all tasks at once; the "
         "output is the network itself, and 0 the learner that stores nothing",
         f"Of the vertical axis, {lines.IN_POINTS}",
-        labels.means_are(points),
+        captions.means_are(points),
         readouts={row.readout for row in points},
     )
     units = dict.fromkeys(unit for _, _, unit, _ in panels)
@@ -72,18 +72,15 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     return page.fit(grid, (x_label, "Forgotten (points; below 0: gained)"), height=2.0)
 
 
-def _panels(tables: Tables) -> dict[tuple[str, str, str, str], dict[int, list[LayerRow]]]:
+def _panels(tables: StudyTables) -> dict[tuple[str, str, str, str], dict[int, list[LayerRow]]]:
     """Return the rows by budget of each kind, strategy, unit of budgets, and readout."""
-    forgotten = (
-        row
-        for row in tables.layers
-        if row.quantity == "forgotten" and row.task_position is None and not math.isnan(row.value)
-    )
+    rows = (row for row in tables.layers if row.quantity == "forgotten")
+    forgotten = (r for r in rows if r.task_position is None and not math.isnan(r.value))
     panels = {}
-    for readout, rows in grouped(forgotten, "readout").items():
-        # The output alone is in another figure.
-        layers = {k: own for k, own in grouped(rows, "learner").items() if len(own) > 1}
-        for unit, each in swept(tables.learners, layers, empty="finetune").items():
-            for (kind, sampling), budgets in each.items():
+    for readout, of_readout in grouped(forgotten, "readout").items():
+        # What is forgotten at only the output is in another figure.
+        layers = {k: rows for k, rows in grouped(of_readout, "learner").items() if len(rows) > 1}
+        for unit, swept in sweeps(tables.learners, layers, empty="finetune").items():
+            for (kind, sampling), budgets in swept.items():
                 panels[kind, sampling, UNITS[unit], readout] = budgets
     return panels

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from figures import labels, lines
-from figures.pages.page import Page
-from figures.tables import Tables, continual
+from figures import captions, lines
+from figures.page import Page
+from figures.tables import StudyTables, continual
 from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3
 
 _WEIGHTINGS = {"W1": W1, "W2": W2, "W3": W3}
@@ -23,38 +23,38 @@ NEEDS = "two learners and a score"
 TABLES = ("metrics", "learners")
 
 
-def draw(tables: Tables, page: Page) -> Figure | None:
+def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one group per weighting, W1, W2, W3 and user-defined ones, with one mark per learner.
 
     CLscore, in [0, 1], larger is better (Diaz-Rodriguez 2018, table 3); one with a standard
     deviation over seeds has a bar. Returns None without two learners with a score.
     """
     scores = tables.by_bracket("diaz_rodriguez", "cl_score")
-    rows = [row for group in scores.values() for row in group.values()]
-    learners = continual(rows)
+    points = [row for group in scores.values() for row in group.values()]
+    learners = continual(points)
     if tables.crowded or len(learners) < 2:
         return None
-    appearances = page.looks(learners)
-    drawn_as = {name: appearances[name] for name in learners}
+    in_legend = page.appearances(learners)
+    looks = {name: in_legend[name] for name in learners}
     (axes,) = page.panels([""], wide=len(learners) * len(scores) > 12)
-    lines.plot_groups(axes, drawn_as, list(scores.values()), most=0.15, span=0.8, scale=1)
+    lines.plot_groups(axes, looks, list(scores.values()), most=0.15, span=0.8, scale=1)
     lines.hold_fractions(axes)
     page.name_ticks([axes], [range(len(scores))], [list(scores)])
-    note = labels.with_head(labels.over_seeds(rows), rows)
-    page.legend(drawn_as.values(), note, joined=False)
-    found = tables.by_bracket("diaz_rodriguez", "cl_stability")
+    note = captions.with_head(captions.over_seeds(points), points)
+    page.legend(looks.values(), note, joined=False)
+    groups = tables.by_bracket("diaz_rodriguez", "cl_stability").values()
     # Of one seed there is none.
-    known = [row.mean for each in found.values() for row in each.values() if row.seeds > 1]
+    stabilities = [row.mean for group in groups for row in group.values() if row.seeds > 1]
     page.describe(
         learners,
         "CLscore (Diaz-Rodriguez et al. 2018), the weighted mean of the seven criteria, under each "
         "weighting, from 0 to 1, larger is better",
         *(f"Weights {name}: {_weights(w)}" for name, w in _WEIGHTINGS.items() if name in scores),
         f"CLstability, 1 minus the weighted mean of their standard deviations over seeds, lies "
-        f"between {min(known):.3f} and {max(known):.3f}"
-        if known
+        f"between {min(stabilities):.3f} and {max(stabilities):.3f}"
+        if stabilities
         else "",
-        labels.points_are(rows),
+        captions.points_are(points),
     )
     return page.fit([axes], ("Weights of the criteria", "CLscore"), height=1.8)
 

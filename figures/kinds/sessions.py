@@ -11,9 +11,9 @@ learner may be good at the one at the expense of the other.
 
 from matplotlib.figure import Figure
 
-from figures import labels, lines
-from figures.pages.page import Page
-from figures.tables import Tables
+from figures import captions, lines
+from figures.page import Page
+from figures.tables import StudyTables
 
 PANELS = {
     "alpha_all": r"All sessions so far, $\alpha_{\mathrm{all},i}$",
@@ -27,7 +27,7 @@ NEEDS = "two learners and two sessions"
 TABLES = ("metrics", "learners")
 
 
-def draw(tables: Tables, page: Page) -> Figure | None:
+def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw alpha_all, alpha_base and alpha_new, a panel each, against the session i = 1..T.
 
     One line per continual learner (Kemker 2018, figures 2, S2 and S3); all are means over orders
@@ -36,29 +36,27 @@ def draw(tables: Tables, page: Page) -> Figure | None:
 
     Returns None unless there are two learners and two sessions to compare.
     """
-    alphas = {name: tables.by_number("kemker", name) for name in PANELS}
+    alphas = [list(tables.by_number("kemker", name).values()) for name in PANELS]
     # The same sessions in all panels: each alpha is measured after every session.
-    T = len(alphas["alpha_all"])
-    learners = list(dict.fromkeys(name for each in alphas["alpha_all"].values() for name in each))
+    T = len(alphas[0])
+    learners = list(dict.fromkeys(name for rows in alphas[0] for name in rows))
     if tables.crowded or len(learners) < 2 or T < 2:
         return None
-    appearances = page.looks(learners)
+    looks = page.appearances(learners)
     grid = page.panels(list(PANELS.values()), most=3, fold=False)
-    for axes, name in zip(grid, PANELS, strict=True):
+    for axes, alpha in zip(grid, alphas, strict=True):
         # A learner has all sessions, in order, or none: without all of R there are no metrics.
-        each = alphas[name].values()
-        own = {name: [rows[name].mean for rows in each if name in rows] for name in learners}
-        lines.plot_courses(axes, appearances, own)
+        courses = {name: [rows[name].mean for rows in alpha if name in rows] for name in learners}
+        lines.plot_courses(axes, looks, courses)
         lines.mark_steps(axes, T)
-    drawn = [row for each in alphas.values() for rows in each.values() for row in rows.values()]
+    points = [row for alpha in alphas for rows in alpha for row in rows.values()]
     # No bars: under them the lines of many sessions could not be told apart.
-    note = labels.mean_over(drawn)
-    page.legend([appearances[name] for name in learners], note)
-    sides = ("Session $i$", labels.with_head("Accuracy (%)", drawn))
+    page.legend([looks[name] for name in learners], captions.mean_over(points))
     page.describe(
         learners,
         "Accuracy after each session (Kemker et al. 2018): on all sessions so far, on the base "
         "set, which is learned first, and on the newest session",
-        labels.means_are(drawn),
+        captions.means_are(points),
     )
-    return page.fit(grid, sides, height=1.7)
+    axis_labels = ("Session $i$", captions.with_head("Accuracy (%)", points))
+    return page.fit(grid, axis_labels, height=1.7)

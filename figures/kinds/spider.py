@@ -12,17 +12,18 @@ the better; a dent is a weakness.
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from figures import labels, lines
+from figures import captions, lines
 from figures.appearance import Appearance
-from figures.pages.page import Page
+from figures.page import Page
 from figures.style import DOUBLE
-from figures.tables import Tables, differ
+from figures.tables import StudyTables, differ
 from probe.errors import InputError
 from probe.metrics.diaz_rodriguez import NAMES
 from probe.tables.rows import LearnerRow
@@ -36,7 +37,7 @@ NEEDS = "two learners with all seven criteria, that differ in three of them"
 TABLES = ("metrics", "learners")
 
 
-def draw(tables: Tables, page: Page) -> Figure | None:
+def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw all learners in one large panel, then each between its bounds in a small one.
 
     A spoke is a criterion, in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a); its values
@@ -45,52 +46,53 @@ def draw(tables: Tables, page: Page) -> Figure | None:
 
     The lower bound is the learner of kind `finetune` without stored samples, the upper one that of
     kind `cumulative` (figure 2); without either there are no small panels. Learners that lack a
-    criterion are left out; returns None if fewer than two are left, or than three spokes.
+    criterion are left out; returns None if there are fewer than two, or than three spokes.
     """
-    every = {name: tables.metric("diaz_rodriguez", metric) for name, metric in NAMES.items()}
+    criteria = {name: tables.metric("diaz_rodriguez", metric) for name, metric in NAMES.items()}
     # With a spoke missing the line would run straight past it, and look like a value.
-    learners = [name for name in every["A"] if all(name in row for row in every.values())]
-    rows = {k: own for k, own in every.items() if differ(own[name].mean for name in learners)}
+    learners = [name for name in criteria["A"] if all(name in c for c in criteria.values())]
+    rows = {k: c for k, c in criteria.items() if differ(c[name].mean for name in learners)}
     if tables.crowded or len(rows) < _LEAST:
         return None
-    alike = [criterion for criterion in every if criterion not in rows]
-    appearances = page.looks(learners)
+    constant = [name for name in criteria if name not in rows]
+    looks = page.appearances(learners)
     values = {name: np.array([row[name].mean for row in rows.values()]) for name in learners}
     bounds = [row.learner for row in tables.learners if row.learner in learners and _bounds(row)]
     # Small panels compare with a bound; on axes of a user's own there is room for the large one.
     compared = bounds and page.axes is None
     between = [name for name in learners if name not in bounds] if compared else []
-    drawn = [row[name] for row in rows.values() for name in learners]
-    large, small = _grid(page, list(rows), [appearances[name].label for name in between])
+    large, small = _grid(page, list(rows), [looks[name].label for name in between])
     for name in learners:
-        _polygon(large, appearances[name], values[name])
+        _polygon(large, looks[name], values[name])
     # The learner last, so that its line lies over those of its bounds.
     for axes, name in zip(small, between, strict=True):
-        for each in (*bounds, name):
-            _polygon(axes, appearances[each], values[each])
-        axes.fill(
-            _angles(len(rows)), values[name], color=appearances[name].color, alpha=0.25, linewidth=0
-        )
-    note = labels.with_head(labels.mean_over(drawn), drawn)
-    page.legend([appearances[name] for name in learners], note)
-    side = 1.0 if small else 2.3
+        for other in (*bounds, name):
+            _polygon(axes, looks[other], values[other])
+        shade: dict[str, Any] = {"color": looks[name].color, "alpha": 0.25, "linewidth": 0}
+        axes.fill(_angles(len(rows)), values[name], **shade)
+    points = [row[name] for row in rows.values() for name in learners]
+    note = captions.with_head(captions.mean_over(points), points)
+    page.legend([looks[name] for name in learners], note)
     page.describe(
         learners,
         "Criteria of continual learning (Diaz-Rodriguez et al. 2018), from 0 in the middle "
         "to 1 at the rim, larger is better. A: accuracy; MS: model size; SSS: samples storage "
         "size; CE: computational efficiency; REM: remembering; BWT+: positive backward transfer; "
         "FWT: forward transfer",
-        f"Left out, as the same for all learners: {labels.together(alike)}" if alike else "",
-        f"Small panels: one learner each, with {labels.together(map(page.label, bounds))}"
+        f"Left out, as the same for all learners: {captions.together(constant)}"
+        if constant
+        else "",
+        f"Small panels: one learner each, with {captions.together(map(page.display_name, bounds))}"
         if between
         else "",
-        labels.means_are(drawn),
+        captions.means_are(points),
     )
+    side = 1.0 if small else 2.3
     return page.fit([*small, large], ("", ""), height=side, width=side, square=True)
 
 
 def _bounds(row: LearnerRow) -> bool:
-    """Tell whether a learner bounds the others: it has no means against forgetting, or all data."""
+    """Return whether a learner bounds the others: no means against forgetting, or all data."""
     plain = row.per_class is None and row.total is None
     return row.kind == "cumulative" or (row.kind == "finetune" and plain)
 
@@ -117,7 +119,7 @@ def _grid(page: Page, spokes: Sequence[str], titles: Sequence[str]) -> tuple[Axe
     columns = rows = 1
     if small:
         # The large one takes the room of two.
-        columns = max(2, min(4 if small > 2 else 3, round(4 * page.wide / DOUBLE)))
+        columns = max(2, min(4 if small > 2 else 3, round(4 * page.max_width / DOUBLE)))
         rows = max(2, math.ceil((small + 4) / columns))
     figure = page.blank(rows, wide=small > 0)
     spec = figure.add_gridspec(rows, columns)
@@ -125,7 +127,7 @@ def _grid(page: Page, spokes: Sequence[str], titles: Sequence[str]) -> tuple[Axe
     large = _web(figure.add_subplot(spec[:2, :2], projection="polar"), spokes, scale=True)
     panels = [figure.add_subplot(spec[cell], projection="polar") for cell in cells[:small]]
     for axes, title in zip(panels, titles, strict=True):
-        axes.set_title(page.folded(title, columns), pad=_ABOVE)
+        axes.set_title(page.fold_title(title, columns), pad=_ABOVE)
     if small:
         large.set_title("All learners", pad=_ABOVE)
     return large, [_web(axes, spokes, scale=False) for axes in panels]
@@ -134,23 +136,22 @@ def _grid(page: Page, spokes: Sequence[str], titles: Sequence[str]) -> tuple[Axe
 def _web(axes: Axes, spokes: Sequence[str], *, scale: bool) -> Axes:
     """Draw the spokes and rings of a polar panel, with the criteria clockwise from the top.
 
-    scale: whether the rings have numbers.
+    With `scale` the rings have numbers.
     """
     angles, half = _angles(len(spokes)), math.pi / len(spokes)
     axes.set(theta_offset=math.pi / 2, theta_direction=-1, ylim=(0, 1), xticks=[], yticks=[])
     axes.set_anchor("N")
     axes.spines["polar"].set_visible(False)
     axes.grid(visible=False)
+    thin: dict[str, Any] = {"linewidth": 0.6, "zorder": 0}
     for ring, number in _RINGS.items():
         # Straight from spoke to spoke, as the learners' lines are: no circle.
-        axes.fill(
-            angles, [ring] * len(angles), fill=False, edgecolor="0.85", linewidth=0.6, zorder=0
-        )
+        axes.fill(angles, [ring] * len(angles), fill=False, edgecolor="0.85", **thin)
         if scale and number:
             ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
             middle = (-3 * half, ring * math.cos(half))  # of the rim between two spokes
             axes.text(*middle, number, color="0.4", ha="center", va="center", bbox=ground)
-    axes.vlines(angles, 0, 1, color="0.85", linewidth=0.6, zorder=0)
+    axes.vlines(angles, 0, 1, color="0.85", **thin)
     for angle, name in zip(angles, spokes, strict=True):
         right, up = math.sin(angle), math.cos(angle)
         axes.annotate(

@@ -4,16 +4,16 @@ x: the number of tasks learned; y: accuracy in % on the one task of the panel, f
 measurements.csv; a line for each learner, which begins when the task is learned (Chaudhry et al.
 2018, figure 2).
 
-The same numbers as in `curves`, laid out to compare learners: one that starts a panel higher has
+The same numbers as in `matrix`, laid out to compare learners: one that starts a panel higher has
 learned the task better, one that falls less has forgotten less of it.
 """
 
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines
-from figures.kinds import curves
-from figures.pages.page import Page
-from figures.tables import Tables
+from figures import captions, layout, lines
+from figures.kinds import matrix
+from figures.page import Page
+from figures.tables import StudyTables
 
 MOST_PANELS = 20
 """Most tasks that all have panels; of more, only those at the ticks of an axis have one.
@@ -22,11 +22,11 @@ With more of them a panel would be too small to read.
 """
 
 QUESTION = "Which learner retains each task?"
-NEEDS = curves.NEEDS
+NEEDS = matrix.NEEDS
 TABLES = ("measurements", "learners")
 
 
-def draw(tables: Tables, page: Page) -> Figure | None:
+def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one panel per position j in the executed order: R[k, j] against k = j..T.
 
     One line per continual learner; the last panel is A_k, the average over the k tasks learned so
@@ -38,28 +38,31 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     matrices = tables.matrices
     if tables.crowded or not matrices:
         return None
-    appearances = page.looks(matrices)
+    looks = page.appearances(matrices)
     T = max(R.tasks for R in matrices.values())
     # Of many tasks every panel would be too small to be read.
-    places = list(range(1, T + 1)) if T <= MOST_PANELS else layout.ticks(1, T)
-    titles = [*(f"Task {j}" for j in places), "Average of tasks so far"]
-    most = 4 if len(places) < 12 else 5
-    (*grid, last) = page.panels(titles, most, fold=False)
-    for axes, j in zip(grid, places, strict=True):
+    positions = list(range(1, T + 1)) if T <= MOST_PANELS else layout.ticks(1, T)
+    titles = [*(f"Task {j}" for j in positions), "Average of tasks so far"]
+    (*grid, last) = page.panels(titles, 4 if len(positions) < 12 else 5, fold=False)
+    for axes, j in zip(grid, positions, strict=True):
         # Row j of R is after j tasks, and column j - 1 the j-th task.
-        own = {name: R.values[j:, j - 1] for name, R in matrices.items()}
-        lines.plot_courses(axes, appearances, own, first=j)
-    averages = {name: curves.seen_average(R) for name, R in matrices.items()}
-    lines.plot_courses(last, appearances, averages)
+        courses = {name: R.values[j:, j - 1] for name, R in matrices.items()}
+        lines.plot_courses(axes, looks, courses, first=j)
+    # A_k, the mean of R[k, 1..k] (Chaudhry 2018, section 3), NaN where a cell is missing.
+    averages = {
+        name: [R.values[k, :k].mean() for k in range(1, R.tasks + 1)]
+        for name, R in matrices.items()
+    }
+    lines.plot_courses(last, looks, averages)
     for axes in (*grid, last):
         lines.mark_steps(axes, T)
-    page.legend([appearances[name] for name in matrices])
-    sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.measurements))
+    page.legend([looks[name] for name in matrices])
     page.describe(
         matrices,
         "Accuracy on each task from the moment it was learned, and on average over the tasks "
         "learned so far",
         "Tasks are numbered by their position in the executed order",
-        *labels.of_accuracies(tables, "All"),
+        *captions.of_accuracies(tables, "All"),
     )
-    return page.fit([*grid, last], sides, height=1.15)
+    y_label = captions.with_head("Accuracy (%)", tables.measurements)
+    return page.fit([*grid, last], ("Tasks learned so far", y_label), height=1.15)

@@ -9,15 +9,16 @@ forget little, and learn each task as well as a model trained on all data so far
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import labels, lines
-from figures.pages.page import Page
+from figures import captions, lines
+from figures.page import Page
 from figures.style import MANY
-from figures.tables import Tables
+from figures.tables import StudyTables
 from probe.tables.rows import MetricRow
 
 QUADRANTS = {
@@ -35,7 +36,7 @@ NEEDS = "a learner with forgetting and intransigence (besides the learner cumula
 TABLES = ("metrics", "learners")
 
 
-def draw(tables: Tables, page: Page) -> Figure | None:
+def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one marker per learner at (F_T, I_T), with bars of one std over seeds either way.
 
     Lower is better in both. The lines at 0 separate positive from negative transfer: backward (PBT,
@@ -43,45 +44,41 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     has both.
     """
     T, forgetting = tables.after_last_task("forgetting")
-    _, other = tables.after_last_task("intransigence")
-    both = {name: (row, other[name]) for name, row in forgetting.items() if name in other}
+    _, intransigence = tables.after_last_task("intransigence")
+    both = {k: (row, intransigence[k]) for k, row in forgetting.items() if k in intransigence}
     if tables.crowded or not both:
         return None
-    appearances = page.looks(both)
+    looks = page.appearances(both)
     F, I_T = zip(*both.values(), strict=True)
     # So many names have no room above a narrow figure.
     (axes,) = page.panels([""], wide=len(both) > 2 * MANY)
-    # Before the markers: it sets the limits of both axes, from the numbers alone.
+    # Before the markers: it sets the limits of both axes, only from the numbers.
     _name_quadrants(axes, F, I_T)
     for name, (x, y) in both.items():
-        at, bars, appearance = [x.mean], [x.std], appearances[name]
-        lines.plot_means(axes, appearance, at, [y], x_bars=bars, scale=1, joined=False)
-    entries = [appearances[name] for name in both]
-    note = labels.with_head(labels.over_seeds([*F, *I_T]), F)
-    page.legend(entries, note, joined=False)
-    sides = (
+        options: dict[str, Any] = {"x_bars": [x.std], "scale": 1, "joined": False}
+        lines.plot_means(axes, looks[name], [x.mean], [y], **options)
+    note = captions.with_head(captions.over_seeds([*F, *I_T]), F)
+    page.legend([looks[name] for name in both], note, joined=False)
+    axis_labels = (
         f"Forgetting $F_{{{T}}}$\n(below 0: positive backward transfer, PBT)",
         f"Intransigence $I_{{{T}}}$\n(below 0: positive forward transfer, PFT)",
     )
     page.describe(
         both,
-        f"Forgetting against intransigence after {labels.counted(T, 'task')} (Chaudhry et al. "
+        f"Forgetting against intransigence after {captions.counted(T, 'task')} (Chaudhry et al. "
         f"2018): how much accuracy on earlier tasks is lost, and how far the last one is below "
         f"training on all tasks so far; lower is better in both",
         "PBT and NBT: positive and negative backward transfer; PFT and NFT: the same forward",
-        labels.points_are([*F, *I_T]),
+        captions.points_are([*F, *I_T]),
     )
-    return page.fit([axes], sides, height=2.5)
+    return page.fit([axes], axis_labels, height=2.5)
 
 
 def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]) -> None:
-    """Draw the lines at 0 and name the quadrants, clear of all markers and bars.
-
-    F, I_T: rows of the same learners.
-    """
+    """Draw the lines at 0 and name the quadrants, clear of all markers and bars."""
     axes.grid(visible=False)
-    axes.axhline(0, color="0.4", linewidth=0.7, zorder=1)
-    axes.axvline(0, color="0.4", linewidth=0.7, zorder=1)
+    for draw_line in (axes.axhline, axes.axvline):
+        draw_line(0, color="0.4", linewidth=0.7, zorder=1)
     axes.set_xlim(_limits(F, margin=0.05, least=_NAME_WIDE))
     axes.set_ylim(_limits(I_T, margin=_NAME_HIGH, least=0))
     # In the corners of the panel: the limits have made room for them there.
@@ -91,10 +88,9 @@ def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]
 
 
 def _limits(rows: Sequence[MetricRow], margin: float, least: float) -> tuple[float, float]:
-    """Return limits of an axis around 0 and all bars.
+    """Return limits of an axis around 0 and all bars of rows along it.
 
-    rows: drawn along the axis; margin: what is left free at either end; least: what either
-    side of 0 has at least; both are shares of the axis.
+    Shares of the axis: `margin` stays free at either end, `least` is on either side of 0.
     """
     means, reach = np.array([row.mean for row in rows]), np.nan_to_num([row.std for row in rows])
     low, high = min(0.0, *(means - reach)), max(0.0, *(means + reach))

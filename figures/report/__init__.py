@@ -1,5 +1,5 @@
 """The report: one HTML page that answers which layer forgot what, made of the tables of a run.
 
-`answer` says it in words, `sections` asks the questions below and draws their `views`, `page` makes
-one file of it.
+`answer` says it in words, `questions` and `courses` ask further questions and draw their `views`,
+`page` makes one file of it.
 """

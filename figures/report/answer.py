@@ -6,24 +6,23 @@ interval lies below minus the margin, and nothing can be shown where it is open;
 what is missing at the output where less than half as much is missing in it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from figures.labels import counted
-from figures.report.section import FIRST
-from figures.report.views import short
+from figures.captions import counted
+from figures.report.views import FIRST, short
 from probe.tables.folder import Tables
 from probe.tables.rows import LayerRow, StatementRow, grouped
 from probe.tables.statement_text import WITHHELD, margin, points, sentences
 
-_LITTLE = 0.02  # room between floor and ceiling, below which a layer can show little
-_DIFFER = " differ on where "  # of sentences on readouts
+_LITTLE_ROOM = 0.02  # between floor and ceiling, below which a layer can show little
+_READOUTS_DIFFER = " differ on where "  # in sentences on readouts
 _MOST = 4  # layers that are named in a row
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The answer for one learner: what its layers forgot, all that was stated, what limits it."""
+    """The answer for one learner: what its layers forgot, all statements, what limits it."""
 
     learner: str
     readout: str
@@ -34,93 +33,80 @@ class Answer:
 
 def answers(tables: Tables) -> list[Answer]:
     """Return the answer for each learner of the statements, in their order."""
-    stated = tables.get("statements", ())
+    statements = tables.get("statements", ())
     tasks = max((row.task_position or 1 for row in tables.get("layers", ())), default=1)
-    said = sentences(stated, tables.get("first_layer", ()), tasks)
-    each = grouped(stated, "learner").items()
-    return [_answer(name, rows, tables, tasks, said) for name, rows in each]
-
-
-def _answer(
-    learner: str,
-    rows: Sequence[StatementRow],
-    tables: Tables,
-    tasks: int,
-    said: dict[tuple[str, str], list[str]],
-) -> Answer:
-    readouts = list(dict.fromkeys(row.readout for row in rows))
-    readout = FIRST if FIRST in readouts else readouts[0]
-    own = [row for row in rows if row.readout == readout]
-    names = list(dict.fromkeys(row.feature for row in sorted(own, key=lambda row: row.depth)))
-    named = dict(zip(names, short(names), strict=True))
-    own = [replace(row, feature=named[row.feature]) for row in own]
-    every = [one for each in readouts for one in said.get((learner, each), ())]
-    layers = [
-        replace(row, feature=named.get(row.feature, row.feature))
-        for row in tables["layers"]
-        if (row.learner, row.readout) == (learner, readout)
-    ]
-    return Answer(
-        learner=learner,
-        readout=readout,
-        first="; ".join([*_forgot(own, tasks), *_rebuilt(own, layers)]),
-        more=every,
-        caveats=[
-            *_caveats(learner, own, layers, tables),
-            *(one for one in every if _DIFFER in one),
-        ],
-    )
+    sentences_of = sentences(tables, tasks)
+    result = []
+    for learner, rows in grouped(statements, "learner").items():
+        by_readout = grouped(rows, "readout")
+        readout = FIRST if FIRST in by_readout else next(iter(by_readout))
+        rows = sorted(by_readout[readout], key=lambda row: row.depth)
+        names = list(dict.fromkeys(row.feature for row in rows))
+        short_name = dict(zip(names, short(names), strict=True))
+        rows = [replace(row, feature=short_name[row.feature]) for row in rows]
+        layers = [
+            replace(row, feature=short_name.get(row.feature, row.feature))
+            for row in tables["layers"]
+            if (row.learner, row.readout) == (learner, readout)
+        ]
+        more = [text for name in by_readout for text in sentences_of.get((learner, name), ())]
+        caveats = [
+            *_caveats(learner, rows, layers, tables),
+            *(text for text in more if _READOUTS_DIFFER in text),
+        ]
+        first = "; ".join([*_forgot(rows, tasks), *_rebuilt(rows, layers)])
+        result.append(
+            Answer(learner=learner, readout=readout, first=first, more=more, caveats=caveats)
+        )
+    return result
 
 
 def _forgot(rows: Sequence[StatementRow], tasks: int) -> list[str]:
-    """Return what each layer forgot, those alike together, by depth."""
+    """Return what each layer forgot, those of one verdict together, by depth."""
     on = f"on task{'s 1 to' * (tasks > 2)} {tasks - 1}"
-    own = sorted((row for row in rows if row.statement == "forgets"), key=lambda row: row.depth)
-    gained = [row for row in own if row.high < -row.margin]
-    never = [r for r in rows if (r.statement, r.verdict) == ("learns_less", "yes")]
+    forgets = [row for row in rows if row.statement == "forgets"]
+    gained = [row for row in forgets if row.high < -row.margin]
+    some = [row for row in forgets if row.verdict == "open" and row.low > 0]
     parts = [
-        *_each("forgot", [row for row in own if row.verdict == "yes"], on),
-        *_each("gained", gained, on, -1),
+        *_verdict("forgot", [row for row in forgets if row.verdict == "yes"], on),
+        *_verdict("gained", gained, on, -1),
     ]
-    some = [row for row in own if row.verdict == "open" and row.low > 0]
-    parts += _each("forgot", some, f"{on}, not shown to exceed {margin(some)}") if some else []
-    groups = {"open": "no forgetting shown"}
-    groups |= {verdict: f"not judged, as {why}" for verdict, why in WITHHELD.items()}
-    alike: dict[str, list[str]] = {}
-    for row in own:
+    if some:
+        parts += _verdict("forgot", some, f"{on}, not shown to exceed {margin(some)}")
+    names_of: dict[str, list[str]] = {}
+    for row in forgets:
         if row.verdict == "no" and row not in gained:
-            alike.setdefault(f" forgot less than {margin([row])}", []).append(row.feature)
-    for verdict, words in groups.items():
-        if left := [r.feature for r in own if r.verdict == verdict and r not in some]:
-            alike[f": {words}"] = left
-    parts += [f"{_some(names)}{words}" for words, names in alike.items()]
+            names_of.setdefault(f" forgot less than {margin([row])}", []).append(row.feature)
+    reasons = {verdict: f"not judged, as {why}" for verdict, why in WITHHELD.items()}
+    for verdict, words in {"open": "no forgetting shown", **reasons}.items():
+        if names := [r.feature for r in forgets if r.verdict == verdict and r not in some]:
+            names_of[f": {words}"] = names
+    parts += [f"{_some(names)}{words}" for words, names in names_of.items()]
     # What came with later tasks was not there at first, but was learned.
     later = {row.feature for row in gained}
-    for verb, some in (
-        ("never learned", [row for row in never if row.feature not in later]),
-        ("at first lacked", [row for row in never if row.feature in later]),
-    ):
-        parts += _each(verb, some, "of what offline training learns")
+    never = [row for row in rows if (row.statement, row.verdict) == ("learns_less", "yes")]
+    of = "of what offline training learns"
+    parts += _verdict("never learned", [row for row in never if row.feature not in later], of)
+    parts += _verdict("at first lacked", [row for row in never if row.feature in later], of)
     nothing = "it learned one task, and had nothing to forget"
     return parts or [nothing if tasks < 2 else "what its layers forgot was not measured"]
 
 
-def _each(verb: str, rows: Sequence[StatementRow], on: str, sign: int = 1) -> list[str]:
+def _verdict(verb: str, rows: Sequence[StatementRow], on: str, sign: int = 1) -> list[str]:
     """Return layers with the points of each, its interval in brackets, as one part or none."""
     cells = list[str]()
     for row in rows:
         low, high = sorted((sign * row.low, sign * row.high))
-        unit = "" if cells else " points"
-        value = f"{points(sign * row.value)}{unit} [{points(low)}, {points(high)}]"
-        cells.append(f"{row.feature} {'' if cells else verb + ' '}{value}")
+        value = f"{points(sign * row.value)}{'' if cells else ' points'}"
+        prefix = "" if cells else f"{verb} "
+        cells.append(f"{row.feature} {prefix}{value} [{points(low)}, {points(high)}]")
     return [f"{_some(cells)} {on}"] if cells else []
 
 
 def _some(names: Sequence[str]) -> str:
     """Return names with commas between; of many the first, their number, and the last."""
-    left = len(names) - _MOST
-    shown = [*names[: _MOST - 1], f"{left} more", names[-1]] if left > 1 else names
-    return ", ".join(shown)
+    more = len(names) - _MOST
+    return ", ".join([*names[: _MOST - 1], f"{more} more", names[-1]] if more > 1 else names)
 
 
 def _rebuilt(rows: Sequence[StatementRow], layers: Sequence[LayerRow]) -> list[str]:
@@ -128,38 +114,36 @@ def _rebuilt(rows: Sequence[StatementRow], layers: Sequence[LayerRow]) -> list[s
 
     With what the same layer of an untrained network gives.
     """
-    lacking = sorted((r for r in rows if r.statement == "below_ceiling"), key=lambda row: row.depth)
-    at = {(r.feature, r.quantity): r for r in layers if r.task_position is None}
-    if len(lacking) < 2 or lacking[-1].verdict != "yes":
+    below = [row for row in rows if row.statement == "below_ceiling"]
+    by_key = {(r.feature, r.quantity): r for r in layers if r.task_position is None}
+    if len(below) < 2 or below[-1].verdict != "yes":
         return []
-    before, output = (row.feature for row in lacking[-2:])
-    parts = [(f, q) for q in ("missing", "accuracy") for f in (before, output)]
-    if not set(parts) <= at.keys():
+    layer, output = (row.feature for row in below[-2:])
+    keys = [(name, q) for q in ("missing", "accuracy") for name in (layer, output)]
+    if not by_key.keys() >= set(keys):
         return []
-    missing, missing_there, accuracy, accuracy_there = map(at.__getitem__, parts)
-    if not missing.high < missing_there.low / 2:
+    missing, output_missing, accuracy, output_accuracy = (by_key[key] for key in keys)
+    if not missing.high < output_missing.low / 2:
         return []
-    gained, floor = accuracy.value - accuracy_there.value, at.get((before, "floor"))
     untrained = ""
-    if floor:
-        without = floor.value - accuracy_there.value
-        untrained = f" (an untrained {before}: {points(without) if without > 0 else 'none'})"
+    if floor := by_key.get((layer, "floor")):
+        gain = floor.value - output_accuracy.value
+        untrained = f" (an untrained {layer}: {points(gain) if gain > 0 else 'none'})"
     return [
-        f"of the {points(missing_there.value)} points missing at {output}, a readout of {before} "
-        f"recovers {points(gained)}{untrained}"
+        f"of the {points(output_missing.value)} points missing at {output}, a readout of {layer} "
+        f"recovers {points(accuracy.value - output_accuracy.value)}{untrained}"
     ]
 
 
 def _caveats(
-    learner: str, rows: Sequence[StatementRow], layers: Sequence[LayerRow], tables: Tables
-) -> Iterable[str]:
+    learner: str, rows: Sequence[StatementRow], layers: Iterable[LayerRow], tables: Tables
+) -> Iterator[str]:
     """Yield what limits the answer."""
-    whole = [row for row in layers if row.task_position is None]
     floor, ceiling = (
-        {row.feature: row.value for row in whole if row.quantity == name}
-        for name in ("floor", "ceiling")
+        {r.feature: r.value for r in layers if r.task_position is None and r.quantity == control}
+        for control in ("floor", "ceiling")
     )
-    if small := [f for f in floor if f in ceiling and ceiling[f] - floor[f] < _LITTLE]:
+    if small := [f for f in floor if f in ceiling and ceiling[f] - floor[f] < _LITTLE_ROOM]:
         yield (
             f"little room at {_some(small)}: there an untrained network comes within 2 points of "
             f"the ceiling, and a layer that is further below it is worse than untrained"
@@ -168,8 +152,8 @@ def _caveats(
         yield "no floor was measured: how accurate an untrained network would be is not known"
     if not ceiling:
         yield "no ceiling was measured: what is missing, or was never learned, is not known"
-    if unsure := {row.feature for row in rows if row.verdict == "not converged"}:
-        yield f"some trainings downstream of {_some(sorted(unsure))} have not converged"
+    if unfinished := {row.feature for row in rows if row.verdict == "not converged"}:
+        yield f"some trainings downstream of {_some(sorted(unfinished))} have not converged"
     orders = {row.order for row in tables["measurements"] if row.learner == learner}
     if len(orders) == 1 and any((row.task_position or 1) > 1 for row in layers):
         yield "one task order: effects of a task and of its position cannot be told apart"
@@ -177,9 +161,7 @@ def _caveats(
     if seeds < 3:
         yield f"{counted(seeds, 'seed')}: statements need at least three"
     # Of the learner's own networks: those with a feature are on retrained ones.
-    notes = [
-        row.note for row in tables.get("notes", ()) if row.learner == learner and not row.feature
-    ]
-    if one := sum("for every test example" in note for note in notes):
-        words = "network predicts" if one == 1 else "networks predict"
-        yield f"{one} {words} one class for every example"
+    notes = (r.note for r in tables.get("notes", ()) if r.learner == learner and not r.feature)
+    if constant := sum("for every test example" in note for note in notes):
+        words = "network predicts" if constant == 1 else "networks predict"
+        yield f"{constant} {words} one class for every example"

@@ -1,4 +1,4 @@
-"""The first screen of a report as a piece of HTML for notebooks: no script, and no style of others.
+"""The first screen of a report as a piece of HTML for notebooks: no script, no other style.
 
 All of its style stands in its elements, as notebooks keep no other; texts have the color of the
 notebook's own, and cells one that can be read on theirs, so that it serves light and dark ones.
@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from figures.report.answer import answers
 from figures.report.page import file, template
-from figures.report.section import label
-from figures.report.sections import missing
+from figures.report.questions import missing
+from figures.report.views import label
 from probe.tables.folder import Tables
 from probe.tables.matrices import Matrices
 
@@ -22,23 +22,18 @@ def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
 
     The maps are of the readouts of the answers; without answers, of all.
     """
-    said = answers(tables)
-    readouts = {one.readout for one in said}
-    shown = missing(tables, Matrices(tables.get("measurements", ()))).shown
-    maps = [one for one in shown if not readouts or one.readout in readouts]
+    answered = answers(tables)
+    readouts = {answer.readout for answer in answered}
+    figures = missing(tables, Matrices(tables.get("measurements", ()))).figures
+    maps = [figure for figure in figures if not readouts or figure.readout in readouts]
+    light = file("page.css").split("}")[0]
+    colors = re.findall(r"--([np])(\d):(#\w+)", light)
     return template("notebook.html").render(
-        answers=said,
+        answers=answered,
         maps=maps,
-        barred=any(cell.barred for one in maps for row in one.view.cells for cell in row),
-        colors=_colors(),
+        barred=any(cell.barred for figure in maps for row in figure.view.cells for cell in row),
+        colors={0: "#fff"} | {int(k) * (1 if side == "p" else -1): c for side, k, c in colors},
         label=label,
         notes=notes,
         sheets=Markup(sheets),
     )
-
-
-def _colors() -> dict[int, str]:
-    """Return the page's colors in the light, by tone."""
-    light = file("page.css").split("}")[0]
-    found = re.findall(r"--([np])(\d):(#\w+)", light)
-    return {0: "#fff"} | {int(k) * (1 if side == "p" else -1): c for side, k, c in found}

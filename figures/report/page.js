@@ -1,9 +1,9 @@
 "use strict";
 (() => {
   const nav = document.querySelector("nav"), tip = document.getElementById("tip"), chosen = {};
-  const steps = [...nav.querySelectorAll("[name=step]")], last = steps.at(-1)?.value;
-  const earlier = document.querySelector("details:has([data-step])");
-  if (last) chosen.step = last;
+  const steps = [...nav.querySelectorAll("[name=tasks_seen]")], last = steps.at(-1)?.value;
+  const earlier = document.querySelector("details:has([data-tasks_seen])");
+  if (last) chosen.tasks_seen = last;
   const show = () => {
     for (const one of document.querySelectorAll("[data-learner]")) {
       one.hidden = Object.entries(chosen).some(
@@ -13,7 +13,7 @@
       button.setAttribute("aria-pressed", String((chosen[button.name] || "") === button.value));
     }
     if (earlier) {
-      earlier.hidden = chosen.step === last;
+      earlier.hidden = chosen.tasks_seen === last;
       earlier.open = !earlier.hidden;
     }
   };

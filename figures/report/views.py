@@ -4,19 +4,27 @@ Every number that is drawn stands in the `table` of its view, too.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
-from figures.labels import shortened
-from figures.report.section import interval
+from figures.appearance import learner_appearances
+from figures.captions import shortened
+from probe.tables.folder import Tables
+from probe.tables.matrices import Matrices
 from probe.tables.rows import LayerRow
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 
-_STEPS = (0.5, 1, 2, 5, 10, 20, 50)  # points of accuracy: borders between the colors
+FIRST = "linear"
+"""The readout that is shown first, where it was measured."""
+
+ALL = "all"
+"""The number of tasks seen of what is shown after all tasks."""
+
+_COLOR_BORDERS = (0.5, 1, 2, 5, 10, 20, 50)  # points of accuracy
 _TICKS = 4
-_DRAWN = 8  # lines of a chart
+_MOST_LINES = 8  # of a chart
 _WIDTHS = (24, 32, 40)  # of names, in characters
 _Item = TypeVar("_Item")
 
@@ -25,8 +33,8 @@ _Item = TypeVar("_Item")
 class Cell:
     """A cell of a heat map.
 
-    tone: of its color, from -7 (purple) to 7 (orange), 0 = white, None = empty; weak: whether its
-    interval holds 0; barred: whether nothing is stated of it; tip: all that is known of it.
+    `tone` is that of its color, from -7 (purple) to 7 (orange), 0 = white, None = empty. It is
+    `weak` if its interval holds 0, `barred` if nothing is stated of it. `tip` has all numbers.
     """
 
     text: str = ""
@@ -45,9 +53,9 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class HeatMap:
-    """Rows by columns of cells; down, across: the titles of both; numbers: its table.
+    """Rows by columns of cells, with the titles of both, and its table.
 
-    Without one the table has the texts of the cells.
+    Without `numbers` the table has the texts of the cells.
     """
 
     kind: ClassVar[str] = "heat"
@@ -61,14 +69,15 @@ class HeatMap:
     @property
     def table(self) -> Sheet:
         """The cells as texts."""
-        lines = [(n, *(c.text for c in own)) for n, own in zip(self.rows, self.cells, strict=True)]
+        pairs = zip(self.rows, self.cells, strict=True)
+        lines = [(name, *(cell.text for cell in cells)) for name, cells in pairs]
         titles = [f"{self.down} / {self.across}", *self.columns]
         return self.numbers or Sheet(title="", columns=titles, lines=lines)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
-    """A value at x with its interval; low, high: NaN = none."""
+class ChartPoint:
+    """A value at x with its interval, NaN = none."""
 
     x: float
     value: float
@@ -83,70 +92,7 @@ class Point:
         return cls(x=x, value=value, low=low, high=high, tip=interval(row))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Series:
-    """Points of one name, in the order in which they are joined."""
-
-    name: str
-    points: Sequence[Point]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chart:
-    """Series over a common axis, joined by lines.
-
-    across, up: the titles of the axes; zero: whether 0 is on the axis of values; also: what else is
-    on it; names: of whole numbers x, from 1: the points are then not joined, with x downwards.
-    """
-
-    series: Sequence[Series]
-    across: str
-    up: str
-    names: Sequence[str] = ()
-    zero: bool = True
-    also: Sequence[float] = ()
-
-    @property
-    def kind(self) -> str:
-        """The kind of view."""
-        return "dots" if self.names else "chart"
-
-    @property
-    def drawn(self) -> Sequence[Series]:
-        """The series that are drawn: of many some, evenly apart."""
-        return evenly(self.series, _DRAWN)
-
-    @property
-    def x(self) -> "Axis":
-        """The axis of x."""
-        each = sorted({point.x for point in self._points})
-        apart = _step(len(each) / (_TICKS + 2))
-        ticks = [x for x in each if x == each[0] or x % apart == 0]
-        return Axis(low=each[0], high=each[-1], ticks=ticks)
-
-    @property
-    def y(self) -> "Axis":
-        """The axis of values, with all intervals on it."""
-        values = [x for p in self._points for x in (p.value, p.low, p.high)]
-        return axis([*values, *self.also, *([0.0] if self.zero else [])])
-
-    @property
-    def table(self) -> Sheet:
-        """A line for each x, a column for each series."""
-        at = [{round(p.x): p.tip for p in one.points} for one in self.series]
-        every = sorted({x for own in at for x in own})
-        titles = [self.names[x - 1] if self.names else str(x) for x in every]
-        lines = [(n, *(o.get(x, "-") for o in at)) for n, x in zip(titles, every, strict=True)]
-        columns = [self.across, *(one.name for one in self.series)]
-        return Sheet(title="", columns=columns, lines=lines)
-
-    @property
-    def _points(self) -> Iterable[Point]:
-        return (point for one in self.drawn for point in one.points)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Axis:
+class ChartAxis(NamedTuple):
     """The range of an axis, and the numbers on it."""
 
     low: float
@@ -154,29 +100,110 @@ class Axis:
     ticks: Sequence[float]
 
     def at(self, value: float) -> float:
-        """Return the place of a value, from 0 to 1."""
+        """Return the position of a value, from 0 to 1."""
         return (value - self.low) / (self.high - self.low or 1)
 
 
-def axis(values: Iterable[float]) -> Axis:
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """Series of points by name over a common axis, joined by lines.
+
+    `across` and `up` are the titles of the axes; with `zero`, 0 is on the axis of values. If whole
+    numbers x, from 1, have `names`, the points are not joined, with x downwards.
+    """
+
+    series: Mapping[str, Sequence[ChartPoint]]
+    across: str
+    up: str
+    names: Sequence[str] = ()
+    zero: bool = True
+
+    @property
+    def kind(self) -> str:
+        """The kind of view."""
+        return "dots" if self.names else "chart"
+
+    @property
+    def drawn(self) -> dict[str, Sequence[ChartPoint]]:
+        """The series that are drawn: of many some, evenly apart."""
+        return dict(evenly(list(self.series.items()), _MOST_LINES))
+
+    @property
+    def x(self) -> ChartAxis:
+        """The axis of x."""
+        all_x = sorted({point.x for points in self.drawn.values() for point in points})
+        apart = _round_up(len(all_x) / (_TICKS + 2))
+        ticks = [x for x in all_x if x == all_x[0] or x % apart == 0]
+        return ChartAxis(all_x[0], all_x[-1], ticks)
+
+    @property
+    def y(self) -> ChartAxis:
+        """The axis of values, with all intervals on it."""
+        drawn = (point for points in self.drawn.values() for point in points)
+        values = [end for point in drawn for end in (point.value, point.low, point.high)]
+        return value_axis([*values, *([0.0] if self.zero else [])])
+
+    @property
+    def table(self) -> Sheet:
+        """A line for each x, a column for each series."""
+        tips = [{round(p.x): p.tip for p in points} for points in self.series.values()]
+        lines = [
+            (self.names[x - 1] if self.names else str(x), *(tip_of.get(x, "-") for tip_of in tips))
+            for x in sorted({x for tip_of in tips for x in tip_of})
+        ]
+        return Sheet(title="", columns=[self.across, *self.series], lines=lines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportFigure:
+    """A view of one learner and readout, empty where it is of all of them.
+
+    `run` is empty where the report is of one run, `tasks_seen` where a reader cannot choose;
+    `title` says what else it is of.
+    """
+
+    run: str = ""
+    learner: str = ""
+    readout: str = ""
+    title: str = ""
+    tasks_seen: str = ""
+    view: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A question, with its figures, and `more` figures folded under a line."""
+
+    name: str
+    question: str
+    caption: str
+    figures: Sequence[ReportFigure]
+    folded: str = ""
+    more: Sequence[ReportFigure] = ()
+
+
+Question = Callable[[Tables, Matrices], Section]
+"""Asks the tables of a run, with the matrices of its measurements."""
+
+
+def value_axis(values: Iterable[float]) -> ChartAxis:
     """Return an axis on which all values have room, with a few round numbers.
 
-    >>> axis([0, 0.97]).ticks
+    >>> value_axis([0, 0.97]).ticks
     [0.0, 0.5, 1.0]
     """
-    known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
-    least, most = min(known), max(known)
-    tasks_seen = _step((most - least or 1) / _TICKS)
-    first, last = math.floor(least / tasks_seen), math.ceil(most / tasks_seen)
-    last = max(last, first + 1)
-    ticks = [round(k * tasks_seen, 10) for k in range(first, last + 1)]
-    return Axis(low=ticks[0], high=ticks[-1], ticks=ticks)
+    finite = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+    least, most = min(finite), max(finite)
+    step = _round_up((most - least or 1) / _TICKS)
+    first, last = math.floor(least / step), math.ceil(most / step)
+    ticks = [round(k * step, 10) for k in range(first, max(last, first + 1) + 1)]
+    return ChartAxis(ticks[0], ticks[-1], ticks)
 
 
-def _step(least: float) -> float:
+def _round_up(least: float) -> float:
     """Return a round number that is not below a number."""
     ten = 10.0 ** math.floor(math.log10(least))
-    return next(s * ten for s in (1, 2, 5, 10) if s * ten >= least)
+    return next(digit * ten for digit in (1, 2, 5, 10) if digit * ten >= least)
 
 
 def tone(value: float) -> int | None:
@@ -187,14 +214,27 @@ def tone(value: float) -> int | None:
     """
     if math.isnan(value):
         return None
-    passed = sum(100 * abs(value) >= tasks_seen for tasks_seen in _STEPS)
+    passed = sum(100 * abs(value) >= border for border in _COLOR_BORDERS)
     return passed if value > 0 else -passed
+
+
+def label(learner: str) -> str:
+    """Return a learner's name in print."""
+    return learner_appearances([learner])[learner].label
+
+
+def interval(row: LayerRow | None) -> str:
+    """Return a quantity in points, with its interval where it has one; a dash for none."""
+    if row is None or math.isnan(row.value):
+        return "-"
+    value = points(row.value)
+    return value if math.isnan(row.low) else f"{value} [{points(row.low)}, {points(row.high)}]"
 
 
 def short(names: Sequence[str]) -> list[str]:
     """Return names with the first parts of long ones cut off, as far as all stay apart."""
-    each = (shortened(names, width) for width in _WIDTHS)
-    return next((own for own in each if own != list(names)), list(names))
+    shorter = (shortened(names, width) for width in _WIDTHS)
+    return next((short for short in shorter if short != list(names)), list(names))
 
 
 def evenly(items: Sequence[_Item], most: int) -> list[_Item]:

@@ -1,7 +1,8 @@
 """Means over seeds, and intervals of means and of ratios over seeds and test examples.
 
 The unit of replication is the seed: what several orders gave is averaged within it first. The
-second source of error is the finite test set, which all models share; see `probe.analysis.crossed`.
+second source of error is the finite test set, which all models share; see
+`probe.analysis.variance`.
 """
 
 import math
@@ -12,7 +13,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from probe.analysis.crossed import Design, Floats, Spread
+from probe.analysis.variance import Design, Floats, Spread
 
 LEVEL = 0.95  # of an interval, where none is given
 _FAR = 1e9  # a ratio so large that its interval has no end
@@ -22,15 +23,15 @@ _FAR = 1e9  # a ratio so large that its interval has no end
 class Estimate:
     """A value with its interval.
 
-    low, high: its ends, in the value's unit, NaN for one seed; seeds: how many were averaged; each:
-    the value of each seed, empty for a ratio.
+    low, high: its ends, in the value's unit, NaN for one seed; seeds: how many were averaged;
+    seed_values: the value of each seed, empty for a ratio.
     """
 
     value: float
     low: float
     high: float
     seeds: int
-    each: tuple[float, ...] = ()
+    seed_values: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,32 +72,46 @@ def mean_over_seeds(scores: Iterable[tuple[int, float]]) -> SeedMean | None:
 def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
     """Return the mean over seeds of sum_i w_i e_si, with its t interval.
 
-    e: (S, n), for each seed and test example, such as right (1 or 0) by one model minus right by
-    another; level: in (0, 1). Only zeros give [0, 0]. 95 % intervals cover 94 to 97 % from 3 seeds
-    on, with 2 seeds 93 to 97 %.
+    95 % intervals cover 94 to 97 % from 3 seeds on, with 2 seeds 93 to 97 %.
+
+    Args:
+        design: The weights w_i and the strata of the n test examples.
+        e: (S, n), for each seed and test example, such as right (1 or 0) by one model minus right
+            by another. Only zeros give [0, 0].
+        level: Of the interval, in (0, 1).
+
+    Returns:
+        The mean, with the value of each seed.
 
     >>> design = Design(np.full(2, 0.5), np.zeros(2, int))
     >>> mean_of(design, np.array([[1.0, 0], [1, 1], [0, 0]]), LEVEL).value
     0.5
     """
     parts = design.scaled(e)
-    each, S = design.means(parts), len(parts)
-    value = float(each.mean())
+    S, means = len(parts), design.means(parts)
+    value = float(means.mean())
     half = math.nan
     if S > 1:
         half = design.spread(design.components(parts), S).half_width(level)
-    return Estimate(
-        value=value, low=value - half, high=value + half, seeds=S, each=tuple(each.tolist())
-    )
+    low, high = value - half, value + half
+    return Estimate(value=value, low=low, high=high, seeds=S, seed_values=tuple(means.tolist()))
 
 
 def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
     """Return the ratio of two means that are paired by seed and example, with Fieller's interval.
 
-    num, den: (S, n), such as A - b and C - b. The interval holds every r for which num - r den is
-    not clearly other than 0. The ratio is identifiable where the interval of den lies above 0; with
-    one seed, where that of the test set alone does; elsewhere it is NaN, and so are its ends. num
-    of zeros gives 0, num equal to den exactly 1, each with no width.
+    The interval holds every r for which num - r den is not clearly other than 0. The ratio is
+    identifiable where the interval of den lies above 0; with one seed, where that of only the test
+    set does.
+
+    Args:
+        design: The weights and strata of the test examples.
+        num: (S, n), such as A - b.
+        den: (S, n), such as C - b.
+
+    Returns:
+        The ratio, NaN with its ends where it is not identifiable. num of zeros gives 0, num equal
+        to den exactly 1, each with no width.
 
     Source: Fieller, Some Problems in Interval Estimation, JRSS B 1954.
     """
@@ -105,11 +120,11 @@ def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
     line = _Line(design, top, bottom)
     value, ends = math.nan, (math.nan, math.nan)
     if line.below > design.spread(line.of_below, S).half_width(LEVEL):
-        exact = 1.0 if np.array_equal(top, bottom) else 0.0
-        known = bool(exact) or not top.any()
-        value = exact if known else line.above / line.below
+        is_one, is_zero = np.array_equal(top, bottom), not top.any()
+        is_exact = is_one or is_zero
+        value = float(is_one) if is_exact else line.above / line.below
         if S > 1:
-            ends = (value, value) if known else line.ends(value)
+            ends = (value, value) if is_exact else line.ends(value)
     return Estimate(value=value, low=ends[0], high=ends[1], seeds=S)
 
 

@@ -2,8 +2,8 @@
 
 A[t, j] is the accuracy of a readout of a feature on the task at position j after t of T tasks,
 floor b that of the untrained network's feature, ceiling C of the offline-trained network's. A
-`task_position` is a task position in executed order: at position j, the test examples of each
-order's j-th task count, averaged over the orders within a seed. None stands for all tasks.
+task position j is that in executed order: the test examples of each order's j-th task count,
+averaged over the orders within a seed. None stands for all tasks.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,9 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.analysis.crossed import Design, Floats
 from probe.analysis.intervals import Estimate, mean_of, ratio_of
-from probe.analysis.places import Place, of_all, of_place, together
+from probe.analysis.task_positions import (
+    TaskPosition,
+    at_position,
+    mean_over_positions,
+    over_all_tasks,
+)
+from probe.analysis.variance import Design, Floats
 
 Right = NDArray[np.bool_]
 
@@ -75,7 +80,7 @@ class Quantity(Estimate):
     @property
     def columns(self) -> dict[str, Any]:
         """Its columns of tables."""
-        return {name: value for name, value in vars(self).items() if name != "each"}
+        return {name: value for name, value in vars(self).items() if name != "seed_values"}
 
 
 def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
@@ -83,32 +88,42 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
 
     - `accuracy` A[T, j]; `floor` b; `ceiling` C
     - `missing` M = C - A[T, j]; `never_learned` N = C - A[j, j]; `forgotten` F = A[j, j] - A[T, j],
-      for j < T alone: M = N + F at each position, to the last bit, and M = N at the last
+      only for j < T: M = N + F at each position, to the last bit, and M = N at the last
     - `forgotten_max`, for j < T: the best of A[j, j] to A[T-1, j] of each run - A[T, j]. As the
       maximum of noisy values it is too high by chance, which its interval does not include
     - `above_floor` = A[T, j] - b; `acquired` = A[j, j] - b
     - `retained` = (A[T, j] - b) / (C - b); NaN where C - b is not significantly above 0
 
     For all tasks test examples weigh the same, but `forgotten` and `forgotten_max` are means over
-    the positions j < T, as in the literature. Of all tasks alone: `forgotten_share` = 1 - N / M,
+    the positions j < T, as in the literature. Only of all tasks: `forgotten_share` = 1 - N / M,
     NaN where M is not significantly above 0; `never_learned_slope`, by least squares over the
     positions, of T >= 3 tasks, above 0 where each task is learned worse than the one before.
 
-    What needs a row that was not measured is left out. With one seed there are values without
-    intervals. Raises InputError for fewer than 2 examples.
+    Args:
+        outcomes: The right test examples of one layer.
+        layout: The tasks, strata and orders of the test examples.
+
+    Returns:
+        The quantities, without those that need a row that was not measured; with one seed without
+        intervals.
+
+    Raises:
+        InputError: There are fewer than 2 examples.
 
     Source: Chaudhry 2018 (`forgotten_max`; they count rows before j too, where nothing of the task
     was learned); `forgotten` is minus GEM's backward transfer.
     """
     layer = _Layer(outcomes, layout)
-    places = [of_place(layout.tasks, layout.orders, p) for p in range(1, layer.T + 1)]
-    found = [q for place in (of_all(len(layout.tasks)), *places) for q in layer.at(place)]
-    found += layer.over_positions(places)
-    return sorted(found, key=lambda q: (NAMES.index(q.quantity), q.task_position or 0))
+    positions = [at_position(layout.tasks, layout.orders, p) for p in range(1, layer.T + 1)]
+    listed = layer.at(over_all_tasks(len(layout.tasks)))
+    for position in positions:
+        listed += layer.at(position)
+    listed += layer.over_positions(positions)
+    return sorted(listed, key=lambda q: (NAMES.index(q.quantity), q.task_position or 0))
 
 
 class _Layer:
-    """One feature's outcomes, by place."""
+    """One feature's outcomes, by task position."""
 
     def __init__(self, outcomes: LayerOutcomes, layout: TestLayout) -> None:
         self._layout, self._rows, self.T = layout, outcomes.rows, layout.orders.shape[1]
@@ -117,80 +132,82 @@ class _Layer:
         # As each task was classified once it was learned, and by the best row from there on.
         self._learned, self._best = np.zeros_like(self._A), np.zeros_like(self._A)
         self._has_best = set[int]()
-        for place in set(range(1, self.T + 1)) & set(self._rows):
-            self._fill(place)
+        for position in set(range(1, self.T + 1)) & set(self._rows):
+            self._fill(position)
 
-    def at(self, place: Place) -> list[Quantity]:
+    def at(self, position: TaskPosition) -> list[Quantity]:
         """Return the quantities at a task position, or over all test examples."""
-        design, e = self._design(place), self._values(place)
-        found = {name: mean_of(design, each) for name, each in e.items()}
-        if {"missing", "forgotten"} <= set(found):
-            total = found["never_learned"].value + found["forgotten"].value
-            found["missing"] = replace(found["missing"], value=total)
+        design, e = self._design(position), self._values(position)
+        estimates = {name: mean_of(design, values) for name, values in e.items()}
+        if {"missing", "forgotten"} <= set(estimates):
+            total = estimates["never_learned"].value + estimates["forgotten"].value
+            estimates["missing"] = replace(estimates["missing"], value=total)
         if {"floor", "ceiling"} <= set(e):
-            found["retained"] = ratio_of(design, e["above_floor"], e["ceiling"] - e["floor"])
-        if place.task_position is None and "never_learned" in e:
+            estimates["retained"] = ratio_of(design, e["above_floor"], e["ceiling"] - e["floor"])
+        if position.position is None and "never_learned" in e:
             lost = e["missing"] - e["never_learned"]
-            found["forgotten_share"] = ratio_of(design, lost, e["missing"])
-        return [quantity(name, place, each) for name, each in found.items()]
+            estimates["forgotten_share"] = ratio_of(design, lost, e["missing"])
+        return [quantity(name, position, estimate) for name, estimate in estimates.items()]
 
-    def over_positions(self, places: Sequence[Place]) -> Iterator[Quantity]:
+    def over_positions(self, positions: Sequence[TaskPosition]) -> Iterator[Quantity]:
         """Yield the quantities that are means or slopes over task positions."""
-        each = [self._values(place) for place in places]
+        e = [self._values(position) for position in positions]
         for name in ("forgotten", "forgotten_max"):
-            values = [e[name] for e in each[:-1] if name in e]
+            values = [e_j[name] for e_j in e[:-1] if name in e_j]
             if values and len(values) == self.T - 1:
-                yield self._combined(name, places[:-1], values)
-        if self.T > 2 and all("never_learned" in e for e in each):
+                yield self._combined(name, positions[:-1], values)
+        if self.T > 2 and all("never_learned" in e_j for e_j in e):
             j = np.arange(self.T) - (self.T - 1) / 2
             weights = self.T * j / (j @ j)
-            values = [w * e["never_learned"] for w, e in zip(weights, each, strict=True)]
-            yield self._combined("never_learned_slope", places, values)
+            values = [w * e_j["never_learned"] for w, e_j in zip(weights, e, strict=True)]
+            yield self._combined("never_learned_slope", positions, values)
 
-    def _values(self, place: Place) -> dict[str, Floats]:
-        """Return the quantities that are means, (S, m), at the test examples of a place."""
-        A, p, T = place.mean(self._A), place.task_position, self.T
-        found = {"accuracy": A}
+    def _values(self, position: TaskPosition) -> dict[str, Floats]:
+        """Return the quantities that are means, (S, m), at the test examples of a position."""
+        A, p, T = position.mean(self._A), position.position, self.T
+        values = {"accuracy": A}
         if self._b is not None:
-            b = place.mean(self._b)
-            found |= {"floor": b, "above_floor": A - b}
+            b = position.mean(self._b)
+            values |= {"floor": b, "above_floor": A - b}
         if self._C is not None:
-            C = place.mean(self._C)
-            found |= {"ceiling": C, "missing": C - A}
+            C = position.mean(self._C)
+            values |= {"ceiling": C, "missing": C - A}
         if ({p} if p else set(range(1, T + 1))) <= set(self._rows):
-            learned = place.mean(self._learned)
-            found |= {"acquired": learned - b} if self._b is not None else {}
-            found |= {"never_learned": C - learned} if self._C is not None else {}
-            found |= {"forgotten": learned - A} if p not in (None, T) else {}
+            learned = position.mean(self._learned)
+            values |= {"acquired": learned - b} if self._b is not None else {}
+            values |= {"never_learned": C - learned} if self._C is not None else {}
+            values |= {"forgotten": learned - A} if p not in (None, T) else {}
         if p in self._has_best:
-            found["forgotten_max"] = place.mean(self._best) - A
-        return found
+            values["forgotten_max"] = position.mean(self._best) - A
+        return values
 
-    def _fill(self, place: int) -> None:
+    def _fill(self, position: int) -> None:
         """Fill in the rows `learned` and `best` of each order's task at a position."""
-        later = [self._rows[t] for t in range(place, self.T) if t in self._rows]
-        for order, task in enumerate(self._layout.orders[:, place - 1]):
-            own = np.flatnonzero(self._layout.tasks == task)
-            self._learned[:, order, own] = self._rows[place][:, order, own]
-            if later and len(later) == self.T - place:
-                each = np.stack([row[:, order, own] for row in later])
-                best = each.mean(axis=2).argmax(axis=0)
-                self._best[:, order, own] = each[best, np.arange(len(best))]
-                self._has_best.add(place)
+        later = [self._rows[t] for t in range(position, self.T) if t in self._rows]
+        for order, task in enumerate(self._layout.orders[:, position - 1]):
+            examples = np.flatnonzero(self._layout.tasks == task)
+            self._learned[:, order, examples] = self._rows[position][:, order, examples]
+            if later and len(later) == self.T - position:
+                rows = np.stack([row[:, order, examples] for row in later])
+                best = rows.mean(axis=2).argmax(axis=0)
+                self._best[:, order, examples] = rows[best, np.arange(len(best))]
+                self._has_best.add(position)
 
-    def _combined(self, name: str, places: Sequence[Place], values: Sequence[Floats]) -> Quantity:
-        mean, e = together(places, values)
+    def _combined(
+        self, name: str, positions: Sequence[TaskPosition], values: Sequence[Floats]
+    ) -> Quantity:
+        mean, e = mean_over_positions(positions, values)
         return quantity(name, mean, mean_of(self._design(mean), e))
 
-    def _design(self, place: Place) -> Design:
-        return Design(place.weights, self._layout.strata[place.examples])
+    def _design(self, position: TaskPosition) -> Design:
+        return Design(position.weights, self._layout.strata[position.examples])
 
 
-def quantity(name: str, place: Place, estimate: Estimate) -> Quantity:
+def quantity(name: str, position: TaskPosition, estimate: Estimate) -> Quantity:
     """Return an estimate as a quantity of a task position, its interval cut to what can be."""
     if name not in ("retained", "forgotten_share"):
         # Nothing beyond can be true of an accuracy, or of a difference of two; NaN stays.
         least = 0 if name in ("accuracy", "floor", "ceiling") else -1
         low, high = (float(np.clip(end, least, 1)) for end in (estimate.low, estimate.high))
         estimate = replace(estimate, low=low, high=high)
-    return Quantity(quantity=name, task_position=place.task_position, **vars(estimate))
+    return Quantity(quantity=name, task_position=position.position, **vars(estimate))

@@ -50,13 +50,13 @@ class Compared:
         1.0
         """
         y = Compared(other)
-        return self._hsic(y) / math.sqrt(self._own * y._own)
+        return self._hsic(y) / math.sqrt(self._with_itself * y._with_itself)
 
     @cached_property
-    def _own(self) -> float:
+    def _with_itself(self) -> float:
         """The HSIC of the feature with itself, NaN if it vanishes."""
-        own, scale = self._hsic(self), float(self._norms.sum()) ** 2
-        return own if own > _TOLERANCE * scale else math.nan
+        hsic, scale = self._hsic(self), float(self._norms.sum()) ** 2
+        return hsic if hsic > _TOLERANCE * scale else math.nan
 
     def _hsic(self, y: Compared) -> float:
         """Return n (n - 3) times the unbiased HSIC of eq. 5, K and L being Gram matrices.

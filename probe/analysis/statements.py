@@ -37,9 +37,11 @@ _MOST = 100  # seeds that are asked for
 
 
 def margin(room: float, positions: int = 1) -> float:
-    """Return the margin of a layer with that room C - b, a fraction; NaN = no floor or ceiling.
+    """Return the margin of a layer, a fraction of accuracy.
 
-    positions: over which the difference is reached, for a slope.
+    Args:
+        room: C - b, NaN = there is no floor or ceiling.
+        positions: Over which the difference is reached, for a slope.
 
     >>> margin(0.5), margin(0.02), margin(math.nan), margin(0.5, positions=5)
     (0.05, 0.01, 0.01, 0.01)
@@ -48,31 +50,43 @@ def margin(room: float, positions: int = 1) -> float:
     return max(LEAST, SHARE * room) / positions
 
 
-def verdict(found: Estimate, margin: float, *, converged: bool = True) -> str:
-    """Return `yes` where a difference is beyond the margin, `no` where not, `open` in between.
+def verdict(estimate: Estimate, margin: float, *, converged: bool = True) -> str:
+    """Decide whether a difference is beyond the margin.
 
-    `few seeds` and `not converged` where nothing can be stated; `probe.results.sanity` has further
-    reasons. converged: whether all trainings that it rests on are.
+    Args:
+        estimate: The difference with its interval.
+        margin: See `margin`.
+        converged: Whether all trainings that it rests on are.
+
+    Returns:
+        `yes`, `no`, or `open` in between; `few seeds` and `not converged` where nothing can be
+        stated. `probe.results.training_checks` has further reasons.
 
     >>> verdict(Estimate(value=0.05, low=0.02, high=0.08, seeds=5), 0.01)
     'yes'
     """
-    if found.seeds < FEWEST:
+    if estimate.seeds < FEWEST:
         return "few seeds"
     if not converged:
         return "not converged"
-    if found.low > margin:
+    if estimate.low > margin:
         return "yes"
-    return "no" if found.high < margin else "open"
+    return "no" if estimate.high < margin else "open"
 
 
 def first_layer(verdicts: Sequence[str]) -> tuple[int | None, int | None]:
     """Return the range (earliest, latest) of the first layer beyond the margin, from 0.
 
-    verdicts: by depth. Two series of ordered tests, each at 2.5 %: from the input on, layers are
-    excluded until one is not, the earliest; from the output back, layers are confirmed until one
-    is not, the latest being the last confirmed. None: all are excluded, or none is confirmed. The
-    chance that the range misses the first layer is at most 5 % whatever the number of layers.
+    Two series of ordered tests, each at 2.5 %: from the input on, layers are excluded until one is
+    not, the earliest; from the output back, layers are confirmed until one is not, the latest being
+    the last confirmed. The chance that the range misses the first layer is at most 5 % whatever the
+    number of layers.
+
+    Args:
+        verdicts: By depth, see `verdict`.
+
+    Returns:
+        The range; None where all layers are excluded, or none is confirmed.
 
     Source: Maurer, Hothorn & Lehmacher 1995 (tests in a fixed order need no correction).
 
@@ -85,10 +99,10 @@ def first_layer(verdicts: Sequence[str]) -> tuple[int | None, int | None]:
     return earliest, len(verdicts) - confirmed if confirmed else None
 
 
-def seeds_to_decide(found: Estimate, margin: float) -> int | None:
+def seeds_to_decide(estimate: Estimate, margin: float) -> int | None:
     """Return about how many seeds would tell a difference from the margin; None above 100.
 
-    The value is taken for the truth, and the interval to narrow with the seeds alone.
+    The value is taken for the truth, and the interval to narrow only with the seeds.
 
     >>> seeds_to_decide(Estimate(value=0.02, low=-0.02, high=0.06, seeds=5), 0.05)
     7
@@ -98,13 +112,14 @@ def seeds_to_decide(found: Estimate, margin: float) -> int | None:
     def half(seeds: int) -> float:
         return float(stdtrit(seeds - 1, (1 + LEVEL) / 2)) / math.sqrt(seeds)
 
-    if found.high == found.value:
+    seeds, room = estimate.seeds, estimate.high - estimate.value
+    if not room:
         return None
-    share = abs(found.value - margin) / (found.high - found.value)
-    needed = (n for n in range(found.seeds + 1, _MOST) if half(n) <= share * half(found.seeds))
+    share = abs(estimate.value - margin) / room
+    needed = (n for n in range(seeds + 1, _MOST) if half(n) <= share * half(seeds))
     return next(needed, None)
 
 
 def _leading(verdicts: Sequence[str], kind: str) -> int:
     """Return how many verdicts at the beginning are of a kind."""
-    return next((k for k, each in enumerate(verdicts) if each != kind), len(verdicts))
+    return next((k for k, verdict in enumerate(verdicts) if verdict != kind), len(verdicts))

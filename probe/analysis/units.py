@@ -7,11 +7,19 @@ from probe.errors import InputError
 
 
 def dead_units(x: Tensor) -> float:
-    """Return the share of a feature's units that are dead, in [0, 1].
+    """Return the share of a feature's units that are dead.
 
-    x: (N, ...), N >= 2, flattened to (N, D); every position of a map is a unit of its own. A unit
-    is dead if it has the same value for every example, so that no later layer can tell examples
-    apart by it: after a ReLU, if it never fires. Raises InputError for fewer examples.
+    A unit is dead if it has the same value for every example, so that no later layer can tell
+    examples apart by it: after a ReLU, if it never fires.
+
+    Args:
+        x: (N, ...), N >= 2, flattened to (N, D); every position of a map is a unit of its own.
+
+    Returns:
+        The share, in [0, 1].
+
+    Raises:
+        InputError: There are fewer examples.
 
     >>> dead_units(torch.tensor([[0.0, 0, 1], [0, 2, 1]]))
     0.6666666666666666
@@ -24,9 +32,17 @@ def dead_units(x: Tensor) -> float:
 def effective_rank(x: Tensor) -> float:
     """Return exp of the entropy of the normalised singular values of the centred feature.
 
-    x: (N, ...), N >= 2, flattened to (N, D). From 1 to min(N - 1, D): k for k equal singular
-    values; 0 for a feature that is constant, which has none. In float64; takes about
-    4 N D min(N, D) operations. Raises InputError for fewer examples.
+    In float64; takes about 4 N D min(N, D) operations.
+
+    Args:
+        x: (N, ...), N >= 2, flattened to (N, D).
+
+    Returns:
+        From 1 to min(N - 1, D): k for k equal singular values; 0 for a feature that is constant,
+        which has none.
+
+    Raises:
+        InputError: There are fewer examples.
 
     Source: Roy & Vetterli, The Effective Rank, EUSIPCO 2007, on the centred feature.
 

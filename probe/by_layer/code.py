@@ -26,14 +26,19 @@ _ENGINE, _REGISTRY = "probe.by_layer.engine", "scenarios.learners.catalog"
 def code_hash(modules: tuple[str, ...]) -> str:
     """Return a hash of the code that a job needs: the engine and these modules of this package.
 
-    modules: dotted names, such as the learner's; user-defined learners have none here. Returns 64
-    hexadecimal digits. Comments, docstrings and layout do not count. A file that is edited while
-    this process runs counts from the next run on.
+    Comments, docstrings and layout do not count. A file that is edited while this process runs
+    counts from the next run on.
+
+    Args:
+        modules: Dotted names, such as the learner's; user-defined learners have none here.
+
+    Returns:
+        64 hexadecimal digits.
     """
     digest = hashlib.sha256()
     # The source of a user-defined learner is part of the fingerprint instead.
-    needed = frozenset.union(*map(modules_of, (_ENGINE, *modules)))
-    for module in sorted(needed - {_REGISTRY}):
+    needed_modules = frozenset.union(*map(modules_of, (_ENGINE, *modules)))
+    for module in sorted(needed_modules - {_REGISTRY}):
         # In sorted order with its name, so that a module that moves changes the hash, too.
         digest.update(f"{module} {_syntax(module)[0]};".encode())
     return digest.hexdigest()
@@ -43,20 +48,23 @@ def code_hash(modules: tuple[str, ...]) -> str:
 def modules_of(module: str) -> frozenset[str]:
     """Return a module of this package and all those that it imports, directly or indirectly.
 
-    module: its dotted name. Imports inside functions count, and so does a folder's `__init__` if
-    something is imported from it. The files are parsed, not imported.
+    Imports inside functions count, and so does a folder's `__init__` if something is imported from
+    it. The files are parsed, not imported.
+
+    Args:
+        module: Its dotted name.
 
     >>> "probe.by_layer.jobs" in modules_of("probe.by_layer.engine")
     True
     """
-    found: set[str] = set()
-    left = [module]
-    while left:
-        name = left.pop()
-        if name not in found:
-            found.add(name)
-            left += _syntax(name)[1]
-    return frozenset(found)
+    modules: set[str] = set()
+    remaining = [module]
+    while remaining:
+        name = remaining.pop()
+        if name not in modules:
+            modules.add(name)
+            remaining += _syntax(name)[1]
+    return frozenset(modules)
 
 
 @cache

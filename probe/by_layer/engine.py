@@ -1,47 +1,86 @@
-"""The engine: networks of one run go in, stored counts come out.
+"""The engine: networks of one run go in, stored predictions come out.
 
 `measure` takes the networks of a job after each number of tasks learned (`Source`: learned now,
 read from files, or in memory), tests them, trains the readouts downstream of their features
-(`probe.by_layer.reader`), and stores each measurement as soon as it is made (`Results`: a run
-directory or memory). It is independent of processes, locks, learners and files.
+(`LayerProbe`), and stores each measurement as soon as it is made (`Results`: a run directory or
+memory). It is independent of processes, locks, learners and files.
+
+All networks share the cuts of the first. All features of a network share a pass over the data for
+their matrices, to which every readout is fitted, and one for the values that tails are retrained
+on.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from probe.by_layer.jobs import Job, readings_of
+from probe.analysis.similarity import Compared
+from probe.analysis.units import dead_units, effective_rank
+from probe.batch import Value, first
+from probe.by_layer.jobs import Job, peers_of, permutes_labels, readout_keys
 from probe.by_layer.measurement import Key, Measurement
-from probe.by_layer.networks import Source
-from probe.by_layer.reader import Offline, Reader
+from probe.by_layer.networks import Networks, Source, TrainedNetwork
+from probe.by_layer.plan import OFFLINE, Plan
+from probe.by_layer.probing import DIAGNOSTICS
 from probe.by_layer.store import Results
+from probe.cut.cuts import Cuts
 from probe.errors import located
-from probe.tasks import Scenario
+from probe.metrics.murata import RETRAIN
+from probe.model import Model
+from probe.notes import of_classes, of_predictions
+from probe.readouts.matrix import FeatureMatrix, feature_matrices
+from probe.readouts.pooling import Pooling
+from probe.readouts.readout import READOUTS, Linear, Readout, read_each
+from probe.retrain import SAMPLE, retrain_each
+from probe.retraining import RetrainSettings
+from probe.seeding import stream
+from probe.tasks import Scenario, Task
+from probe.training.batch_norm import reestimated
+from probe.training.history import History
 from probe.values.allocation import CacheSettings
+
+Matrices = Mapping[str, FeatureMatrix]
+"""Each feature's values by its name."""
+
+OfflineNetwork = Callable[[], nn.Module]
+"""Function that returns the network of the offline job of the same seed, on the device."""
+
+_Measured = Iterator[tuple[Key, Measurement]]
 
 
 def measure(
-    source: Source, job: Job, results: Results, cache: CacheSettings, offline: Offline
+    source: Source, job: Job, results: Results, cache: CacheSettings, offline: OfflineNetwork
 ) -> Iterator[Key]:
     """Make a job's missing measurements, and yield the key of each as it is stored.
 
-    cache: memory and disk for features' values; offline: returns the offline network of the same
-    seed, where the job's last network is compared with it. See `jobs.keys_of` for the keys. All
-    randomness comes from named streams of the job's seed, and torch has one thread meanwhile: the
-    results are the same bits however often the job was stopped and on any number of cores. Raises
-    InputError, naming the job, for networks that diverge, and whatever `results` raises.
+    All randomness comes from named streams of the job's seed, and torch has one thread meanwhile:
+    the results are the same bits however often the job was stopped and on any number of cores.
+
+    Args:
+        source: The networks, and the plan of their measurements.
+        job: One job of the plan; `jobs.keys_of` lists its keys.
+        results: The store of the measurements, and of the networks that are trained.
+        cache: Memory and disk for features' values.
+        offline: Returns the offline network of the same seed, where the job's last network is
+            compared with it.
+
+    Raises:
+        InputError: A network diverges; the message names the job.
     """
     networks = source.networks(job, results)
     with located(str(job)), one_thread():
-        reader = Reader(plan=source.plan, job=job, networks=networks, cache=cache, offline=offline)
-        readings = readings_of(source.plan, job)
+        plan = source.plan
+        probe = LayerProbe(plan=plan, job=job, networks=networks, cache=cache, offline=offline)
+        keys = readout_keys(plan, job)
         finished, start = set(results.measurements()), time.perf_counter()
 
-        def keep(key: Key, measurement: Measurement) -> Key:
+        def store(key: Key, measurement: Measurement) -> Key:
             nonlocal start
             begun, start = start, time.perf_counter()
             results.write(key, replace(measurement, seconds=start - begun))
@@ -49,15 +88,15 @@ def measure(
 
         for tasks_seen in job.steps:
             output = Key(tasks_seen)
-            missing = [r for r in readings if r.tasks_seen == tasks_seen and r.key not in finished]
+            missing = [k for k in keys if k.tasks_seen == tasks_seen and k not in finished]
             if output in finished and not missing:
                 continue
             network = networks.after(tasks_seen)
             with located(f"after {_last_task(networks.scenario, job, tasks_seen)}"):
                 if output not in finished:
-                    yield keep(output, network.evaluated())
-                for reading, measurement in reader.read(network, missing):
-                    yield keep(reading.key, measurement)
+                    yield store(output, network.evaluate())
+                for key, measurement in probe.measure(network, missing):
+                    yield store(key, measurement)
         results.finish()
 
 
@@ -69,7 +108,7 @@ def offline_network(source: Source, job: Job, results: Results) -> nn.Module:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Lend torch one thread."""
+    """Limit torch to one thread inside the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -85,3 +124,161 @@ def _last_task(scenario: Scenario, job: Job, tasks_seen: int) -> str:
     if job.offline or job.without:
         return "all tasks"
     return f"task {scenario.tasks[tasks_seen - 1].name} ({tasks_seen} of {len(scenario.tasks)})"
+
+
+@dataclass(kw_only=True)
+class LayerProbe:
+    """Probe of the features of a job's networks: trains and tests the readouts."""
+
+    plan: Plan
+    job: Job
+    networks: Networks
+    cache: CacheSettings
+    offline: OfflineNetwork
+
+    def measure(self, network: TrainedNetwork, keys: Sequence[Key]) -> _Measured:
+        """Yield the key of each measurement with its result; the model is not changed.
+
+        Those with batch norm reestimated come after those of the unchanged network.
+        """
+        output = self.plan.learners[self.job.learner].features[-1]
+        inner = [key for key in keys if key.feature != output]
+        yield from ((key, network.evaluate("multi")) for key in keys if key.feature == output)
+        yield from self._measure(network.model, [key for key in inner if not key.reestimates])
+        if mixed := [key for key in inner if key.reestimates]:
+            train = self.networks.scenario.merged.train.x
+            model = reestimated(network.model, train, self.networks.call)
+            yield from self._measure(model, mixed)
+
+    def _measure(self, model: nn.Module, keys: Sequence[Key]) -> _Measured:
+        if retrained := [key for key in keys if key.readout_name == RETRAIN]:
+            yield from self._retrain(model, retrained)
+        diagnosed = [key for key in keys if key.readout_name == DIAGNOSTICS]
+        groups: dict[Pooling, list[Key]] = {}
+        for key in keys:
+            if key.readout_name not in (RETRAIN, DIAGNOSTICS):
+                readout = self._readout(key)
+                pooling = readout.pooling if isinstance(readout, Linear) else Pooling()
+                groups.setdefault(pooling, []).append(key)
+        # The diagnostics come last, and share the matrices of the readouts without a pooling.
+        unpooled = groups.pop(Pooling(), [])
+        if unpooled or diagnosed:
+            groups[Pooling()] = unpooled
+        data = self.networks.scenario
+        for pooling, fitted in groups.items():
+            shared = diagnosed if pooling == Pooling() else []
+            cuts = self._cuts(model, {key.feature for key in (*fitted, *shared)}).of(model)
+            test = self._matrices(cuts, data.test.x, pooling)
+            if fitted:
+                train = self._matrices(cuts, data.merged.train.x, pooling)
+                yield from self._fit(fitted, train, test)
+                del train
+            if shared:
+                yield from self._diagnose(shared, test)
+
+    def _readout(self, key: Key) -> Readout:
+        """Return the readout, which is fitted to a feature."""
+        settings = self.plan.readouts[key.readout_name].settings
+        return cast(Readout, READOUTS[key.readout_name].readout(**settings))
+
+    def _retrain(self, model: nn.Module, keys: Sequence[Key]) -> _Measured:
+        """Yield partial retrainings: all features share one pass, all budgets one training."""
+        scenario = self.networks.scenario
+        data = scenario.merged
+        key_of_tail = {(key.feature, key.epoch_multiple): key for key in keys}
+        settings = RetrainSettings(
+            recipe=self.plan.retraining,
+            seed=self.job.seed,
+            cache=self.cache,
+            multiples=tuple(sorted({key.epoch_multiple for key in keys})),
+        )
+        cuts = self._cuts(model, {key.feature for key in keys})
+        called = Model(model, fresh=self.networks.fresh)
+        for tail in retrain_each(called, cuts, data.train, data.test, scenario.classes, settings):
+            # A feature may lack fewer budgets than another.
+            if key := key_of_tail.get((tail.feature, tail.multiple)):
+                notes = (*self._class_notes, *tail.notes)
+                yield key, self._measurement("single", tail.predicted, notes, tail.history)
+
+    @cached_property
+    def _class_notes(self) -> list[str]:
+        scenario = self.networks.scenario
+        labels = ((task.train.y, task.test.y) for task in scenario.tasks)
+        return of_classes(labels, scenario.classes)
+
+    def _fit(self, keys: Sequence[Key], train: Matrices, test: Matrices) -> _Measured:
+        """Yield the readouts that are fitted to the features' matrices."""
+        scenario = self.networks.scenario
+        for key in keys:
+            readout, features = self._readout(key), train[key.feature]
+            task_aware = self.plan.readouts[key.readout_name].task_aware
+            tasks = scenario.tasks if task_aware else [scenario.merged]
+            result = read_each(readout, features, test[key.feature], tasks)
+            notes = [
+                *self._class_notes,
+                *([f"{key.readout_name} reads {features.how}"] if features.pooled else []),
+                *result.notes,
+                *of_predictions(result.predicted, scenario.test.y.cpu()),
+            ]
+            head = "multi" if task_aware else "single"
+            measurement = self._measurement(head, result.predicted, notes)
+            if permutes_labels(self.plan, self.job, key):
+                control = self._permuted_accuracy(readout, features, tasks)
+                measurement = replace(measurement, values={"control": control})
+            yield key, measurement
+
+    def _permuted_accuracy(
+        self, readout: Readout, train: FeatureMatrix, tasks: Sequence[Task]
+    ) -> float:
+        """Return the accuracy of a readout on permuted training labels, fitted to these.
+
+        Source: Hewitt & Liang, EMNLP 2019, each example being a type of its own.
+        """
+        generator, permuted = stream(self.job.seed, "labels"), []
+        for task in tasks:
+            drawn = torch.randperm(len(task.train), generator=generator).to(task.train.y.device)
+            data = replace(task.train, y=task.train.y[drawn])
+            permuted.append(replace(task, train=data, test=data))
+        predicted = read_each(readout, train, train, permuted).predicted
+        labels = torch.cat([task.test.y for task in permuted]).cpu()
+        return float((predicted == labels).double().mean())
+
+    def _diagnose(self, keys: Sequence[Key], test: Matrices) -> _Measured:
+        """Yield the diagnostics of each feature."""
+        values = {key.feature: test[key.feature].values for key in keys}
+        compared = {feature: Compared(x) for feature, x in values.items()}
+        diagnostics = {
+            feature: {"units": float(x.shape[1]), "dead": dead_units(x), "rank": effective_rank(x)}
+            for feature, x in values.items()
+        }
+        scenario = self.networks.scenario
+        for peer in peers_of(self.plan, self.job):
+            model = self.offline() if peer == OFFLINE else self.networks.compared_with(peer)
+            cuts = self._cuts(model, diagnostics.keys()).of(model)
+            peer_matrices = self._matrices(cuts, scenario.test.x)
+            for feature, numbers in diagnostics.items():
+                numbers[f"cka.{peer}"] = compared[feature].cka(peer_matrices[feature].values)
+        for key in keys:
+            yield key, Measurement(test=scenario.test_examples, values=diagnostics[key.feature])
+
+    def _matrices(self, cuts: Cuts, x: Value, pooling: Pooling | None = None) -> Matrices:
+        """Return the matrix of each feature for inputs x (N, ...); cuts: of the network itself."""
+        return feature_matrices(cuts.each, x, budget=self.cache.budget, pooling=pooling)
+
+    def _cuts(self, model: nn.Module, wanted: Collection[str]) -> Cuts:
+        """Return the cuts of the requested features, in the order of the plan."""
+        features = self.plan.learners[self.job.learner].features[:-1]
+        sample = first(self.networks.scenario.test.x, SAMPLE)
+        shared = self.networks.cuts(model, features, sample).each
+        return Cuts(tuple(cut for cut in shared if cut.facts.name in wanted))
+
+    def _measurement(
+        self, head: str, predicted: Tensor, notes: Sequence[str], history: History | None = None
+    ) -> Measurement:
+        scenario = self.networks.scenario
+        return Measurement(
+            test=scenario.test_examples,
+            predicted={head: scenario.in_callers_order(predicted)},
+            history=history,
+            notes=tuple(notes),
+        )

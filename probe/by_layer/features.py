@@ -20,9 +20,16 @@ def features_of(
 ) -> tuple[str, ...]:
     """Return a network's features by depth, the output last.
 
-    x: a few examples (B, ...); classes: K; chosen: names, None = the suggested ones
-    (`probe.cut.candidates`). Raises InputError for a network that cannot be called on the data,
-    has another number of outputs, or lacks a chosen feature.
+    Args:
+        model: The network.
+        call: The call that gives its logits.
+        x: A few examples (B, ...).
+        classes: K.
+        chosen: Names, None = the suggested ones (`probe.cut.candidates`).
+
+    Raises:
+        InputError: The network cannot be called on the data, has another number of outputs, or
+            lacks a chosen feature.
     """
     with torch.no_grad(), explained(x):
         try:
@@ -36,11 +43,12 @@ def features_of(
             f"those of the classes"
         )
     if chosen is None:
-        found = candidates(model, x, call.output, call.call)
-        names = [(each.feature, bool(each.left)) for each in found if each.suggested]
+        suggested = [c for c in candidates(model, x, call.output, call.call) if c.suggested]
+        names = [(candidate.feature, bool(candidate.left)) for candidate in suggested]
     else:
-        each = sorted(find_each(model, chosen, x, call), key=lambda feature: feature.at)
-        names = [(one.name, one.trace.trains(one.frozen)) for one in each]
+        facts = [cut.facts for cut in find_each(model, chosen, x, call)]
+        ordered = sorted(facts, key=lambda cut: cut.position)
+        names = [(cut.name, bool(cut.trained)) for cut in ordered]
     earlier = [name for name, left in names if left]
     ends = [name for name, left in names if not left]
     if not earlier:

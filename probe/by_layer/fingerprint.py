@@ -46,29 +46,37 @@ def data_hash(scenario: Scenario) -> str:
     """Return a hash of all examples of a scenario, task by task: inputs and labels, train and test.
 
     The order of the examples counts, as mini-batches are drawn by their index; the names of the
-    tasks do not. Returns 64 hexadecimal digits.
+    tasks do not.
+
+    Returns:
+        64 hexadecimal digits.
     """
-    halves: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for k, task in enumerate(scenario.tasks):
-        for name, half in (("train", task.train), ("test", task.test)):
-            halves |= {f"{k}.{name}.{part}": each for part, each in _parts(half.x).items()}
-            halves[f"{k}.{name}.y"] = half.y
-    return tensor_hash(halves)
+        for split, examples in (("train", task.train), ("test", task.test)):
+            inputs = _tensors_by_name(examples.x)
+            tensors |= {f"{k}.{split}.{name}": x for name, x in inputs.items()}
+            tensors[f"{k}.{split}.y"] = examples.y
+    return tensor_hash(tensors)
 
 
-def _parts(x: Value) -> dict[str, Tensor]:
-    """Return the tensors of inputs by name."""
+def _tensors_by_name(x: Value) -> dict[str, Tensor]:
     if isinstance(x, Tensor):
         return {"x": x}
-    named = x.items() if isinstance(x, Mapping) else enumerate(x)
-    return {f"x.{name}": each for name, each in named}
+    items = x.items() if isinstance(x, Mapping) else enumerate(x)
+    return {f"x.{name}": tensor for name, tensor in items}
 
 
 def differences(there: Any, here: Any, path: str = "") -> Iterator[str]:
     """Yield `path is A there and B here` for every value of two records that differs.
 
-    there, here: two trees of JSON values; path: their path in the whole record. Mappings are
-    compared key by key in sorted order, all other values as a whole. A missing key counts as null.
+    Mappings are compared key by key in sorted order, all other values at once. A missing key counts
+    as null.
+
+    Args:
+        there: A tree of JSON values.
+        here: The tree to compare with.
+        path: The path of both in the complete record.
 
     >>> list(differences({"training": {"epochs": 1}}, {"training": {"epochs": 2}}))
     ['training.epochs is 1 there and 2 here']

@@ -14,42 +14,49 @@ Head = Literal["single", "multi", "all"]
 
 
 def predictions_by_head(
-    scores: Logits, scenario: Scenario, seen: Sequence[int], *, task_aware: bool = False
+    logits: Logits, scenario: Scenario, classes_seen: Sequence[int], *, task_aware: bool = False
 ) -> tuple[dict[str, Tensor], Tensor]:
-    """Predict the classes of all tasks' test data under every head, (N,) each, in one pass.
-
-    Returns the loss of each example under the main head, (N,) float32 in nats, too.
-
-    - scores: maps a batch (B, ...) to (B, K); scenario: as the learner sees it, perhaps with tasks
-      not yet learned;
-    - seen: the classes learned so far; single-head, all outputs compete before any was;
-    - task_aware: whether the learner must be told the task, which leaves the head `multi` alone.
+    """Predict the classes of all tasks' test data under every head in one pass.
 
     Source: Chaudhry 2018, section 2.1.
+
+    Args:
+        logits: Maps a batch (B, ...) to (B, K).
+        scenario: The tasks as the learner sees them, perhaps with tasks not yet learned.
+        classes_seen: The classes learned so far; single-head, all outputs compete before any was.
+        task_aware: Whether the learner receives the task id, which leaves only the head `multi`.
+
+    Returns:
+        The predictions (N,) by head, and the loss of each example under the main head, (N,) float32
+        in nats.
     """
     test, classes = scenario.test, scenario.classes
     device = test.y.device
     tasks = [task.classes for task in scenario.tasks]
     barred: dict[str, Tensor | None] = {"multi": barred_but(tasks, classes, device)}
     if not task_aware:
-        single = barred_but([seen], classes, device).expand(len(tasks), -1) if seen else None
+        single = None
+        if classes_seen:
+            single = barred_but([classes_seen], classes, device).expand(len(tasks), -1)
         barred = {"single": single, **barred, "all": None}
     sizes = torch.tensor([len(task.test) for task in scenario.tasks], device=device)
-    own = torch.arange(len(tasks), device=device).repeat_interleave(sizes)
+    task_of_example = torch.arange(len(tasks), device=device).repeat_interleave(sizes)
     main = "multi" if task_aware else "single"
-    return predict_each(scores, test, classes, barred, rows=own, loss_of=main)
+    return predict_each(logits, test, classes, barred, rows=task_of_example, loss_of=main)
 
 
 def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]]:
     """Return for each of the K classes all classes of its task; none for a class in no task.
 
-    tasks: the classes of each; a class of several tasks belongs to the last of them.
+    Args:
+        tasks: The classes of each; a class of several tasks belongs to the last of them.
+        classes: K.
 
     >>> own_task([[0, 1], [2]], classes=4)
     [[0, 1], [0, 1], [2], ()]
     """
-    own: list[Sequence[int]] = [()] * classes
+    classes_of_task: list[Sequence[int]] = [()] * classes
     for task in tasks:
         for label in task:
-            own[label] = task
-    return own
+            classes_of_task[label] = task
+    return classes_of_task

@@ -2,7 +2,7 @@
 
 Only predictions are kept, never a score: confusion counts, R, A[l, t, j], PRA, F1 and intervals are
 functions of predictions and labels, so a new metric needs no new run. `probe.by_layer.store` keeps
-the measurements of a job in files that NumPy alone reads.
+the measurements of a job in files that NumPy can read without this package.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from probe.training.history import History
 Arrays = Mapping[str, NDArray[Any]]
 """Arrays by name, as in a file of NumPy's format NPZ."""
 
+REESTIMATED = "+bn"
+"""Suffix of a readout's name: with batch norm's statistics estimated on all tasks."""
+
 _COST, _SECONDS, _STUCK = "cost", "seconds", "stuck"  # in a checkpoint, beside the learner's state
 
 
@@ -32,8 +35,8 @@ class Key(NamedTuple):
     """The key of a measurement within its job.
 
     tasks_seen: the number of tasks learned; feature, readout: empty for the output of the network
-    itself; settings: a digest of the readout's settings, empty where the job's fingerprint holds
-    them all.
+    itself, the readout with its variant, such as `retrain@2+bn`; settings: a digest of the settings
+    that determine its result, empty where the job's fingerprint holds them all.
     """
 
     tasks_seen: int
@@ -41,9 +44,24 @@ class Key(NamedTuple):
     readout: str = ""
     settings: str = ""
 
+    @property
+    def readout_name(self) -> str:
+        """The readout's name without its variant."""
+        return self.readout.removesuffix(REESTIMATED).partition("@")[0]
+
+    @property
+    def epoch_multiple(self) -> int:
+        """The multiple of the retraining's epochs."""
+        return int(self.readout.removesuffix(REESTIMATED).partition("@")[2] or 1)
+
+    @property
+    def reestimates(self) -> bool:
+        """Whether batch norm's statistics are estimated on all tasks."""
+        return self.readout.endswith(REESTIMATED)
+
     def __str__(self) -> str:
-        what = f"{self.readout} of {self.feature}" if self.feature else "output"
-        return f"{what} after {self.tasks_seen}"
+        readout = f"{self.readout} of {self.feature}" if self.feature else "output"
+        return f"{readout} after {self.tasks_seen}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +105,8 @@ class Measurement:
       among the outputs that compete under its main head; infinite for a label that is none of them;
     - cost: None where no task was learned for the measurement;
     - history: of the retraining, None where nothing was retrained;
-    - values: diagnostics by name, see `probe.by_layer.reader`; of a readout `control`, its accuracy
-      on permuted training labels, if it was fitted to them, too;
+    - values: diagnostics by name; of a readout `control`, its accuracy on permuted training labels,
+      if it was fitted to them, too;
     - notes: sentences that a reader of the predictions must know;
     - seconds: the time that it took, for estimates of the time left;
     - code: a hash of the code that made it.
@@ -118,9 +136,9 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
     - loss_of: (Q,), of each row of `loss`, (Q, N) float16.
     """
     test = next(iter(measurements.values())).test
-    each = list(measurements.values())
-    predicted = [(i, head, p) for i, m in enumerate(each) for head, p in m.predicted.items()]
-    losses = [(i, m.loss) for i, m in enumerate(each) if m.loss is not None]
+    values = list(measurements.values())
+    predicted = [(i, head, p) for i, m in enumerate(values) for head, p in m.predicted.items()]
+    losses = [(i, m.loss) for i, m in enumerate(values) if m.loss is not None]
     most = max((int(p.max(initial=0)) for *_, p in predicted), default=0)
     columns = zip(*measurements, strict=True)
     tasks_seen, *texts = columns
@@ -130,8 +148,8 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
         "task": _smallest(test.tasks),
         "tasks_seen": np.array(tasks_seen, dtype=np.int32),
         **{n: np.array(c) for n, c in zip(("feature", "readout", "settings"), texts, strict=True)},
-        "code": np.array([m.code for m in each]),
-        "details": np.array([_details(m) for m in each]),
+        "code": np.array([m.code for m in values]),
+        "details": np.array([_details(m) for m in values]),
         "measurement": np.array([i for i, *_ in predicted], dtype=np.int32),
         "head": np.array([head for _, head, _ in predicted], dtype=np.str_),
         "predicted": np.array([p for *_, p in predicted], np.min_scalar_type(most)).reshape(-1, N),

@@ -1,7 +1,7 @@
 """The interfaces of networks to the engine: `Source` gives the `Networks` of each job.
 
-Both have two implementations: networks learned by a study (`scenarios.study.training`), and given
-ones, in files or in memory (`probe.by_layer.given`).
+Both have two implementations: networks learned by a study (`scenarios.study.learned`), and networks
+trained elsewhere, in files or in memory (`probe.by_layer.network_source`).
 """
 
 from collections.abc import Sequence
@@ -27,44 +27,54 @@ from probe.training.fresh_weights import Fresh
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained:
+class TrainedNetwork:
     """A network after some tasks, on the device of the data.
 
-    scores: maps a batch to its logits; scenario: the tasks, as its learner sees them; seen: the
-    classes learned so far; task_aware: whether its learner must be told the task; cost: of
-    the last task learned; recorded: the counts of an earlier evaluation by the head `all`, by
-    `multi` where its learner is told the task.
+    logits: maps a batch to its logits; scenario: the tasks, as its learner sees them; classes_seen:
+    the classes learned so far; task_aware: whether its learner receives the task id; cost: of the
+    last task learned; recorded_counts: of an earlier evaluation by the head `all`, by `multi` where
+    its learner is task-aware.
     """
 
     model: nn.Module
-    scores: Logits
+    logits: Logits
     scenario: Scenario
-    seen: Sequence[int]
+    classes_seen: Sequence[int]
     task_aware: bool = False
     cost: TrainingCost | None = None
-    recorded: TaskCounts | None = None
+    recorded_counts: TaskCounts | None = None
 
-    def evaluated(self, only: Head | None = None) -> Measurement:
-        """Test it on all tasks under every head, or under one alone."""
-        scenario, aware, notes = self.scenario, self.task_aware, set[str]()
+    def evaluate(self, head: Head | None = None) -> Measurement:
+        """Test it on all tasks under every head, or under only one.
 
-        def scores(x: Value) -> Tensor:
-            logits = self.scores(x)
+        Args:
+            head: The only head; the loss and the recorded accuracies are then left out.
+        """
+        scenario, notes = self.scenario, set[str]()
+
+        def logits_of(x: Value) -> Tensor:
+            logits = self.logits(x)
             notes.update(of_outputs(logits))
             return logits
 
         with mode(self.model, training=False):
-            by_head, losses = predictions_by_head(scores, scenario, self.seen, task_aware=aware)
+            by_head, losses = predictions_by_head(
+                logits_of, scenario, self.classes_seen, task_aware=self.task_aware
+            )
         test, tasks = scenario.test_examples, scenario.tasks
-        predicted = {head: scenario.in_callers_order(p) for head, p in by_head.items()}
-        if self.recorded and not only:
+        predicted = {name: scenario.in_callers_order(p) for name, p in by_head.items()}
+        if head:
+            return Measurement(
+                test=test, predicted={head: predicted[head]}, cost=self.cost, notes=tuple(notes)
+            )
+        if self.recorded_counts:
             order, classes = [t.index - 1 for t in tasks], [t.classes for t in tasks]
-            again = test.counts(predicted["multi" if aware else "all"], order, classes)
-            notes.update(of_recorded(self.recorded, again))
+            counts = test.counts(predicted["multi" if self.task_aware else "all"], order, classes)
+            notes.update(of_recorded(self.recorded_counts, counts))
         return Measurement(
             test=test,
-            predicted={only: predicted[only]} if only else predicted,
-            loss=None if only else scenario.in_callers_order(losses.half()),
+            predicted=predicted,
+            loss=scenario.in_callers_order(losses.half()),
             cost=self.cost,
             notes=tuple(notes),
         )
@@ -85,7 +95,7 @@ class Networks(Protocol):
     def fresh(self) -> Fresh | None:
         """The source of fresh weights of a retrained tail, None = the recipe's rule."""
 
-    def after(self, tasks_seen: int) -> Trained:
+    def after(self, tasks_seen: int) -> TrainedNetwork:
         """Return the network after so many tasks."""
 
     def compared_with(self, peer: str) -> nn.Module:
@@ -103,4 +113,9 @@ class Source(Protocol):
         """The plan of their measurements."""
 
     def networks(self, job: Job, results: Results) -> Networks:
-        """Return the networks of a job; results: keep those that are trained."""
+        """Return the networks of a job.
+
+        Args:
+            job: A job of the plan.
+            results: The store of the networks that are trained.
+        """

@@ -20,9 +20,20 @@ from probe.training.recipe import Recipe
 def train_offline(
     model: nn.Module, call: ModelCall, scenario: Scenario, recipe: Recipe, seed: int
 ) -> TrainingCost:
-    """Train a network in place on all tasks of a scenario together; return the cost.
+    """Train a network in place on all tasks of a scenario together, as a study's `offline` does.
 
-    The same bits as of a study's learner `offline`. Raises InputError if the training diverges.
+    Args:
+        model: The network.
+        call: The call that gives its logits.
+        scenario: The tasks.
+        recipe: The recipe of the training.
+        seed: The seed of the mini-batches.
+
+    Returns:
+        The cost of the training.
+
+    Raises:
+        InputError: The training diverges.
     """
     data, meter, objective = scenario.merged.train, OpsMeter(), Objective()
     called = model if call == ModelCall() else Called(model, call)

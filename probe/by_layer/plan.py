@@ -1,17 +1,18 @@
 """The plan: networks by learner, order, seed and tasks learned, and the measurements made of them.
 
 It is plain data: a run directory describes itself by its plan, so that status, tables and figures
-need neither the data nor the user's code. Studies (`scenarios.study`) and given networks
-(`probe.by_layer.given`) both become a plan, and one engine carries it out.
+need neither the data nor the user's code. Studies (`scenarios.study`) and trained networks
+(`probe.by_layer.network_source`) both become a plan, and one engine carries it out.
 """
 
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from probe.by_layer.fingerprint import RESULTS_VERSION
-from probe.by_layer.probing import REESTIMATED, PlannedReadout, ProbingSpec, named, recorded
+from probe.by_layer.measurement import REESTIMATED
+from probe.by_layer.probing import ProbingSpec, Readouts, StrictModel, recipe_record
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
@@ -19,37 +20,30 @@ from probe.tables.rows import CONTROLS as CONTROLS, OFFLINE as OFFLINE, UNTRAINE
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
 
-Given = Mapping[int, str]
-"""A hash of the weights of each network of a run, by the number of tasks learned."""
-
-
 # Part of a folder's name: that of an edited study.json must not lead elsewhere.
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*$", max_length=80)]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class PlannedTask(_Frozen):
+class PlannedTask(StrictModel):
     """A task's name and classes."""
 
     name: str
     classes: tuple[int, ...]
 
 
-class PlannedLearner(_Frozen):
+class PlannedLearner(StrictModel):
     """A learner of a plan: its networks, and all of its settings that can change a result.
 
     - kind: its name in the catalog; modules: of this package that its jobs need besides the engine;
     - listed: False for a floor that was not asked for; offline: it learns all tasks at once, or
-      none; task_aware: it must be told the task; own_network: it has an architecture of its own,
+      none; task_aware: it receives the task id; own_network: it has an architecture of its own,
       with other layers than the controls;
     - features: by depth, the last is the output; steps: numbers of tasks learned after which there
       is a network;
     - network, settings: as records; training: its recipe;
     - per_class, total, sampling: its exemplars, see `probe.tables.rows.LearnerRow`;
-    - given: of networks that are given, by `ORDER/SEED`; empty where they are trained here.
+    - weight_hashes: of networks that were trained elsewhere, by `ORDER/SEED` and number of tasks
+      learned; empty where they are trained here.
     """
 
     kind: str
@@ -61,25 +55,24 @@ class PlannedLearner(_Frozen):
     features: tuple[str, ...]
     steps: tuple[int, ...]
     network: Any = None
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
     training: Recipe
     per_class: int | None = None
     total: int | None = None
     sampling: str = ""
-    given: dict[str, dict[int, str]] = {}
+    weight_hashes: dict[str, dict[int, str]] = Field(default_factory=dict)
 
-    def given_of(self, order: str, seed: int) -> Given:
-        """Return the hashes of a run's networks, none for one that is trained here."""
-        return self.given.get(f"{order}/{seed}", {})
+    def hashes_of(self, order: str, seed: int) -> Mapping[int, str]:
+        """Return the hashes of a run's weights by number of tasks, none if it is trained here."""
+        return self.weight_hashes.get(f"{order}/{seed}", {})
 
 
-class Plan(_Frozen):
+class Plan(ProbingSpec):
     """Everything that determines measurements and tables, except the examples themselves.
 
     - name: of the study; scenario, kind: the title and kind of the stream; network: its name;
     - tasks: T, in base order; orders: by name, the T tasks as they are learned, from 0; seeds;
-    - retraining: the recipe of the retrained tails; storage: of features' values; readouts, budget,
-      batch_norm, checkpoints, diagnostics, controls: as in `probe.by_layer.probing.ProbingSpec`;
+    - retraining: the recipe of the retrained tails; storage: of features' values;
     - report: the settings of tables and figures;
     - data: hash of all examples; device: `cpu` or `cuda`; torch: its version. Other devices and
       versions do not give the same bits.
@@ -95,45 +88,44 @@ class Plan(_Frozen):
     seeds: tuple[int, ...]
     retraining: Recipe
     storage: Storage = "fp32"
-    readouts: dict[str, PlannedReadout]
-    budget: tuple[int, ...] = (1,)
-    batch_norm: str = "kept"
-    checkpoints: str = "needed"
-    diagnostics: bool = True
-    controls: tuple[str, ...] = ()
+    readouts: Readouts  # without checks: user-defined ones are not registered where it is read
     report: ReportSpec = ReportSpec()
     data: str
     device: str
     torch: str
 
-    def at(self, readout: str) -> tuple[bool, tuple[int, ...]]:
-        """Return whether a readout has controls, and the steps from 1 at which it is measured.
+    def steps_of(self, readout: str) -> tuple[int, ...]:
+        """Return the numbers of tasks, from 1, after which a readout is measured.
 
-        Of `spread` they are those that it is spread over.
-        Raises InputError for steps that T tasks do not have, and for tasks of one class where a
-        readout tells apart the classes of a task.
+        Args:
+            readout: Its name. For the rule `spread`, the steps are those that it chooses from.
+
+        Raises:
+            InputError: T tasks do not have these steps, or a task has one class only and the
+                readout tells apart the classes of a task.
         """
-        own, tasks = self.readouts[readout], len(self.tasks)
-        alone = [task.name for task in self.tasks if len(task.classes) < 2]
-        if own.per_task and alone:
+        planned, T = self.readouts[readout], len(self.tasks)
+        small_tasks = [task.name for task in self.tasks if len(task.classes) < 2]
+        if planned.task_aware and small_tasks:
             raise InputError(
-                f"probing.readouts.{readout} tells a task's classes apart, and task {alone[0]} has "
-                f"only one: leave the readout out, or give every task two classes or more"
+                f"probing.readouts.{readout} tells a task's classes apart, and task "
+                f"{small_tasks[0]} has only one: leave the readout out, or give every task two "
+                f"classes or more"
             )
-        steps = own.steps
-        if isinstance(steps, str):
-            every = range(1, tasks + 1) if steps in ("all", "spread") else (tasks,)
-            return own.controlled, tuple(every)
-        if steps[-1] > tasks:
+        if isinstance(planned.steps, str):
+            return tuple(range(1, T + 1)) if planned.steps in ("all", "spread") else (T,)
+        if planned.steps[-1] > T:
             raise InputError(
-                f"probing.readouts.{readout}.steps: there are {tasks} tasks, so steps are from 0 "
-                f"to {tasks}, got {steps[-1]}"
+                f"probing.readouts.{readout}.steps: there are {T} tasks, so steps are from 0 "
+                f"to {T}, got {planned.steps[-1]}"
             )
-        return own.controlled, tuple(tasks_seen for tasks_seen in steps if tasks_seen)
+        return tuple(tasks_seen for tasks_seen in planned.steps if tasks_seen)
 
     def variants(self, readout: str) -> tuple[str, ...]:
         """Return the names under which a readout is measured, by budget and statistics."""
-        names = [named(each) for each in self.budget] if readout == RETRAIN else [readout]
+        names = [readout]
+        if readout == RETRAIN:
+            names = [RETRAIN if n == 1 else f"{RETRAIN}@{n}" for n in self.budget]
         if self.batch_norm == "reestimated":
             names += [f"{name}{REESTIMATED}" for name in names]
         return tuple(names)
@@ -147,39 +139,50 @@ class Plan(_Frozen):
         and features and the location of the data. Unused settings count all the same. The processor
         does not count, or no two machines could share a study, although two kinds of CPU may round
         differently. Of this package's code only RESULTS_VERSION counts.
+
+        Args:
+            learner: The name of the learner.
+            order: The name of the order.
+            tasks: The tasks in executed order.
+            seed: The seed.
+            without: The position of the task that is never learned, 0 for none.
         """
-        own = self.learners[learner]
-        settings = dict(own.settings)
-        if hashes := own.given_of(order, seed):
-            settings["networks"] = {str(tasks_seen): each for tasks_seen, each in hashes.items()}
+        planned = self.learners[learner]
+        settings = dict(planned.settings)
+        if hashes := planned.hashes_of(order, seed):
+            settings["networks"] = {str(tasks_seen): h for tasks_seen, h in hashes.items()}
         record: dict[str, Any] = {
             "version": RESULTS_VERSION,
             "data": self.data,
             "classes": [list(self.tasks[task].classes) for task in tasks],
             "tasks": list(tasks),
-            "network": own.network,
+            "network": planned.network,
             "learner": settings,
-            "training": recorded(own.training),
+            "training": recipe_record(planned.training),
             "seed": seed,
             "device": self.device,
             "torch": self.torch,
         }
-        if not own.offline:
+        if not planned.offline:
             # Nothing is retrained offline: its results stay valid when only the retraining changes.
-            record["retraining"] = recorded(self.retraining)
+            record["retraining"] = recipe_record(self.retraining)
             record["storage"] = self.storage
         return record | ({"without": tasks[without - 1]} if without else {})
 
 
-def planned(probing: ProbingSpec, sources: Mapping[str, str], *, told: bool) -> dict[str, Any]:
+def probing_fields(
+    probing: ProbingSpec, sources: Mapping[str, str], *, task_aware: bool
+) -> dict[str, Any]:
     """Return a plan's fields of `[probing]`.
 
-    sources: hashes of user-defined readouts; told: whether the networks are told the task, so that
-    readouts are, too: each is fitted by task.
+    Args:
+        probing: The measurements.
+        sources: Hashes of the code of user-defined readouts, by name.
+        task_aware: Whether the networks receive the task id: readouts are then fitted by task.
     """
     readouts = {}
-    for name, own in probing.readouts.items():
-        per_task = own.per_task or (told and name != RETRAIN)
-        update = {"source": sources.get(name), "per_task": per_task}
-        readouts[name] = own.model_copy(update=update)
+    for name, readout in probing.readouts.items():
+        by_task = readout.task_aware or (task_aware and name != RETRAIN)
+        update = {"source": sources.get(name), "task_aware": by_task}
+        readouts[name] = readout.model_copy(update=update)
     return {**probing.model_dump(exclude={"readouts"}), "readouts": readouts}

@@ -1,15 +1,15 @@
 """The settings of measurements downstream of features: the readouts and their steps.
 
-The accuracies downstream of a feature are an accuracy matrix, A[feature, tasks learned, task]. Row
-0 is the floor, measured on an untrained network; the offline network's features give the ceiling. A
-reading is one row of one such matrix: the counts of one readout of one feature after some number of
-tasks.
+The accuracies downstream of a feature are an accuracy matrix, A[feature, tasks seen, task]. Row 0
+is the floor, measured on an untrained network; the offline network's features give the ceiling.
 """
+
+from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import (
@@ -21,33 +21,32 @@ from pydantic import (
     PlainValidator,
     StrictBool,
     StrictInt,
+    ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
     create_model,
 )
 from pydantic.fields import FieldInfo
 
-from probe.by_layer.measurement import Key
 from probe.errors import InputError, unknown
+from probe.extensions import NamedSteps, ReadoutEntry, marks_of
 from probe.metrics.murata import RETRAIN
-from probe.readouts.readout import OURS, READOUTS, Readout
-from probe.registered import NamedSteps
+from probe.readouts.readout import OURS, READOUTS, Readout, name_of
 from probe.training.recipe import Recipe
+from probe.validation import problem, problems
+from probe.values.allocation import CacheSettings
 
 DIAGNOSTICS = "diagnostics"
 """Diagnostics without a readout: a feature's dead units, rank, and similarity across networks."""
 
-REESTIMATED = "+bn"
-"""Suffix of a readout's name: with batch norm's statistics estimated on all tasks."""
 
-
-def _steps(steps: object, listed: ValidatorFunctionWrapHandler) -> str | tuple[int, ...]:
+def _check_steps(steps: object, to_tuple: ValidatorFunctionWrapHandler) -> str | tuple[int, ...]:
     """Return the name of a rule as it is, and a list as a tuple."""
     if isinstance(steps, str):
         if steps not in get_args(NamedSteps):
             raise unknown("rule for steps", steps, get_args(NamedSteps))
         return steps
-    numbers: tuple[int, ...] = listed(steps)
+    numbers: tuple[int, ...] = to_tuple(steps)
     if sorted(set(numbers)) != list(numbers) or numbers[0] < 0:
         raise InputError(
             f"steps are numbers of tasks learned, from 0 and ascending, as [0, 2, 5], got "
@@ -56,21 +55,18 @@ def _steps(steps: object, listed: ValidatorFunctionWrapHandler) -> str | tuple[i
     return numbers
 
 
-Steps = Annotated[tuple[StrictInt, ...], Field(min_length=1), WrapValidator(_steps)]
+Steps = Annotated[tuple[StrictInt, ...], Field(min_length=1), WrapValidator(_check_steps)]
 """Numbers of tasks after which a readout is measured, see `NamedSteps`; 0 is floor and ceiling."""
 
 
-def _with_steps(table: object) -> object:
-    """Let a readout be given by its steps alone."""
-    return {"steps": table} if isinstance(table, str | list | tuple) else table
+class StrictModel(BaseModel):
+    """Frozen settings that refuse unknown keys."""
 
-
-class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class PlannedReadout(_Strict):
-    """A readout and its steps; per_task: see `probe.registered.OwnReadout`.
+class PlannedReadout(StrictModel):
+    """A readout and its steps; task_aware: see `probe.extensions.ReadoutEntry`.
 
     source: a hash of the code of a user-defined one.
     """
@@ -78,11 +74,11 @@ class PlannedReadout(_Strict):
     steps: str | tuple[int, ...]
     settings: dict[str, Any] = {}
     source: str | None = None
-    per_task: bool = False
+    task_aware: bool = False
 
     @property
-    def controlled(self) -> bool:
-        """Whether it has controls."""
+    def has_controls(self) -> bool:
+        """Whether it is measured on the untrained and the offline network, too."""
         return self.steps != "last" and (isinstance(self.steps, str) or 0 in self.steps)
 
 
@@ -92,36 +88,42 @@ Readouts = dict[str, PlannedReadout]
 
 def readouts_model() -> type[BaseModel]:
     """Return a model with a table for each readout registered now."""
-    tables: dict[str, Any] = {RETRAIN: _table("ends", {})}
-    for name, own in READOUTS.items():
-        tables[name] = _table(own.steps, own.readout.__pydantic_fields__)
-    return create_model("Readouts", __base__=_Strict, **tables)
+    tables: dict[str, Any] = {RETRAIN: _readout_table("ends", {})}
+    for name, entry in READOUTS.items():
+        tables[name] = _readout_table(entry.steps, entry.readout.__pydantic_fields__)
+    return create_model("Readouts", __base__=StrictModel, **tables)
 
 
-def _table(steps: NamedSteps, settings: Mapping[str, FieldInfo]) -> tuple[Any, None]:
-    """Return the type and the default of a readout's table, which may be its steps alone."""
-    fields: dict[str, Any] = {name: (each.annotation, each) for name, each in settings.items()}
-    table = create_model("Readout", __base__=_Strict, steps=(Steps, steps), **fields)
-    return Annotated[table | None, BeforeValidator(_with_steps)], None
+def _readout_table(steps: NamedSteps, settings: Mapping[str, FieldInfo]) -> tuple[Any, None]:
+    """Return the type and the default of a readout's table, which may be only its steps."""
+    columns: dict[str, Any] = {name: (info.annotation, info) for name, info in settings.items()}
+    table = create_model("Readout", __base__=StrictModel, steps=(Steps, steps), **columns)
+
+    def from_steps(value: object) -> object:
+        return {"steps": value} if isinstance(value, str | list | tuple) else value
+
+    return Annotated[table | None, BeforeValidator(from_steps)], None
 
 
-def _checked(given: object) -> Readouts:
+def _check_readouts(tables: object) -> Readouts:
     """Return the readouts of a table; raises pydantic's ValidationError, with paths within it."""
-    checked, found = readouts_model().model_validate(given), Readouts()
-    for name, table in checked:
+    readouts = Readouts()
+    for name, table in readouts_model().model_validate(tables):
         if table is not None:
             settings = {key: value for key, value in table if key != "steps"}
-            own = READOUTS.get(name)
-            known = settings_record(own.readout(**settings) if own else None)
-            told = own is not None and own.per_task
-            found[name] = PlannedReadout(steps=table.steps, settings=known, per_task=told)
-    return found
+            entry = READOUTS.get(name)
+            readouts[name] = PlannedReadout(
+                steps=table.steps,
+                settings=settings_record(entry.readout(**settings) if entry else None),
+                task_aware=entry is not None and entry.task_aware,
+            )
+    return readouts
 
 
-def _written(readouts: Readouts) -> dict[str, Any]:
+def _readout_tables(readouts: Readouts) -> dict[str, Any]:
     """Return readouts as tables, None for this package's readouts that are left out."""
     return dict.fromkeys((RETRAIN, *OURS)) | {
-        name: {"steps": given.steps, **given.settings} for name, given in readouts.items()
+        name: {"steps": readout.steps, **readout.settings} for name, readout in readouts.items()
     }
 
 
@@ -138,22 +140,22 @@ def settings_record(readout: Readout | None) -> dict[str, Any]:
 _Multiple = Annotated[StrictInt, Field(le=10_000)]
 
 
-class ProbingSpec(_Strict):
+class ProbingSpec(StrictModel):
     """The measurements downstream of the features of a study.
 
     - readouts: by name, with the steps of each;
     - budget: multiples of the retraining's epochs after which a retrained model is tested;
     - batch_norm: `reestimated` also measures with batch norm's statistics estimated on all tasks'
-      training inputs, which shows how much accuracy is missing because of the statistics alone;
+      training inputs, which shows how much accuracy is missing only because of the statistics;
     - checkpoints: `needed` deletes all checkpoints of a job but the last once it is measured;
-    - diagnostics: whether to measure dead units, rank and similarity, see `Reading`;
+    - diagnostics: whether to measure dead units, rank and similarity;
     - controls: `exclusion` trains networks that never saw a task, `labels` fits each readout to
       permuted labels, too; see `probe.results.controls`.
     """
 
-    readouts: Annotated[Readouts, PlainValidator(_checked), PlainSerializer(_written)] = Field(
-        default={RETRAIN: "ends", "linear": "spread"}, validate_default=True
-    )
+    readouts: Annotated[
+        Readouts, PlainValidator(_check_readouts), PlainSerializer(_readout_tables)
+    ] = Field(default={RETRAIN: "ends", "linear": "spread"}, validate_default=True)
     budget: Annotated[tuple[_Multiple, ...], Field(max_length=8)] = (1,)
     batch_norm: Literal["kept", "reestimated"] = "kept"
     checkpoints: Literal["needed", "all"] = "needed"
@@ -163,71 +165,118 @@ class ProbingSpec(_Strict):
     @property
     def has_floor(self) -> bool:
         """Whether some readout is measured on untrained networks."""
-        return any(readout.controlled for readout in self.readouts.values())
+        return any(readout.has_controls for readout in self.readouts.values())
 
 
-def named(multiple: int) -> str:
-    """Return the name of partial retraining at a multiple of the epochs.
-
-    >>> named(1), named(4)
-    ('retrain', 'retrain@4')
-    """
-    return RETRAIN if multiple == 1 else f"{RETRAIN}@{multiple}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """One measurement of a job: a readout downstream of a feature after `tasks_seen` tasks.
-
-    readout: its name with its variant, such as `retrain@2+bn`; digest: of the settings that
-    determine its result besides the job's fingerprint, empty for the last row of partial
-    retraining, whose settings the fingerprint holds; labels: whether the readout is also fitted to
-    permuted labels.
-    """
-
-    tasks_seen: int
-    feature: str
-    readout: str
-    digest: str = ""
-    labels: bool = False
-
-    @property
-    def key(self) -> Key:
-        """The key of the measurement, unique in the job."""
-        return Key(self.tasks_seen, self.feature, self.readout, self.digest)
-
-    @property
-    def base(self) -> str:
-        """The readout's name without its variant."""
-        return self.readout.removesuffix(REESTIMATED).partition("@")[0]
-
-    @property
-    def multiple(self) -> int:
-        """The multiple of the retraining's epochs."""
-        return int(self.readout.removesuffix(REESTIMATED).partition("@")[2] or 1)
-
-    @property
-    def reestimated(self) -> bool:
-        """Whether batch norm's statistics are estimated on all tasks."""
-        return self.readout.endswith(REESTIMATED)
-
-
-def digest_of(record: Mapping[str, Any]) -> str:
+def settings_digest(record: Mapping[str, Any]) -> str:
     """Return a hash of settings, eight hexadecimal digits.
 
-    >>> digest_of({"C": 1.0}) == digest_of({"C": 2.0})
+    >>> settings_digest({"C": 1.0}) == settings_digest({"C": 2.0})
     False
     """
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:8]
 
 
-_FIRST = {"epochs", "batch_size", "optimizer", "learning_rate", "init", "precision"}
+_FIRST_FIELDS = {"epochs", "batch_size", "optimizer", "learning_rate", "init", "precision"}
 
 
-def recorded(recipe: Recipe) -> dict[str, Any]:
+def recipe_record(recipe: Recipe) -> dict[str, Any]:
     """Return a recipe by its fields, without later additions that are at their defaults.
 
     Results from before a field was added keep their fingerprints, as its default changes nothing.
     """
-    values = {each.name: (getattr(recipe, each.name), each.default) for each in fields(recipe)}
-    return {n: value for n, (value, usual) in values.items() if n in _FIRST or value != usual}
+    values = {entry.name: (getattr(recipe, entry.name), entry.default) for entry in fields(recipe)}
+    return {
+        name: value
+        for name, (value, default) in values.items()
+        if name in _FIRST_FIELDS or value != default
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """The measurements to make of each network.
+
+    >>> Measure(readouts=["retrain", "linear"], steps={"linear": "all"}, seeds=3).seeds
+    3
+
+    - readouts: names, or settings such as `Linear(C=0.1)`;
+    - steps: by readout, the numbers of tasks learned after which it is measured, such as [0, 2, 5],
+      or `ends` (before any task and after all), `all`, `spread` or `last`. By default retraining is
+      measured at the ends and every other readout after every task, of more than ten after ten;
+    - seeds: the number of retrainings of each feature of networks in memory. Several give
+      intervals, over retrainings and test examples only;
+    - budget: multiples of the recipe's epochs after which a retrained network is tested, ascending;
+    - controls: `labels` fits each readout to permuted labels, too, after all tasks;
+    - cache: memory and disk for features' values.
+    """
+
+    readouts: Sequence[str | Readout] = (RETRAIN, "linear")
+    steps: Mapping[str, str | Sequence[int]] = field(default_factory=dict)
+    seeds: int = 1
+    budget: Sequence[int] = (1,)
+    controls: Sequence[str] = ()
+    cache: CacheSettings | None = None
+
+    @classmethod
+    def coerce(cls, measure: Measure | Sequence[str | Readout]) -> Measure:
+        """Return a Measure, made from a list of readouts if need be."""
+        return measure if isinstance(measure, Measure) else cls(readouts=measure)
+
+    @property
+    def probing(self) -> ProbingSpec:
+        """The settings of `[probing]`; raises InputError for invalid values."""
+        if type(self.seeds) is not int or self.seeds < 1:
+            raise InputError(f"seeds is the number of retrainings, 1 or more, got {self.seeds!r}")
+        tables = {name: settings_record(readout) for name, readout in self._readouts.items()}
+        if not isinstance(self.steps, Mapping):
+            raise InputError(f"steps are by readout, as {{'linear': 'all'}}, got {self.steps!r}")
+        for name, steps in self.steps.items():
+            if name not in tables:
+                raise unknown("readout of this measure", name, tables)
+            tables[name]["steps"] = steps
+        settings = {"readouts": tables, "budget": self.budget, "controls": self.controls}
+        try:
+            probing = ProbingSpec.model_validate(settings)
+        except ValidationError as error:
+            raise InputError("; ".join(map(problem, problems(error)))) from None
+        if "exclusion" in probing.controls:
+            raise InputError("controls: exclusion trains networks, these are given: leave it out")
+        return probing
+
+    @property
+    def user_defined(self) -> dict[str, ReadoutEntry]:
+        """The readouts given by their settings that are not registered by name."""
+        settings = self._readouts.values()
+        entries = [entry for readout in settings for entry in marks_of(type(readout), ReadoutEntry)]
+        return {entry.name: entry for entry in entries if entry.name not in OURS}
+
+    @property
+    def _readouts(self) -> dict[str, Readout | None]:
+        """The readouts by name, with their settings where they were given.
+
+        Raises InputError for an unknown readout, an empty list, and two readouts of one name.
+        """
+        if isinstance(self.readouts, str) or not isinstance(self.readouts, Sequence):
+            text = isinstance(self.readouts, str)
+            got = repr(self.readouts) if text else type(self.readouts).__name__
+            raise InputError(f"readouts must be a list, as ['retrain', 'linear'], got {got}")
+        names = (RETRAIN, *READOUTS)
+        if not self.readouts:
+            raise InputError(f"there are no readouts: name one or more of {', '.join(names)}")
+        readouts: dict[str, Readout | None] = {}
+        for readout in self.readouts:
+            name, settings = name_of(readout), cast(Readout | None, readout)
+            if not name:
+                if not isinstance(readout, str):
+                    raise InputError(
+                        f"a readout is a name or settings such as Linear(C=0.1), got "
+                        f"{type(readout).__name__}"
+                    )
+                if readout not in names:
+                    raise unknown("readout", readout, names)
+                name, settings = readout, None
+            if name in readouts:
+                raise InputError(f"the readout {name!r} is named twice: give it once")
+            readouts[name] = settings
+        return readouts

@@ -13,15 +13,24 @@ _NOTE = ".txt"
 
 
 def set_aside(root: Path, path: Path, reason: str) -> None:
-    """Move a corrupt file, if it is still there, to the quarantine; raises NotWritten."""
-    folder, own = root / QUARANTINE, path.relative_to(root)
-    name = ".".join(own.parts).removeprefix("jobs.")[-200:]
+    """Move a corrupt file, if it is still there, to the quarantine.
+
+    Args:
+        root: The run directory.
+        path: The file.
+        reason: The reason, for its note.
+
+    Raises:
+        NotWritten: It cannot be moved.
+    """
+    folder, relative = root / QUARANTINE, path.relative_to(root)
+    name = ".".join(relative.parts).removeprefix("jobs.")[-200:]
     try:
         folder.mkdir(exist_ok=True)
         targets = (folder / (name if k == 1 else f"{name}.{k}") for k in count(1))
         target = next(target for target in targets if not target.exists())
         os.replace(path, target)
-        note = f"{own}: {reason}; set aside as {QUARANTINE}/{target.name}, computed again\n"
+        note = f"{relative}: {reason}; set aside as {QUARANTINE}/{target.name}, computed again\n"
         target.with_name(target.name + _NOTE).write_text(note, encoding="utf-8")
     except FileNotFoundError:
         return

@@ -3,9 +3,10 @@
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict
+from pydantic import AfterValidator, Field, Strict
 
 from probe.by_layer.heads import Head
+from probe.by_layer.probing import StrictModel
 from probe.errors import InputError
 from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, weights_by_criterion
 from probe.metrics.task_counts import Mean
@@ -14,14 +15,14 @@ WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
 """The weightings of Diaz-Rodriguez 2018, which every study reports."""
 
 
-def _heads(heads: tuple[Head, ...]) -> tuple[Head, ...]:
+def _check_heads(heads: tuple[Head, ...]) -> tuple[Head, ...]:
     """Return the heads; raises InputError if one is named twice."""
     if len(set(heads)) < len(heads):
         raise InputError(f"heads names each head once, got {', '.join(heads)}")
     return heads
 
 
-def _weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+def _check_weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
     """Return a user's weightings; raises InputError for the paper's names and wrong weights."""
     for name, values in weights.items():
         if name in WEIGHTS:
@@ -35,10 +36,10 @@ def _weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[float,
     return weights
 
 
-_Weight = Annotated[float, Strict()]
+_Weights = tuple[Annotated[float, Strict()], ...]
 
 
-class ReportSpec(BaseModel):
+class ReportSpec(StrictModel):
     """Choice of the measurements that tables and figures show.
 
     heads: the heads to report, the first of them in the figures; mean: whether accuracies are means
@@ -47,14 +48,16 @@ class ReportSpec(BaseModel):
     MS, SSS, CE, REM, BWT+, FWT (Diaz-Rodriguez 2018).
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    heads: Annotated[tuple[Head, ...], Field(min_length=1), AfterValidator(_heads)] = ("single",)
+    heads: Annotated[tuple[Head, ...], Field(min_length=1), AfterValidator(_check_heads)] = (
+        "single",
+    )
     mean: Mean = "examples"
-    weights: Annotated[dict[str, tuple[_Weight, ...]], AfterValidator(_weightings)] = {}
+    weights: Annotated[dict[str, _Weights], AfterValidator(_check_weightings)] = Field(
+        default_factory=dict
+    )
 
     @property
     def weightings(self) -> dict[str, dict[str, float]]:
         """All weightings by name, the paper's first; each by criterion."""
-        everything = {**WEIGHTS, **self.weights}
-        return {name: dict(zip(CRITERIA, w, strict=True)) for name, w in everything.items()}
+        weightings = {**WEIGHTS, **self.weights}
+        return {name: dict(zip(CRITERIA, w, strict=True)) for name, w in weightings.items()}

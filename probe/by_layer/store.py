@@ -23,7 +23,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -71,32 +71,14 @@ class Corrupt(Exception):
     """A corrupt file; the message gives the reason as the end of a sentence."""
 
 
-class Results(Protocol):
-    """The measurements of one job, and the networks trained for it."""
-
-    def measurements(self) -> Measurements:
-        """Return all measurements that are finished."""
-
-    def write(self, key: Key, measurement: Measurement) -> None:
-        """Keep a measurement."""
-
-    def finish(self) -> None:
-        """Tidy up after the last measurement."""
-
-    def load_checkpoint(self, tasks_seen: int) -> Checkpoint | None:
-        """Return the state of a network and of its learner, None without one."""
-
-    def save_checkpoint(
-        self, tasks_seen: int, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
-    ) -> None:
-        """Keep a copy of the state of a network and of its learner."""
-
-
-class Store(Results):
+class Store:
     """The results of one job under one fingerprint; nothing is written before the first of them.
 
-    root: the run directory, which must exist for anything to be written; job: its name; record:
-    everything that can change the job's results, see `Plan.record`; code: see `code_hash`.
+    Args:
+        root: The run directory, which must exist for anything to be written.
+        job: The job's name.
+        record: Everything that can change the job's results, see `Plan.record`.
+        code: See `code_hash`.
     """
 
     def __init__(self, root: Path, job: str, record: Record, code: str = "") -> None:
@@ -133,7 +115,7 @@ class Store(Results):
             try:
                 measurements = _measurements(arrays)
                 contents.finished.update(measurements)
-                contents.codes.update(each.code for each in measurements.values())
+                contents.codes.update(m.code for m in measurements.values())
             except Corrupt:
                 contents.corrupt.add(path.name)
         for path in self.folder.glob("after-*.pt") if checkpoints else ():
@@ -154,18 +136,29 @@ class Store(Results):
             merged.append(path)
         self._merge(merged, new)
 
+    @property
+    def merged(self) -> bool:
+        """Whether all measurements are in one file, as `finish` leaves them."""
+        return {path.name for path in self.folder.glob(_PREDICTIONS)} <= {_FINISHED}
+
     def finish(self) -> None:
         """Merge all measurements into one file."""
-        paths = sorted(self.folder.glob(_PREDICTIONS), key=_count)
-        if [path.name for path in paths] in ([], [_FINISHED]):
+        if self.merged:
             return
+        paths = sorted(self.folder.glob(_PREDICTIONS), key=_count)
         if measurements := self._intact(self._files(paths)):
             self._merge(paths, measurements, _FINISHED)
 
     def save_checkpoint(
         self, tasks_seen: int, model: Mapping[str, Tensor], learner: Mapping[str, Tensor] | None
     ) -> None:
-        """Store a learner's state, of any shapes; learner: None keeps the network only."""
+        """Store a checkpoint.
+
+        Args:
+            tasks_seen: The number of tasks learned.
+            model: The state of the network.
+            learner: All that the learner carries besides, None to keep only the network.
+        """
         # Contiguous copies: a view would be saved with all of its storage.
         states = [
             None if state is None else {n: x.detach().cpu().contiguous() for n, x in state.items()}
@@ -191,11 +184,11 @@ class Store(Results):
             self._written = hashlib.sha256(both.encode()).hexdigest()
 
     def set_checkpoint_aside(self, tasks_seen: int, reason: str) -> None:
-        """Set aside a checkpoint that cannot be restored; reason: for its note."""
+        """Set aside a checkpoint that cannot be restored, with the reason in a note."""
         set_aside(self.root, self._path(tasks_seen), reason)
 
     def drop_checkpoint(self, tasks_seen: int, *, model: bool) -> None:
-        """Remove the learner's state from a checkpoint, or all of it; model: whether the model."""
+        """Remove the learner's state from a checkpoint; with `model`, the network's as well."""
         if model:
             discard(self._path(tasks_seen))
         elif (checkpoint := self.load_checkpoint(tasks_seen)) and checkpoint.learner is not None:
@@ -224,13 +217,13 @@ class Store(Results):
         """Return the differences of the job's results of other fingerprints, each once."""
         # Through JSON, which turns tuples into lists, as in the other folders' records.
         here = json.loads(json.dumps(self._record))
-        found: dict[str, None] = {}
+        sentences: dict[str, None] = {}
         for folder in sorted({p.parent for p in self.folder.parent.glob(f"*/{_PREDICTIONS}")}):
             if folder != self.folder:
                 there = _record_in(folder)
                 unknown = "what they were made with is not known, as the files are corrupt"
-                found |= dict.fromkeys(differences(there, here) if there else [unknown])
-        return list(found)
+                sentences |= dict.fromkeys(differences(there, here) if there else [unknown])
+        return list(sentences)
 
     def _files(self, paths: Iterable[Path] = ()) -> Iterator[tuple[Path, Arrays | Corrupt]]:
         """Yield files of predictions, all by default, each with its arrays or why it is corrupt."""
@@ -323,7 +316,7 @@ class Store(Results):
 
 
 @dataclass
-class InMemory(Results):
+class InMemory:
     """The results of one job in memory."""
 
     stored: dict[Key, Measurement] = field(default_factory=dict)
@@ -352,6 +345,10 @@ class InMemory(Results):
             {name: x.detach().clone() for name, x in state.items()} for state in (model, learner)
         )
         self.checkpoints[tasks_seen] = Checkpoint(model, learner, code="")
+
+
+Results = Store | InMemory
+"""The measurements of one job, and the networks trained for it."""
 
 
 def _npz(arrays: Arrays) -> bytes:

@@ -6,7 +6,7 @@
    call of a torch function is noted, and each value gets a name that says how it was computed, so
    that it is known again in any later run. The parameters and
    buffers that the feature's value was computed from are *frozen*: the W_F of the protocol.
-2. **Plan** (`feature`, `eval_mode`, `planning`, `plan`). The model runs again in training mode, the
+2. **Plan** (`feature`, `planning`, `plan`). The model runs again in training mode, the
    modules that serve the feature in eval mode. This shows the frozen values, those that the rest
    reads, and those with a row for each example, which can be cached (`batch_dimension`).
 3. **Minimum cut** (`min_cut`). Of all sets of frozen values from which the rest can be computed,
@@ -22,8 +22,9 @@
    or a kept value.
 
 If a check fails, nothing is cached: the model is run whole with the frozen part held fixed, or, if
-that does not stay fixed either, refused with the reason. `cuts` does all this for many features
-at once, and again for other weights; `candidates` goes through all features at which a model can be
-cut and suggests a set of them; `model_call` calls a model and finds the logits in its output.
-`channels` tells the axis of a value's channels.
+that does not stay fixed either, refused with the reason. `planned_cut` does this at one feature,
+`cuts` at many at once, and again for other weights; `candidates` goes through all features at which
+a model can be cut and suggests a set of them; `model_call` calls a model and finds the logits in
+its output. `channels` tells the axis of a value's channels. The rest of the package sees
+`interface`.
 """

@@ -87,6 +87,17 @@ class BatchedShape:
         rest = (*self.seen.shape[: self.dim], *self.seen.shape[self.dim + 1 :])
         return rest if self.per[self.dim] == 1 else (self.per[self.dim], *rest)
 
+    def channel_dim(self, axis: str | None) -> int | None:
+        """Return the dimension of the channels in an example, None where it is unknown.
+
+        axis: of the channels in the whole tensor, `first` or `last`.
+        """
+        dim = 1 if axis == "first" else len(self.seen.shape) - 1
+        if axis is None or self.dim is None or dim == self.dim:
+            return None
+        # Without the examples; but the k entries of an example in (k B, ...) come first.
+        return dim - (dim > self.dim) + (self.per[self.dim] > 1)
+
     def at(self, batch: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return shape and strides for a batch of that size, dense, dimensions ordered as here.
 

@@ -11,13 +11,12 @@ from itertools import groupby
 from torch import nn
 
 from probe.batch import Value
-from probe.cut.cuts import followed
 from probe.cut.feature import Feature
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.names import INPUT, Name, of_input
 from probe.cut.plan import CutPlan
 from probe.cut.planning import Progress, plan_each
-from probe.cut.trace import Trace
+from probe.cut.trace import Trace, trace
 
 _ENOUGH = 4  # features, and no block of the model needs to be looked into
 _MOST = 20  # features of a good set
@@ -68,52 +67,52 @@ def candidates(
     no input or is random in eval mode are left out. Raises
     InputError if the model cannot be followed.
     """
-    seen = followed(model, sample, ModelCall(call=call, output=output))
-    features = list(_features(seen))
-    found = plan_each(features, progress)
+    traced = trace(model, sample, ModelCall(call=call, output=output))
+    features = list(_features(traced))
+    plans = plan_each(features, progress)
     # The number of kept values that were computed with weights; masks do not count.
     weighted = {
-        feature.name: sum(bool(seen.large.upstream([n]) & seen.state.keys()) for n in plan.kept)
-        for feature, plan in found
+        feature.name: sum(bool(traced.large.upstream([n]) & traced.state.keys()) for n in plan.kept)
+        for feature, plan in plans
         if isinstance(plan, CutPlan)
     }
-    chosen = suggested(seen, features, {name for name, n in weighted.items() if n == 1})
-    return [_candidate(feature, plan, feature.name in chosen) for feature, plan in found]
+    chosen = suggested(traced, features, {name for name, n in weighted.items() if n == 1})
+    return [_candidate(feature, plan, feature.name in chosen) for feature, plan in plans]
 
 
-def _features(seen: Trace) -> Iterator[Feature]:
+def _features(traced: Trace) -> Iterator[Feature]:
     """Yield every run of a module whose value can be held fixed and depends on the input."""
-    modules = [visit.module for visit in seen.large.visits]
+    modules = [visit.module for visit in traced.large.visits]
     for at, module in enumerate(modules):
         call = modules[:at].count(module)
         name = module if modules.count(module) == 1 else f"{module}#{call + 1}"
-        feature = Feature(name, seen, at, call)
+        feature = Feature(name, traced, at, call)
         if module and INPUT[0] in feature.upstream and not feature.random:
             yield feature
 
 
 def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
-    seen = feature.trace
-    shape = seen.shapes.get(feature.visit.names[0])
-    kept = {} if isinstance(plan, str) else {name: plan.shapes[name].seen for name in plan.kept}
+    traced = feature.trace
+    shape = traced.shapes.get(feature.visit.names[0])
+    metadata = {} if isinstance(plan, str) else {name: plan.shapes[name].seen for name in plan.kept}
     return Candidate(
         feature=feature.name,
-        kind=type(seen.model.get_submodule(feature.module)).__name__,
+        kind=type(traced.model.get_submodule(feature.module)).__name__,
         shape=feature.visit.metadata[0].shape if shape is None else shape.example,
         tensors=len(feature.visit.names),
-        bytes=sum(kept[name].bytes // seen.sizes[0] for name in kept if not of_input(name)),
-        frozen=_parameters(seen, feature.frozen),
-        left=_parameters(seen, seen.behind_logits - feature.frozen),
+        bytes=sum(m.bytes // traced.sizes[0] for name, m in metadata.items() if not of_input(name)),
+        frozen=_parameters(traced, feature.frozen),
+        left=_parameters(traced, traced.behind_logits - feature.frozen),
         slow=plan if isinstance(plan, str) else "",
         suggested=chosen,
     )
 
 
-def _parameters(seen: Trace, names: frozenset[str]) -> int:
+def _parameters(traced: Trace, names: frozenset[str]) -> int:
     """Count the elements of the parameters among the names, shared ones once."""
-    own = dict(seen.model.named_parameters(remove_duplicate=False))
-    groups = [group for group in seen.state.values() if names.intersection(group)]
-    return sum(own[group[0]].numel() for group in groups if group[0] in own)
+    parameters = dict(traced.model.named_parameters(remove_duplicate=False))
+    groups = [group for group in traced.state.values() if names.intersection(group)]
+    return sum(parameters[group[0]].numel() for group in groups if group[0] in parameters)
 
 
 def suggested(trace: Trace, features: Sequence[Feature], narrow: Collection[str]) -> list[str]:
@@ -157,10 +156,10 @@ def _blocks(tree: _Tree, features: list[Feature]) -> list[list[Feature]]:
 def _end(tree: _Tree, block: Sequence[Feature]) -> Feature:
     """Return the feature that stands for all that brings in no further weights."""
     last = [feature for feature in block if _gives_logits(feature)]
-    whole = [feature for feature in block if feature.module in tree.parents]
+    blocks = [feature for feature in block if feature.module in tree.parents]
     around = tree.parent[block[0].module]
     beside = [feature for feature in block if tree.parent[feature.module] == around]
-    return (last or whole or beside[-1:])[0]
+    return (last or blocks or beside[-1:])[0]
 
 
 def _gives_logits(feature: Feature) -> bool:

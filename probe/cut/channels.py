@@ -4,16 +4,12 @@ It is never guessed from a shape: (B, 40, 100) may be 40 channels at 100 times o
 """
 
 import re
-from typing import Literal
 
 from torch import nn
 
+from probe.cut.interface import Axis
 from probe.cut.names import Name, words
 from probe.cut.trace import Step, Trace
-
-Axis = Literal["first", "last"]
-"""`first`: (B, C, positions ...), as of convolutions; `last`: (B, positions ..., C), as of linear
-layers. Wherever the examples lie: that is known besides, see `probe.cut.batch_dimension`."""
 
 # Functions, without the underscores around them and the number of dimensions: conv for conv2d.
 _FIRST = words(
@@ -49,21 +45,21 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
     """
     steps, metadata = trace.large.steps, trace.large.metadata
     rank = len(metadata[name].shape)
-    waiting, seen, found, pooled = [name], set[Name](), set[Axis](), False
+    waiting, visited, axes, pooled = [name], set[Name](), set[Axis](), False
     while waiting:
         value = waiting.pop()
         step = steps.get(value[0])
         # A term of fewer dimensions may lie along any of them.
-        if step is None or value in seen or len(metadata[value].shape) != rank:
+        if step is None or value in visited or len(metadata[value].shape) != rank:
             continue
-        seen.add(value)
+        visited.add(value)
         function = re.sub(r"\dd$", "", step.function.strip("_"))
         if axis := _told(trace, step, function):
-            found.add(axis)
+            axes.add(axis)
         elif function in _KEEPING:
             waiting += step.parents
             pooled |= function in _POOLS
-    return found.pop() if len(found) == 1 else "first" if pooled and not found else None
+    return axes.pop() if len(axes) == 1 else "first" if pooled and not axes else None
 
 
 def _told(trace: Trace, step: Step, function: str) -> Axis | None:
@@ -77,6 +73,6 @@ def _told(trace: Trace, step: Step, function: str) -> Axis | None:
     if function in _NORMS:
         groups = [trace.state[call][0] for call, _ in step.parents if call in trace.state]
         # Over several dimensions, (C, H, W) among them, it says nothing.
-        if any(trace.model.get_parameter(each).dim() == 1 for each in groups):
+        if any(trace.model.get_parameter(name).dim() == 1 for name in groups):
             return "last"
     return None

@@ -5,9 +5,9 @@ functions do not show: numpy, numbers taken out of tensors, state outside of mod
 excludes a fault:
 
 - `planning`: that a cached row depends on the other examples of its batch;
-- `Reference.stays`: that training moves the feature or a cached value unseen;
-- `Reference.is_same`: that prefix and tail compute anything but the model's own output;
-- `Reference.same_training`: that the tail gets other gradients, or cannot be trained;
+- `ReferenceValues.stays`: that training moves the feature or a cached value unseen;
+- `ReferenceValues.is_same`: that prefix and tail compute anything but the model's own output;
+- `ReferenceValues.same_training`: that the tail gets other gradients, or cannot be trained;
 - `stays_fixed`: the same for a model that is run whole, because nothing of it can be cached.
 
 A model that fails the last check is refused; one that fails another is run whole. Features share
@@ -24,8 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.batch import Value, close, first, flipped, identical, mapped, tensors
-from probe.cut.eval_mode import PartlyEval
-from probe.cut.feature import Feature
+from probe.cut.feature import Feature, PartlyEval
 from probe.cut.model_call import tensors_of
 from probe.cut.names import Name
 from probe.cut.plan import CutPlan
@@ -40,7 +39,7 @@ _DRAWS = 2  # of other weights
 _PASSES = 16  # training-mode passes, in which a feature that is held fixed is seen not to change
 
 
-class Reference:
+class ReferenceValues:
     """The values of a traced model, with which the parts of its cuts are compared.
 
     features, plans: of the cuts; a reason stands for a missing plan. Each pass is made once.
@@ -50,8 +49,8 @@ class Reference:
         self, trace: Trace, features: Sequence[Feature], plans: Sequence[CutPlan | str | None]
     ) -> None:
         self._trace = trace
-        kept = {name for plan in plans if isinstance(plan, CutPlan) for name in plan.kept}
-        self._names = kept.union(*(feature.visit.names for feature in features))
+        names = {name for plan in plans if isinstance(plan, CutPlan) for name in plan.kept}
+        self._names = names.union(*(feature.visit.names for feature in features))
         sample = first(trace.sample, _SOME)
         self._rows = sample, first(sample, len(tensors(sample)[0]) // 2)
 
@@ -92,8 +91,8 @@ class Reference:
         with mode(tail, training=False), _plain_attention():
             # Other examples in between: the tail may not read what is left behind elsewhere.
             prefix(flipped(self._rows[1]))
-            for found, expected in zip(self._found, self._logits, strict=True):
-                value = mapped(prefix.rows(found), torch.clone)  # the tail may write into it
+            for values, expected in zip(self._found, self._logits, strict=True):
+                value = mapped(prefix.rows(values), torch.clone)  # the tail may write into it
                 with _chance():
                     if not identical(tail(value), expected):
                         return False
@@ -109,8 +108,8 @@ class Reference:
             return
         value = Prefix(self._trace, plan).rows(self._found[1])
         with mode(tail, training=False), _plain_attention(), _chance():
-            found = _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
-        pairs = zip(tail.model.parameters(), self._gradients, found, strict=True)
+            gradients = _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
+        pairs = zip(tail.model.parameters(), self._gradients, gradients, strict=True)
         trained = [(a, b) for parameter, a, b in pairs if parameter.requires_grad]
         if not all(a is b if a is None or b is None else close(a, b) for a, b in trained):
             raise Failed("the gradients of its second part are not those of the whole model")
@@ -151,24 +150,24 @@ def _gradients(model: nn.Module, logits: Callable[[], Tensor]) -> list[Tensor | 
             # A plain sum may hide a difference.
             weights = torch.linspace(-1, 1, output.numel()).to(output)
             (output * weights.view_as(output)).sum().backward()
-    found = [None if p.grad is None else p.grad.to_dense() for p in model.parameters()]
+    gradients = [None if p.grad is None else p.grad.to_dense() for p in model.parameters()]
     model.zero_grad()
-    return found
+    return gradients
 
 
-def stays_fixed(feature: Feature, whole: PartlyEval, slow: str) -> None:
+def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
     """Raise InputError unless the feature has the same value every time, whatever is trained.
 
     slow: why no values of it can be kept. The feature may change neither with what is not frozen,
     nor in training mode, nor by what training-mode passes do to buffers; a copy shows it.
     """
     sample = first(feature.trace.sample, _FEW)
-    found = []
+    values = []
     for rows in (sample, flipped(sample), sample):
         with _chance():
-            found.append(_value(feature, whole, rows, training=False))
-    whole.train()
-    if not _alike(found[0], before := found[2]):
+            values.append(_value(feature, model, rows, training=False))
+    model.train()
+    if not _alike(values[0], before := values[2]):
         raise InputError(
             f"cannot cut at {feature.name!r}: {slow}; and its value differs for the same input in "
             f"eval mode, so that it cannot be held fixed"
@@ -186,7 +185,7 @@ def stays_fixed(feature: Feature, whole: PartlyEval, slow: str) -> None:
         return all(_alike(value, before) for value in after)
 
     try:
-        fixed = _with_other_weights(whole, stays)
+        fixed = _with_other_weights(model, stays)
     except Failed as failure:
         raise InputError(f"cannot cut at {feature.name!r}: {slow}; and {failure}") from failure
     if not fixed:
@@ -217,11 +216,11 @@ def _with_other_weights(model: nn.Module, holds: Callable[[Any, float], bool]) -
 
 
 @torch.no_grad()
-def _perturb(model: nn.Module, kept: frozenset[str], draw: int, far: float) -> None:
+def _perturb(model: nn.Module, held: frozenset[str], draw: int, far: float) -> None:
     """Move everything in a model that is not kept: floats at random, flags to their opposite."""
-    own = named_state(model)
-    unmoved = {id(own[name]) for name in kept if name in own}
-    for name, tensor in own.items():
+    state = named_state(model)
+    unmoved = {id(state[name]) for name in held if name in state}
+    for name, tensor in state.items():
         if id(tensor) not in unmoved:
             if (moved := reals_in(tensor)).is_floating_point():
                 # By columns: other numbers for each element would take most of the time.
@@ -233,15 +232,15 @@ def _perturb(model: nn.Module, kept: frozenset[str], draw: int, far: float) -> N
 
 
 @torch.no_grad()
-def _value(feature: Feature, whole: PartlyEval, sample: Value, training: bool) -> list[Tensor]:
+def _value(feature: Feature, model: PartlyEval, sample: Value, training: bool) -> list[Tensor]:
     """Return the feature's value in the whole model, in eval or training mode of the tail."""
     visits: list[list[Tensor]] = []
 
     def keep(name: str, output: object) -> None:
         visits.append([innermost(tensor).clone() for tensor in tensors_of(output)])
 
-    with tap(whole.model, [feature.module], keep):
-        whole.train(training)(mapped(sample, torch.clone))
+    with tap(model.model, [feature.module], keep):
+        model.train(training)(mapped(sample, torch.clone))
     return visits[feature.call] if feature.call < len(visits) else []
 
 

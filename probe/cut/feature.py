@@ -1,13 +1,21 @@
 """Features: one run of one module, its dependencies, and the modules that stay in eval mode."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
-from probe.cut.eval_mode import EvalCalls
+from torch import Tensor, nn
+
+from probe.batch import Value
+from probe.cut.model_call import ModelCall
 from probe.cut.names import INPUT
 from probe.cut.trace import Trace, Visit
 from probe.errors import InputError, unknown
-from probe.modules import layer
+from probe.modules import forget, layer
+
+EvalCalls = Mapping[str, Sequence[bool]]
+"""Whether each call of a module in a forward pass is in eval mode, by its dotted name."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +112,8 @@ def find(trace: Trace, name: str) -> Feature:
     dotted, _, number = name.partition("#")
     module = layer(trace.model, dotted)
     # A module with two names is visited under its first.
-    own = next(known for known, other in trace.model.named_modules() if other is module)
-    visits = [at for at, visit in enumerate(trace.large.visits) if visit.module == own]
+    first_name = next(name for name, other in trace.model.named_modules() if other is module)
+    visits = [at for at, visit in enumerate(trace.large.visits) if visit.module == first_name]
     if not visits:
         raise InputError(f"feature {name!r} does not run in the model's forward pass")
     if not number and len(visits) > 1:
@@ -121,3 +129,57 @@ def find(trace: Trace, name: str) -> Feature:
     if not feature.visit.names:
         raise InputError(f"feature {name!r} gives no tensor")
     return feature
+
+
+class PartlyEval(nn.Module):
+    """The whole model, with a part of it in eval mode at all times.
+
+    `requires_grad_(False)` keeps parameters from being trained, but it neither stops a batch norm's
+    statistics from moving nor turns off dropout: only eval mode does.
+
+    >>> model = nn.Sequential(nn.Dropout(), nn.Dropout())
+    >>> whole = PartlyEval(model, {"0": [True]}, ModelCall()).train()
+    >>> [module.training for module in model]
+    [False, True]
+    """
+
+    def __init__(self, model: nn.Module, calls: EvalCalls, ask: ModelCall) -> None:
+        super().__init__()
+        self.model = model
+        self.ask = ask
+        self._off = [model.get_submodule(name) for name, off in calls.items() if all(off)]
+        for name, off in calls.items():
+            if not all(off):
+                switch = _Switch(self, off)
+                for module in (model, model.get_submodule(name)):
+                    module.register_forward_pre_hook(switch, prepend=True)
+
+    def train(self, mode: bool = True) -> Self:
+        """Set the mode of all modules but those that stay in eval mode."""
+        super().train(mode)
+        for module in self._off:
+            module.training = False
+        return self
+
+    def forward(self, x: Value) -> Tensor:
+        """Return the logits (B, K) of inputs x (B, ...)."""
+        forget(self.model)
+        return self.ask(self.model, x)
+
+
+class _Switch:
+    """A hook that sets a module's mode before each of its calls.
+
+    It counts the calls of one module, from 0 in each forward pass of the model around it; calls
+    beyond those seen when the model was followed have the model's mode.
+    """
+
+    def __init__(self, model: PartlyEval, off: Sequence[bool]) -> None:
+        self._whole, self._off, self._calls = model, off, 0
+
+    def __call__(self, module: nn.Module, inputs: object) -> None:
+        if module is self._whole.model:
+            self._calls = 0
+        else:
+            module.training = self._whole.training and not any(self._off[self._calls :][:1])
+            self._calls += 1

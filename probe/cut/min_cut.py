@@ -31,7 +31,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.cut.names import FOREIGN, INPUT, Name, of_input, words
+from probe.cut.names import FOREIGN, INPUT, Name, of_input
 from probe.cut.trace import Pass
 
 
@@ -44,7 +44,7 @@ class Fate(Enum):
 
 
 def minimum_cut(
-    seen: Pass,
+    trained_pass: Pass,
     upstream: frozenset[int],
     state: Collection[int],
     costs: dict[Name, int],
@@ -77,25 +77,27 @@ def minimum_cut(
     >>> kept, [fates[number].name for number in (0, 1)]
     (((0, 0),), ['SERVE', 'RUN'])
     """
-    frozen = _frozen(seen, upstream, state, steady)
-    # What depends on parameters alone is the same for every example: the tail computes it again.
-    varying = _depending(seen, {INPUT[0]}) & frozen
-    rest = [step for number, step in seen.steps.items() if number not in frozen]
-    read = {name for step in rest for name in step.parents} | {seen.logits}
+    frozen = _frozen(trained_pass, upstream, state, steady)
+    # What depends on parameters only is the same for every example: the tail computes it again.
+    varying = _depending(trained_pass, {INPUT[0]}) & frozen
+    rest = [step for number, step in trained_pass.steps.items() if number not in frozen]
+    read = {name for step in rest for name in step.parents} | {trained_pass.logits}
     wanted = {name for name in read if name[0] in varying}
     if not wanted:
         return None
-    # Parameters, buffers, and what comes of them alone: to use one is not to be done again.
-    fixed = (_depending(seen, frozenset(state)) - varying) | frozenset(state)
-    sources = (_sources(seen, varying, fixed, dear) for dear in (_DEAR, frozenset[str]()))
-    found = next(filter(None, (_cheapest(each, wanted, costs) for each in sources)), None)
-    if found is None:
+    # Parameters, buffers, and what comes only of them: to use one is not to be done again.
+    fixed = (_depending(trained_pass, frozenset(state)) - varying) | frozenset(state)
+    # What takes much time is only computed again where nothing else is left.
+    sources = (_sources(trained_pass, varying, fixed, cheap) for cheap in (True, False))
+    cuts = (_cheapest(values, wanted, costs) for values in sources)
+    cut = next(filter(None, cuts), None)
+    if cut is None:
         return None
-    kept, again = found
+    kept, again = cut
     # A call is run only for what lies behind the cut; those before it are what caching saves.
     fates = dict.fromkeys(upstream, Fate.SKIP)
-    for number in frozen & seen.steps.keys():
-        names = seen.steps[number].names
+    for number in frozen & trained_pass.steps.keys():
+        names = trained_pass.steps[number].names
         if number not in varying or any(name in again for name in names):
             fates[number] = Fate.RUN
         else:
@@ -104,15 +106,15 @@ def minimum_cut(
 
 
 def _frozen(
-    seen: Pass, upstream: frozenset[int], state: Collection[int], steady: Collection[int]
+    trained_pass: Pass, upstream: frozenset[int], state: Collection[int], steady: Collection[int]
 ) -> frozenset[int]:
     """Return the calls whose values neither training nor chance changes.
 
-    Besides those upstream of the feature, the steady calls on frozen values alone: a ReLU after the
+    Besides those upstream of the feature, the steady calls on frozen values only: a ReLU after the
     feature gives frozen values, which may take fewer bytes.
     """
     frozen = {*upstream, INPUT[0], FOREIGN[0]}
-    for number, step in seen.steps.items():
+    for number, step in trained_pass.steps.items():
         fixed = all(parent[0] in frozen for parent in step.parents)
         if not fixed and not step.names:
             break  # from here on the code knows a number that training moves, and may act on it
@@ -122,32 +124,33 @@ def _frozen(
     return frozenset(frozen)
 
 
-def _depending(seen: Pass, roots: Collection[int]) -> frozenset[int]:
+def _depending(trained_pass: Pass, roots: Collection[int]) -> frozenset[int]:
     """Return the calls that depend on any of the roots, with these."""
-    found = set(roots)
-    for number, step in seen.steps.items():
-        if any(parent[0] in found for parent in step.parents):
-            found.add(number)
-    return frozenset(found)
+    depending = set(roots)
+    for number, step in trained_pass.steps.items():
+        if any(parent[0] in depending for parent in step.parents):
+            depending.add(number)
+    return frozenset(depending)
 
 
 def _sources(
-    seen: Pass, varying: frozenset[int], fixed: frozenset[int], dear: frozenset[str]
+    trained_pass: Pass, varying: frozenset[int], fixed: frozenset[int], cheap: bool
 ) -> dict[Name, tuple[Name, ...]]:
     """Return the values from which each frozen value can be computed again, none if it cannot.
 
     fixed: calls that are or come from parameters: what uses them is not computed again, as the
     tail's time would then hardly be less than the model's; nor is what is drawn at random, which
-    would be another value, nor what a function of the names in `dear` gives.
+    would be another value, nor, if `cheap`, what takes floating-point operations of matrices.
     """
-    given = filter(of_input, {name for step in seen.steps.values() for name in step.parents})
-    sources: dict[Name, tuple[Name, ...]] = dict.fromkeys(sorted({INPUT, *given}), ())
-    for number, step in seen.steps.items():
+    names = {name for step in trained_pass.steps.values() for name in step.parents}
+    inputs = sorted({INPUT, *filter(of_input, names)})
+    sources: dict[Name, tuple[Name, ...]] = dict.fromkeys(inputs, ())
+    for number, step in trained_pass.steps.items():
         if number in varying:
-            once = step.random or step.function in dear
+            once = step.random or (cheap and step.work > 0)
             once |= any(parent[0] in fixed for parent in step.parents)
-            own = tuple(parent for parent in step.parents if parent[0] in varying)
-            sources.update(dict.fromkeys(step.names, () if once else own))
+            parents = tuple(parent for parent in step.parents if parent[0] in varying)
+            sources.update(dict.fromkeys(step.names, () if once else parents))
     return sources
 
 
@@ -196,18 +199,12 @@ def _behind_the_cut(edges: NDArray[np.int32], nodes: int, never: int) -> NDArray
     result = maximum_flow(graph, _SOURCE, _SINK)
     if result.flow_value >= never:
         return None
-    left = csr_array(graph - result.flow)
-    left.data = (left.data > 0).astype(np.int32)
-    left.eliminate_zeros()
+    residual = csr_array(graph - result.flow)
+    residual.data = (residual.data > 0).astype(np.int32)
+    residual.eliminate_zeros()
     behind = np.zeros(nodes, dtype=bool)
-    behind[breadth_first_order(csr_array(left.T), _SINK, return_predecessors=False)] = True
+    behind[breadth_first_order(csr_array(residual.T), _SINK, return_predecessors=False)] = True
     return behind
 
 
 _SOURCE, _SINK = 0, 1  # the numbers of these nodes; a value's `in` is even, its `out` the next
-# Functions that take much time: what they give is only computed again where nothing else is left.
-_DEAR = words(
-    "matmul __matmul__ __rmatmul__ mm bmm baddbmm addmm addbmm einsum linear bilinear cdist conv1d"
-    " conv2d conv3d scaled_dot_product_attention multi_head_attention_forward lstm gru rnn_tanh"
-    " rnn_relu"
-)

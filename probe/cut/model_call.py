@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from probe.batch import Value, kinds, tensors
 from probe.errors import InputError, ModelRaised, described, lacks_memory
 from probe.modules import tensors_in
+from probe.seeding import python_generators
+from probe.training.precision import products
 
 Output = str | int | None
 """The logits in a model's output: a key or attribute, a position; None = the output itself."""
@@ -53,7 +55,7 @@ class ModelCall:
 
 
 class Called(nn.Module):
-    """A network that is called on a batch as its `ModelCall` says, and gives logits alone.
+    """A network that is called on a batch as its `ModelCall` says, and only gives logits.
 
     So it is trained as any network, `model(x)`, with x one tensor or several.
     """
@@ -80,16 +82,16 @@ def logits_of(output: object, where: Output) -> Tensor:
     tensor([1., 1.])
     """
     parts = _parts(output)
-    whole = isinstance(output, Tensor) and (where in (0, -1) or isinstance(where, str))
-    if where is None or whole:
-        found = output
+    is_logits = isinstance(output, Tensor) and (where in (0, -1) or isinstance(where, str))
+    if where is None or is_logits:
+        logits = output
     elif isinstance(output, (tuple, list)) and isinstance(where, int):
-        found = output[where] if -len(output) <= where < len(output) else None
+        logits = output[where] if -len(output) <= where < len(output) else None
     else:
         # By key or field; what has neither may still have an attribute of that name.
-        found = parts.get(where, getattr(output, str(where), None))
-    if isinstance(found, Tensor):
-        return found
+        logits = parts.get(where, getattr(output, str(where), None))
+    if isinstance(logits, Tensor):
+        return logits
     kind = type(output).__name__
     choices = ", ".join(repr(key) for key, part in parts.items() if isinstance(part, Tensor))
     remedy = f"name the logits with output= one of {choices}" if choices else "return a tensor"
@@ -128,6 +130,20 @@ def explained(sample: Value) -> Iterator[None]:
             remedy = "too little memory was free, no mistake of the model: end other programs"
         message = f"the model raised {described(error)} on a batch x of {kinds(sample)}: {remedy}"
         raise ModelRaised(message, error) from error
+
+
+@contextmanager
+def full_precision(x: Value) -> Iterator[None]:
+    """Run models on inputs such as x (B, ...) within the block, whatever the caller's settings."""
+    with torch.autocast(tensors(x)[0].device.type, enabled=False), products("fp32"):
+        yield
+
+
+@contextmanager
+def undisturbed(x: Value) -> Iterator[None]:
+    """Run a model within the block in full precision, and restore Python's generators."""
+    with full_precision(x), python_generators():
+        yield
 
 
 _REMEDIES = {

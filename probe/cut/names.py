@@ -174,7 +174,7 @@ class Naming(TorchFunctionMode):
 
         result = tree_map_only(Tensor, apart, result)
         for index, tensor in enumerate(tensors_in(result)):
-            if not any(tensor is given for given in inputs):
+            if not any(tensor is argument for argument in inputs):
                 # A view shares its memory, so that a write to either changes both.
                 shared = alias(tensor, inputs)
                 self.tag(tensor, (number, index), None if shared is None else inputs[shared])

@@ -45,7 +45,7 @@ _FIXED = words(
 _SUMS = words("add add_ __add__ __iadd__ __radd__")
 
 
-def plan_cut(feature: Feature, seen: Pass, barred: Collection[Name]) -> CutPlan:
+def plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) -> CutPlan:
     """Plan how the model runs downstream of the feature in the modes in which it is trained.
 
     seen: the model followed in these modes; barred: values that must not be kept. Raises Failed if
@@ -56,32 +56,32 @@ def plan_cut(feature: Feature, seen: Pass, barred: Collection[Name]) -> CutPlan:
     passed = (name for n in feature.upstream & steps.keys() for name in steps[n].names)
     if reason := next((r for name in passed if (r := trace.large.metadata[name].unusual)), ""):
         raise Failed(f"a value on the way to it {reason}")
-    if any(name not in seen.metadata for name in feature.visit.names):
+    if any(name not in trained_pass.metadata for name in feature.visit.names):
         raise Failed("its value is computed in another way in training mode")
-    behind = [step for number, step in seen.steps.items() if number not in feature.upstream]
+    behind = [step for number, step in trained_pass.steps.items() if number not in feature.upstream]
     written = {step.parents[at][0] for step in behind for at in step.overwritten}
     if written & feature.upstream & state:
         raise Failed("training what is downstream of it writes to a buffer that it depends on")
-    costs = _costs(seen, trace, barred)
-    cut = minimum_cut(seen, feature.upstream, state, costs, _steady(trace, seen))
+    costs = _costs(trained_pass, trace, barred)
+    cut = minimum_cut(trained_pass, feature.upstream, state, costs, _steady(trace, trained_pass))
     if cut is None:
         raise Failed("no values with one row per example stand between its two parts")
     kept, fates = cut
-    steps = {**steps, **seen.steps}
+    steps = {**steps, **trained_pass.steps}
     form = first(trace.sample, 0)
     frozen = {call: trace.state[call] for call in feature.upstream & state}
     writes = not written <= state  # batch norm writes too, but into buffers
     return CutPlan(trace.names, kept, fates, steps, trace.shapes, frozen, form, writes)
 
 
-def _costs(seen: Pass, trace: Trace, barred: Collection[Name]) -> dict[Name, int]:
+def _costs(trained_pass: Pass, trace: Trace, barred: Collection[Name]) -> dict[Name, int]:
     """Return the cost of each value that may be kept: those with a row per example.
 
     Twice the bytes of an example, so that a view may cost a little more than what it looks at: of
     values of one size the last is kept, but to look at one in another way is no work to save.
     """
     # A view has no memory of its own: to keep it is to keep what it looks at.
-    views = {name for step in seen.steps.values() for name in step.views}
+    views = {name for step in trained_pass.steps.values() for name in step.views}
     return {
         name: 2 * (shape.seen.bytes // trace.sizes[0]) + (name in views)
         for name, shape in trace.shapes.items()
@@ -89,26 +89,26 @@ def _costs(seen: Pass, trace: Trace, barred: Collection[Name]) -> dict[Name, int
     }
 
 
-def _steady(trace: Trace, seen: Pass) -> frozenset[int]:
+def _steady(trace: Trace, trained_pass: Pass) -> frozenset[int]:
     """Return the calls that do the same in training as in eval mode, now and later.
 
     Only functions without a number, which may change with mode, time or chance, count, if they are
     called alike in both modes.
     """
     calls = set[int]()
-    if seen.drawn:
+    if trained_pass.drawn:
         return frozenset()  # the code may have chosen its way by what it drew
-    # Calls of one function on the same values are told apart by their count alone, which is another
+    # Calls of one function on the same values are told apart only by their count, which is another
     # where the code leaves one out.
     ways: dict[object, set[str]] = {}
-    for step in seen.steps.values():
+    for step in trained_pass.steps.values():
         ways.setdefault((step.function, step.parents), set()).add(step.settings)
-    for number, step in seen.steps.items():
+    for number, step in trained_pass.steps.items():
         # A call has the same number in both modes, as only its tensors count, but not its settings.
         other = trace.large.steps.get(number)
-        alike = other is not None and other.settings == step.settings
-        alike &= len(ways[step.function, step.parents]) == 1
+        same_call = other is not None and other.settings == step.settings
+        same_call &= len(ways[step.function, step.parents]) == 1
         tensors_alone = not any(sign.isdigit() for sign in step.settings)
-        if alike and (step.function in _FIXED or (step.function in _SUMS and tensors_alone)):
+        if same_call and (step.function in _FIXED or (step.function in _SUMS and tensors_alone)):
             calls.add(number)
     return frozenset(calls)

@@ -1,12 +1,12 @@
-"""Plans of cuts at many features of one model, which share passes and do not mix examples.
+"""Plans of cuts at many features of one model, which do not mix examples.
 
-Each feature is retrained with other modules in eval mode. As most modules do not depend on their
-mode, features that differ only by these share one pass in training mode.
+Each feature is retrained with other modules in eval mode. Where the modes change only what modules
+do by themselves, its pass is put together from one in eval mode and one in training mode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -15,8 +15,7 @@ from torch import nn
 
 from probe.batch import close, first, flipped, tensors
 from probe.cut.batch_dimension import BatchedShape
-from probe.cut.eval_mode import EvalCalls, PartlyEval
-from probe.cut.feature import Feature
+from probe.cut.feature import EvalCalls, Feature, PartlyEval
 from probe.cut.names import Name
 from probe.cut.plan import CutPlan, plan_cut
 from probe.cut.replay import collect
@@ -46,19 +45,20 @@ def plan_each(
     pairs = [_first_plan(feature, passes) for feature in progress(features)]
     features, plans = [feature for feature, _ in pairs], [plan for _, plan in pairs]
     # Before a value that mixes examples, or behind it, there may be others that do not.
-    mixed, own = set[Name](), set[Name]()
+    mixed, unmixed = set[Name](), set[Name]()
     for _ in range(_TRIES):
         cuts = [plan for plan in plans if isinstance(plan, CutPlan)]
-        kept = {name: plan.shapes[name] for plan in cuts for name in plan.kept if name not in own}
+        names = {name for plan in cuts for name in plan.kept} - unmixed
+        shapes = {name: trace.shapes[name] for name in names}
         try:
-            found = _mixed_rows(trace, kept)
+            newly_mixed = _mixed_rows(trace, shapes)
         except Exception as error:  # the user's code, on batches of other sizes
             failed = f"running it on other batches fails ({described(error)})"
             plans = [plan if isinstance(plan, str) else failed for plan in plans]
             break
-        own |= kept.keys() - found
-        mixed |= found
-        again = [at for at, plan in enumerate(plans) if _keeps(plan, found)]
+        unmixed |= shapes.keys() - newly_mixed
+        mixed |= newly_mixed
+        again = [at for at, plan in enumerate(plans) if _keeps(plan, newly_mixed)]
         if not again:
             break
         for at in again:
@@ -104,7 +104,8 @@ def _mixed_rows(trace: Trace, shapes: Mapping[Name, BatchedShape]) -> set[Name]:
     mixed = wanted - (values.keys() & fewer.keys() & turned.keys())
     for name in wanted - mixed:
         try:
-            rows, few, last = (shapes[name].to_rows(each[name]) for each in (values, fewer, turned))
+            to_rows = shapes[name].to_rows
+            rows, few, last = (to_rows(batch[name]) for batch in (values, fewer, turned))
         except RuntimeError:  # its size depends on the data
             mixed.add(name)
             continue
@@ -118,7 +119,6 @@ class _TrainingPasses:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._known: dict[Hashable, Pass] = {}
         self._model: nn.Module | None = None  # a copy
 
     def of(self, feature: Feature) -> Pass:
@@ -127,10 +127,7 @@ class _TrainingPasses:
         if not self._trace.trains(feature.frozen):
             return self._trace.large
         calls = feature.eval_calls
-        key = frozenset((n, tuple(off)) for n, off in calls.items() if n in self._reacting)
-        if key not in self._known:
-            self._known[key] = self._composed(calls) or self._pass(calls)
-        return self._known[key]
+        return self._composed(calls) or self._pass(calls)
 
     def _composed(self, calls: EvalCalls) -> Pass | None:
         """Return the pass with these modules in eval mode, put together from two that are known.
@@ -142,7 +139,7 @@ class _TrainingPasses:
         if training is None or not all(map(all, calls.values())):
             return None
         same = [number for number in training.steps if number in large.steps]
-        runs = [[(v.module, v.names) for v in each.visits] for each in (large, training)]
+        runs = [[(v.module, v.names) for v in run.visits] for run in (large, training)]
         if same != list(large.steps) or runs[0] != runs[1] or training.logits != large.logits:
             return None
         steps = {
@@ -150,9 +147,9 @@ class _TrainingPasses:
             for number, step in training.steps.items()
             if step.owner not in calls or number in large.steps
         }
-        made = {name for step in steps.values() for name in step.names}
+        computed = {name for step in steps.values() for name in step.names}
         read = {name for step in steps.values() for name in step.parents}
-        if any(name not in made and name[0] in training.steps for name in read):
+        if any(name not in computed and name[0] in training.steps for name in read):
             return None
         return Pass(steps, training.visits, training.logits, training.metadata | large.metadata)
 
@@ -171,29 +168,3 @@ class _TrainingPasses:
         training = PartlyEval(model, calls, trace.call).train()
         sample = first(trace.sample, trace.sizes[0])
         return follow(training.model, trace.names, trace.state, sample, trace.call)
-
-    @cached_property
-    def _reacting(self) -> frozenset[str]:
-        """The modules whose own code does something else in training mode than in eval mode."""
-        names = [name for name, _ in self._trace.model.named_modules()]
-        # Fails with all of the model in training mode: any module may be the reason.
-        if self._training is None:
-            return frozenset(names)
-        one, other = (_by_module(each, names) for each in (self._trace.large, self._training))
-        differ = {name for name in names if one[name] != other[name]}
-        # What a module does may hang on what the code around it passes on of its own mode.
-        return frozenset(
-            n for n in names if any(not n or d == n or d.startswith(f"{n}.") for d in differ)
-        )
-
-
-def _by_module(seen: Pass, names: Sequence[str]) -> dict[str, list[Hashable]]:
-    """Return the modules that run within each module, and what its own code calls, in order."""
-    runs = [visit.module for visit in seen.visits]
-    found: dict[str, list[Hashable]] = {
-        name: [run for run in runs if not name or run.startswith(f"{name}.")] for name in names
-    }
-    for step in seen.steps.values():
-        call = step.function, step.settings, step.overwritten, step.random, len(step.names)
-        found[step.owner].append(call)
-    return found

@@ -24,9 +24,9 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only, tree_unflatten
 
 from probe.batch import Value, arranged, like, mapped, tensors
-from probe.cut.eval_mode import EvalCalls, PartlyEval
+from probe.cut.feature import EvalCalls, PartlyEval
 from probe.cut.min_cut import Fate
-from probe.cut.model_call import ModelCall
+from probe.cut.model_call import ModelCall, full_precision
 from probe.cut.names import (
     INPUT,
     LIVE,
@@ -45,7 +45,6 @@ from probe.cut.trace import Trace, state_tags
 from probe.errors import NotKept
 from probe.modules import forget, kept_buffers, named_state, tensors_in
 from probe.seeding import global_stream, stream
-from probe.training.precision import products
 
 _Shapes = Mapping[Name, tuple[tuple[int, ...], tuple[int, ...]]]
 
@@ -57,24 +56,17 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
     The input, if it is among them, is handed out as it is; what is not computed is left out.
     """
     x = arranged(x, trace.sample)
-    given = {name: tensors(x)[name[1]].detach() for name in names if of_input(name)}
-    wanted = set(names) - given.keys()
+    inputs = {name: tensors(x)[name[1]].detach() for name in names if of_input(name)}
+    wanted = set(names) - inputs.keys()
     if not wanted:
-        return given
+        return inputs
     forget(trace.model)
     run = _Collecting(trace.names, state_tags(trace.model, trace.state), wanted)
     x = mapped(x, torch.clone)  # a model may write into its input
     run.tag_input(x)
     with suppress(_Done), full_precision(x), one_pass(trace.model), eagerly(), run:
         trace.call(trace.model, x)
-    return {**given, **run.found}
-
-
-@contextmanager
-def full_precision(x: Value) -> Iterator[None]:
-    """Run models on inputs such as x (B, ...) within the block, whatever the caller's settings."""
-    with torch.autocast(tensors(x)[0].device.type, enabled=False), products("fp32"):
-        yield
+    return {**inputs, **run.found}
 
 
 @contextmanager
@@ -101,14 +93,14 @@ class Prefix(nn.Module):
         """Return the kept values, each (B, ...), of inputs x (B, ...)."""
         return self.rows(collect(self.trace, self.plan.kept, x))
 
-    def rows(self, found: Mapping[Name, Tensor]) -> Value:
+    def rows(self, values: Mapping[Name, Tensor]) -> Value:
         """Return the kept values among those found, each with its examples first, (B, ...).
 
         Raises NotKept if one of them is not there.
         """
-        if any(name not in found for name in self.plan.kept):
+        if any(name not in values for name in self.plan.kept):
             raise NotKept("a value that is to be kept is not computed")
-        first, *others = (self.plan.shapes[name].to_rows(found[name]) for name in self.plan.kept)
+        first, *others = (self.plan.shapes[name].to_rows(values[name]) for name in self.plan.kept)
         return (first, *others) if others else first
 
 
@@ -150,8 +142,8 @@ class Replay(PartlyEval):
         if self._tags_of != id(self.model):
             live = Tag(None, LIVE, [])
             self._tagged = list(named_state(self.model).values())  # alive: their ids are theirs
-            own = {id(tensor): live for tensor in self._tagged}
-            self._tags = {**own, **state_tags(self.model, self._plan.frozen)}
+            tags = {id(tensor): live for tensor in self._tagged}
+            self._tags = {**tags, **state_tags(self.model, self._plan.frozen)}
             self._tags_of = id(self.model)
         return self._tags
 
@@ -264,8 +256,9 @@ class _Replaying(Naming):
         """Run a call on the values themselves; `live`: it depends on what is trained."""
         real = call
         if any(isinstance(tensor, _Placeholder) for tensor in call.inputs):
-            given = tree_map_only(_Placeholder, self._real, (call.args, call.kwargs))
-            real = replace(call, args=given[0], kwargs=given[1], inputs=tensors_in(given))
+            arguments = tree_map_only(_Placeholder, self._real, (call.args, call.kwargs))
+            args, kwargs = arguments
+            real = replace(call, args=args, kwargs=kwargs, inputs=tensors_in(arguments))
         if self._outdated and any(alias(t, self._outdated) is not None for t in real.inputs):
             raise NotKept("a value is read that was to be overwritten by one that is not kept")
         result, written = watched(real)
@@ -275,7 +268,7 @@ class _Replaying(Naming):
         if not live:
             return self.name_result(call.number, real.inputs, result)
         for tensor in tensors_in(result):
-            if not any(tensor is given for given in real.inputs):
+            if not any(tensor is argument for argument in real.inputs):
                 self.attach(tensor, self._live)
         return result
 

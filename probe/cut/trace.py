@@ -11,22 +11,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch._ops import HigherOrderOperator
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
-from probe.batch import Value, first, mapped, tensors
+from probe.batch import Value, check_value, first, mapped, tensors
 from probe.cut.batch_dimension import BatchedShape, TensorMetadata
-from probe.cut.model_call import ModelCall, explained, tensors_of
+from probe.cut.model_call import ModelCall, explained, full_precision, tensors_of, undisturbed
 from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias, eagerly, words
 from probe.errors import InputError
-from probe.modules import copied, forget, frozen_in, kept_buffers, named_state, state_groups
+from probe.modules import (
+    architecture,
+    check_model,
+    check_values,
+    copied,
+    forget,
+    frozen_in,
+    kept_buffers,
+    named_state,
+    state_groups,
+    tensors_in,
+    unwrapped,
+)
 from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
 from probe.training.costs import OpsCounter
+from probe.training.memory_format import gains_pixelwise
 
 _LEAF = tree_flatten(None)[1]
 LARGE, _SMALL = 4, 2  # examples: two batch sizes show which dimensions grow with the batch
@@ -48,7 +62,8 @@ class Step:
     - overwritten: the numbers of the inputs that it writes into;
     - owner: the module whose own forward makes the call;
     - random: whether it draws from a generator;
-    - settings: its arguments that are no tensors.
+    - settings: its arguments that are no tensors;
+    - work: its floating-point operations.
     """
 
     function: str
@@ -60,6 +75,7 @@ class Step:
     owner: str = ""
     random: bool = False
     settings: str = ""
+    work: int = 0
 
     @property
     def views(self) -> tuple[Name, ...]:
@@ -72,7 +88,7 @@ class Step:
 class Visit:
     """One run of a module: the tensors in its output, in order, by name and description.
 
-    work: floating-point operations of the pass so far, 0 where they were not counted.
+    work: floating-point operations of the pass so far.
     """
 
     module: str
@@ -100,21 +116,22 @@ class Pass:
 
         Those of the input, of parameters and of buffers are among them, as the ends of all ways.
         """
-        found: set[int] = set()
+        calls: set[int] = set()
         waiting = [name[0] for name in names]
         while waiting:
             call = waiting.pop()
-            if call not in found:
-                found.add(call)
+            if call not in calls:
+                calls.add(call)
                 if call in self.steps:
                     waiting += [parent[0] for parent in self.steps[call].parents]
-        return frozenset(found)
+        return frozenset(calls)
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
     """A copy of a model in eval mode, and its computation.
 
+    - architecture: of the user's model;
     - large, small: the same forward pass on a few and on fewer examples of `sample` (B, ...);
     - sizes: how many these are;
     - call: how the model is asked for its logits;
@@ -123,6 +140,7 @@ class Trace:
     """
 
     model: nn.Module
+    architecture: Mapping[str, object]
     names: Names
     state: StateCalls
     large: Pass
@@ -140,21 +158,32 @@ class Trace:
     @cached_property
     def shapes(self) -> dict[Name, BatchedShape]:
         """The shapes of all values that are computed in eval mode, as all that is frozen is."""
-        seen = self.large.metadata
+        metadata_of_name = self.large.metadata
         return {
-            name: BatchedShape.of(seen[name], metadata, self.sizes)
+            name: BatchedShape.of(metadata_of_name[name], metadata, self.sizes)
             for name, metadata in self.small.metadata.items()
-            if name in seen and len(metadata.shape) == len(seen[name].shape)
+            if name in metadata_of_name and len(metadata.shape) == len(metadata_of_name[name].shape)
         }
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """Names of all parameters."""
+        return frozenset(name for name, _ in self.model.named_parameters(remove_duplicate=False))
 
     def trains(self, held: frozenset[str]) -> bool:
         """Return whether the logits depend on any parameter that is not held."""
-        parameters = dict(self.model.named_parameters(remove_duplicate=False)).keys()
-        return bool((self.behind_logits - held) & parameters)
+        return bool((self.behind_logits - held) & self.parameters)
 
     def depends_on(self, calls: frozenset[int]) -> frozenset[str]:
         """Return the names of the parameters and buffers among the calls."""
         return frozenset(name for call in calls & self.state.keys() for name in self.state[call])
+
+    @cached_property
+    def is_faster_pixelwise(self) -> bool:
+        """Whether the model is faster on images in channels-last layout, and gives the same."""
+        model, few = copied(self.model), first(self.sample, LARGE)
+        with full_precision(few):
+            return gains_pixelwise(model, partial(self.call, model), few)
 
     def logits(self, x: Value) -> Tensor:
         """Return the traced model's logits (B, K) for a batch (B, ...), and leave it as it was."""
@@ -164,40 +193,75 @@ class Trace:
 
 
 def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARGE) -> Trace:
-    """Follow a copy of `model` in eval mode on the first `examples` of `sample` (B, ...), B from 3.
+    """Follow a copy of `model` in eval mode on the first examples of a sample.
 
-    Raises InputError if the call gives no logits or fails, and for a model that computes with
-    parameters that are not among its own.
+    Args:
+        model: The model, perhaps within wrappers.
+        sample: Inputs, one or more tensors (B, ...), B from 3.
+        call: The call that gives its logits.
+        examples: The number of examples to follow it on.
+
+    Raises:
+        InputError: The call gives no logits or fails, the model has parts that cannot be copied,
+            followed or trained, or computes with parameters that are not among its own.
     """
+    if torch.is_inference_mode_enabled():
+        raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
+    check_model(model)
+    check_values(model)
+    check_value(sample, "the sample")
+    model = unwrapped(model)
+    _refuse_odd_parts(model)
     if (n := len(tensors(sample)[0])) <= _SMALL:
         raise InputError(f"the sample holds {n} examples, expected {_SMALL + 1} or more")
-    own = copied(model).requires_grad_(True).eval()
-    names = Names()
-    # Of the user's model: in a copy, parameters that share memory no longer do.
-    state = {names.call("state", group): group for group in state_groups(model)}
     sizes = (min(examples, n), _SMALL)
-    with explained(sample):
-        large = follow(own, names, state, first(sample, sizes[0]), call, OpsCounter())
-        small = follow(own, names, state, first(sample, sizes[1]), call)
-    return Trace(own, names, state, large, small, sample, sizes, call, frozenset(frozen_in(model)))
+    with undisturbed(sample), explained(sample):
+        copy = copied(model).requires_grad_(True).eval()
+        names = Names()
+        # Of the user's model: in a copy, parameters that share memory no longer do.
+        state = {names.call("state", group): group for group in state_groups(model)}
+        large, small = (follow(copy, names, state, first(sample, n), call) for n in sizes)
+    return Trace(
+        model=copy,
+        architecture=architecture(model),
+        names=names,
+        state=state,
+        large=large,
+        small=small,
+        sample=sample,
+        sizes=sizes,
+        call=call,
+        given_frozen=frozenset(frozen_in(model)),
+    )
+
+
+def _refuse_odd_parts(model: nn.Module) -> None:
+    """Raise InputError for what cannot be copied, followed or trained."""
+    for name, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            raise InputError(
+                f"{name or 'the model'} is a scripted module, which can be neither followed nor "
+                f"copied: put the module that it was made from in its place"
+            )
+    for name, parameter in model.named_parameters():
+        if not (parameter.is_floating_point() or parameter.is_complex()):
+            raise InputError(
+                f"parameter {name!r} holds {parameter.dtype}, which cannot be trained: make it a "
+                f"buffer, with register_buffer"
+            )
 
 
 @torch.no_grad()
 def follow(
-    model: nn.Module,
-    names: Names,
-    state: StateCalls,
-    sample: Value,
-    call: ModelCall,
-    counter: OpsCounter | None = None,
+    model: nn.Module, names: Names, state: StateCalls, sample: Value, call: ModelCall
 ) -> Pass:
     """Run `model` on `sample` (B, ...) as it is, in its own modes; return what it computed.
 
     names: of the calls met before; state: which "calls" stand for the model's parameters and
-    buffers; call: how it is asked for its logits; counter: of its operations. Buffers and
-    generators are left as they were.
+    buffers; call: how it is asked for its logits. Buffers and generators are left as they
+    were.
     """
-    run = _Tracing(names, state_tags(model, state), counter)
+    run = _Tracing(names, state_tags(model, state))
     # A copy: a model may write into its input.
     sample = mapped(sample, torch.clone)
     run.tag_input(sample)
@@ -211,17 +275,34 @@ def follow(
 
 def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
     """Return the tags of a model's parameters and buffers, by the tensors' ids, for all runs."""
-    own = named_state(model)
+    state_of_name = named_state(model)
     tags = [(names, Tag(None, (number, 0), [])) for number, names in state.items()]
-    return {id(own[name]): tag for names, tag in tags for name in names}
+    return {id(state_of_name[name]): tag for names, tag in tags for name in names}
+
+
+class _DynamicShapes(TorchDispatchMode):
+    """A watch for operators whose output's size depends on the values that they are given."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.met = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if torch.Tag.dynamic_output_shape in func.tags:
+            # Indexing by numbers gives as many rows as there are numbers.
+            masks = [t.dtype in (torch.bool, torch.uint8) for t in tensors_in(args[1:2])]
+            self.met |= func is not torch.ops.aten.index.Tensor or any(masks)
+        return func(*args, **(kwargs or {}))
 
 
 class _Tracing(Naming):
     """A pass that records every call."""
 
-    def __init__(self, names: Names, state: Mapping[int, Tag], counter: OpsCounter | None) -> None:
+    def __init__(self, names: Names, state: Mapping[int, Tag]) -> None:
         super().__init__(names, state)
-        self._counter = counter
+        self._counter = OpsCounter()
         self.steps: dict[int, Step] = {}
         self.visits: list[Visit] = []
         self.metadata: dict[Name, TensorMetadata] = {}
@@ -244,10 +325,11 @@ class _Tracing(Naming):
                     f"module that it belongs to (no plain list, closure or global variable)"
                 )
         # A call draws at random if torch's generators are not where they were.
-        before = global_states()
+        before, work = global_states(), self._counter.get_total_flops()
+        shapes = _DynamicShapes()
         # The counter does not know what torch.func and flex_attention call in between.
         odd = isinstance(call.function, HigherOrderOperator)
-        with self._counter.mode if self._counter and not odd else nullcontext():
+        with nullcontext() if odd else self._counter.mode, nullcontext() if odd else shapes:
             returned = super().perform(call)
         leaves, tree = tree_flatten(returned)
         indexes = iter(range(len(leaves)))
@@ -266,9 +348,10 @@ class _Tracing(Naming):
             owner=self._running[-1],
             random=not all(map(torch.equal, before, global_states())),
             settings=repr(tree_map_only(Tensor, lambda tensor: "tensor", (call.args, call.kwargs))),
+            work=self._counter.get_total_flops() - work,
         )
         like = call.parents[:1] if written or step.function in _SIZED_AS_FIRST else call.parents
-        if _sized_by_data(step, self.metadata) or not self.names.sized_by_data.isdisjoint(like):
+        if shapes.met or not self.names.sized_by_data.isdisjoint(like):
             self.names.sized_by_data.update(step.names)
         return returned
 
@@ -289,7 +372,7 @@ class _Tracing(Naming):
         with torch._C.DisableTorchFunction():  # these questions are not the model's
             names = tuple(map(self.name_of, tensors_of(output)))
             metadata = tuple(map(TensorMetadata.of, tensors_of(output)))
-        work = self._counter.get_total_flops() if self._counter else 0
+        work = self._counter.get_total_flops()
         self.visits.append(Visit(self._running.pop(), names, metadata, work))
 
 
@@ -298,23 +381,9 @@ def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[A
     if not isinstance(leaf, Tensor):
         return ("plain", leaf)
     index = next(indexes)
-    given = next((at for at, tensor in enumerate(inputs) if tensor is leaf), None)
-    return ("new", index, alias(leaf, inputs)) if given is None else ("given", given)
+    argument = next((at for at, tensor in enumerate(inputs) if tensor is leaf), None)
+    return ("new", index, alias(leaf, inputs)) if argument is None else ("given", argument)
 
 
-def _sized_by_data(step: Step, metadata: Mapping[Name, TensorMetadata]) -> bool:
-    """Return whether the size of what a call gives depends on the values that it is given."""
-    masked = step.function == "__getitem__" and any(
-        name in metadata and metadata[name].dtype in (torch.bool, torch.uint8)
-        for name in step.parents[1:]
-    )
-    alone = len(step.parents) == 1
-    if step.function == "repeat_interleave":
-        # Each value as often as a number says, not a tensor.
-        return not (alone and any(sign.isdigit() for sign in step.settings))
-    return masked or (step.function == "where" and alone) or step.function in _SIZED_BY_DATA
-
-
-_SIZED_BY_DATA = words("nonzero masked_select unique unique_consecutive")
 # The size of what these give, and of what is written in place, is that of their first input.
 _SIZED_AS_FIRST = words("index_add scatter scatter_add scatter_reduce index_copy index_put")

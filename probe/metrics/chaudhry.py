@@ -2,7 +2,7 @@
 
 Source: Chaudhry et al., Riemannian Walk for Incremental Learning, ECCV 2018. a_{k,j} = R_{k,j} is
 the accuracy on task j after training through task k; whether it is multi-head (outputs of task j
-alone) or single-head (outputs of all classes seen so far) is decided where R is measured.
+only) or single-head (outputs of all classes seen so far) is decided where R is measured.
 """
 
 import numpy as np
@@ -17,8 +17,17 @@ from probe.metrics.registry import metric
 def average_accuracy(R: AccuracyMatrix, k: int | None = None) -> float:
     """Average accuracy on the tasks learned so far: A_k = (1/k) sum_{j=1..k} a_{k,j}.
 
-    R: (T+1, T); k in 1..T, by default T. In [0, 1]; higher is better. Raises NotMeasured for a
-    missing cell. Source: Chaudhry 2018, Section 3 (without a number).
+    Args:
+        R: (T+1, T).
+        k: 1..T, by default T.
+
+    Returns:
+        In [0, 1]; higher is better.
+
+    Raises:
+        NotMeasured: A cell is missing.
+
+    Source: Chaudhry 2018, Section 3 (without a number).
 
     >>> average_accuracy(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]), k=2)
     0.625
@@ -31,9 +40,17 @@ def average_accuracy(R: AccuracyMatrix, k: int | None = None) -> float:
 def forgetting(R: AccuracyMatrix, k: int | None = None) -> float:
     """Average forgetting of the earlier tasks: F_k = (1/(k-1)) sum_{j=1..k-1} f_j^k.
 
-    R: (T+1, T); k in 2..T, by default T. In [-1, 1]; lower is better, below 0 is positive backward
-    transfer. Raises NotMeasured for a missing cell and for k = 1. Source: Chaudhry 2018, Section 3
-    (without a number), f_j^k of `task_forgetting`.
+    Args:
+        R: (T+1, T).
+        k: 2..T, by default T.
+
+    Returns:
+        In [-1, 1]; lower is better, below 0 is positive backward transfer.
+
+    Raises:
+        NotMeasured: A cell is missing, or k = 1.
+
+    Source: Chaudhry 2018, Section 3 (without a number), f_j^k of `task_forgetting`.
 
     >>> forgetting(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]), k=2)
     0.5
@@ -45,10 +62,20 @@ def forgetting(R: AccuracyMatrix, k: int | None = None) -> float:
 def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float64]:
     """Forgetting of every task j < k: f_j^k = max_{l=1..k-1} a_{l,j} - a_{k,j}.
 
-    R: (T+1, T); k in 2..T, by default T. Returns (k-1,), in [-1, 1]; lower is better. The best past
-    accuracy is sought over all rows l from 1, also those before task j was learned; row k is not
-    among them, so that f_j^k < 0 where task k improved task j. Raises NotMeasured for a missing
-    cell and k = 1. Source: Chaudhry 2018, eq. 3 (whose worked example writes a_{j,k} transposed).
+    The best past accuracy is sought over all rows l from 1, also those before task j was learned;
+    row k is not among them, so that f_j^k < 0 where task k improved task j.
+
+    Args:
+        R: (T+1, T).
+        k: 2..T, by default T.
+
+    Returns:
+        (k-1,), in [-1, 1]; lower is better.
+
+    Raises:
+        NotMeasured: A cell is missing, or k = 1.
+
+    Source: Chaudhry 2018, eq. 3 (whose worked example writes a_{j,k} transposed).
     """
     k = R.check_task(k)
     if k == 1:
@@ -65,11 +92,21 @@ def intransigence(
 ) -> float:
     """Inability to learn task k: I_k = a*_k - a_{k,k}.
 
-    R: (T+1, T); k in 1..T, by default T; a*_k is the accuracy on task k of a reference trained on
-    the data of tasks 1..k together. reference: the cumulative learner's matrix, whose diagonal is
-    a*. In [-1, 1]; lower is better, below 0 is positive forward transfer. Raises NotMeasured for a
-    missing cell of either, InputError if the reference has another number of tasks. Source:
-    Chaudhry 2018, eq. 4.
+    a*_k is the accuracy on task k of a reference trained on the data of tasks 1..k together.
+
+    Args:
+        R: (T+1, T).
+        reference: The cumulative learner's matrix, whose diagonal is a*.
+        k: 1..T, by default T.
+
+    Returns:
+        In [-1, 1]; lower is better, below 0 is positive forward transfer.
+
+    Raises:
+        NotMeasured: A cell of either is missing.
+        InputError: The reference has another number of tasks.
+
+    Source: Chaudhry 2018, eq. 4.
 
     >>> R, best = (AccuracyMatrix.square([[0.75, 0.0], [0.25, x]]) for x in (0.5, 1.0))
     >>> intransigence(R, reference=best, k=2)
@@ -78,9 +115,7 @@ def intransigence(
     k = R.check_task(k)
     reference = AccuracyMatrix.of(reference)
     if reference.tasks != R.tasks:
-        raise InputError(
-            f"the reference has {reference.tasks} tasks, expected {R.tasks} tasks as in R"
-        )
+        raise InputError(f"the reference has {reference.tasks} tasks, expected {R.tasks} as in R")
     best = float(reference.values[k, k - 1])
     if np.isnan(best):
         raise NotMeasured(f"the reference's accuracy on task {k} after task {k} was not measured")

@@ -44,7 +44,7 @@ class Counts:
 
         true, predicted: (N,) whole numbers. Raises InputError for anything else.
         """
-        return Tables.of(true, predicted, classes, [np.asarray(true).size]).total()
+        return ConfusionCounts.of(true, predicted, classes, [np.asarray(true).size]).total()
 
     @property
     def table(self) -> NDArray[np.int64]:
@@ -93,7 +93,7 @@ class Counts:
         return rows
 
 
-class Tables(Sequence[Counts]):
+class ConfusionCounts(Sequence[Counts]):
     """Confusion matrices of n tasks over the same K classes, kept together: there may be thousands.
 
     classes: K; cells: those that are not 0, counted through all n, ascending, (m,) int64; numbers:
@@ -107,7 +107,9 @@ class Tables(Sequence[Counts]):
         cells.flags.writeable = numbers.flags.writeable = False
 
     @classmethod
-    def of(cls, true: ArrayLike, predicted: ArrayLike, K: int, sizes: Sequence[int]) -> Tables:
+    def of(
+        cls, true: ArrayLike, predicted: ArrayLike, K: int, sizes: Sequence[int]
+    ) -> ConfusionCounts:
         """Count pairs of labels, (N,), apart for parts of these sizes; raises as `Counts.of`."""
         y, p = (np.asarray(labels) for labels in (true, predicted))
         if y.shape != p.shape or y.ndim != 1:
@@ -121,9 +123,9 @@ class Tables(Sequence[Counts]):
         return cls(len(sizes), K, *np.unique(rows * K + p, return_counts=True))
 
     @classmethod
-    def joined(cls, tables: Sequence[Counts]) -> Tables:
+    def joined(cls, tables: Sequence[Counts]) -> ConfusionCounts:
         """Return confusion matrices of the same classes together."""
-        if isinstance(tables, Tables):
+        if isinstance(tables, ConfusionCounts):
             return tables
         K = tables[0].classes
         starts = np.repeat(np.arange(len(tables)) * K * K, [len(own.cells) for own in tables])
@@ -157,7 +159,7 @@ class Tables(Sequence[Counts]):
 
 def margins(tables: Sequence[Counts]) -> list[NDArray[np.int64]]:
     """Return how often each class is true, is predicted and is both, (n, K) each, in n tables."""
-    joined = Tables.joined(tables)
+    joined = ConfusionCounts.joined(tables)
     n, K, numbers = len(joined), joined.classes, joined.numbers
     rows, predicted = np.divmod(joined.cells, K)
     at, true = np.divmod(rows, K)

@@ -1,8 +1,8 @@
 """Deep and shallow forgetting: loss of accuracy of a linear probe, and of the network's output.
 
 A is the network's own accuracy matrix, A* that of a linear probe trained on all tasks at one
-feature of the same networks. A task that the probe still classifies is forgotten at the output
-alone (shallow).
+feature of the same networks. A task that the probe still classifies is forgotten only at the output
+(shallow).
 
 Source: "Heads collapse, features stay", ICLR 2026 (deep, shallow); Davari et al., Probing
 Representation Forgetting in Supervised and Unsupervised Continual Learning, CVPR 2022 (the probe).
@@ -20,8 +20,14 @@ from probe.metrics.registry import metric
 def task_deep_forgetting(A_star: AccuracyMatrix) -> NDArray[np.float64]:
     """Deep forgetting of every task before the last: F*_j = A*_jj - A*_Tj.
 
-    A_star: (T+1, T), of the probe. Returns (T-1,), in [-1, 1]; lower is better, below 0 where
-    later tasks made the feature better. Raises NotMeasured for a missing cell; empty for T = 1.
+    Args:
+        A_star: (T+1, T), of the probe.
+
+    Returns:
+        (T-1,), in [-1, 1]; lower is better, below 0 where later tasks made the feature better.
+
+    Raises:
+        NotMeasured: A cell is missing.
 
     >>> task_deep_forgetting(AccuracyMatrix.square([[0.75, 0.0], [0.5, 1.0]])).tolist()
     [0.25]
@@ -33,8 +39,14 @@ def task_deep_forgetting(A_star: AccuracyMatrix) -> NDArray[np.float64]:
 def deep_forgetting(A_star: AccuracyMatrix) -> float:
     """Deep forgetting: the mean over j < T of F*_j = A*_jj - A*_Tj.
 
-    A_star: (T+1, T), of the probe. In [-1, 1]; lower is better. Raises NotMeasured for a missing
-    cell and for T = 1.
+    Args:
+        A_star: (T+1, T), of the probe.
+
+    Returns:
+        In [-1, 1]; lower is better.
+
+    Raises:
+        NotMeasured: A cell is missing, or T = 1.
     """
     return _mean_since_learned(A_star)
 
@@ -43,8 +55,14 @@ def deep_forgetting(A_star: AccuracyMatrix) -> float:
 def task_shallow_forgetting(A: AccuracyMatrix) -> NDArray[np.float64]:
     """Shallow forgetting of every task before the last: F_j = A_jj - A_Tj.
 
-    A: (T+1, T), of the network's own output. Returns (T-1,), in [-1, 1]; lower is better. Raises
-    NotMeasured for a missing cell; empty for T = 1.
+    Args:
+        A: (T+1, T), of the network's own output.
+
+    Returns:
+        (T-1,), in [-1, 1]; lower is better.
+
+    Raises:
+        NotMeasured: A cell is missing.
     """
     return _since_learned(A)
 
@@ -53,8 +71,14 @@ def task_shallow_forgetting(A: AccuracyMatrix) -> NDArray[np.float64]:
 def shallow_forgetting(A: AccuracyMatrix) -> float:
     """Shallow forgetting: the mean over j < T of F_j = A_jj - A_Tj; minus the BWT of GEM.
 
-    A: (T+1, T), of the network's own output. In [-1, 1]; lower is better. Raises NotMeasured for
-    a missing cell and for T = 1.
+    Args:
+        A: (T+1, T), of the network's own output.
+
+    Returns:
+        In [-1, 1]; lower is better.
+
+    Raises:
+        NotMeasured: A cell is missing, or T = 1.
     """
     return _mean_since_learned(A)
 
@@ -63,9 +87,16 @@ def shallow_forgetting(A: AccuracyMatrix) -> float:
 def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix | ArrayLike) -> float:
     """Excess of forgetting at the output over that in the feature: shallow minus deep forgetting.
 
-    A, A_star: (T+1, T), of the same networks. In [-2, 2]; lower is better, 0 where the output
-    uses all that the feature holds. Raises NotMeasured for a missing cell of either and for T = 1,
-    InputError for matrices of different T.
+    Args:
+        A: (T+1, T), of the network's own output.
+        A_star: (T+1, T), of the probe, on the same networks.
+
+    Returns:
+        In [-2, 2]; lower is better, 0 where the output uses all that the feature holds.
+
+    Raises:
+        NotMeasured: A cell of either is missing, or T = 1.
+        InputError: The matrices have different T.
 
     >>> A = AccuracyMatrix.square([[1.0, 0.0], [0.25, 1.0]])
     >>> replay_gap(A, AccuracyMatrix.square([[1.0, 0.5], [0.75, 1.0]]))
@@ -73,10 +104,7 @@ def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix | ArrayLike) -> float:
     """
     A_star = AccuracyMatrix.of(A_star)
     if A.tasks != A_star.tasks:
-        raise InputError(
-            f"the probe's matrix has {A_star.tasks} tasks, the network's {A.tasks}: give both of "
-            f"the same networks"
-        )
+        raise InputError(f"A_star has {A_star.tasks} tasks, A {A.tasks}: give the same networks'")
     return shallow_forgetting(A) - deep_forgetting(A_star)
 
 

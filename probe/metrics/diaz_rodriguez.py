@@ -49,7 +49,15 @@ Indices = NDArray[np.intp]
 def accuracy(R: AccuracyMatrix) -> float:
     """Accuracy over the whole training: A = sum_{i>=j} R_{i,j} / (T(T+1)/2).
 
-    R: (T+1, T). In [0, 1]; higher is better. Raises NotMeasured for a missing cell.
+    Args:
+        R: (T+1, T).
+
+    Returns:
+        In [0, 1]; higher is better.
+
+    Raises:
+        NotMeasured: A cell is missing.
+
     Source: Diaz-Rodriguez 2018, eq. 2.
 
     >>> accuracy(AccuracyMatrix.square([[0.75, 0.0], [0.5, 1.0]]))
@@ -62,8 +70,16 @@ def accuracy(R: AccuracyMatrix) -> float:
 def bwt(R: AccuracyMatrix) -> float:
     """Backward transfer after every task: BWT = sum_{j<i} (R_{i,j} - R_{j,j}) / (T(T-1)/2).
 
-    R: (T+1, T). In [-1, 1]; higher is better, below 0 is forgetting. Raises NotMeasured for a
-    missing cell and for T = 1. Source: Diaz-Rodriguez 2018, eq. 3.
+    Args:
+        R: (T+1, T).
+
+    Returns:
+        In [-1, 1]; higher is better, below 0 is forgetting.
+
+    Raises:
+        NotMeasured: A cell is missing, or T = 1.
+
+    Source: Diaz-Rodriguez 2018, eq. 3.
 
     >>> bwt(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]))
     -0.5
@@ -77,8 +93,16 @@ def bwt(R: AccuracyMatrix) -> float:
 def rem(R: AccuracyMatrix) -> float:
     """Remembering, the part of BWT below 0: REM = 1 - |min(BWT, 0)|.
 
-    R: (T+1, T). In [0, 1]; higher is better, 1 is no forgetting on average. Raises NotMeasured as
-    `bwt`. Source: Diaz-Rodriguez 2018, Section 2 (poster eq. 4).
+    Args:
+        R: (T+1, T).
+
+    Returns:
+        In [0, 1]; higher is better, 1 is no forgetting on average.
+
+    Raises:
+        NotMeasured: As `bwt`.
+
+    Source: Diaz-Rodriguez 2018, Section 2 (poster eq. 4).
     """
     return 1 - abs(min(bwt(R), 0.0))
 
@@ -87,7 +111,15 @@ def rem(R: AccuracyMatrix) -> float:
 def bwt_plus(R: AccuracyMatrix) -> float:
     """Positive backward transfer, the part of BWT above 0: BWT+ = max(BWT, 0).
 
-    R: (T+1, T). In [0, 1]; higher is better. Raises NotMeasured as `bwt`.
+    Args:
+        R: (T+1, T).
+
+    Returns:
+        In [0, 1]; higher is better.
+
+    Raises:
+        NotMeasured: As `bwt`.
+
     Source: Diaz-Rodriguez 2018, Section 2 (poster eq. 5).
     """
     return max(bwt(R), 0.0)
@@ -97,8 +129,17 @@ def bwt_plus(R: AccuracyMatrix) -> float:
 def fwt(R: AccuracyMatrix) -> float:
     """Forward transfer, accuracy on tasks still to come: FWT = sum_{i<j} R_{i,j} / (T(T-1)/2).
 
-    R: (T+1, T). In [0, 1]; higher is better. Rows start at 1, and no random baseline is subtracted,
-    unlike in the GEM paper's FWT. Raises NotMeasured for a missing cell and for T = 1.
+    Rows start at 1, and no random baseline is subtracted, unlike in the GEM paper's FWT.
+
+    Args:
+        R: (T+1, T).
+
+    Returns:
+        In [0, 1]; higher is better.
+
+    Raises:
+        NotMeasured: A cell is missing, or T = 1.
+
     Source: Diaz-Rodriguez 2018, eq. 4.
     """
     return R.mean(*_triangle(np.triu_indices, R.tasks, 1))
@@ -108,10 +149,18 @@ def fwt(R: AccuracyMatrix) -> float:
 def ms(model_bytes: Sequence[float]) -> float:
     """Model size efficiency: MS = min(1, (1/T) sum_i Mem(theta_1) / Mem(theta_i)).
 
-    model_bytes: Mem(theta_i), (T,), the memory of the model after task i and of what the learner
-    carries beside it. In [0, 1]; higher is better, 1 is a model that did not grow. Raises
-    InputError for sizes that are not above 0. Source: Diaz-Rodriguez 2018, eq. 5. Deviation: the
-    text counts parameters only; Table 1 (MS = 0.4 of EWC and SI) counts their copies too.
+    Args:
+        model_bytes: Mem(theta_i), (T,), the memory of the model after task i and of what the
+            learner carries beside it.
+
+    Returns:
+        In [0, 1]; higher is better, 1 is a model that did not grow.
+
+    Raises:
+        InputError: A size is not above 0.
+
+    Source: Diaz-Rodriguez 2018, eq. 5. Deviation: the text counts parameters only; Table 1
+    (MS = 0.4 of EWC and SI) counts their copies too.
 
     >>> round(ms([1] + 9 * [3]), 4)
     0.4
@@ -124,9 +173,17 @@ def ms(model_bytes: Sequence[float]) -> float:
 def sss(stored_bytes: Sequence[float], lifetime_bytes: float) -> float:
     """Samples storage size efficiency: SSS = 1 - min(1, (1/T) sum_i Mem(M_i) / Mem(D)).
 
-    stored_bytes: Mem(M_i), (T,), the memory of the samples stored *while* task i is learned (0 at
-    the first); lifetime_bytes: Mem(D), that of all tasks' training data. In [0, 1]; higher is
-    better, 1 stores nothing. Raises InputError for sizes below 0 or lifetime_bytes of 0.
+    Args:
+        stored_bytes: Mem(M_i), (T,), the memory of the samples stored *while* task i is learned (0
+            at the first).
+        lifetime_bytes: Mem(D), that of all tasks' training data.
+
+    Returns:
+        In [0, 1]; higher is better, 1 stores nothing.
+
+    Raises:
+        InputError: A size is below 0, or lifetime_bytes is 0.
+
     Source: Diaz-Rodriguez 2018, eq. 6; that M_i excludes task i itself follows from Table 1.
 
     >>> round(sss(range(10), 10), 4)
@@ -147,10 +204,19 @@ def ce(
 ) -> float:
     """Computational efficiency: CE = min(1, (1/T) sum_i Ops_fb(Tr_i) epsilon / Ops(Tr_i)).
 
-    ops_one_pass: Ops_fb, (T,), mul-adds of one forward and backward pass over task i's training
-    data; ops_spent: Ops, (T,), all mul-adds spent to learn task i; epsilon >= 1: a scale against
-    values very near to 0. form: "poster" divides by 1 + Ops(Tr_i). In [0, 1]; higher is better.
-    Raises InputError for numbers out of range or of another length.
+    Args:
+        ops_one_pass: Ops_fb, (T,), mul-adds of one forward and backward pass over task i's training
+            data.
+        ops_spent: Ops, (T,), all mul-adds spent to learn task i.
+        epsilon: A scale against values very near to 0, from 1.
+        form: "poster" divides by 1 + Ops(Tr_i).
+
+    Returns:
+        In [0, 1]; higher is better.
+
+    Raises:
+        InputError: Numbers are out of range or of another length.
+
     Source: Diaz-Rodriguez 2018, eq. 7; poster, eq. 9.
 
     >>> ce([10, 10], [20, 40]), ce([10, 10], [19, 39], form="poster")
@@ -173,9 +239,17 @@ def ce(
 def cl_score(criteria: Mapping[str, float], weights: Weights | None = None) -> float:
     """Weighted mean of the seven criteria: CLscore = sum_k w_k c_k.
 
-    criteria: c_k for every key of CRITERIA, means over the runs, in [0, 1]; weights: w_k by key or
-    in the order of CRITERIA, at least 0 and of sum 1, by default W1. In [0, 1]; higher is better.
-    Raises InputError for missing or unknown keys and numbers out of range, NotMeasured for NaN.
+    Args:
+        criteria: c_k for every key of CRITERIA, means over the runs, fractions.
+        weights: w_k by key or in the order of CRITERIA, from 0 and of sum 1; None = W1.
+
+    Returns:
+        In [0, 1]; higher is better.
+
+    Raises:
+        InputError: Keys are missing or unknown, or numbers out of range.
+        NotMeasured: A number is NaN.
+
     Source: Diaz-Rodriguez 2018, eq. 8.
 
     >>> naive = {"A": 0.3825, "MS": 1, "SSS": 1, "CE": 0.4492, "REM": 0.6664, "BWT+": 0, "FWT": 0.1}
@@ -189,18 +263,33 @@ def cl_score(criteria: Mapping[str, float], weights: Weights | None = None) -> f
 def cl_stability(deviations: Mapping[str, float], weights: Weights | None = None) -> float:
     """Agreement of the runs: CLstability = 1 - sum_k w_k stddev(c_k).
 
-    deviations: stddev(c_k) over the runs for every key of CRITERIA, in [0, 1]; weights: as in
-    `cl_score`. In [0, 1]; higher is better, 1 is runs that agree. Raises as `cl_score`.
+    Args:
+        deviations: stddev(c_k) over the runs for every key of CRITERIA, fractions.
+        weights: As in `cl_score`.
+
+    Returns:
+        In [0, 1]; higher is better, 1 is runs that agree.
+
+    Raises:
+        InputError: As `cl_score`.
+        NotMeasured: A number is NaN.
+
     Source: Diaz-Rodriguez 2018, eq. 9 (population or sample deviation is not said there).
     """
     return 1 - _weighted_sum(deviations, "deviation of criterion", weights)
 
 
 def weights_by_criterion(weights: Weights) -> Mapping[str, float]:
-    """Return the weight w_k of each of the seven criteria, by its key.
+    """Return the weight w_k of each of the seven criteria.
 
-    weights: by key or in the order of CRITERIA. Raises InputError unless they are seven, at least 0
-    and of sum 1.
+    Args:
+        weights: By key or in the order of CRITERIA.
+
+    Returns:
+        The weights by key.
+
+    Raises:
+        InputError: They are not seven, from 0 and of sum 1.
 
     >>> weights_by_criterion(W2)["SSS"]
     0.2

@@ -14,7 +14,15 @@ from probe.metrics.registry import metric
 def acc(R: AccuracyMatrix) -> float:
     """Average accuracy after the last task: ACC = (1/T) sum_{j=1..T} R_{T,j}.
 
-    R: (T+1, T). In [0, 1]; higher is better. Raises NotMeasured for a missing cell.
+    Args:
+        R: (T+1, T).
+
+    Returns:
+        In [0, 1]; higher is better.
+
+    Raises:
+        NotMeasured: A cell is missing.
+
     Source: GEM paper, eq. 2.
 
     >>> acc(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]))
@@ -27,8 +35,16 @@ def acc(R: AccuracyMatrix) -> float:
 def bwt(R: AccuracyMatrix) -> float:
     """Backward transfer: BWT = (1/(T-1)) sum_{j=1..T-1} (R_{T,j} - R_{j,j}).
 
-    R: (T+1, T). In [-1, 1]; higher is better, below 0 is forgetting. Raises NotMeasured for a
-    missing cell and for T = 1. Source: GEM paper, eq. 3.
+    Args:
+        R: (T+1, T).
+
+    Returns:
+        In [-1, 1]; higher is better, below 0 is forgetting.
+
+    Raises:
+        NotMeasured: A cell is missing, or T = 1.
+
+    Source: GEM paper, eq. 3.
 
     >>> bwt(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]))
     -0.5
@@ -42,8 +58,15 @@ def bwt(R: AccuracyMatrix) -> float:
 def fwt(R: AccuracyMatrix) -> float:
     """Forward transfer: FWT = (1/(T-1)) sum_{j=2..T} (R_{j-1,j} - b_j).
 
-    R: (T+1, T); b_j = R_{0,j}, the accuracy on task j before any training. In [-1, 1]; higher is
-    better. Raises NotMeasured for a missing cell, so also where row 0 is missing, and for T = 1.
+    Args:
+        R: (T+1, T); b_j = R_{0,j}, the accuracy on task j before any training.
+
+    Returns:
+        In [-1, 1]; higher is better.
+
+    Raises:
+        NotMeasured: A cell is missing, also of row 0, or T = 1.
+
     Source: GEM paper, eq. 4. The FWT of Diaz-Rodriguez 2018 is another quantity.
 
     >>> fwt(AccuracyMatrix([[0.25, 0.25], [0.75, 0.5], [0.25, 1.0]]))

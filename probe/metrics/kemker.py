@@ -22,7 +22,16 @@ from probe.metrics.registry import metric
 def alpha_base(R: AccuracyMatrix, i: int) -> float:
     """Accuracy on the base set after session i: alpha_{base,i} = R_{i,1}.
 
-    R: (T+1, T); i in 1..T. In [0, 1]; higher is better. Raises NotMeasured for a missing cell.
+    Args:
+        R: (T+1, T).
+        i: 1..T.
+
+    Returns:
+        In [0, 1]; higher is better.
+
+    Raises:
+        NotMeasured: The cell is missing.
+
     Source: Kemker 2018, eq. 2.
     """
     R.check_task(i, "i")
@@ -33,7 +42,16 @@ def alpha_base(R: AccuracyMatrix, i: int) -> float:
 def alpha_new(R: AccuracyMatrix, i: int) -> float:
     """Accuracy on session i right after it is learned: alpha_{new,i} = R_{i,i}.
 
-    R: (T+1, T); i in 1..T. In [0, 1]; higher is better. Raises NotMeasured for a missing cell.
+    Args:
+        R: (T+1, T).
+        i: 1..T.
+
+    Returns:
+        In [0, 1]; higher is better.
+
+    Raises:
+        NotMeasured: The cell is missing.
+
     Source: Kemker 2018, eq. 3.
     """
     R.check_task(i, "i")
@@ -44,10 +62,21 @@ def alpha_new(R: AccuracyMatrix, i: int) -> float:
 def alpha_all(R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None) -> float:
     """Accuracy on the test data of all sessions so far together, after session i.
 
-    alpha_{all,i} = sum_{j<=i} n_j R_{i,j} / sum_{j<=i} n_j. R: (T+1, T); i in 1..T; test_sizes:
-    n_j, (T,), numbers of test examples, by default all equal (with mean-per-class accuracies in R,
-    give numbers of classes instead). In [0, 1]; higher is better. Raises NotMeasured for a missing
-    cell. Source: Kemker 2018, eq. 4.
+    alpha_{all,i} = sum_{j<=i} n_j R_{i,j} / sum_{j<=i} n_j.
+
+    Args:
+        R: (T+1, T).
+        i: 1..T.
+        test_sizes: n_j, (T,), numbers of test examples, by default all equal (with mean-per-class
+            accuracies in R, give numbers of classes instead).
+
+    Returns:
+        In [0, 1]; higher is better.
+
+    Raises:
+        NotMeasured: A cell is missing.
+
+    Source: Kemker 2018, eq. 4.
 
     >>> R = AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]])
     >>> alpha_all(R, i=2), alpha_all(R, i=2, test_sizes=[30, 10])
@@ -62,9 +91,17 @@ def alpha_all(R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None
 def omega_base(R: AccuracyMatrix, ideal: float) -> float:
     """Retention of the base set: (1/(T-1)) sum_{i=2..T} alpha_{base,i} / alpha_ideal.
 
-    R: (T+1, T); ideal: alpha_ideal in (0, 1], accuracy of an offline model on the base set's test
-    data. At least 0; higher is better; above 1 only where the model exceeds alpha_ideal. Raises
-    NotMeasured for a missing cell and for T = 1. Source: Kemker 2018, eq. 2.
+    Args:
+        R: (T+1, T).
+        ideal: alpha_ideal in (0, 1], accuracy of an offline model on the base set's test data.
+
+    Returns:
+        At least 0; higher is better; above 1 only where the model exceeds alpha_ideal.
+
+    Raises:
+        NotMeasured: A cell is missing, or T = 1.
+
+    Source: Kemker 2018, eq. 2.
 
     >>> omega_base(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]), ideal=0.5)
     0.5
@@ -77,7 +114,15 @@ def omega_base(R: AccuracyMatrix, ideal: float) -> float:
 def omega_new(R: AccuracyMatrix) -> float:
     """Recall of a session right after it: Omega_new = (1/(T-1)) sum_{i=2..T} alpha_{new,i}.
 
-    R: (T+1, T). In [0, 1]; higher is better. Raises NotMeasured for a missing cell and for T = 1.
+    Args:
+        R: (T+1, T).
+
+    Returns:
+        In [0, 1]; higher is better.
+
+    Raises:
+        NotMeasured: A cell is missing, or T = 1.
+
     Source: Kemker 2018, eq. 3.
     """
     return fmean(alpha_new(R, i) for i in _later(R))
@@ -87,9 +132,18 @@ def omega_new(R: AccuracyMatrix) -> float:
 def omega_all(R: AccuracyMatrix, ideal: float, test_sizes: Sequence[int] | None = None) -> float:
     """Accuracy on all that was learned: Omega_all = (1/(T-1)) sum_{i=2..T} alpha_{all,i} / ideal.
 
-    R: (T+1, T); ideal: as in `omega_base`; test_sizes: n_j of `alpha_all`. At least 0; higher is
-    better; may exceed 1. Raises NotMeasured for a missing cell and for T = 1. Source: Kemker 2018,
-    eq. 4.
+    Args:
+        R: (T+1, T).
+        ideal: As in `omega_base`.
+        test_sizes: n_j of `alpha_all`.
+
+    Returns:
+        At least 0; higher is better; may exceed 1.
+
+    Raises:
+        NotMeasured: A cell is missing, or T = 1.
+
+    Source: Kemker 2018, eq. 4.
 
     >>> R = AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]])
     >>> omega_all(R, ideal=1.0), omega_all(R, ideal=1.0, test_sizes=[30, 10])
@@ -100,10 +154,17 @@ def omega_all(R: AccuracyMatrix, ideal: float, test_sizes: Sequence[int] | None 
 
 
 def task_sizes(R: AccuracyMatrix, test_sizes: Sequence[int] | None) -> NDArray[np.float64]:
-    """Return the weight n_j of each task of R, (T,); all 1 by default.
+    """Return the weight n_j of each task.
 
-    test_sizes: (T,) numbers of test examples. Raises InputError for another number of them and for
-    one that is not above 0.
+    Args:
+        R: (T+1, T).
+        test_sizes: (T,) numbers of test examples; None = all 1.
+
+    Returns:
+        (T,).
+
+    Raises:
+        InputError: There is another number of them, or one is not above 0.
     """
     return _checked_sizes(R.tasks, None if test_sizes is None else tuple(test_sizes))
 

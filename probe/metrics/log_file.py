@@ -16,16 +16,24 @@ _COUNT = r"(\d{1,9})"  # Python refuses to read a number of thousands of digits
 
 
 def read_log(path: Path, source: str) -> AccuracyMatrix:
-    """Read R of T tasks from a log of another framework: "mammoth", "facil", "pycil" or "pilot".
+    """Read R of T tasks from a log of another framework.
 
     - mammoth: `logs.pyd` of one run, of `class-il` or of `task-il`, whichever R is wanted;
-    - facil: `results/acc_tag-*.txt`, or `acc_taw-*.txt`, where the task of an example is told;
+    - facil: `results/acc_tag-*.txt`, or `acc_taw-*.txt`, where the network uses the task;
     - pycil, pilot: the `.log` of one run, of its lines `CNN:`. PyCIL groups classes by ten, so R is
       in it only if tasks have ten.
 
-    Tasks not learned yet, which FACIL writes as 0, are NaN. Percentages become fractions, rounded
-    as the log has them. Raises InputError for a file that cannot be read or is no such log, for
-    several runs in one, and for another source.
+    Args:
+        path: The log.
+        source: "mammoth", "facil", "pycil" or "pilot".
+
+    Returns:
+        The matrix. Tasks not learned yet, which FACIL writes as 0, are NaN. Percentages become
+        fractions, rounded as the log has them.
+
+    Raises:
+        InputError: The file cannot be read, is no such log or has several runs, or the source is
+            another.
     """
     if source not in LOGS:
         raise unknown("framework", source, LOGS)
@@ -81,9 +89,7 @@ def _facil(path: Path, text: str) -> AccuracyMatrix:
         len(line) == len(lines) and all(re.fullmatch(r"\d\.\d+", cell) for cell in line)
         for line in lines
     ):
-        raise InputError(
-            f"{path} is not a square matrix as FACIL writes it: give results/acc_tag-*.txt"
-        )
+        raise InputError(f"{path} is no square matrix of FACIL: give results/acc_tag-*.txt")
     values = np.array(lines, dtype=np.float64)
     later = np.triu(np.ones_like(values), 1) == 1
     # A network that has learned a task is right at times: a row of 0 is one not reached.
@@ -97,9 +103,9 @@ def _facil(path: Path, text: str) -> AccuracyMatrix:
 
 def _pycil(path: Path, text: str) -> AccuracyMatrix:
     begins = [int(first) for first in re.findall(rf"=> Learning on {_COUNT}-\d+", text)]
-    said = re.findall(r"=> CNN: (\{.*\})", text)
-    tables = [re.findall(rf"'{_COUNT}-\d+': {_NUMBER}", line) for line in said]
-    if not any(tables) or len(begins) < len(said):
+    lines = re.findall(r"=> CNN: (\{.*\})", text)
+    tables = [re.findall(rf"'{_COUNT}-\d+': {_NUMBER}", line) for line in lines]
+    if not any(tables) or len(begins) < len(lines):
         raise InputError(f"{path} holds no accuracies as PyCIL writes them: give the .log of a run")
     if begins.count(0) > 1:
         raise InputError(f"{path} has {begins.count(0)} runs, one after another: {_ONE}")

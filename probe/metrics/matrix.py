@@ -40,18 +40,21 @@ class AccuracyMatrix:
         bad = np.argwhere((values < 0) | (values > 1))
         if len(bad):
             i, j = (int(k) for k in bad[0])
-            raise InputError(
-                f"R[{i},{j + 1}] = {values[i, j]} is outside [0, 1]: give fractions, not percent"
-            )
+            raise InputError(f"R[{i},{j + 1}] = {values[i, j]} is outside [0, 1]: give fractions")
         # A frozen dataclass lets nobody set `values`; this keeps its cells from being set, too.
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
 
     @classmethod
     def of(cls, values: AccuracyMatrix | ArrayLike) -> AccuracyMatrix:
-        """Return a matrix as it is, or one of a (T+1, T) or (T, T) array or list of rows.
+        """Convert an array to a matrix.
 
-        Raises InputError for another shape and for values outside [0, 1].
+        Args:
+            values: A matrix, which is returned as it is, or a (T+1, T) or (T, T) array or list of
+                rows.
+
+        Raises:
+            InputError: The shape is another, or values are outside [0, 1].
         """
         if isinstance(values, AccuracyMatrix):
             return values
@@ -78,10 +81,13 @@ class AccuracyMatrix:
 
     @classmethod
     def of_counts(cls, runs: Sequence[TaskCounts], mean: Mean = "examples") -> AccuracyMatrix:
-        """Build R from the T+1 evaluations of one run, tasks in executed order.
+        """Build R from the evaluations of one run.
 
-        mean: over a task's test examples, or over its classes' own accuracies, as Kemker 2018 has
-        it where classes are unbalanced. A task without test examples is a column of NaN.
+        Args:
+            runs: T+1 evaluations, tasks in executed order. A task without test examples is a column
+                of NaN.
+            mean: Over a task's test examples, or over its classes' accuracies, as Kemker 2018 has
+                it where classes are unbalanced.
         """
         return cls(np.stack([run.accuracies(mean) for run in runs]))
 
@@ -91,10 +97,18 @@ class AccuracyMatrix:
         return int(self.values.shape[1])
 
     def measured(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
-        """Return R[i, j], in the shape to which the index arrays i in 0..T, j in 1..T broadcast.
+        """Return cells of R.
 
-        Raises NotMeasured, naming the first missing cell, if any of them is NaN, and InputError
-        for a cell outside the matrix.
+        Args:
+            i: Indices of rows, 0..T.
+            j: Numbers of tasks, 1..T.
+
+        Returns:
+            R[i, j], in the shape to which i and j broadcast.
+
+        Raises:
+            NotMeasured: A cell is NaN; the first is named.
+            InputError: A cell is outside the matrix.
         """
         # By flat indices, as plain indexing would count a negative i or j from the end.
         try:
@@ -127,15 +141,18 @@ class AccuracyMatrix:
         """Return k, by default T; raises InputError unless it is in 1..T; name: for the message."""
         k = self.tasks if k is None else k
         if not 1 <= k <= self.tasks:
-            raise InputError(
-                f"{name} = {k} is not the number of a task: R has tasks 1..{self.tasks}"
-            )
+            raise InputError(f"{name} = {k} is no task's number: R has tasks 1..{self.tasks}")
         return k
 
     def mean(self, i: ArrayLike, j: ArrayLike) -> float:
-        """Return the mean of R[i, j] over index arrays that broadcast, as `measured` reads them.
+        """Return the mean of cells of R.
 
-        Raises NotMeasured if a cell is missing or there is no cell, as above the diagonal of T = 1.
+        Args:
+            i: Indices of rows, as in `measured`.
+            j: Numbers of tasks, as in `measured`.
+
+        Raises:
+            NotMeasured: A cell is missing, or there is none, as above the diagonal of T = 1.
         """
         cells = self.measured(i, j)
         if not cells.size:

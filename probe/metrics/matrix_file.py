@@ -13,13 +13,20 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
     """Read the accuracy matrix R of T tasks from a `.csv` or `.npy` file.
 
     The file holds T rows of T cells, or T+1 rows with the accuracies before any training first; the
-    number of columns decides T. An empty cell or `nan` is a cell that was not measured. Cells are
-    fractions in [0, 1], with `percent` percentages in [0, 100]. In a .csv a UTF-8 byte order mark,
-    Windows line ends, spaces around cells and blank lines at the end are allowed.
+    number of columns decides T. An empty cell or `nan` is a cell that was not measured. In a .csv a
+    UTF-8 byte order mark, Windows line ends, spaces around cells and blank lines at the end are
+    allowed.
 
-    Raises InputError, naming the file, for a file that cannot be read, ragged rows, cells that are
-    not numbers, another shape, and values out of range. Pickled data in a .npy (which could run
-    code) is refused.
+    Args:
+        path: The file.
+        percent: Whether cells are percentages in [0, 100], not fractions in [0, 1].
+
+    Returns:
+        The matrix.
+
+    Raises:
+        InputError: The file cannot be read, rows are ragged, cells are not numbers or out of range,
+            or the shape is another. Pickled data in a .npy (which could run code) is refused.
     """
     readers = {".csv": _read_csv, ".npy": _read_npy}
     suffix = path.suffix.lower()
@@ -39,8 +46,8 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
     with located(f"{path}, {'in percent' if percent else 'in fractions as without --percent'}"):
         fractions = values / 100 if percent else values
         # One row more than columns: the first is that before any training.
-        whole = values.ndim == 2 and len(values) == values.shape[1] + 1
-        return AccuracyMatrix(fractions) if whole else AccuracyMatrix.square(fractions)
+        has_row_0 = values.ndim == 2 and len(values) == values.shape[1] + 1
+        return AccuracyMatrix(fractions) if has_row_0 else AccuracyMatrix.square(fractions)
 
 
 def _read_csv(path: Path) -> NDArray[np.float64]:
@@ -48,11 +55,11 @@ def _read_csv(path: Path) -> NDArray[np.float64]:
     text = path.read_text("utf-8-sig").rstrip()
     if not text:
         raise ValueError("the file is empty")
-    return np.loadtxt(text.splitlines(), delimiter=",", comments=None, converters=_number, ndmin=2)
 
+    def number(cell: str) -> float:
+        return float(cell.strip() or "nan")
 
-def _number(cell: str) -> float:
-    return float(cell.strip() or "nan")
+    return np.loadtxt(text.splitlines(), delimiter=",", comments=None, converters=number, ndmin=2)
 
 
 def _read_npy(path: Path) -> NDArray[np.float64]:

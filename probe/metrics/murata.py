@@ -20,8 +20,17 @@ RETRAIN = "retrain"
 def pra(counts: Counts) -> float:
     """Partial retrain accuracy PRA(F_i): overall accuracy of M_i on the test data of all tasks.
 
-    PRA = sum_c TP_c / N over the (K, K) counts of N test examples; in [0, 1]; higher is better: the
-    representations at F_i still serve all tasks. Raises NotMeasured if N = 0.
+    PRA = sum_c TP_c / N.
+
+    Args:
+        counts: (K, K), of N test examples.
+
+    Returns:
+        In [0, 1]; higher is better: the representations at F_i still serve all tasks.
+
+    Raises:
+        NotMeasured: N = 0.
+
     Source: Murata 2020, Section 2 (in words, without a number).
 
     >>> pra(Counts.of([0, 0, 1, 2], [0, 1, 1, 2], classes=3))
@@ -36,9 +45,16 @@ def pra(counts: Counts) -> float:
 def forgetting_strength(offline: float, pra: float) -> float:
     """Strength of representational forgetting on F_i: offline accuracy - PRA(F_i).
 
-    offline: test accuracy of the model trained once on all tasks together, the same for every
-    feature. In [-1, 1]; lower is better, 0 is none; below 0 where retraining beats offline training
-    by chance. Source: Murata 2020, Section 2 (in words, without a number).
+    Args:
+        offline: Test accuracy of the model trained once on all tasks together, the same for every
+            feature.
+        pra: PRA(F_i).
+
+    Returns:
+        In [-1, 1]; lower is better, 0 is none; below 0 where retraining beats offline training by
+        chance.
+
+    Source: Murata 2020, Section 2 (in words, without a number).
     """
     return offline - pra
 
@@ -51,9 +67,18 @@ def task_f1(counts: Counts, tasks: Sequence[Sequence[int]]) -> NDArray[np.float6
     classes c in C_j, TP, FN and FP counted over the *whole* test set: a confusion between two
     classes of one task is a false negative and a false positive of that task.
 
-    counts: (K, K); tasks: the classes C_j of each task in executed order. Returns (T,), each in
-    [0, 1]; higher is better, and a large difference between tasks is a bias toward the higher.
-    Raises NotMeasured for a task without test examples, InputError for a class outside 0..K-1.
+    Args:
+        counts: (K, K).
+        tasks: The classes C_j of each task in executed order.
+
+    Returns:
+        (T,), each in [0, 1]; higher is better, and a large difference between tasks is a bias
+        toward the higher.
+
+    Raises:
+        NotMeasured: A task has no test examples.
+        InputError: A class is outside 0..K-1.
+
     Source: Murata 2020, eq. 1-3. Deviation: where no prediction falls in C_j, P is 0/0 and F1 is
     taken as 0, its value by the second form (and by scikit-learn's micro average).
 

@@ -23,10 +23,10 @@ _MARK = "__metric__"
 _FIRST = ("gem", "diaz_rodriguez", "chaudhry", "kemker")
 
 
-# What a metric is made to take by its annotation.
-_MADE: dict[str, Callable[[Any], Any]] = {
+# The conversion of a metric's first argument, by its annotation.
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "AccuracyMatrix": AccuracyMatrix.of,
-    "Counts": lambda given: given if isinstance(given, Counts) else Counts(given),
+    "Counts": lambda value: value if isinstance(value, Counts) else Counts(value),
 }
 
 
@@ -75,32 +75,34 @@ def metric(
 
     Of a matrix, or of counts, it takes arrays and lists as well.
 
-    - after: the name of its argument k, tasks learned, if it is defined after each task;
-    - needs: those inputs of `probe.metrics.scorecard.scorecard` that it takes, by the same names;
-    - scorecard: False for a function of something else than R, which no table computes by itself;
-    - public: its name in `probe.metrics` where another metric has the plain one.
+    Args:
+        after: The name of its argument k, tasks learned, if it is defined after each task.
+        needs: Those inputs of `probe.metrics.scorecard.scorecard` that it takes, by the same names.
+        scorecard: False for a function of something else than R, which no table computes by itself.
+        public: Its name in `probe.metrics` where another metric has the plain one.
+
+    Returns:
+        The decorator.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         signed = signature(function)
-        first = next(iter(signed.parameters.values()))
-        kind = next((own for own in _MADE if own in str(first.annotation)), None)
+        first, *others = signed.parameters.values()
+        kind = next((kind for kind in _CONVERSIONS if kind in str(first.annotation)), None)
 
         @wraps(function)
-        def checked(*given: Any, **named: Any) -> Any:
-            if kind is None or not (given or first.name in named):
-                return function(*given, **named)
-            own, *rest = given or (named.pop(first.name),)
-            return function(_MADE[kind](own), *rest, **named)
+        def converted(*args: Any, **kwargs: Any) -> Any:
+            if kind is None or not (args or first.name in kwargs):
+                return function(*args, **kwargs)
+            value, *rest = args or (kwargs.pop(first.name),)
+            return function(_CONVERSIONS[kind](value), *rest, **kwargs)
 
         if kind:
-            taken = first.replace(annotation=f"{kind} | ArrayLike")
-            others = [*signed.parameters.values()][1:]
-            vars(checked)["__signature__"] = signed.replace(parameters=[taken, *others])
-        setattr(
-            checked, _MARK, Metric(checked, after, needs, scorecard, public or function.__name__)
-        )
-        return checked
+            parameters = [first.replace(annotation=f"{kind} | ArrayLike"), *others]
+            vars(converted)["__signature__"] = signed.replace(parameters=parameters)
+        name = public or function.__name__
+        setattr(converted, _MARK, Metric(converted, after, needs, scorecard, name))
+        return converted
 
     return cast(_Decorator, decorate)
 
@@ -110,12 +112,11 @@ def registered() -> tuple[Metric, ...]:
     """Return the metrics of every module of this package, by paper, in the order of the source."""
     package = __name__.rpartition(".")[0]
     papers = {name for _, name, _ in iter_modules(import_module(package).__path__)}
-    order = [*_FIRST, *sorted(papers - {*_FIRST})]
-    found = {name: vars(import_module(f"{package}.{name}")) for name in order}
-    # A module may import another's function.
-    return tuple(
-        own
-        for name in order
-        for value in found[name].values()
-        if (own := getattr(value, _MARK, None)) and own.paper == name
-    )
+    metrics = []
+    for paper in (*_FIRST, *sorted(papers - {*_FIRST})):
+        for value in vars(import_module(f"{package}.{paper}")).values():
+            metric = getattr(value, _MARK, None)
+            # A module may import another's function.
+            if metric and metric.paper == paper:
+                metrics.append(metric)
+    return tuple(metrics)

@@ -45,14 +45,16 @@ class Scorecard:
         for paper, metrics in self.values.items():
             for name, value in metrics.items():
                 if isinstance(value, list):
-                    yield from ((paper, f"{name}[{k}]", each) for k, each in enumerate(value, 1))
+                    yield from (
+                        (paper, f"{name}[{k}]", number) for k, number in enumerate(value, 1)
+                    )
                 else:
                     yield paper, name, value
 
     def to_json(self) -> str:
         """Return one JSON object: the values by paper, and `not_measured`; null, never NaN."""
-        whole = {**self.values, "not_measured": self.not_measured}
-        return json.dumps(whole, indent=2, allow_nan=False)
+        content = {**self.values, "not_measured": self.not_measured}
+        return json.dumps(content, indent=2, allow_nan=False)
 
 
 def scorecard(
@@ -62,12 +64,19 @@ def scorecard(
     ideal: float | None = None,
     test_sizes: Sequence[int] | None = None,
 ) -> Scorecard:
-    """Compute every metric that the measured cells of R, (T+1, T), allow.
+    """Compute every metric that the measured cells of an accuracy matrix allow.
 
-    reference: the cumulative learner's matrix, for Chaudhry's intransigence; ideal: alpha_ideal,
-    for Kemker's Omega_base and Omega_all; test_sizes: the numbers of test examples of the tasks,
-    (T,), for alpha_all and Omega_all. A metric that lacks an input is None with a reason, not an
-    error. Raises InputError for a reference, ideal or test_sizes that does not fit R.
+    Args:
+        R: (T+1, T) or (T, T).
+        reference: The cumulative learner's matrix, for Chaudhry's intransigence.
+        ideal: alpha_ideal, for Kemker's Omega_base and Omega_all.
+        test_sizes: (T,), the numbers of test examples of the tasks, for alpha_all and Omega_all.
+
+    Returns:
+        The metrics; one that lacks an input is None with a reason.
+
+    Raises:
+        InputError: reference, ideal or test_sizes does not fit R.
 
     >>> card = scorecard([[0.75, 0.0], [0.25, 1.0]])
     >>> card.values["gem"]["bwt"], card.values["gem"]["fwt"]
@@ -91,22 +100,29 @@ def scorecard(
             return None
 
     for metric in METRICS:
-        each = [tried(metric, k) for k in range(1, R.tasks + 1)] if metric.after else tried(metric)
-        values[metric.paper][metric.name] = each
+        after = [tried(metric, k) for k in range(1, R.tasks + 1)] if metric.after else None
+        values[metric.paper][metric.name] = tried(metric) if after is None else after
     return Scorecard(values=values, not_measured=reasons)
 
 
 def value_of(
     metric: Metric, R: AccuracyMatrix, inputs: Mapping[str, object], k: int | None = None
 ) -> float:
-    """Return a metric of R, (T+1, T), after k tasks if it is defined after each.
+    """Return a metric of an accuracy matrix.
 
-    inputs: by name, those of `scorecard`. Raises NotMeasured for a missing input or cell.
+    Args:
+        metric: The metric.
+        R: (T+1, T).
+        inputs: By name, those of `scorecard`.
+        k: The number of tasks learned, for a metric that is defined after each.
+
+    Raises:
+        NotMeasured: An input or a cell is missing.
     """
-    given = {name: inputs[name] for name in metric.needs}
-    for name, value in given.items():
+    kwargs = {name: inputs[name] for name in metric.needs}
+    for name, value in kwargs.items():
         if value is None and name in _MISSING:
             raise NotMeasured(_MISSING[name])
     if metric.after:
-        given[metric.after] = k
-    return float(metric.function(R, **given))
+        kwargs[metric.after] = k
+    return float(metric.function(R, **kwargs))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from probe.errors import InputError, NotMeasured
-from probe.metrics.counts import Counts, Tables, margins, sums_at
+from probe.metrics.counts import ConfusionCounts, Counts, margins, sums_at
 
 Mean = Literal["examples", "classes"]
 """An accuracy is a mean over all test examples, or over the classes' own accuracies."""
@@ -33,7 +33,7 @@ class TaskCounts:
         expected = len(self.tasks) if share_classes(self.tasks) else 1
         if len(self.tables) != expected:
             raise InputError(f"got {len(self.tables)} tables of counts, expected {expected}")
-        object.__setattr__(self, "tables", Tables.joined(self.tables))
+        object.__setattr__(self, "tables", ConfusionCounts.joined(self.tables))
 
     @classmethod
     def of(
@@ -61,12 +61,12 @@ class TaskCounts:
             )
         # Where no class is shared one table holds all: the class of an example tells its task.
         parts = sizes if share_classes(groups) else [len(y)]
-        return cls(tasks=groups, tables=Tables.of(y, p, classes, parts))
+        return cls(tasks=groups, tables=ConfusionCounts.of(y, p, classes, parts))
 
     @property
     def total(self) -> Counts:
         """The counts (K, K) of all test data together."""
-        return Tables.joined(self.tables).total()
+        return ConfusionCounts.joined(self.tables).total()
 
     def accuracies(self, mean: Mean = "examples") -> NDArray[np.float64]:
         """Return the accuracy on each task's test data, (T,), in [0, 1]; NaN where it has none.

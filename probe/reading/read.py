@@ -7,19 +7,106 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, Subset
 
-from probe.batch import Value, first, like, tensors
-from probe.errors import InputError, described
-from probe.memory import free_memory
+from probe.batch import Value, first, like, pieces, tensors
+from probe.byte_sizes import show_size
+from probe.errors import InputError, described, located
+from probe.memory import MappedRows, free_memory
 from probe.progress import progress_bar
-from probe.reading.growing import GrowingRows, Room
-from probe.reading.items import Batch, ItemForm, same_form
+from probe.reading.item_format import Batch, ItemFormat, same_form
+
+_START = 256  # rows to begin with, where their number is unknown
+_ENOUGH = 2**24  # bytes of a file that count as this process's memory before they are let go
+
+
+class RowBuffer:
+    """N examples' tensors, each (N, ...), to which batches are added; N grows.
+
+    Args:
+        sample: A batch, each tensor (n, ...), of the shapes and types to come.
+        expected: The number of examples to come, None = unknown: then the rows double as needed,
+            and take up to twice their bytes meanwhile.
+        budget: Bytes of memory for the rows.
+        scratch: A folder for files of rows that do not fit, None = there is none.
+
+    Raises:
+        InputError: The rows fit nowhere.
+        NotWritten: The disk is full.
+    """
+
+    def __init__(
+        self, sample: Sequence[Tensor], expected: int | None, *, budget: int, scratch: Path | None
+    ) -> None:
+        self._kinds = [(tensor.shape[1:], tensor.dtype) for tensor in sample]
+        self._bytes = sum(shape.numel() * dtype.itemsize for shape, dtype in self._kinds)
+        self._expected, self._budget, self._scratch = expected, budget, scratch
+        self._n = self._capacity = self._touched = 0
+        self._rows: list[Tensor] = []
+        self._files: list[MappedRows] = []
+
+    def add(self, batch: Sequence[Tensor]) -> None:
+        """Append a batch, each tensor (n, ...)."""
+        end = self._n + len(batch[0])
+        if end > self._capacity:
+            self._grow(end)
+        for rows, tensor in zip(self._rows, batch, strict=True):
+            rows[self._n : end] = tensor
+        self._n = end
+        self._touched += len(batch[0]) * self._bytes
+        # Not for each example: it takes longer than to write it.
+        if self._touched > _ENOUGH:
+            self._touched = 0
+            self._release_pages()
+
+    def tensors(self) -> list[Tensor]:
+        """Return the rows so far, each tensor (N, ...), over memory or a mapped file."""
+        self._release_pages()
+        rows = [tensor[: self._n] for tensor in self._rows]
+        # Memory that is not used is given back.
+        return rows if self._files or self._n == self._capacity else [t.clone() for t in rows]
+
+    def _grow(self, needed: int) -> None:
+        """Make room for `needed` rows or more, and copy those that are there."""
+        before, files = self._rows, self._files
+        if not self._capacity and self._expected is not None:
+            self._capacity = max(needed, self._expected)
+        else:
+            doubled = max(needed, _START, 2 * self._capacity)
+            most = self._budget // max(1, self._bytes)
+            # What fits into the budget is never refused for what doubling would take.
+            self._capacity = most if needed <= most < doubled else doubled
+        self._rows, self._files = self._allocate(self._capacity)
+        for old, new in zip(before, self._rows, strict=False):
+            start = 0
+            for piece in pieces(old[: self._n]):
+                new[start : start + len(piece)] = piece
+                start += len(piece)
+                self._release_pages(files)
+
+    def _allocate(self, n: int) -> tuple[list[Tensor], list[MappedRows]]:
+        """Return n rows of each tensor, in memory if they fit, else in files, and the files."""
+        if n * self._bytes <= self._budget:
+            return [torch.empty((n, *shape), dtype=dtype) for shape, dtype in self._kinds], []
+        if self._scratch is None:
+            many = f"more than {self._n:,}" if self._expected is None else f"{n:,}"
+            raise InputError(
+                f"{many} examples of {show_size(self._bytes)} exceed {show_size(self._budget)}: "
+                f"give scratch=, a folder on a disk with space, a larger budget=, or a limit="
+            )
+        files = [MappedRows(self._scratch, n, s.numel(), dtype) for s, dtype in self._kinds]
+        shapes = [shape for shape, _ in self._kinds]
+        return [f.rows.view(n, *shape) for f, shape in zip(files, shapes, strict=True)], files
+
+    def _release_pages(self, files: Sequence[MappedRows] = ()) -> None:
+        for file in (*files, *self._files):
+            file.let_go()
 
 
 @dataclass(frozen=True)
 class ReadSettings:
-    """Limits and parts of the data to read, and their room; see `Examples.of`.
+    """Limits and parts of the data to read, and the memory for them; see `Examples.of`.
 
     Raises InputError for a limit, a budget and a scratch folder that cannot be.
     """
@@ -32,55 +119,43 @@ class ReadSettings:
     progress: bool = True
 
     def __post_init__(self) -> None:
-        if self.limit is not None and not (isinstance(self.limit, int) and self.limit > 0):
-            raise InputError(f"limit must be a number of examples from 1, got {self.limit!r}")
-        if self.budget is not None and not (isinstance(self.budget, int) and self.budget >= 0):
-            raise InputError(f"budget must be a number of bytes, got {self.budget!r}")
+        for name, least, what in (("limit", 1, "examples"), ("budget", 0, "bytes")):
+            number = getattr(self, name)
+            if number is not None and not (isinstance(number, int) and number >= least):
+                raise InputError(f"{name} must be a number of {what} from {least}, got {number!r}")
         if not isinstance(self.scratch, str | PathLike | None):
             raise InputError(f"scratch must be the path of a folder, got {self.scratch!r}")
 
-    @property
-    def room(self) -> Room:
-        """The storage for the examples, by the memory that is free now."""
+    def buffer(self, batch: Batch, expected: int | None) -> RowBuffer:
+        """Return a buffer for examples like those of a batch, by the memory that is free now."""
         # Half: training needs memory too, and so may others.
         free = free_memory(torch.device("cpu")) // 2 if self.budget is None else self.budget
-        return Room(budget=free, scratch=None if self.scratch is None else Path(self.scratch))
+        scratch = None if self.scratch is None else Path(self.scratch)
+        return RowBuffer([*tensors(batch[0]), batch[1]], expected, budget=free, scratch=scratch)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ItemStream:
-    """Data as a stream of items.
+def _stream(data: Any) -> tuple[Iterable[object], int | None, bool | None]:
+    """Return the items of data, the number of examples, and whether an item is a batch.
 
-    items: iterated over once; expected: the number of their examples, None = unknown; batched:
-    whether an item is a batch, None = only the item itself tells.
+    None where these are unknown. Raises InputError for data that cannot be iterated over.
     """
-
-    items: Iterable[object]
-    expected: int | None
-    batched: bool | None
-
-
-def stream_of(data: Any) -> ItemStream:
-    """Return data as a stream of items; raises InputError if they cannot be iterated over."""
     if isinstance(data, DataLoader):
-        batched = True if data.batch_sampler is not None else None
-        return ItemStream(items=data, expected=_examples_of(data), batched=batched)
+        return data, _length(data), True if data.batch_sampler is not None else None
     if isinstance(data, Mapping):
         names = ", ".join(map(repr, data)) or "nothing"
         raise InputError(f"the data are a mapping of {names}: give one of them, as data['train']")
     iterable, indexed = hasattr(data, "__iter__"), hasattr(data, "__getitem__")
+    if not iterable and not indexed:
+        raise InputError(
+            f"the data are of type {type(data).__name__}, expected a Dataset, a DataLoader, or "
+            f"anything that gives pairs (x, y)"
+        )
     if isinstance(data, IterableDataset) or not (hasattr(data, "__len__") and indexed):
-        if not iterable and not indexed:
-            raise InputError(
-                f"the data are of type {type(data).__name__}, expected a Dataset, a DataLoader, or "
-                f"anything that gives pairs (x, y)"
-            )
-        return ItemStream(items=data, expected=None, batched=False)
-    n = len(data)
-    return ItemStream(items=(data[at] for at in range(n)), expected=n, batched=False)
+        return data, None, False
+    return (data[k] for k in range(len(data))), len(data), False
 
 
-def _examples_of(loader: DataLoader[Any]) -> int | None:
+def _length(loader: DataLoader[Any]) -> int | None:
     """Return the number of examples that a loader gives, None if it is not certain."""
     batches = loader.batch_sampler
     # A sampler of the user's own may give batches of any size.
@@ -93,63 +168,65 @@ def _examples_of(loader: DataLoader[Any]) -> int | None:
     return n // batches.batch_size * batches.batch_size if batches.drop_last else n
 
 
-def each_item(items: Iterable[object]) -> Iterator[object]:
+def _each_item(items: Iterable[object]) -> Iterator[object]:
     """Yield the items; an error of the data becomes one sentence."""
-    at = 0
+    number = 0
     try:
-        for at, item in enumerate(items, 1):  # noqa: B007
+        for number, item in enumerate(items, 1):  # noqa: B007
             yield item
     except InputError:
         raise
     except Exception as error:
         raise InputError(
-            f"item {at} of the data cannot be read ({described(error)}): correct the data or their "
-            f"transforms"
+            f"item {number} of the data cannot be read ({described(error)}): correct the data"
         ) from error
 
 
-def read(data: object, how: ReadSettings) -> Batch:
-    """Return x, one or more tensors (N, ...), and y (N,) of all examples; see `Examples.of`."""
-    source, inner = stream_of(data), data
-    while isinstance(inner, DataLoader | Subset):
-        inner = inner.dataset
-    form = ItemForm(
-        batched=source.batched,
-        tasks=hasattr(inner, "targets_task_labels"),
-        label=how.label,
-        columns=how.columns,
-    )
-    limit, expected = how.limit, source.expected
-    if expected is not None and limit is not None:
-        expected = min(expected, limit)
-    begun: Value | None = None
-    rows: GrowingRows | None = None
-    with progress_bar("reading", expected, how.progress) as advance:
-        for x, y in _batches(source, form, limit):
-            if begun is None or rows is None:
-                begun, rows = first(x, 0), GrowingRows([*tensors(x), y], expected, how.room)
+def read(data: object, settings: ReadSettings) -> Batch:
+    """Read all examples.
+
+    Args:
+        data: See `Examples.of`.
+        settings: The limits, and the names in items that are mappings.
+
+    Returns:
+        x, one or more tensors (N, ...), and y (N,).
+
+    Raises:
+        InputError: See `Examples.of`.
+    """
+    items, expected, batched = _stream(data)
+    while isinstance(data, DataLoader | Subset):
+        data = data.dataset
+    has_tasks = hasattr(data, "targets_task_labels")
+    form = ItemFormat(batched, has_tasks, settings.label, settings.columns)
+    if expected is not None and settings.limit is not None:
+        expected = min(expected, settings.limit)
+    sample: Value | None = None
+    rows: RowBuffer | None = None
+    with progress_bar("reading", expected, settings.progress) as advance:
+        for x, y in _batches(items, form, settings.limit):
+            if rows is None:
+                sample, rows = first(x, 0), settings.buffer((x, y), expected)
             rows.add([*tensors(x), y])
             advance(len(y))
-    if begun is None or rows is None:
+    if sample is None or rows is None:
         raise InputError("the data hold no examples")
-    *parts, labels = rows.tensors()
-    return like(begun, parts), labels
+    *columns, labels = rows.tensors()
+    return like(sample, columns), labels
 
 
-def _batches(source: ItemStream, form: ItemForm, limit: int | None) -> Iterator[Batch]:
+def _batches(items: Iterable[object], form: ItemFormat, limit: int | None) -> Iterator[Batch]:
     """Yield the data as batches of one form, up to `limit` examples."""
-    begun: Value | None = None
-    left = limit
-    for at, item in enumerate(each_item(source.items)):
-        try:
+    sample: Value | None = None
+    for number, item in enumerate(_each_item(items)):
+        with located(f"item {number} of the data"):
             x, y = form.batch(item)
-            begun = first(x, 1) if begun is None else begun
-            x = same_form(x, begun)
-        except InputError as error:
-            raise InputError(f"item {at} of the data: {error}") from None
-        yield (x, y) if left is None else (first(x, left), y[:left])
-        if left is not None:
-            left -= len(y)
+            sample = first(x, 1) if sample is None else sample
+            x = same_form(x, sample)
+        yield (x, y) if limit is None else (first(x, limit), y[:limit])
+        if limit is not None:
+            limit -= len(y)
             # Before the next item is asked for: it may be an expensive one.
-            if left <= 0:
+            if limit <= 0:
                 return

@@ -29,7 +29,7 @@ _Pairs = deque[tuple[Tensor, Tensor]]  # a step and the gradient's change, both 
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Point:
+class Evaluation:
     """The objective at a point: its value, gradient (K, D + 1) float64, and its curvature.
 
     weight: the sum over all examples of each class's p (1 - p), (K, 1).
@@ -40,14 +40,14 @@ class Point:
     weight: Tensor
 
 
-class Objective:
+class LogisticLoss:
     """C sum_i logloss_i + 1/2 ||W||^2, W (K, D) beside biases (K,) that are not penalised.
 
     scikit-learn's LogisticRegression minimises the same for three classes or more. Logits, p and
     matrix products have the type of the rows; parameters and sums are float64. x: (N, D) float32 or
     float64; y: (N,) int64; axes: coordinates of the search, orthogonal (D, D), None = those of x.
 
-    >>> objective = Objective(torch.tensor([[1.0], [-1.0]]), torch.tensor([0, 1]), 2, 1.0)
+    >>> objective = LogisticLoss(torch.tensor([[1.0], [-1.0]]), torch.tensor([0, 1]), 2, 1.0)
     >>> at = objective(objective.start)
     >>> round(at.value, 6), at.gradient.tolist()
     (1.386294, [[-1.0, 0.0], [1.0, 0.0]])
@@ -68,7 +68,7 @@ class Objective:
         """Return W (K, D) of parameters (K, D + 1) in the coordinates of the search."""
         return _turned(parameters[:, :-1], self._back)
 
-    def __call__(self, parameters: Tensor) -> Point:
+    def __call__(self, parameters: Tensor) -> Evaluation:
         """Return the objective at parameters (K, D + 1), the last column being the biases."""
         kind = self._chunks[0][0].dtype
         weight = self.weight(parameters)
@@ -85,7 +85,7 @@ class Objective:
             tilt += chances.sum(1, keepdim=True)
         value = float(self._C * loss + weight.square().sum() / 2)
         gradient = torch.cat([_turned(slope, self._axes), tilt], 1).mul_(self._C)
-        return Point(value=value, gradient=gradient, weight=curve)
+        return Evaluation(value=value, gradient=gradient, weight=curve)
 
 
 def _turned(weight: Tensor, axes: Tensor | None) -> Tensor:
@@ -95,7 +95,7 @@ def _turned(weight: Tensor, axes: Tensor | None) -> Tensor:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Minimum:
-    """The result of the search: parameters (K, D + 1), see `Objective`, and whether it converged.
+    """The result of the search: parameters (K, D + 1) of `LogisticLoss`, and whether it converged.
 
     left: an estimate of the remaining decrease, as a fraction of the objective.
     """
@@ -111,7 +111,7 @@ class Curvature:
     """An approximation of the second derivatives, C w X'X / N + I, none of I for the biases.
 
     In the coordinates of the eigenvectors of X'X it is diagonal, for any w. x: standardised,
-    (N, D); C: as in `Objective`; axes: the eigenvectors (D, D), None for wide x, with I for X'X.
+    (N, D); C: as in `LogisticLoss`; axes: the eigenvectors (D, D), None for wide x, with I for X'X.
     """
 
     def __init__(self, x: Tensor, C: float) -> None:
@@ -130,7 +130,7 @@ class Curvature:
             self._values[:-1], self.axes = values.clamp(min=0), axes.to(x.dtype)
 
     def at(self, weight: Tensor) -> Tensor:
-        """Return the second derivatives (K, D + 1) at a point of that `Point.weight`."""
+        """Return the second derivatives (K, D + 1) at a point of that `Evaluation.weight`."""
         return torch.addcmul(self._penalty, (self._C * weight).clamp(min=_LEAST), self._values)
 
 
@@ -145,7 +145,7 @@ def _eigenvectors(gram: Tensor) -> tuple[Tensor, Tensor]:
     return values, axes
 
 
-def minimize(objective: Objective, curvature: Curvature, tolerance: float, most: int) -> Minimum:
+def minimize(objective: LogisticLoss, curvature: Curvature, tolerance: float, most: int) -> Minimum:
     """Minimise from zero until the remaining gain is below `tolerance`, a share of the objective.
 
     most: iterations. The remaining gain is estimated by half the Newton decrement, g'Hg / 2, with
@@ -155,17 +155,17 @@ def minimize(objective: Objective, curvature: Curvature, tolerance: float, most:
     where = objective.start
     point = objective(where)
     pairs: _Pairs = deque(maxlen=_MEMORY)
-    left = torch.inf
+    gain = torch.inf
     for iterations in range(most + 1):
         direction = _direction(point.gradient, pairs, curvature.at(point.weight))
         slope = _product(direction, point.gradient)
-        left = -slope / 2 / max(point.value, torch.finfo(torch.float64).tiny)
-        if left <= tolerance or iterations == most:
+        gain = -slope / 2 / max(point.value, torch.finfo(torch.float64).tiny)
+        if gain <= tolerance or iterations == most:
             break
-        found = _search(objective, where, direction, point.value, slope)
-        if found is None:
+        stepped = _search(objective, where, direction, point.value, slope)
+        if stepped is None:
             break
-        step, ahead = found
+        step, ahead = stepped
         change = ahead.gradient - point.gradient
         if _product(step, change) > 0:
             pairs.append((step.flatten(), change.flatten()))
@@ -174,8 +174,8 @@ def minimize(objective: Objective, curvature: Curvature, tolerance: float, most:
         parameters=where,
         value=point.value,
         iterations=iterations,
-        left=left,
-        converged=left <= tolerance,
+        left=gain,
+        converged=gain <= tolerance,
     )
 
 
@@ -186,7 +186,7 @@ def _direction(gradient: Tensor, pairs: _Pairs, curvature: Tensor) -> Tensor:
     """
     if not pairs:
         return _divided(-gradient, curvature)
-    steps, changes = (torch.stack(each) for each in zip(*pairs, strict=True))
+    steps, changes = (torch.stack(column) for column in zip(*pairs, strict=True))
     products, newest = steps @ changes.T, changes[-1]
     upper = products.triu()
     shares = torch.linalg.solve_triangular(upper, steps @ -gradient.view(-1, 1), upper=True)
@@ -203,8 +203,8 @@ def _divided(change: Tensor, curvature: Tensor) -> Tensor:
     Weights and biases stay where those of all classes sum to 0, as gradients do: elsewhere the
     objective hardly bends, or not at all.
     """
-    found = change / curvature
-    return found - found.mean(0)
+    quotient = change / curvature
+    return quotient - quotient.mean(0)
 
 
 def _product(a: Tensor, b: Tensor) -> float:
@@ -212,12 +212,12 @@ def _product(a: Tensor, b: Tensor) -> float:
 
 
 def _search(
-    evaluate: Callable[[Tensor], Point],
+    evaluate: Callable[[Tensor], Evaluation],
     where: Tensor,
     direction: Tensor,
     value: float,
     slope: float,
-) -> tuple[Tensor, Point] | None:
+) -> tuple[Tensor, Evaluation] | None:
     """Return the first step along the direction that lowers the objective enough, None if none."""
     length = 1.0
     for _ in range(_HALVINGS):
@@ -225,7 +225,7 @@ def _search(
         point = evaluate(where + step)
         if point.value <= value + _ARMIJO * length * slope + _NOISE * abs(value):
             return step, point
-        # The minimum of the parabola through what is known, not too near to either end.
+        # The minimum of the parabola through value, slope and new value, not too near to an end.
         bend = point.value - value - slope * length
         length *= min(0.5, max(0.1, -slope * length / (2 * bend)))
     return None

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from probe.readouts.lbfgs import Curvature, Minimum, Objective, minimize
-from probe.readouts.standardized import Standardization
+from probe.readouts.lbfgs import Curvature, LogisticLoss, Minimum, minimize
+from probe.readouts.standardization import Standardization
 
 TOLERANCE = 1e-4
 """Remaining gain of a fit, a share of its objective; the estimate may be 30 times too low."""
@@ -25,14 +25,14 @@ class LinearModel:
 
     A class without training examples has weight 0 and bias -inf: it is never predicted.
 
-    - found: by L-BFGS, of C sum_i logloss_i + 1/2 ||weight||^2 over the training examples;
+    - minimum: by L-BFGS, of C sum_i logloss_i + 1/2 ||weight||^2 over the training examples;
     - standard: mean and scale of the feature's columns;
     - notes: remarks on the fit, a sentence each.
     """
 
     weight: Tensor
     bias: Tensor
-    found: Minimum
+    minimum: Minimum
     standard: Standardization
     notes: tuple[str, ...] = ()
 
@@ -56,7 +56,7 @@ def fit_linear(
 
     >>> x, y = torch.tensor([[0.0], [1.0], [4.0], [5.0]]), torch.tensor([0, 0, 1, 1])
     >>> model = fit_linear(x, y, 3)
-    >>> model.predict(torch.tensor([[0.5], [4.5]])).tolist(), model.found.converged
+    >>> model.predict(torch.tensor([[0.5], [4.5]])).tolist(), model.minimum.converged
     ([0, 1], True)
     """
     standard = Standardization.of(x)
@@ -66,18 +66,18 @@ def fit_linear(
     notes: tuple[str, ...] = ()
     if len(present) == 1:
         bias[present] = 0.0
-        found = Minimum(parameters=bias, value=0.0, iterations=0, left=0.0, converged=True)
+        minimum = Minimum(parameters=bias, value=0.0, iterations=0, left=0.0, converged=True)
         notes = (f"all training examples are of class {int(present)}, which is always predicted",)
     else:
         rows = standard(x.double() if tolerance < _EXACT else x)
         curvature = Curvature(rows, C)
-        objective = Objective(rows, labels, len(present), C, curvature.axes)
-        found = minimize(objective, curvature, tolerance, _MOST)
-        weight[present] = objective.weight(found.parameters)
-        bias[present] = found.parameters[:, -1]
-        if not found.converged:
+        objective = LogisticLoss(rows, labels, len(present), C, curvature.axes)
+        minimum = minimize(objective, curvature, tolerance, _MOST)
+        weight[present] = objective.weight(minimum.parameters)
+        bias[present] = minimum.parameters[:, -1]
+        if not minimum.converged:
             notes = (
-                f"{UNFINISHED} after {found.iterations} iterations: "
-                f"about {found.left:.1e} of its objective could still be gained",
+                f"{UNFINISHED} after {minimum.iterations} iterations: "
+                f"about {minimum.left:.1e} of its objective could still be gained",
             )
-    return LinearModel(weight=weight, bias=bias, found=found, standard=standard, notes=notes)
+    return LinearModel(weight=weight, bias=bias, minimum=minimum, standard=standard, notes=notes)

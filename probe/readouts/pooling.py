@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from probe.cut.channels import Axis
+from probe.cut.interface import Axis
 from probe.seeding import stream
 
 WIDE = 512
@@ -66,15 +66,15 @@ class Layout:
         if not self.bins:
             return f"flattened, {self.width} values"
         positions = _by(_without(self.shape, self.channels))
-        left = "" if set(self.bins) == {1} else f" to {_by(self.bins)}"
+        to_bins = "" if set(self.bins) == {1} else f" to {_by(self.bins)}"
         of = f"{self.shape[self.channels]} channels{self.remark}"
-        return f"{of} averaged over {positions} positions{left}, {self.width} values"
+        return f"{of} averaged over {positions} positions{to_bins}, {self.width} values"
 
     def rows(self, value: Tensor) -> Tensor:
         """Return values (B, *shape) as float32 rows (B, D), which may be a view of them."""
         value = value.float()
         if self.projected:
-            order, signs = (each.to(value.device) for each in self._projection)
+            order, signs = (part.to(value.device) for part in self._projection)
             mixed = value.flatten(1)[:, order] * signs
             mixed = F.pad(mixed, (0, -len(order) % self.projected))
             return mixed.reshape(len(value), -1, self.projected).sum(1)
@@ -127,7 +127,7 @@ def _grid(channels: int, sides: tuple[int, ...], wide: int) -> tuple[int, ...]:
     """Return the largest g x g, each side no longer than the map's, with at most `wide` numbers."""
     best = (1,) * len(sides)
     for side in range(2, max(sides) + 1):
-        grid = tuple(min(side, own) for own in sides)
+        grid = tuple(min(side, length) for length in sides)
         if channels * prod(grid) > wide:
             break
         best = grid

@@ -16,11 +16,11 @@ from torch import Tensor
 
 from probe.batch import pieces
 from probe.errors import InputError
+from probe.extensions import ReadoutEntry, marked_in, marks_of, readout
 from probe.readouts.linear import fit_linear
 from probe.readouts.matrix import FeatureMatrix
 from probe.readouts.pooling import WIDE, Pooling
-from probe.readouts.standardized import Standardization
-from probe.registered import OwnReadout, marked_in, marks_of, readout
+from probe.readouts.standardization import Standardization
 from probe.tasks import Task
 from probe.training.precision import products
 
@@ -70,9 +70,9 @@ class Linear:
         return Read(predicted=model.predict(test), notes=model.notes)
 
 
-@readout("linear-task", per_task=True)
+@readout("linear-task", task_aware=True)
 class LinearTask(Linear):
-    """`linear` for each task: fitted to its training examples, it tells its classes apart alone.
+    """`linear` for each task: fitted to its training examples, for its classes only.
 
     Source: the linear probes of Davari et al., CVPR 2022.
     """
@@ -124,26 +124,26 @@ class Knn:
                 f"training examples: lower k"
             )
         standard = Standardization.of(x)
-        known = standard(x)
-        offset = known.square().sum(1, dtype=torch.float64).div(2).float()
+        rows = standard(x)
+        offset = rows.square().sum(1, dtype=torch.float64).div(2).float()
         predicted = []
         for part in test.split(_ROWS):
-            labels = y[_nearest(standard(part), known, offset, self.k)]
+            labels = y[_nearest(standard(part), rows, offset, self.k)]
             votes = torch.zeros(len(part), classes, dtype=torch.int64, device=x.device)
             predicted.append(votes.scatter_add_(1, labels, torch.ones_like(labels)).argmax(1))
         return torch.cat(predicted)
 
 
-READOUTS = {own.name: own for own in marked_in(globals()) if isinstance(own, OwnReadout)}
+READOUTS = {mark.name: mark for mark in marked_in(globals()) if isinstance(mark, ReadoutEntry)}
 """The readouts that can be named now: ours, and the user's while their file is loaded."""
 
 OURS = tuple(READOUTS)
 
 
 @contextmanager
-def nameable(each: Mapping[str, OwnReadout]) -> Iterator[None]:
-    """Let readouts of a user be named within the block; names that are known stay as they are."""
-    added = {name: own for name, own in each.items() if name not in READOUTS}
+def nameable(readouts: Mapping[str, ReadoutEntry]) -> Iterator[None]:
+    """Let readouts of a user be named within the block; names that are taken stay as they are."""
+    added = {name: mark for name, mark in readouts.items() if name not in READOUTS}
     READOUTS.update(added)
     try:
         yield
@@ -158,8 +158,8 @@ def name_of(settings: object) -> str | None:
     >>> name_of(Knn(k=3)), name_of("knn")
     ('knn', None)
     """
-    found = [own.name for own in marks_of(type(settings)) if isinstance(own, OwnReadout)]
-    return found[0] if found else None
+    marks = marks_of(type(settings))
+    return next((mark.name for mark in marks if isinstance(mark, ReadoutEntry)), None)
 
 
 def read_each(
@@ -167,88 +167,81 @@ def read_each(
 ) -> Read:
     """Fit a readout for each task, and predict its test examples among its classes.
 
-    train (N, D), test (M, D): of all tasks, one after the other. The readout knows a task's classes
-    by their rank, 0 for the lowest. Raises InputError as `read` does.
+    The readout sees a task's classes by their rank, 0 for the lowest.
+
+    Args:
+        settings: The readout.
+        train: The feature (N, D) of the training examples of all tasks, one after the other.
+        test: The feature (M, D) of the test examples.
+        tasks: The tasks, with their labels.
+
+    Returns:
+        The predictions (M,), and the notes on the fits.
+
+    Raises:
+        InputError: As `read` does.
     """
     predicted, notes = [], dict[str, None]()
-    fitted = train.values.split([len(task.train) for task in tasks])
-    tested = test.values.split([len(task.test) for task in tasks])
-    for task, x, other in zip(tasks, fitted, tested, strict=True):
-        own = torch.tensor(sorted(task.classes))
-        y = torch.searchsorted(own.to(x.device), task.train.y)
-        here, there = FeatureMatrix(x, train.how), FeatureMatrix(other, test.how)
-        found = read(settings, here, y, there, len(own))
-        predicted.append(own[found.predicted])
-        notes |= dict.fromkeys(found.notes)
+    train_parts = train.values.split([len(task.train) for task in tasks])
+    test_parts = test.values.split([len(task.test) for task in tasks])
+    for task, x, test_x in zip(tasks, train_parts, test_parts, strict=True):
+        classes = torch.tensor(sorted(task.classes))
+        ranks = torch.searchsorted(classes.to(x.device), task.train.y)
+        result = read(settings, x, ranks, test_x, len(classes))
+        predicted.append(classes[result.predicted])
+        notes |= dict.fromkeys(result.notes)
     return Read(predicted=torch.cat(predicted), notes=tuple(notes))
 
 
-def read(
-    settings: Readout, train: FeatureMatrix, y: Tensor, test: FeatureMatrix, classes: int
-) -> Read:
-    """Fit a readout to train (N, D) with labels y (N,), and predict test (M, D).
+def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Read:
+    """Fit a readout to a feature, and predict the class of each test example.
 
-    Raises InputError for labels that do not fit, values that are not finite, and predictions that
-    are not one class for each test example.
+    Args:
+        settings: The readout.
+        x: The feature (N, D) of the training examples.
+        y: Their labels (N,), 0 to K - 1.
+        test: The feature (M, D) of the test examples.
+        classes: K.
+
+    Returns:
+        The predictions (M,), and the notes on the fit.
+
+    Raises:
+        InputError: Values are not finite, or the predictions are no classes, one for each example.
     """
-    _check(train, y, test, classes)
-    device = train.values.device.type
-    with torch.no_grad(), torch.autocast(device, enabled=False), products("fp32"):
-        found = settings.predict(train.values, y, test.values, classes)
-    found = found if isinstance(found, Read) else Read(predicted=found)
-    predicted = found.predicted
-    if not isinstance(predicted, Tensor) or predicted.shape != (len(test),):
-        got = tuple(getattr(predicted, "shape", ())) or type(predicted).__name__
-        raise InputError(
-            f"the readout {name_of(settings)!r} predicts {got}, expected a class for each of "
-            f"{len(test)} test examples: return a tensor of {len(test)} class numbers"
-        )
-    if predicted.dtype != torch.int64 or not bool(
-        predicted.ge(0).logical_and(predicted < classes).all()
-    ):
-        raise InputError(
-            f"the readout {name_of(settings)!r} predicts {predicted.dtype}, expected int64 from 0 "
-            f"to {classes - 1}: return class numbers"
-        )
-    return Read(predicted=predicted.cpu(), notes=found.notes)
-
-
-def _check(train: FeatureMatrix, y: Tensor, test: FeatureMatrix, classes: int) -> None:
-    """Raise InputError for labels that do not fit, and for values that are not finite."""
-    if len(y) != len(train) or not len(train):
-        raise InputError(
-            f"a readout needs a label for each training example, got {len(y)} labels for "
-            f"{len(train)} examples: pass the labels of the same examples, one or more"
-        )
-    if train.values.shape[1] != test.values.shape[1]:
-        raise InputError(
-            f"the feature has {train.values.shape[1]} values for training examples and "
-            f"{test.values.shape[1]} for test examples: take both from the same cut"
-        )
-    if int(y.min()) < 0 or int(y.max()) >= classes:
-        raise InputError(
-            f"the labels go from {int(y.min())} to {int(y.max())}, expected 0 to {classes - 1}: "
-            f"correct the labels or the number of classes"
-        )
-    for matrix, which in ((train, "training"), (test, "test")):
-        if not all(bool(part.isfinite().all()) for part in pieces(matrix.values)):
+    for values, half in ((x, "training"), (test, "test")):
+        if not all(bool(part.isfinite().all()) for part in pieces(values)):
             raise InputError(
-                f"the feature is NaN or infinite for some {which} examples, so that nothing can be "
+                f"the feature is NaN or infinite for some {half} examples, so that nothing can be "
                 f"fitted to it: the model diverged; train it with a lower learning_rate"
             )
+    with torch.no_grad(), torch.autocast(x.device.type, enabled=False), products("fp32"):
+        result = settings.predict(x, y, test, classes)
+    result = result if isinstance(result, Read) else Read(predicted=result)
+    predicted: object = result.predicted
+    got = type(predicted).__name__
+    if isinstance(predicted, Tensor):
+        inside = predicted.ge(0).logical_and(predicted < classes)
+        if predicted.shape == (len(test),) and predicted.dtype == torch.int64 and inside.all():
+            return Read(predicted=predicted.cpu(), notes=result.notes)
+        got = f"{predicted.dtype} {tuple(predicted.shape)}"
+    raise InputError(
+        f"the readout {name_of(settings)!r} predicts {got}, expected int64 ({len(test)},), a class "
+        f"from 0 to {classes - 1} for each test example: return class numbers"
+    )
 
 
-def _nearest(rows: Tensor, known: Tensor, offset: Tensor, k: int) -> Tensor:
-    """Return the numbers (B, k) of the known rows (N, D) that are nearest to each row (B, D).
+def _nearest(test: Tensor, rows: Tensor, offset: Tensor, k: int) -> Tensor:
+    """Return the numbers (B, k) of the rows (N, D) that are nearest to each test row (B, D).
 
-    offset: half the squared norms of the known rows (N,).
+    offset: half the squared norms of the rows (N,).
     """
-    best = rows.new_empty(len(rows), 0)
-    numbers = torch.empty(len(rows), 0, dtype=torch.int64, device=rows.device)
-    for start in range(0, len(known), _COLUMNS):
+    best = test.new_empty(len(test), 0)
+    numbers = torch.empty(len(test), 0, dtype=torch.int64, device=test.device)
+    for start in range(0, len(rows), _COLUMNS):
         where = slice(start, start + _COLUMNS)
         # Nearer is larger: half the squared distance less what a row's all have, negative.
-        near = torch.addmm(offset[where], rows, known[where].T, beta=-1)
+        near = torch.addmm(offset[where], test, rows[where].T, beta=-1)
         top = near.topk(min(k, near.shape[1]), 1)
         both = torch.cat([best, top.values], 1)
         best, at = both.topk(min(k, both.shape[1]), 1)

@@ -1,7 +1,6 @@
 """Examples of a recording, kept beside it once as plain tensors, or their name and hash."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -11,15 +10,15 @@ from torch import Tensor
 
 from probe.batch import identical, kinds, tensor_hash, tensors
 from probe.errors import InputError, unreadable
-from probe.examples import Examples, alike
+from probe.examples import Examples, match_inputs
 from probe.files import alone_in, hashed, replacing, unhashed
 from probe.record.state_files import keep_tensors
 
-_PARTS = ("train", "test")
+_SPLITS = ("train", "test")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reference:
+class DataReference:
     """Examples that are not kept: the name of what gives them, and their hash."""
 
     name: str
@@ -28,9 +27,12 @@ class Reference:
     @classmethod
     def to(cls, name: str, train: Examples[Any], test: Examples[Any]) -> Self:
         """Return a reference to examples by a name."""
-        each = zip(_PARTS, (train, test), strict=True)
-        named = {f"{half}.{at}": t for half, own in each for at, t in enumerate(_tensors(own))}
-        return cls(name=name, sha=tensor_hash(named))
+        columns = {
+            f"{split}.{number}": tensor
+            for split, examples in zip(_SPLITS, (train, test), strict=True)
+            for number, tensor in enumerate(_columns(examples))
+        }
+        return cls(name=name, sha=tensor_hash(columns))
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
@@ -44,11 +46,8 @@ class Reference:
 
     def check(self, train: Examples[Any], test: Examples[Any]) -> None:
         """Raise InputError unless examples are those that were recorded."""
-        if Reference.to(self.name, *alike(train, test)).sha != self.sha:
-            raise InputError(
-                f"the data are not those of the recording, which {self.name} gave: give the same, "
-                f"or record in another folder"
-            )
+        if DataReference.to(self.name, *match_inputs(train, test)).sha != self.sha:
+            raise InputError(f"the data are not those recorded, which {self.name} gave: give these")
 
     def keep(self, path: Path) -> None:
         """Write it atomically; raises NotWritten."""
@@ -57,23 +56,27 @@ class Reference:
 
 
 def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
-    """Write both to a file, unless it has them already.
+    """Write both to a file, unless it has them already; of several processes one writes.
 
-    Raises InputError if it has others, and NotWritten. Of several processes one writes.
+    Raises:
+        InputError: The file has others.
+        NotWritten: The file cannot be written.
     """
+    splits = dict(zip(_SPLITS, (train, test), strict=True))
     with alone_in(path.parent):
-        if path.exists():
-            for name, own, other in zip(_PARTS, load_data(path), (train, test), strict=True):
-                if not _same(own, other):
-                    raise InputError(
-                        f"{path} holds other {name} data, x of {kinds(own.x)}, than those given, "
-                        f"of {kinds(other.x)}: all runs of a folder share one data set, so choose "
-                        f"another folder"
-                    )
-        else:
-            both = zip(_PARTS, (train, test), strict=True)
-            kept = {n: {k: v for k, v in vars(e).items() if v is not None} for n, e in both}
-            keep_tensors(kept, path)
+        if not path.exists():
+            columns = {
+                split: {name: value for name, value in vars(examples).items() if value is not None}
+                for split, examples in splits.items()
+            }
+            keep_tensors(columns, path)
+            return
+        for stored, (split, examples) in zip(load_data(path), splits.items(), strict=True):
+            if not _equal(stored, examples):
+                raise InputError(
+                    f"{path} holds other {split} data, x of {kinds(stored.x)}, got x of "
+                    f"{kinds(examples.x)}: choose another folder for other data"
+                )
 
 
 def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
@@ -83,24 +86,25 @@ def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
     """
     try:
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        train, test = (Examples(**content[name]) for name in _PARTS)
+        train, test = (Examples(**content[split]) for split in _SPLITS)
     except OSError as error:
         raise unreadable(path, error, "give the folder of a recording with data") from None
     except Exception:
         # A damaged or hostile file makes torch raise almost anything.
         raise InputError(
-            f"{path} is damaged, or holds no examples: remove it, and record once more with train="
+            f"{path} is damaged, or has no examples: record again with train="
         ) from None
     return train, test
 
 
-def _same(a: Examples[Any], b: Examples[Any]) -> bool:
+def _equal(a: Examples[Any], b: Examples[Any]) -> bool:
     # With the names of a mapping, in their order.
     if kinds(a.x) != kinds(b.x) or (a.task is None) != (b.task is None):
         return False
-    parts = zip(_tensors(a), _tensors(b), strict=True)
-    return all(identical(one, other.cpu()) for one, other in parts)
+    columns = zip(_columns(a), _columns(b), strict=True)
+    return all(identical(stored, other.cpu()) for stored, other in columns)
 
 
-def _tensors(own: Examples[Any]) -> Iterator[Tensor]:
-    yield from (*tensors(own.x), own.y, *([] if own.task is None else [own.task]))
+def _columns(examples: Examples[Any]) -> list[Tensor]:
+    task = [] if examples.task is None else [examples.task]
+    return [*tensors(examples.x), examples.y, *task]

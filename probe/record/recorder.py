@@ -20,21 +20,21 @@ from torch.nn.parameter import is_lazy
 from probe.batch import tensor_hash
 from probe.cut.model_call import Call, Output, explained
 from probe.errors import InputError
-from probe.examples import Examples, alike
+from probe.examples import Examples, match_inputs
 from probe.files import alone_in, make_folder, replacing
 from probe.metrics.counts import Counts, margins
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
 from probe.model import Head, Model
 from probe.modules import check_model, kept_buffers, mode, unwrapped
-from probe.numbered import Data, Tasks, examples_of, numbered
-from probe.record import runs
+from probe.record import recording
 from probe.record.checkpoints import FOLDER_NAME, Run
-from probe.record.data import Reference, keep_data
+from probe.record.data import DataReference, keep_data
 from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
 from probe.seeding import every_global_stream, stream
 from probe.tables.rows import CONTROLS
-from probe.told import told
+from probe.task_aware import make_task_aware
+from probe.tasked_examples import Data, Tasks, as_examples, assign_tasks
 from probe.training.evaluation import predict_each
 
 _FEW = 2  # examples on which a model is tried before it is trained
@@ -54,29 +54,40 @@ class Recorder:
     >>> rec.R.values.shape
     (3, 2)
 
-    - folder: of the recording; several runs, of other learners, orders and seeds, may share it,
-      also at the same time, from several processes;
-    - model: the network that is trained, or its wrapper; its weights, mode and gradients and
-      all global generators are left unchanged, bit for bit;
-    - test: the data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or a
-      DataLoader; or a list of these, one for each task; class labels 0..K-1;
-    - tasks: the executed order of these numbers, None = as they are; or, for examples without, the
-      classes of each of T tasks in executed order, each class in exactly one;
-    - seed, order, learner: identify the run; order: the name of its task order;
-    - train: the examples of all tasks, which are saved in the folder, with `test`, for the
-      retraining; None = neither is; data: the name of what gives both, as `probe model --data`
-      takes it (`mydata:load`): it is saved with a hash instead of a copy. The data are then given
-      to the analysis once more, which compares them;
-    - call, output, head: the way to call the model, to find its logits, and the outputs that
-      compete, as in `probe.Model`, but None = all of them; batch_size: of the
-      evaluation, None = a size that is fast on the device.
-
     A run that is recorded again, after a restart, continues: a row replaces the earlier one, and
-    where its network differs, later rows are dropped. From its first row on a recorder has the run
-    alone, until it is deleted or its process ends; in one process the last one made goes on. Raises
-    InputError before any training for data, tasks and names that do not fit each other, the model,
-    or the folder, and NotWritten.
+    where its network differs, later rows are dropped. From its first row on no other recorder can
+    have the run, until this one is deleted or its process ends; in one process the last one made
+    goes on.
+
+    Args:
+        folder: Of the recording; several runs, of other learners, orders and seeds, may share it,
+            also at the same time, from several processes.
+        model: The network that is trained, or its wrapper; its weights, mode and gradients and
+            all global generators are left unchanged, bit for bit.
+        test: The data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or a
+            DataLoader; or a list of these, one for each task; class labels 0..K-1.
+        tasks: The executed order of these numbers, None = as they are; or, for examples without,
+            the classes of each of T tasks in executed order, each class in exactly one.
+        seed: Of the run, which learner, order and seed identify.
+        order: The name of its task order.
+        learner: The name of its learner.
+        train: The examples of all tasks, which are saved in the folder, with `test`, for the
+            retraining; None = neither is.
+        data: The name of what gives both, as `probe model --data` takes it (`mydata:load`): it is
+            saved with a hash instead of a copy. The data are then given to the analysis once more,
+            which compares them.
+        call: The way to call the model, as in `probe.Model`.
+        output: The way to find the logits, as in `probe.Model`.
+        head: The outputs that compete, as in `probe.Model`, but None = all of them.
+        batch_size: Of the evaluation, None = a size that is fast on the device.
+
+    Raises:
+        InputError: Before any training: data, tasks and names do not fit each other, the model, or
+            the folder.
+        NotWritten: The folder cannot be written to.
     """
+
+    _lock: ExitStack | None = None
 
     def __init__(
         self,
@@ -101,51 +112,44 @@ class Recorder:
         check_model(model)
         self.folder, self.model = Path(folder), unwrapped(model)
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
-        halves = {"test": test} if train is None else {"test": test, "train": train}
-        read = {name: examples_of(each, name) for name, each in halves.items()}
-        called = Model(model, call=call, output=output, head=head)
-        others = [other for other in runs.read_runs(self.folder) if other.run != run]
+        splits = {"test": as_examples(test, "test")}
+        if train is not None:
+            splits["train"] = as_examples(train, "train")
+        examples = assign_tasks(splits, tasks)
+        if (size := min(sizes := examples.sizes("test"))) < 2:
+            raise InputError(f"test has {size} examples of task {sizes.index(size) + 1}: give more")
+        others = [other for other in recording.read_runs(self.folder) if other.run != run]
         orders = [run.order, *(other.run.order for other in others)]
-        called, self._given = told(called, given := numbered(read, tasks), lambda: model, orders)
-        self._ask = called.model_call
-        for number, (task, size) in enumerate(
-            zip(given.classes, given.sizes("test"), strict=True), 1
-        ):
-            if size < 2:
-                raise InputError(
-                    f"test has {size or 'no'} examples of task {number}, classes {list(task)}: "
-                    f"give 2 or more"
-                )
-        self._record = runs.RunRecord(
+        called = Model(model, call=call, output=output, head=head)
+        called, self._examples = make_task_aware(called, examples, lambda: model, orders)
+        self._call = called.model_call
+        self._record = recording.RunRecord(
             run=run,
-            tasks=given.classes,
-            numbers=given.order,
+            tasks=examples.classes,
+            numbers=examples.order,
             output=output,
             head=head,
             called=call is not None,
-            rows={},
-            hashes={},
         )
-        self._lock: ExitStack | None = None
-        runs.check_tasks_of(self._record, others)
+        recording.check_tasks_of(self._record, others)
         self._resume()
         # What fails on a few examples now would fail after hours of training. A model without
         # shapes yet would get them here, and with them its weights.
         if not any(map(is_lazy, plain_state(self.model).values())):
-            self._predicted(self._given.halves["test"].take(torch.arange(_FEW)), 0)
-        make_folder(runs.run_folder(self.folder, run))
+            self._predict(self._examples.splits["test"].take(torch.arange(_FEW)), 0)
+        make_folder(recording.run_folder(self.folder, run))
         if train is not None:
-            self._keep_data(data, *alike(read["train"], read["test"]))
+            self._keep_data(data, *match_inputs(splits["train"], splits["test"]))
 
     def _keep_data(self, name: str | None, train: Examples[Any], test: Examples[Any]) -> None:
         """Save examples, or their name and hash; raises InputError beside others."""
-        kept, named = self.folder / runs.DATA, self.folder / runs.REFERENCE
-        if known := Reference.read(named):
-            known.check(train, test)
-        elif name and not kept.exists():
-            Reference.to(name, train, test).keep(named)
+        data_path, reference_path = self.folder / recording.DATA, self.folder / recording.REFERENCE
+        if reference := DataReference.read(reference_path):
+            reference.check(train, test)
+        elif name and not data_path.exists():
+            DataReference.to(name, train, test).keep(reference_path)
         else:
-            keep_data(kept, train, test)
+            keep_data(data_path, train, test)
 
     @property
     def run(self) -> Run:
@@ -161,27 +165,31 @@ class Recorder:
     def R(self) -> AccuracyMatrix:  # noqa: N802 - as papers have it
         """The accuracy matrix so far; NaN in rows that are not recorded.
 
-        All outputs compete or, told the task, those of the task's classes.
+        All outputs compete or, task-aware, those of the task's classes.
         """
         return self._record.matrix()
 
     @property
     def counts(self) -> Mapping[int, Counts]:
         """The confusion counts (K, K) so far, by tasks learned."""
-        return {learned: own.total for learned, own in self._record.rows.items()}
+        return {learned: counts.total for learned, counts in self._record.rows.items()}
 
     def after_task(self, learned: int) -> None:
-        """Save the network as it is now, then test it; learned: number of tasks, 0..T.
+        """Save the network as it is now, then test it.
 
-        Raises InputError for another number, while another recorder has this run, and for a model
-        that fails on the test data, whose weights are kept all the same; NotWritten if the disk is
-        full.
+        Args:
+            learned: The number of tasks learned, 0..T.
+
+        Raises:
+            InputError: The number is another, another recorder has this run, or the model fails on
+                the test data: its weights are kept all the same.
+            NotWritten: The disk is full.
         """
         row = _whole(learned, "tasks learned", 0)
         if row > len(self.tasks):
             raise InputError(f"there are {len(self.tasks)} tasks, and {row} cannot be learned")
-        self._take_run()
-        path = runs.network_file(self.folder, self.run, row)
+        self._lock_run()
+        path = recording.network_file(self.folder, self.run, row)
         with replacing(path) as new:
             write_tensors(plain_state(self.model), new)
             hashes = {**self._record.hashes, row: tensor_hash(load_state(new))}
@@ -189,12 +197,12 @@ class Recorder:
                 # What comes after another network than this one is of no use beside it. Before that
                 # is replaced: a process that is killed here leaves no accuracy of another network.
                 self._keep({k: v for k, v in self._record.rows.items() if k < row}, hashes)
-        predicted = self._predicted(self._given.halves["test"], row)
-        self._keep({**self._record.rows, row: self._given.counted(predicted)}, hashes)
+        predicted = self._predict(self._examples.splits["test"], row)
+        self._keep({**self._record.rows, row: self._examples.counted(predicted)}, hashes)
 
     def offline(self, model: nn.Module) -> None:
         """Save a network that was trained on all tasks at once, the ceiling of this seed's runs."""
-        path = runs.offline_file(self.folder, self.run.seed)
+        path = recording.offline_file(self.folder, self.run.seed)
         check_model(model)
         make_folder(path.parent)
         with alone_in(path.parent):
@@ -204,15 +212,15 @@ class Recorder:
         # A copy, as some frameworks make of their plugins, has no run of its own.
         return {**self.__dict__, "_lock": None}
 
-    def _take_run(self) -> None:
-        """Take the run for this recorder alone; raises InputError if another has recorded it."""
-        folder = runs.run_folder(self.folder, self.run)
+    def _lock_run(self) -> None:
+        """Lock the run for this recorder; raises InputError if another has recorded it."""
+        folder = recording.run_folder(self.folder, self.run)
         with ExitStack() as lock:
             # Only now: of the processes of one training, each of which has a recorder, one records.
             # In one process the last one made goes on, as a notebook keeps those of failed cells.
-            held = self._lock or lock.enter_context(alone_in(folder, timeout=0, process=True))
-            found = runs.read_run(folder)
-            if not held or (found.hashes if found else {}) != self._record.hashes:
+            locked = self._lock or lock.enter_context(alone_in(folder, timeout=0, process=True))
+            stored = recording.read_run(folder)
+            if not locked or (stored.hashes if stored else {}) != self._record.hashes:
                 raise InputError(
                     f"another recorder has recorded {folder} since this one was made: give each "
                     f"run its own seed=, order= or learner=, or end the other and make a new one"
@@ -221,41 +229,34 @@ class Recorder:
 
     def _keep(self, rows: Mapping[int, TaskCounts], hashes: Mapping[int, str]) -> None:
         """Set the rows, in the file first."""
-        hashes = {learned: own for learned, own in hashes.items() if learned in rows}
+        hashes = {row: sha for row, sha in hashes.items() if row in rows}
         record = replace(self._record, rows=rows, hashes=hashes)
         record.write(self.folder)
         self._record = record
 
-    def _predicted(self, test: Examples[Any], row: int) -> Tensor:
+    def _predict(self, test: Examples[Any], row: int) -> Tensor:
         """Return the model's predictions, leaving it unchanged."""
-        model, known = self.model, self._given.known
+        model, classes = self.model, self._examples.n_classes
         device = next((p.device for p in model.parameters()), test.y.device)
+        call, test = partial(self._call, model), test.to(device)
         # It may draw at random, in eval mode too.
-        chance = every_global_stream(stream(self.run.seed, "record", row))
-        with mode(model, training=False), kept_buffers(model), chance, explained(test.x):
-            scores = partial(self._ask, model)
-            predicted, _ = predict_each(
-                scores, test.to(device), known, {"": None}, self._batch_size
-            )
-            return predicted[""]
+        draws = every_global_stream(stream(self.run.seed, "record", row))
+        with mode(model, training=False), kept_buffers(model), draws, explained(test.x):
+            return predict_each(call, test, classes, {"": None}, self._batch_size)[0][""]
 
     def _resume(self) -> None:
         """Resume from the rows that an earlier process has recorded of this run."""
-        folder = runs.run_folder(self.folder, self.run)
-        found = runs.read_run(folder)
-        if found is None:
+        folder = recording.run_folder(self.folder, self.run)
+        stored = recording.read_run(folder)
+        if stored is None:
             return
-        runs.check_tasks_of(self._record, [found])
+        recording.check_tasks_of(self._record, [stored])
         # Each example counted as predicted right: as many of each class in each task.
-        expected = self._given.counted(self._given.halves["test"].y).tables
-        totals = margins(expected)[0]
-        each = (margins(own.tables)[0] for own in found.rows.values())
-        if not all(np.array_equal(own, totals) for own in each):
-            raise InputError(
-                f"{folder} was recorded with other test examples: give the same ones, or choose "
-                f"another folder"
-            )
-        self._record = replace(self._record, rows=found.rows, hashes=found.hashes)
+        expected = margins(self._examples.counted(self._examples.splits["test"].y).tables)[0]
+        for counts in stored.rows.values():
+            if not np.array_equal(margins(counts.tables)[0], expected):
+                raise InputError(f"{folder} was recorded with other test examples: choose another")
+        self._record = replace(self._record, rows=stored.rows, hashes=stored.hashes)
 
 
 def _run(learner: str, order: str | int, seed: int) -> Run:

@@ -1,26 +1,172 @@
-"""Folders that recorders have filled, read back: networks, accuracies and data."""
+"""Folders that recorders have filled: their layout, and the runs, networks and data in them.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+The record of a run is a JSON file beside its networks.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from probe.cut.model_call import Output
-from probe.errors import InputError
+from probe.errors import InputError, unreadable
+from probe.files import hashed, replacing, unhashed
+from probe.metrics.counts import ConfusionCounts
 from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.task_counts import TaskCounts
 from probe.model import Head
-from probe.record.checkpoints import Checkpoints, Run, place
-from probe.record.data import Reference, load_data
-from probe.record.runs import (
-    DATA,
-    REFERENCE,
-    RunRecord,
-    check_tasks_of,
-    network_file,
-    offline_files,
-    read_runs,
-)
+from probe.record.checkpoints import Checkpoints, Run, sorting_key
+from probe.record.data import DataReference
+from probe.tasked_examples import as_tasks
 
-__all__ = ["Recording", "load_data", "read_recording"]
+DATA, REFERENCE = "data.pt", "data.json"
+_RECORD = "run.json"
+_VERSION = 2
+
+
+def run_folder(root: Path, run: Run) -> Path:
+    """Return the folder of one run in that of a recording."""
+    return root / "runs" / str(run)
+
+
+def network_file(root: Path, run: Run, tasks_seen: int) -> Path:
+    """Return the file of a run's network after a number of tasks."""
+    return run_folder(root, run) / f"task-{tasks_seen}.pt"
+
+
+def offline_file(root: Path, seed: int) -> Path:
+    """Return the file of the network that was trained on all tasks at once."""
+    return root / "offline" / f"seed-{seed}.pt"
+
+
+def offline_files(root: Path) -> dict[int, Path]:
+    """Return the files of all such networks, by seed."""
+    names = {path: re.fullmatch(r"seed-(\d+)\.pt", path.name) for path in root.glob("offline/*.pt")}
+    return dict(sorted((int(match[1]), path) for path, match in names.items() if match))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """One run: its tasks in executed order, and the counts on each by tasks seen, 0..T.
+
+    tasks: the classes of each; numbers: those that the tasks have in the data, None where the
+    classes tell them apart; output: where in the model's output the logits are; head: of the
+    evaluation, None = all outputs compete; called: whether the model was given batches by a
+    function, which is not kept; hashes: of the network of each row, none in older recordings.
+    """
+
+    run: Run
+    tasks: tuple[tuple[int, ...], ...]
+    numbers: tuple[int, ...] | None
+    output: Output
+    head: Head | None
+    called: bool
+    rows: Mapping[int, TaskCounts] = field(default_factory=dict)
+    hashes: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> Sequence[object]:
+        """The name of each task: its number, or its classes."""
+        return self.numbers or [frozenset(task) for task in self.tasks]
+
+    def matrix(self) -> AccuracyMatrix:
+        """Return its accuracy matrix; all outputs compete; NaN where nothing was recorded."""
+        values = np.full((len(self.tasks) + 1, len(self.tasks)), np.nan)
+        for tasks_seen, counts in self.rows.items():
+            values[tasks_seen] = counts.accuracies()
+        return AccuracyMatrix(values)
+
+    def write(self, root: Path) -> None:
+        """Write it atomically; raises NotWritten."""
+        rows = {str(tasks_seen): _cells(counts) for tasks_seen, counts in sorted(self.rows.items())}
+        content = {"version": _VERSION, **self.run._asdict(), **vars(self), "rows": rows}
+        del content["run"]
+        with replacing(run_folder(root, self.run) / _RECORD) as partial:
+            partial.write_bytes(hashed(json.dumps(content).encode()))
+
+
+def read_run(folder: Path) -> RunRecord | None:
+    """Return the record in a run's folder, None without one; raises InputError if it is damaged."""
+    path = folder / _RECORD
+    try:
+        record = _of_content(json.loads(unhashed(path.read_bytes())))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise unreadable(path, error, "allow reading it, or choose another folder") from None
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        raise InputError(
+            f"{path} is damaged, or of another version: remove {path.parent}, and record again"
+        ) from None
+    if folder.parts[-3:] != Path(str(record.run)).parts:
+        raise InputError(f"{path} is of the run {record.run}: give the folder its name back")
+    return record
+
+
+def read_runs(root: Path) -> list[RunRecord]:
+    """Return the records of all runs; raises InputError if one is damaged."""
+    # A path that is too long has no folders, as its reading tells.
+    folders = sorted(root.glob("runs/*/order-*/seed-*")) if os.path.isdir(root) else []
+    records = [read_run(f) for f in folders if f.name.removeprefix("seed-").isdecimal()]
+    return [record for record in records if record]
+
+
+def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
+    """Raise InputError unless a run has the tasks of the others, in one order under one name."""
+    for other in others:
+        tasks, expected = (
+            dict(zip(r.names, map(set, r.tasks), strict=True)) for r in (record, other)
+        )
+        same_order = list(tasks) == list(expected)
+        if tasks != expected or (record.run.order == other.run.order and not same_order):
+            remedy = "runs of one folder share their tasks, so choose another"
+            if tasks == expected:
+                remedy = "name another order of the tasks otherwise with order="
+            raise InputError(
+                f"{record.run} learns {_shown(record)}, {other.run} {_shown(other)}: {remedy}"
+            )
+
+
+def _shown(record: RunRecord) -> str:
+    text = str(list(record.numbers or map(list, record.tasks)))
+    return text if len(text) < 60 else f"{text[:60]}..."
+
+
+def _of_content(content: Any) -> RunRecord:
+    """Return the record in a file's content; raises almost any error if it is none."""
+    if content["version"] != _VERSION:
+        raise ValueError
+    tasks, numbers, rows = as_tasks(content["tasks"]), content["numbers"], {}
+    K = len({label for task in tasks for label in task})
+    for tasks_seen, (n, *cells) in content["rows"].items():
+        table, true, predicted, counts = np.array(cells, dtype=np.int64).reshape(-1, 4).T
+        positions = (table * K + true) * K + predicted
+        tables = ConfusionCounts(n, K, positions, counts)
+        rows[int(tasks_seen)] = TaskCounts(tasks=tasks, tables=tables)
+    hashes = content.get("hashes", {})
+    return RunRecord(
+        run=Run(*(content[name] for name in Run._fields)),
+        tasks=tasks,
+        numbers=None if numbers is None else tuple(numbers),
+        called=bool(content["called"]),
+        rows=rows,
+        hashes={int(tasks_seen): str(sha) for tasks_seen, sha in hashes.items()},
+        **{name: content[name] for name in ("output", "head")},
+    )
+
+
+def _cells(counts: TaskCounts) -> list[Any]:
+    """Return the number of tables; then table, classes and count of each cell that is not 0."""
+    tables = ConfusionCounts.joined(counts.tables)
+    rows, predicted = np.divmod(tables.cells, tables.classes)
+    table, true = np.divmod(rows, tables.classes)
+    cells: list[Any] = np.stack([table, true, predicted, tables.numbers], 1).tolist()
+    return [len(tables), *cells]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +178,7 @@ class Recording:
     - orders: by its name, the tasks of an order, numbers from 0 into `tasks`, or those numbers;
     - checkpoints: the files of all networks; data: of the examples, None if they were not kept;
       reference: to those that were named instead;
-    - records: of each run, with its counts, tasks in its own order;
+    - records: of each run, with its counts, tasks in the run's order;
     - output: where in the model's output the logits are; head: of the evaluation, None = all
       outputs compete; called: whether a function gave the model its batches, which is not kept.
     """
@@ -41,7 +187,7 @@ class Recording:
     orders: Mapping[str, tuple[int, ...]]
     checkpoints: Checkpoints
     data: Path | None
-    reference: Reference | None
+    reference: DataReference | None
     records: Mapping[Run, RunRecord]
     output: Output
     head: Head | None
@@ -56,49 +202,54 @@ class Recording:
 def read_recording(folder: str | Path) -> Recording:
     """Read the folder of a recording.
 
-    Raises InputError for a folder that is none, a damaged file, a network that is missing, and runs
-    that do not fit each other, as where one has learned fewer tasks so far.
+    Args:
+        folder: One that `probe.Recorder` has filled.
+
+    Returns:
+        All runs that have a network.
+
+    Raises:
+        InputError: The folder is none, a file is damaged, a network is missing, or runs do not fit
+            each other, as where one has learned fewer tasks so far.
     """
     root = Path(folder)
     if not (root / "runs").is_dir():
         what = "has no recording in it" if root.is_dir() else "is not a folder"
         raise InputError(f"{root} {what}: give one that probe.Recorder has filled")
-    records = sorted((each for each in read_runs(root) if each.rows), key=lambda r: place(r.run))
+    by_name = sorted(read_runs(root), key=lambda record: sorting_key(record.run))
+    records = {record.run: record for record in by_name if record.rows}
     if not records:
         raise InputError(f"{root} has no network in it yet: record one with rec.after_task")
-    for at, record in enumerate(records):
-        check_tasks_of(record, records[:at])
-        how, other = (f"output={r.output!r}, head={r.head!r}" for r in (record, records[0]))
-        if how != other:
+    first = next(iter(records.values()))
+    for number, record in enumerate(records.values()):
+        check_tasks_of(record, [*records.values()][:number])
+        settings, expected = (f"output={r.output!r}, head={r.head!r}" for r in (record, first))
+        if settings != expected:
             raise InputError(
-                f"run {record.run} was recorded by {how}, run {records[0].run} by {other}: record "
-                f"them alike"
+                f"{record.run} was recorded by {settings}, {first.run} by {expected}: use the same"
             )
-    seeds, given = {record.run.seed for record in records}, records[0].numbers
-    base = range(len(given)) if given else records[0].names
-    numbers = {name: number for number, name in enumerate(base)}
+    names = range(len(first.numbers)) if first.numbers else first.names
+    number_of = {name: number for number, name in enumerate(names)}
+    seeds = {run.seed for run in records}
     return Recording(
-        tasks=None if given else records[0].tasks,
-        orders={r.run.order: tuple(numbers[name] for name in r.names) for r in records},
+        tasks=None if first.numbers else first.tasks,
+        orders={run.order: tuple(number_of[n] for n in r.names) for run, r in records.items()},
         checkpoints=Checkpoints(
-            runs={record.run: _files(root, record) for record in records},
+            runs={run: _files(root, record) for run, record in records.items()},
             offline={seed: path for seed, path in offline_files(root).items() if seed in seeds},
         ),
         data=root / DATA if (root / DATA).exists() else None,
-        reference=Reference.read(root / REFERENCE),
-        records={record.run: record for record in records},
-        output=records[0].output,
-        head=records[0].head,
-        called=any(record.called for record in records),
+        reference=DataReference.read(root / REFERENCE),
+        records=records,
+        output=first.output,
+        head=first.head,
+        called=any(record.called for record in records.values()),
     )
 
 
 def _files(root: Path, record: RunRecord) -> dict[int, Path]:
-    found = {learned: network_file(root, record.run, learned) for learned in sorted(record.rows)}
-    for learned, path in found.items():
+    files = {n: network_file(root, record.run, n) for n in sorted(record.rows)}
+    for path in files.values():
         if not path.is_file():
-            raise InputError(
-                f"{path}, the network after {learned} tasks, is missing: put it back, or record "
-                f"the run {record.run} again"
-            )
-    return found
+            raise InputError(f"{path}, of {record.run}, is missing: put it back, or record again")
+    return files

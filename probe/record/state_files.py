@@ -1,4 +1,4 @@
-"""Files of weights, loaded as data alone and put into a network that they fit."""
+"""Files of weights, loaded as data and put into a network that they fit."""
 
 import os
 import re
@@ -22,11 +22,18 @@ _REMEDY = "write it with torch.save(model.state_dict(), FILE)"
 
 
 def load_state(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of any shape in a file, by name, on the CPU; no code of it is ever run.
+    """Load the tensors in a file; no code of it is ever run.
 
-    path: a state dict as `torch.save` writes it, alone or under `state_dict`, `model_state_dict` or
-    `model`, or a `.safetensors`. The prefixes of wrappers before all names (`module.`,
-    `model.`, `_orig_mod.`) are removed. Raises InputError for any other file.
+    Args:
+        path: A state dict as `torch.save` writes it, as such or under `state_dict`,
+            `model_state_dict` or `model`, or a `.safetensors`.
+
+    Returns:
+        The tensors, of any shape, by name, on the CPU. The prefixes of wrappers before all names
+        (`module.`, `model.`, `_orig_mod.`) are removed.
+
+    Raises:
+        InputError: The file is anything else.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -35,59 +42,85 @@ def load_state(path: Path) -> dict[str, Tensor]:
     ...     list(load_state(path))
     ['fc.bias']
     """
-    safe = path.suffix == ".safetensors"
-    state = _state_dict(path, _read_safe(path) if safe else read_content(path))
-    return {bare: state[name] for bare, name in _bare(state).items()}
+    content = _read_safe(path) if path.suffix == ".safetensors" else read_content(path)
+    while isinstance(content, Mapping) and not any(map(torch.is_tensor, content.values())):
+        inner = [content[key] for key in _HOLDERS if isinstance(content.get(key), Mapping)]
+        if not inner:
+            break
+        content = inner[0]
+    if not isinstance(content, Mapping) or not any(map(torch.is_tensor, content.values())):
+        got = f"an object of type {type(content).__name__}"
+        if isinstance(content, Mapping):
+            got = f"a table of {listed(content) or 'nothing'}"
+        raise InputError(f"{path} holds no state dict, tensors by name, but {got}: {_REMEDY}")
+    for name, value in content.items():
+        if not isinstance(name, str) or not _is_plain(value):
+            raise InputError(
+                f"{path} has {type(value).__name__} at {name!r:.60}, not a plain tensor: {_REMEDY}"
+            )
+    return {bare: content[name] for bare, name in _bare(content).items()}
 
 
 def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
-    """Load a state into a model in place; its tensors must match by name and shape.
+    """Load a state into a model in place.
 
-    Prefixes of wrappers before all names are ignored. name: of the state in messages. Raises
-    InputError if they do not fit, parameters in kind of number too; the model may then have some
-    of them.
+    Args:
+        model: The network; after an error it may have some of the tensors.
+        state: Tensors that match by name, shape and kind of number. Prefixes of wrappers before all
+            names are ignored.
+        name: Of the state, for messages.
+
+    Raises:
+        InputError: The state does not fit.
 
     >>> model = nn.Linear(2, 1)
     >>> fit_state(model, {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}, "task1.pt")
     >>> model(torch.ones(1, 2)).item()
     2.0
     """
-    own, known = _bare(model.state_dict()), dict(model.named_parameters(remove_duplicate=False))
-    renamed = {own.get(bare, bare): state[given] for bare, given in _bare(state).items()}
-    for key, one in renamed.items():
-        expected = getattr(known.get(key), "dtype", one.dtype)
-        if not (torch.can_cast(one.dtype, expected) and torch.can_cast(expected, one.dtype)):
-            raise InputError(f"{name} has {key!r} of {one.dtype}, expected {expected}: {_REMEDY}")
+    full = _bare(model.state_dict())
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    renamed = {full.get(bare, bare): state[key] for bare, key in _bare(state).items()}
+    for key, tensor in renamed.items():
+        expected = getattr(parameters.get(key), "dtype", tensor.dtype)
+        if not (torch.can_cast(tensor.dtype, expected) and torch.can_cast(expected, tensor.dtype)):
+            raise InputError(
+                f"{name} has {key!r} of {tensor.dtype}, expected {expected}: {_REMEDY}"
+            )
     try:
         model.load_state_dict(renamed)
     except Exception as error:
         # A model may have a way of its own to load.
         raise InputError(
-            f"{name} does not fit the model ({described(error)}): give the network that these "
-            f"weights are of"
+            f"{name} does not fit the model ({described(error)}): give the network of these weights"
         ) from error
 
 
 def plain_state(model: nn.Module) -> dict[str, Tensor]:
     """Return a model's state dict, tensors of any shape; raises InputError for anything else."""
     state = model.state_dict()
-    for name, one in state.items():
-        if not isinstance(one, Tensor) or _strange(one):
+    for name, value in state.items():
+        if not _is_plain(value):
             raise InputError(
-                f"the model's state dict has {type(one).__name__} under {name!r}, expected a plain "
-                f"tensor: only these can be read back without running code"
+                f"the model's state dict has {type(value).__name__} under {name!r}, expected a "
+                f"plain tensor: only these can be read back without running code"
             )
     return dict(state)
 
 
 def write_tensors(content: object, path: Path) -> None:
-    """Write tensors in tuples, lists and dicts to a file that is there, such as one of `replacing`.
+    """Write tensors to a file that is there, such as one of `replacing`.
 
-    The same values give the same bytes. Raises OSError.
+    Args:
+        content: Tensors in tuples, lists and dicts. The same values give the same bytes.
+        path: The file.
+
+    Raises:
+        OSError: The file cannot be written.
     """
     with path.open("wb") as file:
         try:
-            torch.save(_alone(content), file)
+            torch.save(_compact(content), file)
         except RuntimeError as error:
             # What torch says of a full disk; the reason is beneath it.
             if isinstance(error.__context__, OSError):
@@ -101,18 +134,18 @@ def keep_tensors(content: object, path: Path) -> None:
         write_tensors(content, partial)
 
 
-def _alone(content: Any) -> Any:
-    """Return the same on the CPU, each tensor without more memory than its own.
+def _compact(content: Any) -> Any:
+    """Return the same on the CPU, each tensor in memory of just its size.
 
     A view would be saved with all that it is a view of.
     """
     if isinstance(content, Tensor):
-        own = content.detach().cpu()
-        small = own.untyped_storage().nbytes() == own.numel() * own.element_size()
-        return own if small and own.is_contiguous() else own.clone().contiguous()
+        tensor = content.detach().cpu()
+        fits = tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
+        return tensor if fits and tensor.is_contiguous() else tensor.clone().contiguous()
     if isinstance(content, Mapping):
-        return {name: _alone(one) for name, one in content.items()}
-    return type(content)(map(_alone, content))
+        return {name: _compact(value) for name, value in content.items()}
+    return type(content)(map(_compact, content))
 
 
 def read_content(path: Path) -> object:
@@ -133,8 +166,7 @@ def read_content(path: Path) -> object:
         # A damaged or hostile file makes torch raise almost anything.
         if refused := re.search(r"GLOBAL (\S+)", str(error)):
             raise InputError(
-                f"{path} holds an object of {refused[1]}, not tensors alone, and loading it could "
-                f"run code: {_REMEDY}"
+                f"{path} holds {refused[1]}, not only tensors, and could run code: {_REMEDY}"
             ) from None
         raise InputError(f"{path} is damaged, or not a file of torch: {_REMEDY}") from None
 
@@ -156,34 +188,10 @@ def _read_safe(path: Path) -> object:
         ) from None
 
 
-def _state_dict(path: Path, found: object) -> dict[str, Tensor]:
-    """Return the tensors by name in what a file holds; raises InputError for anything else."""
-    while isinstance(found, Mapping) and not _has_tensors(found):
-        inner = [found[name] for name in _HOLDERS if isinstance(found.get(name), Mapping)]
-        if not inner:
-            break
-        found = inner[0]
-    if not isinstance(found, Mapping) or not _has_tensors(found):
-        got = f"an object of type {type(found).__name__}"
-        if isinstance(found, Mapping):
-            got = f"a table of {listed(list(map(str, found))) or 'nothing'}"
-        raise InputError(f"{path} holds no state dict, tensors by name, but {got}: {_REMEDY}")
-    for name, one in found.items():
-        if not isinstance(name, str) or not isinstance(one, Tensor) or _strange(one):
-            kind = type(one).__name__
-            raise InputError(
-                f"{path} holds {kind} under {name!r:.60}, expected a plain tensor there: {_REMEDY}"
-            )
-    return dict(found)
-
-
-def _has_tensors(mapping: Mapping[object, object]) -> bool:
-    return any(isinstance(one, Tensor) for one in mapping.values())
-
-
-def _strange(tensor: Tensor) -> bool:
-    """Return whether it is sparse, nested, or one without values."""
-    return tensor.layout != torch.strided or tensor.is_nested or tensor.is_meta
+def _is_plain(value: object) -> bool:
+    """Return whether it is a tensor with values, neither sparse nor nested."""
+    plain = isinstance(value, Tensor) and value.layout == torch.strided
+    return plain and not value.is_nested and not value.is_meta  # type: ignore[attr-defined]
 
 
 def _bare(names: Iterable[str]) -> dict[str, str]:
@@ -192,10 +200,7 @@ def _bare(names: Iterable[str]) -> dict[str, str]:
     >>> _bare(["module.model.a", "module.model.b"])
     {'a': 'module.model.a', 'b': 'module.model.b'}
     """
-    found = {name: name for name in names}
-    while found:
-        shared = [p for p in _PREFIXES if all(name.startswith(p) for name in found)]
-        if not shared:
-            break
-        found = {bare.removeprefix(shared[0]): name for bare, name in found.items()}
-    return found
+    names = {name: name for name in names}
+    while names and (shared := [p for p in _PREFIXES if all(n.startswith(p) for n in names)]):
+        names = {bare.removeprefix(shared[0]): name for bare, name in names.items()}
+    return names

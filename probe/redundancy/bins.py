@@ -18,11 +18,20 @@ MOST_BINS = 256
 
 
 def equal_width(x: NDArray[np.floating[Any]], bins: int) -> NDArray[np.uint8]:
-    """Return the number of each value's bin, (N, D), of `bins` equally wide ones from 0.
+    """Put the values of each feature into bins of equal width.
 
-    x: (N, D) finite values; the bins divide each feature's own range in x, from its least to its
-    greatest value. A bin holds its lower edge, the last one also its upper. A constant feature is
-    all 0. bins: 2 to 256. Raises InputError for any other number.
+    The bins divide each feature's range in x, from its least to its greatest value. A bin holds its
+    lower edge, the last one also its upper.
+
+    Args:
+        x: (N, D) finite values.
+        bins: How many, 2 to 256.
+
+    Returns:
+        The number of each value's bin, from 0, (N, D); all 0 for a constant feature.
+
+    Raises:
+        InputError: The number of bins is another.
 
     >>> equal_width(np.array([[0.0, 7], [1, 7], [2, 7], [4, 7]]), bins=2).T.tolist()
     [[0, 0, 1, 1], [0, 0, 0, 0]]
@@ -43,12 +52,18 @@ def equal_width(x: NDArray[np.floating[Any]], bins: int) -> NDArray[np.uint8]:
 def minimum_description(
     x: NDArray[np.floating[Any]], labels: NDArray[np.integer[Any]]
 ) -> NDArray[np.uint8]:
-    """Return the number of each value's bin, (N, D), in bins that tell the classes apart.
+    """Put the values of each feature into bins that tell the classes apart.
 
-    x: (N, D) finite values; labels: (N,) class numbers from 0. A feature is cut in two where the
-    classes' entropy within the parts is least, and each part again, as long as a cut describes
-    the labels in fewer bits than it takes to state it. A feature that tells nothing of the classes
-    stays whole: all 0.
+    A feature is cut in two where the classes' entropy within the parts is least, and each part
+    again, as long as a cut describes the labels in fewer bits than it takes to state it.
+
+    Args:
+        x: (N, D) finite values.
+        labels: (N,) class numbers from 0.
+
+    Returns:
+        The number of each value's bin, from 0, (N, D); all 0 for a feature that tells nothing of
+        the classes.
 
     Source: Fayyad & Irani 1993, their criterion of minimum description length. Deviation: a cut is
     sought at the inner edges of 256 bins of equal width, not between any two values; for 8-bit
@@ -78,9 +93,9 @@ def _best_cut(table: NDArray[np.int64]) -> int | None:
 
     table: (levels, K) numbers of examples; N, k, k1, k2 and delta are those of Fayyad & Irani.
     """
-    whole, left = table.sum(0), table.cumsum(0)[:-1]
-    parts = np.stack([left, whole - left])
-    sizes, entropies, N = parts.sum(2), _entropy(parts), whole.sum()
+    total, lower = table.sum(0), table.cumsum(0)[:-1]
+    parts = np.stack([lower, total - lower])
+    sizes, entropies, N = parts.sum(2), _entropy(parts), total.sum()
     within = (sizes * entropies).sum(0) / N
     # A cut that leaves a part without examples is none.
     within[(sizes == 0).any(0)] = np.inf
@@ -88,8 +103,8 @@ def _best_cut(table: NDArray[np.int64]) -> int | None:
         return None
     # Rounded, so that of cuts that are equally good the first is taken.
     best = int(within.round(12).argmin())
-    k, k1, k2 = ((counts > 0).sum() for counts in (whole, *parts[:, best]))
-    before = float(_entropy(whole))
+    k, k1, k2 = ((counts > 0).sum() for counts in (total, *parts[:, best]))
+    before = float(_entropy(total))
     change = k * before - k1 * entropies[0, best] - k2 * entropies[1, best]
     # log2(3^k - 2), written so that many classes do not overflow.
     delta = k * np.log2(3) + np.log2(1 - 2 * 3.0**-k) - change

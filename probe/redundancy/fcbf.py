@@ -24,11 +24,16 @@ Codes = NDArray[np.integer[Any]]
 
 
 def symmetric_uncertainty(codes: Codes) -> NDArray[np.float64]:
-    """Return SU of every two of D features, (D, D), exactly symmetric.
+    """Return SU of every two of D features.
 
-    codes: (N, D), the bin of each example in each feature. The diagonal is 1, or 0 for a constant
-    feature. Takes time in proportion to N D^2 and, beside the result, memory in proportion to D.
+    Takes time in proportion to N D^2 and, beside the result, memory in proportion to D.
     Source: Kemker 2018, figure S4.
+
+    Args:
+        codes: (N, D), the bin of each example in each feature.
+
+    Returns:
+        (D, D), exactly symmetric; the diagonal is 1, or 0 for a constant feature.
 
     >>> symmetric_uncertainty(np.array([[0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 0, 1]])).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
@@ -46,10 +51,14 @@ def symmetric_uncertainty(codes: Codes) -> NDArray[np.float64]:
 
 
 def relevance(codes: Codes, labels: Codes) -> NDArray[np.float64]:
-    """Return SU of each of D features with the class, (D,).
+    """Return SU of each of D features with the class.
 
-    codes: (N, D), the bin of each example in each feature; labels: (N,) class numbers from 0.
-    Higher tells more of the class.
+    Args:
+        codes: (N, D), the bin of each example in each feature.
+        labels: (N,) class numbers from 0.
+
+    Returns:
+        (D,); higher tells more of the class.
 
     >>> relevance(np.array([[0, 1], [0, 0], [1, 1], [1, 0]]), np.array([2, 2, 0, 0])).tolist()
     [1.0, 0.0]
@@ -60,11 +69,18 @@ def relevance(codes: Codes, labels: Codes) -> NDArray[np.float64]:
 def non_redundant(codes: Codes, labels: Codes, threshold: float = 0.0) -> list[int]:
     """Return the features that FCBF selects, the one with the highest SU with the class first.
 
-    codes: (N, D); labels: (N,); threshold: delta, in [0, 1). Relevant is a feature F whose
-    SU(F, C) with the class is above it. From the most relevant on, each that is left (a
-    predominant feature P) removes every later one F with SU(P, F) >= SU(F, C). Equally relevant
-    features are taken in the order of their numbers. Only the SU of predominant features are
-    computed, never the whole matrix.
+    A feature F is relevant if SU(F, C) with the class is above the threshold. From the most
+    relevant on, each that remains (a predominant feature P) removes every later one F with
+    SU(P, F) >= SU(F, C). Equally relevant features are taken in the order of their numbers. Only
+    the SU of predominant features are computed, never the whole matrix.
+
+    Args:
+        codes: (N, D), the bin of each example in each feature.
+        labels: (N,) class numbers from 0.
+        threshold: delta, in [0, 1).
+
+    Returns:
+        The numbers of the features.
 
     Source: Yu & Liu 2003, figure 2, with threshold 0 by default. Deviation: they call a feature
     relevant from the threshold on, by which at 0 constants would be so too.
@@ -75,12 +91,13 @@ def non_redundant(codes: Codes, labels: Codes, threshold: float = 0.0) -> list[i
     """
     with_class = relevance(codes, labels)
     order = np.argsort(-with_class, kind="stable")
-    left = order[with_class[order] > threshold]
+    candidates = order[with_class[order] > threshold]
     codes, selected = np.asfortranarray(codes), []
-    while left.size:
-        best, left = left[0], left[1:]
+    while candidates.size:
+        best, candidates = candidates[0], candidates[1:]
         selected.append(int(best))
-        left = left[_with_each(codes[:, best], codes, left) < with_class[left]]
+        su = _with_each(codes[:, best], codes, candidates)
+        candidates = candidates[su < with_class[candidates]]
     return selected
 
 

@@ -30,24 +30,32 @@ class Redundancy:
     selected: Sequence[int]
 
 
-def write_redundancy(folder: Path, found: Redundancy) -> Path:
-    """Write folder/DATA.csv, whole or not at all, and return its path.
+def write_redundancy(folder: Path, redundancy: Redundancy) -> Path:
+    """Write folder/DATA.csv atomically.
 
     A row per feature: its number of bins, its rank in FCBF's selection (from 1; empty if it is
     redundant or irrelevant), its SU with the class and with each feature up to itself, rounded to 4
-    decimals. The matrix is symmetric: its upper half is left empty. Raises InputError if the file
-    cannot be written.
+    decimals. The matrix is symmetric: its upper half is left empty.
+
+    Args:
+        folder: Where the table lies.
+        redundancy: What is written.
+
+    Returns:
+        The path of the table.
+
+    Raises:
+        NotWritten: The file cannot be written.
     """
-    path = folder / f"{found.data}.csv"
-    rank = {feature: str(k) for k, feature in enumerate(found.selected, start=1)}
-    D = len(found.bins)
+    path, D = folder / f"{redundancy.data}.csv", len(redundancy.bins)
+    rank = {feature: str(k) for k, feature in enumerate(redundancy.selected, start=1)}
     with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*_COLUMNS, *range(D)])
         for k in range(D):
-            numbers = [_text(found.with_class[k]), *map(_text, found.between[k, : k + 1])]
-            row = [found.discretization, k, found.bins[k], rank.get(k, ""), *numbers]
-            writer.writerow([*row, *[""] * (D - 1 - k)])
+            numbers = redundancy.with_class[k], *redundancy.between[k, : k + 1]
+            row = [redundancy.discretization, k, redundancy.bins[k], rank.get(k, "")]
+            writer.writerow([*row, *map(_text, numbers), *[""] * (D - 1 - k)])
     return path
 
 

@@ -1,7 +1,7 @@
 """The analysis: the measurements of any number of runs, and the quantities derived from them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -15,9 +15,9 @@ from probe.notes import listed, ranged, without_decimals
 from probe.results.records import Records
 from probe.tables.budget_text import budget_sheets
 from probe.tables.folder import Saved, Tables
-from probe.tables.held import Held
 from probe.tables.layer_text import control_sheets, layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
+from probe.tables.result_base import ResultBase
 from probe.tables.rows import (
     CONTROLS,
     FirstLayerRow,
@@ -37,17 +37,17 @@ ONE_NETWORK = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Analysis(Held):
+class Analysis(ResultBase):
     """Measurements downstream of the features of networks; `print` shows them as tables.
 
     >>> import probe, torch
     >>> net = lambda: torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Linear(8, 2))
     >>> data = torch.randn(8, 4), torch.arange(8) % 2
-    >>> found = probe.analyze({2: net()}, data, data, [[0], [1]], ["0"], readouts=["linear"])
-    >>> found.matrix("0", "linear").values.shape, found.to_pandas("layers").shape[0] > 0
+    >>> result = probe.analyze({2: net()}, data, data, [[0], [1]], ["0"], readouts=["linear"])
+    >>> result.matrix("0", "linear").values.shape, result.to_pandas("layers").shape[0] > 0
     ((3, 2), True)
 
-    - given: its tables by name, as in a run directory;
+    - tables_by_name: its tables, as in a run directory;
     - records: the predictions, see `probe.predictions`; None if only its tables are known.
 
     The rows are those of a study's measurements.csv, see `probe.tables.rows.MeasurementRow`.
@@ -59,7 +59,7 @@ class Analysis(Held):
     intervals cover retrainings and the finite test set, not another training of the networks.
     """
 
-    given: Tables
+    tables_by_name: Tables
     records: Records | None = None
 
     @property
@@ -74,8 +74,15 @@ class Analysis(Held):
         """Return A[l, t, j] of a feature l, (T+1, T), by task position; NaN = not measured.
 
         A cell is the mean over the orders of a seed, then over seeds; row 0 is the floor. At the
-        output it is R. learner: needed if there are several. Raises InputError for an unknown
-        feature, readout or learner.
+        output it is R.
+
+        Args:
+            feature: The feature l.
+            readout: The readout downstream of it.
+            learner: The learner, needed if there are several.
+
+        Raises:
+            InputError: A name is unknown.
         """
         return self._matrices.matrix(self._learner(learner), feature, readout)
 
@@ -84,11 +91,16 @@ class Analysis(Held):
     ) -> NDArray[np.float64]:
         """Return C[l, j] of a feature l, (T,), by task position; NaN without an offline model.
 
-        learner: gives the orders; all learners of a study have the same. Raises InputError as
-        `matrix` does.
+        Args:
+            feature: The feature l.
+            readout: The readout downstream of it.
+            learner: The learner whose orders count; all learners of a study have the same.
+
+        Raises:
+            InputError: A name is unknown.
         """
-        named = self.learners[0] if learner is None else self._learner(learner)
-        return self._matrices.ceiling(named, feature, readout)
+        name = self.learners[0] if learner is None else self._learner(learner)
+        return self._matrices.ceiling(name, feature, readout)
 
     def measurements(self) -> list[MeasurementRow]:
         """Return all measurements, a row for each, as in measurements.csv."""
@@ -105,13 +117,13 @@ class Analysis(Held):
         """Return the statements on each layer, with the interval that decides each."""
         return list(self._table("statements"))
 
-    def first_layer(self) -> list[FirstLayerRow]:
+    def first_layers(self) -> list[FirstLayerRow]:
         """Return the range of the first layer that falls below the ceiling, forgets, ..."""
         return list(self._table("first_layer"))
 
     def tables(self) -> Tables:
         """Return all tables by name, as they are named in a run directory."""
-        return self.given
+        return self.tables_by_name
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -146,22 +158,29 @@ class Analysis(Held):
     def latex(self, readout: str | None = None, learner: str | None = None) -> str:
         r"""Return a LaTeX table of the share that each layer retains, in %, with 95 % intervals.
 
-        It needs `\usepackage{booktabs}`. readout: the first by default; learner: all by default.
-        Raises InputError for an unknown readout or learner.
+        It needs `\usepackage{booktabs}`.
+
+        Args:
+            readout: The first by default.
+            learner: All by default.
+
+        Raises:
+            InputError: A name is unknown.
         """
-        chosen = self.readouts[0] if readout is None else readout
-        if chosen not in self.readouts:
-            raise unknown("readout of this analysis", chosen, self.readouts)
-        named = self.learners if learner is None else (self._learner(learner),)
-        layers = [row for row in self.layers() if row.readout == chosen and row.learner in named]
-        return as_latex(together(self._sheets(layers, named)))
+        readout = self.readouts[0] if readout is None else readout
+        if readout not in self.readouts:
+            raise unknown("readout of this analysis", readout, self.readouts)
+        learners = self.learners if learner is None else (self._learner(learner),)
+        layers = [
+            row for row in self.layers() if row.readout == readout and row.learner in learners
+        ]
+        return as_latex(together(self._sheets(layers, learners)))
 
     def sheets(self) -> list[Sheet]:
         """Return the analysis as text: a table for each learner and readout, and the budgets'."""
-        layers, given = self.layers(), self._of_one_network
-        budgets = budget_sheets(layers, self._table("notes"), given=given)
+        budgets = budget_sheets(self.layers(), self._table("notes"), given=self._of_one_network)
         controls = control_sheets(self._table("controls"))
-        return [*self._sheets(layers, self.learners), *budgets, *controls]
+        return [*self._sheets(self.layers(), self.learners), *budgets, *controls]
 
     def remarks(self) -> tuple[str, ...]:
         """Return the text printed above: what the intervals are of, and the notes."""
@@ -170,21 +189,27 @@ class Analysis(Held):
     def report(self, file: str | Path) -> None:
         """Write one HTML page that says which layer forgot what, with figures and tables.
 
-        Its title is the file's name, that of the folder for `report.html`. Raises NotWritten if it
-        cannot be written.
+        Args:
+            file: Its path. The title is the file's name, that of the folder for `report.html`.
+
+        Raises:
+            NotWritten: It cannot be written.
         """
-        # An arrow up, as that of `plot`: what is drawn is asked for here.
+        # An arrow up, as that of `plot`.
         from figures.report.page import report, write_page
 
-        limits = (ONE_NETWORK,) if self._of_one_network else ()
-        path = Path(file)
+        path, caveats = Path(file), (ONE_NETWORK,) if self._of_one_network else ()
         title = path.stem if path.stem != "report" else path.absolute().parent.name
-        write_page(report({title: self.tables()}, {}, caveats=limits), path)
+        write_page(report({title: self.tables()}, {}, caveats=caveats), path)
 
     def to_tensorboard(self, where: Any) -> None:
-        """Write it for TensorBoard, where: a SummaryWriter or a folder; see `probe.tables.export`.
+        """Write it for TensorBoard, see `probe.tables.export`.
 
-        Raises InputError where a folder is given and tensorboard is not installed.
+        Args:
+            where: A SummaryWriter or a folder.
+
+        Raises:
+            InputError: A folder needs tensorboard, which is not installed.
         """
         # With pandas, imported when it is asked for.
         from probe.tables.export import to_tensorboard
@@ -192,25 +217,30 @@ class Analysis(Held):
         to_tensorboard(self.tables(), self.sheets(), where)
 
     def to_wandb(self, run: Any) -> None:
-        """Log it to a run of wandb, as `wandb.init` returns one; see `probe.tables.export`."""
+        """Log it to a run of wandb, see `probe.tables.export`.
+
+        Args:
+            run: As `wandb.init` returns it.
+        """
         from probe.tables.export import to_wandb
 
         to_wandb(self.tables(), run)
 
     def saved(self) -> Saved:
         """Return the contents of a folder to save it in."""
+        saved = Saved(kind=KIND, tables=self.tables_by_name)
         if self.records is None:
-            return Saved(kind=KIND, tables=self.given)
+            return saved
         record = {"plan": self.records.plan.model_dump(mode="json")}
-        return Saved(kind=KIND, tables=self.given, record=record, arrays=self.records.to_arrays())
+        return replace(saved, record=record, arrays=self.records.to_arrays())
 
     @classmethod
     def of_saved(cls, saved: Saved) -> Self:
         """Return what `saved` gave; raises KeyError, ValueError or TypeError for all else."""
-        if not saved.arrays:
-            return cls(given=saved.tables)
-        records = Records.from_saved(saved.record["plan"], saved.arrays)
-        return cls(given=saved.tables, records=records)
+        records = None
+        if saved.arrays:
+            records = Records.from_saved(saved.record["plan"], saved.arrays)
+        return cls(tables_by_name=saved.tables, records=records)
 
     def __str__(self) -> str:
         return as_text(self.sheets(), self.remarks())
@@ -224,7 +254,7 @@ class Analysis(Held):
             for kind, names in (("order", self.orders), ("seed", m.seeds))
         )
         return (
-            f"Analysis of {', '.join(self.learners)}: {counted}, after {_spoken(steps)} of {T} "
+            f"Analysis of {', '.join(self.learners)}: {counted}, after {_range_text(steps)} of {T} "
             f"tasks\n  downstream of {', '.join(self.features) or 'no feature'} by "
             f"{', '.join(self.readouts)}; "
             f"{' and '.join(levels[name] for name in m.levels) or 'neither floor nor ceiling'}"
@@ -238,8 +268,8 @@ class Analysis(Held):
 
     def _sheets(self, layers: Sequence[LayerRow], learners: Sequence[str]) -> list[Sheet]:
         if layers:
-            given = self._of_one_network
-            return layer_sheets(layers, self.statements(), self.first_layer(), given=given)
+            tables = {**self.tables_by_name, "layers": layers}
+            return layer_sheets(tables, given=self._of_one_network)
         # Like a study with neither floor nor ceiling.
         return [pra_sheet([row for row in self._table("summary") if row.learner in learners])]
 
@@ -248,7 +278,7 @@ class Analysis(Held):
         return Matrices(self._table("measurements"))
 
     def _table(self, name: str) -> Sequence[Any]:
-        return self.given.get(name, ())
+        return self.tables_by_name.get(name, ())
 
     @property
     def _of_one_network(self) -> bool:
@@ -257,9 +287,9 @@ class Analysis(Held):
 
     def _learner(self, name: str | None) -> str:
         """Return the name of the requested learner; None = the only one."""
-        known = (*self._matrices.learners, *self._matrices.levels)
-        if name is not None and name not in known:
-            raise unknown("learner of this analysis", name, known)
+        learners = (*self._matrices.learners, *self._matrices.levels)
+        if name is not None and name not in learners:
+            raise unknown("learner of this analysis", name, learners)
         if name is None and len(self.learners) != 1:
             raise InputError(
                 f"this analysis has the learners {', '.join(self.learners) or '(none)'}: say which "
@@ -284,10 +314,10 @@ def note_sentences(notes: Iterable[NoteRow]) -> Iterator[str]:
         yield f"{', '.join(filter(None, where))}: {ranged(row.note for row in rows)}"
 
 
-def _spoken(steps: Sequence[int]) -> str:
+def _range_text(steps: Sequence[int]) -> str:
     """Return steps, ascending, in few words.
 
-    >>> _spoken([0, 1, 2, 3]), _spoken([0, 1, 3])
+    >>> _range_text([0, 1, 2, 3]), _range_text([0, 1, 3])
     ('0 to 3', '0, 1, 3')
     """
     if len(steps) > 2 and steps[-1] - steps[0] == len(steps) - 1:

@@ -14,52 +14,59 @@ A seed counts once all of its orders are finished, with their controls.
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 
-from probe.analysis.crossed import Design, Floats
 from probe.analysis.intervals import mean_of
 from probe.analysis.layers import Right, TestLayout, quantity
-from probe.analysis.places import Place, of_all, of_place
+from probe.analysis.task_positions import TaskPosition, at_position, over_all_tasks
+from probe.analysis.variance import Design, Floats
 from probe.results.layers import correct, layout_of
-from probe.results.result import Result
+from probe.results.result import JobResult
 from probe.tables.rows import ControlRow, grouped
 
-_Control = tuple[str, Right | Floats, Place]
+_Control = tuple[str, Right | Floats, TaskPosition]
 
 
-def control_rows(results: Sequence[Result]) -> Iterator[ControlRow]:
+def control_rows(results: Sequence[JobResult]) -> Iterator[ControlRow]:
     """Yield the controls of each learner by readout and feature, if there are any."""
-    for own in grouped(results, "job.learner").values():
-        readouts = dict.fromkeys(name for each in own for name in each.readouts)
-        for readout, feature in product(readouts, own[0].features):
-            yield from _of_layer(own, readout, feature)
+    for runs in grouped(results, "job.learner").values():
+        readouts = dict.fromkeys(name for run in runs for name in run.readouts)
+        for readout, feature in product(readouts, runs[0].features):
+            yield from _of_layer(runs, readout, feature)
 
 
-def _of_layer(own: Sequence[Result], readout: str, feature: str) -> Iterator[ControlRow]:
-    """Yield the controls of one layer; own: all of a learner's jobs, a run first."""
-    one, last = own[0], {r.job: r.rows(feature, readout).get(r.job.last) for r in own}
-    lacking = {job.seed for job, scores in last.items() if scores is None}
-    known = {job: scores for job, scores in last.items() if scores and job.seed not in lacking}
-    found = {(job.seed, job.order, job.without): scores for job, scores in known.items()}
-    if one.test is None or not found:
+def _of_layer(results: Sequence[JobResult], readout: str, feature: str) -> Iterator[ControlRow]:
+    """Yield the controls of one layer; results: of all of a learner's jobs, a run first."""
+    run, ends = results[0], {r.job: r.at_end(feature, readout) for r in results}
+    unfinished = {job.seed for job, scores in ends.items() if scores is None}
+    scores_of = {
+        (job.seed, job.order, job.without): scores
+        for job, scores in ends.items()
+        if scores and job.seed not in unfinished
+    }
+    if run.test is None or not scores_of:
         return
-    seeds, orders, left_out = (list(dict.fromkeys(each)) for each in zip(*found, strict=True))
-    tasks = {r.job.order: r.job.tasks for r in own}
-    layout = layout_of(one.test, [tasks[order] for order in orders])
-    each = [correct(one.test, found[at]) for at in product(seeds, orders, left_out)]
-    right = np.reshape(each, (len(seeds), len(orders), len(left_out), -1))
-    memorized = np.array([[[found[s, o, 0].control] for o in orders] for s in seeds], dtype=float)
-    at: dict[str, Any] = {"learner": one.job.learner, "readout": readout, "feature": feature}
-    at["depth"] = 1 + one.features.index(feature)
-    for name, control, task_position in _controls(right, memorized, layout):
-        value, other = task_position.mean(right[:, :, 0]), task_position.mean(control)
-        mean = partial(
-            mean_of, Design(task_position.weights, layout.strata[task_position.examples])
+    seeds, orders, left_out = (list(dict.fromkeys(x)) for x in zip(*scores_of, strict=True))
+    tasks = {r.job.order: r.job.tasks for r in results}
+    layout = layout_of(run.test, [tasks[order] for order in orders])
+    rows = [correct(run.test, scores_of[job]) for job in product(seeds, orders, left_out)]
+    right = np.reshape(rows, (len(seeds), len(orders), len(left_out), -1))
+    memorized = np.array(
+        [[[scores_of[s, o, 0].control] for o in orders] for s in seeds], dtype=float
+    )
+    for name, control, place in _controls(right, memorized, layout):
+        value, other = place.mean(right[:, :, 0]), place.mean(control)
+        mean = partial(mean_of, Design(place.weights, layout.strata[place.examples]))
+        yield ControlRow(
+            learner=run.job.learner,
+            readout=readout,
+            feature=feature,
+            depth=1 + run.features.index(feature),
+            **quantity(name, place, mean(value - other)).columns,
+            accuracy=mean(value).value,
+            control=mean(other).value,
         )
-        at |= quantity(name, task_position, mean(value - other)).columns
-        yield ControlRow(**at, accuracy=mean(value).value, control=mean(other).value)
 
 
 def _controls(right: Right, memorized: Floats, layout: TestLayout) -> Iterator[_Control]:
@@ -68,15 +75,13 @@ def _controls(right: Right, memorized: Floats, layout: TestLayout) -> Iterator[_
     right: (S, O, 1 + T, n), of the run and, if they were trained, the networks without each task;
     memorized: (S, O, 1), NaN where no readout was fitted to permuted labels.
     """
-    whole, positions = of_all(right.shape[-1]), range(1, right.shape[2])
+    all_tasks, positions = over_all_tasks(right.shape[-1]), range(1, right.shape[2])
     if positions:
         # Each example by the network that never saw its task.
         never = 1 + np.argsort(layout.orders)[None, :, None, layout.tasks]
         control = np.take_along_axis(right, never, axis=2)[:, :, 0]
-        for task_position in (
-            whole,
-            *(of_place(layout.tasks, layout.orders, p) for p in positions),
-        ):
-            yield "exclusion_difference", control, task_position
+        places = (at_position(layout.tasks, layout.orders, position) for position in positions)
+        for place in (all_tasks, *places):
+            yield "exclusion_difference", control, place
     if not np.isnan(memorized).any():
-        yield "selectivity", np.broadcast_to(memorized, right[:, :, 0].shape), whole
+        yield "selectivity", np.broadcast_to(memorized, right[:, :, 0].shape), all_tasks

@@ -10,7 +10,7 @@ from probe.by_layer.jobs import jobs_of
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.errors import InputError, unknown
 from probe.results.analysis import note_sentences
-from probe.results.result import Result, result_of
+from probe.results.result import JobResult, job_result
 from probe.results.run_directory import read_plan, store_of
 from probe.tables.folder import Tables, read_tables
 from probe.tables.sheets import Sheet
@@ -70,7 +70,7 @@ def explain(root: Path, learner: str, readout: str, feature: str, quantity: str)
     plan = read_plan(root)
     if quantity not in FORMULAS:
         raise unknown("quantity", quantity, FORMULAS)
-    names = [name for name, own in plan.learners.items() if own.kind not in CONTROLS]
+    names = [n for n, settings in plan.learners.items() if settings.kind not in CONTROLS]
     if learner not in names:
         raise unknown("learner of this study", learner, names)
     jobs = [job for job in jobs_of(plan) if not job.without]
@@ -78,15 +78,15 @@ def explain(root: Path, learner: str, readout: str, feature: str, quantity: str)
     terms = FORMULAS[quantity][1]
     jobs = [job for job in jobs if job.learner == learner or used.get(job.kind) in terms]
     stores = {job: store_of(plan, root, job) for job in jobs}
-    results = {job: result_of(plan, job, store.measurements()) for job, store in stores.items()}
+    results = {job: job_result(plan, job, store.measurements()) for job, store in stores.items()}
     runs = [results[job] for job in jobs if job.learner == learner]
     readouts = list(dict.fromkeys(name for run in runs for name in run.readouts))
-    for kind, name, known in (
+    for kind, name, choices in (
         ("feature of this learner", feature, plan.learners[learner].features),
         ("readout of this study", readout, readouts),
     ):
-        if name not in known:
-            raise unknown(kind, name, known)
+        if name not in choices:
+            raise unknown(kind, name, choices)
     controls = {(job.kind, job.seed): result for job, result in results.items()}
     function = FORMULAS[quantity][0]
     cells = [
@@ -129,10 +129,10 @@ def explain(root: Path, learner: str, readout: str, feature: str, quantity: str)
 
 
 def _values(
-    run: Result,
+    run: JobResult,
     feature: str,
     readout: str,
-    controls: Mapping[tuple[str, int], Result],
+    controls: Mapping[tuple[str, int], JobResult],
     j: int,
 ) -> dict[str, float]:
     """Return the terms of a run that were measured, for the task at position j."""
@@ -147,7 +147,7 @@ def _values(
         values[FLOOR] = rows[0]
     for name, kind in ((FLOOR, UNTRAINED), (CEILING, OFFLINE)):
         control = None if run.job.own_network else controls.get((kind, run.job.seed))
-        if control and (scores := control.rows(feature, readout).get(control.job.last)):
+        if control and (scores := control.at_end(feature, readout)):
             values[name] = scores.accuracy[task]  # the controls have the tasks in base order
     return values
 

@@ -11,84 +11,85 @@ import numpy as np
 
 from probe.analysis.layers import LayerOutcomes, Right, TestLayout
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
-from probe.results.result import Result, Scores, own_head
+from probe.results.result import JobResult, Scores, main_head
 from probe.tables.layers import Layer
 from probe.tables.rows import grouped
 from probe.tasks import TestExamples
 
 
-def layers_of(results: Sequence[Result]) -> Iterator[Layer]:
+def layers_of(results: Sequence[JobResult]) -> Iterator[Layer]:
     """Yield each learner's layers by readout and depth, where some seed is finished."""
     controls = {kind: [r for r in results if r.job.kind == kind] for kind in CONTROLS}
-    learning = (result for result in results if result.job.kind not in CONTROLS)
-    for own in grouped(learning, "job.learner").values():
-        readouts = dict.fromkeys(name for r in own for name in r.readouts)
+    learned = (result for result in results if result.job.kind not in CONTROLS)
+    for runs in grouped(learned, "job.learner").values():
+        readouts = dict.fromkeys(name for run in runs for name in run.readouts)
         # A learner with another network has other layers than the controls, and its own floor.
-        comparable = {} if own[0].job.own_network else controls
-        for readout, feature in product(readouts, own[0].features):
-            if layer := _layer(own, readout, feature, comparable):
+        comparable = {} if runs[0].job.own_network else controls
+        for readout, feature in product(readouts, runs[0].features):
+            if layer := _layer(runs, readout, feature, comparable):
                 yield layer
 
 
 def _layer(
-    own: Sequence[Result], readout: str, feature: str, controls: Mapping[str, Sequence[Result]]
+    results: Sequence[JobResult],
+    readout: str,
+    feature: str,
+    controls: Mapping[str, Sequence[JobResult]],
 ) -> Layer | None:
     """Return one layer of a learner, None where no seed is finished.
 
     controls: the jobs of `untrained` and `offline`.
     """
-    one, T = own[0], len(own[0].tasks)
-    orders = {r.job.order: r.job.tasks for r in own}
-    runs = {(r.job.seed, r.job.order): r.rows(feature, readout) for r in own}
-    seeds = dict.fromkeys(r.job.seed for r in own)
-    whole = [s for s in seeds if all(T in runs.get((s, o), {}) for o in orders)]
-    ends = {kind: _at_the_end(each, readout, feature) for kind, each in controls.items()}
-    for found in filter(None, ends.values()):
-        whole = [s for s in whole if s in found]
-    test = one.test
-    if not whole or test is None:
+    run, T, test = results[0], len(results[0].tasks), results[0].test
+    orders = {r.job.order: r.job.tasks for r in results}
+    rows = {(r.job.seed, r.job.order): r.rows(feature, readout) for r in results}
+    ends = {
+        kind: {r.job.seed: scores for r in jobs if (scores := r.at_end(feature, readout))}
+        for kind, jobs in controls.items()
+    }
+    ends = {kind: scores_by_seed for kind, scores_by_seed in ends.items() if scores_by_seed}
+    seeds = [
+        seed
+        for seed in dict.fromkeys(r.job.seed for r in results)
+        if all(T in rows.get((seed, order), {}) for order in orders)
+        and all(seed in scores_by_seed for scores_by_seed in ends.values())
+    ]
+    if not seeds or test is None:
         return None
-    steps = set.intersection(*(set(runs[s, o]) for s in whole for o in orders))
-    used = [runs[s, o][tasks_seen] for s in whole for o in orders for tasks_seen in steps]
-    used += [found[s] for found in ends.values() for s in whole if found]
+    complete = [rows[key] for key in product(seeds, orders)]
+    every = set.intersection(*map(set, complete))
+    used = [row_of[tasks_seen] for row_of in complete for tasks_seen in every]
+    used += [scores_by_seed[s] for scores_by_seed in ends.values() for s in seeds]
 
     def row(tasks_seen: int) -> Right:
-        return np.array([[correct(test, runs[s, o][tasks_seen]) for o in orders] for s in whole])
+        return np.array([[correct(test, rows[s, o][tasks_seen]) for o in orders] for s in seeds])
 
-    def control(kind: str) -> Right | None:
-        found = ends.get(kind)
-        return np.array([correct(test, found[s]) for s in whole]) if found else None
-
+    by_control = {kind: np.array([correct(test, ends[kind][s]) for s in seeds]) for kind in ends}
     # Of one seed it is the same network in all orders.
-    floor = row(0)[:, 0] if one.job.own_network and 0 in steps else control(UNTRAINED)
+    floor = row(0)[:, 0] if run.job.own_network and 0 in every else by_control.get(UNTRAINED)
     return Layer(
-        learner=one.job.learner,
+        learner=run.job.learner,
         readout=readout,
         feature=feature,
-        depth=1 + one.features.index(feature),
-        converged=all(each.converged for each in used),
-        chance=_chance(one, readout) if feature == one.features[-1] else None,
+        depth=1 + run.features.index(feature),
+        converged=all(scores.converged for scores in used),
+        chance=_chance(run, readout) if feature == run.features[-1] else None,
         outcomes=LayerOutcomes(
-            rows={tasks_seen: row(tasks_seen) for tasks_seen in sorted(steps)},
+            rows={tasks_seen: row(tasks_seen) for tasks_seen in sorted(every)},
             floor=floor,
-            ceiling=control(OFFLINE),
+            ceiling=by_control.get(OFFLINE),
         ),
         layout=layout_of(test, list(orders.values())),
+        seeds=tuple(seeds),
     )
 
 
-def _chance(one: Result, readout: str) -> float:
-    """Return the accuracy of guessing, among a task's classes for those that are told the task."""
-    if own_head(one.job) == "multi" or readout in one.per_task:
-        guessed = [1 / len(classes) for _, classes in one.tasks]
-        return float(np.average(guessed, weights=one.test_sizes))
-    return 1 / len({label for _, task in one.tasks for label in task})
-
-
-def _at_the_end(controls: Sequence[Result], readout: str, feature: str) -> dict[int, Scores]:
-    """Return the scores of a readout of a feature at the end of each seed's job."""
-    rows = {r.job.seed: r.rows(feature, readout).get(r.job.last) for r in controls}
-    return {seed: found for seed, found in rows.items() if found}
+def _chance(result: JobResult, readout: str) -> float:
+    """Return the accuracy of guessing, among a task's classes for what is task-aware."""
+    if main_head(result.job) == "multi" or readout in result.task_aware_readouts:
+        guessed = [1 / len(classes) for _, classes in result.tasks]
+        return float(np.average(guessed, weights=result.test_sizes))
+    return 1 / len({label for _, classes in result.tasks for label in classes})
 
 
 def layout_of(test: TestExamples, orders: Sequence[Sequence[int]]) -> TestLayout:

@@ -1,12 +1,20 @@
-"""Results read from folders: saved results, and run directories."""
+"""Results and predictions read from folders: saved results, and run directories."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from probe.errors import InputError
 from probe.results.analysis import KIND, Analysis
+from probe.results.records import Records
+from probe.results.run_directory import is_run_directory
 from probe.retraining import PartialRetraining
 from probe.tables.folder import DESCRIPTION, Saved, read_folder, read_tables
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _READERS: dict[str, Callable[[Saved], Analysis | PartialRetraining]] = {
     KIND: Analysis.of_saved,
@@ -28,12 +36,17 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
     True
 
     A saved result is restored exactly; a run directory gives an `Analysis` of its learners, orders
-    and seeds, with its tables alone. Nothing in the folder is run or unpickled. Raises InputError,
-    naming the file, for a folder without a result and for a damaged one.
+    and seeds, with only its tables. Nothing in the folder is run or unpickled.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        InputError: There is no result in it, or a file is damaged, which the message names.
     """
-    path = Path(str(folder))  # of None, too, so that it is told as any other
+    path = Path(str(folder))  # of None, too, so that it is refused as any other
     if not (path / DESCRIPTION).is_file():
-        return Analysis(given=read_tables(path))
+        return Analysis(tables_by_name=read_tables(path))
     saved = read_folder(path)
     if saved.kind not in _READERS:
         raise InputError(f"{path} has a result of kind {saved.kind!r}, not {' or '.join(_READERS)}")
@@ -43,3 +56,42 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
         raise InputError(
             f"{path / DESCRIPTION} is damaged, or of an earlier version: measure again and save"
         ) from None
+
+
+def predictions(source: Analysis | str | Path) -> pd.DataFrame:
+    """Return the class predicted for every test example by every readout of every network.
+
+    From these rows alone follow all counts, accuracies, PRA, F1 and intervals of a study.
+
+    Args:
+        source: A run directory, the folder of a saved analysis, or an analysis.
+
+    Returns:
+        A row for each test example and measurement, with the columns `learner`, `order`, `seed`,
+        `tasks_seen`, `feature`, `readout` (empty for the network's own output), `head` (`single`,
+        `multi` or `all`: the outputs that compete), `example` (its position in the test data as
+        given, from 0), `task_position` (of its task in the executed order, from 1), `label`,
+        `predicted`.
+
+    Raises:
+        InputError: The folder holds no predictions, or the analysis holds only tables.
+
+    Example:
+        >>> import probe, torch
+        >>> net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Linear(8, 2))
+        >>> data = torch.randn(8, 4), torch.arange(8) % 2
+        >>> result = probe.analyze({2: net}, data, data, [[0], [1]], ["0"], readouts=["ncm"])
+        >>> rows = probe.predictions(result).query("feature == '0' and tasks_seen == 2")
+        >>> rows[["example", "task_position", "label"]].values[:3].tolist()
+        [[0, 1, 0], [1, 2, 1], [2, 1, 0]]
+    """
+    if isinstance(source, str | Path) and is_run_directory(Path(source)):
+        return Records.read(Path(source)).to_frame()
+    result = load(source) if isinstance(source, str | Path) else source
+    records = result.records if isinstance(result, Analysis) else None
+    if records is None:
+        raise InputError(
+            f"{source if isinstance(source, str | Path) else 'this result'} holds no predictions: "
+            f"give a run directory or the analysis of networks"
+        )
+    return records.to_frame()

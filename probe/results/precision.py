@@ -21,37 +21,45 @@ _STEPS, _TURNS = 4, 2
 _GAIN = 1.2  # for less, fp32 stays
 
 
-def settled(
+def resolve_precision(
     recipe: Recipe, model: nn.Module, data: Examples, device: torch.device, root: Path | None
 ) -> Recipe:
     """Return a recipe with `fp32` or `bf16` in place of `auto`.
 
-    The first run on a directory chooses for all that resume, extend or share it. model: maps
-    x (B, ...) of the N examples to logits (B, K); root: the run directory, None = there is none.
-    Raises InputError for a folder that is no run directory.
+    The first run on a directory chooses for all that resume, extend or share it.
+
+    Args:
+        recipe: A recipe.
+        model: Maps x (B, ...) of the N examples to logits (B, K).
+        data: Training examples.
+        device: Where it is trained.
+        root: The run directory, None = there is none.
+
+    Raises:
+        InputError: The folder is no run directory.
     """
     if recipe.precision != "auto":
         return recipe
     if root is None:
-        return replace(recipe, precision=cast(Any, _chosen(recipe, model, data, device)))
+        return replace(recipe, precision=cast(Any, _faster(recipe, model, data, device)))
     refuse_foreign(root)
     make_folder(root)
     with alone_in(root):
-        kept = root / PRECISION
-        if not kept.exists():
-            with replacing(kept) as partial:
-                partial.write_text(_chosen(recipe, model, data, device), "utf-8")
-        return replace(recipe, precision=cast(Any, kept.read_text("utf-8").strip()))
+        path = root / PRECISION
+        if not path.exists():
+            with replacing(path) as partial:
+                partial.write_text(_faster(recipe, model, data, device), "utf-8")
+        return replace(recipe, precision=cast(Any, path.read_text("utf-8").strip()))
 
 
-def _chosen(recipe: Recipe, model: nn.Module, data: Examples, device: torch.device) -> str:
+def _faster(recipe: Recipe, model: nn.Module, data: Examples, device: torch.device) -> str:
     if device.type == "cuda":
         here = torch.cuda.is_available()  # of other machines' GPUs nothing is known
         return "bf16" if here and torch.cuda.is_bf16_supported(False) else "fp32"
     batch = Examples(first(data.x, recipe.batch_size), data.y[: recipe.batch_size]).to(device)
     fp32, bf16 = (
-        seconds(model, batch, replace(recipe, epochs=_STEPS, precision=cast(Any, each)))
-        for each in ("fp32", "bf16")
+        seconds(model, batch, replace(recipe, epochs=_STEPS, precision=cast(Any, precision)))
+        for precision in ("fp32", "bf16")
     )
     return "bf16" if fp32 >= _GAIN * bf16 else "fp32"
 
@@ -59,8 +67,8 @@ def _chosen(recipe: Recipe, model: nn.Module, data: Examples, device: torch.devi
 def seconds(model: nn.Module, batch: Examples, recipe: Recipe) -> float:
     """Return the processor time of a few steps of a copy of the model, the least of some turns."""
     twin, taken = copied(model).to(batch.y.device), []
-    for own in twin.parameters():
-        own.requires_grad_(own.is_floating_point())
+    for parameter in twin.parameters():
+        parameter.requires_grad_(parameter.is_floating_point())
     for _ in range(_TURNS):
         start = time.process_time()
         fit(twin, batch, recipe, stream(0, "precision"))

@@ -13,13 +13,10 @@ from numpy.typing import NDArray
 from probe.by_layer.jobs import Job, jobs_of, keys_of
 from probe.by_layer.measurement import Measurements, from_arrays, to_arrays
 from probe.by_layer.plan import CONTROLS, Plan
-from probe.errors import InputError
-from probe.results.run_directory import is_run_directory, read_plan, store_of
+from probe.results.run_directory import read_plan, store_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from probe.results.analysis import Analysis
 
 COLUMNS = (
     *("learner", "order", "seed", "tasks_seen", "feature", "readout", "head"),
@@ -46,12 +43,13 @@ class Records:
         """Whether all networks are of one training; seeds are then retrainings."""
         learners = self.plan.learners.values()
         runs = [learner for learner in learners if learner.kind not in CONTROLS]
-        hashes = [list(learner.given.values()) for learner in learners]
-        alike = all(networks == each[0] for each in hashes for networks in each)
-        return len(runs) == len(self.plan.orders) == 1 and alike and bool(runs[0].given)
+        hashes = [list(learner.weight_hashes.values()) for learner in learners]
+        same_weights = all(run == seeds[0] for seeds in hashes for run in seeds)
+        one_run = len(runs) == len(self.plan.orders) == 1
+        return one_run and same_weights and bool(runs[0].weight_hashes)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the predictions as a frame, see `predictions`."""
+        """Return the predictions as a frame, see `probe.predictions`."""
         import pandas as pd
 
         frames = [frame for job in jobs_of(self.plan) for frame in self._frames(job)]
@@ -110,45 +108,3 @@ class Records:
         if missing:
             raise ValueError(f"no measurements of {missing[0]}")
         return cls(plan=checked, measurements=measurements)
-
-
-def predictions(source: Analysis | str | Path) -> pd.DataFrame:
-    """Return the class predicted for every test example by every readout of every network.
-
-    From these rows alone follow all counts, accuracies, PRA, F1 and intervals of a study.
-
-    Args:
-        source: A run directory, the folder of a saved analysis, or an analysis.
-
-    Returns:
-        A row for each test example and measurement, with the columns `learner`, `order`, `seed`,
-        `tasks_seen`, `feature`, `readout` (empty for the network's own output), `head` (`single`,
-        `multi` or `all`: the outputs that compete), `example` (its position in the test data as
-        given, from 0), `task_position` (of its task in the executed order, from 1), `label`,
-        `predicted`.
-
-    Raises:
-        InputError: The folder holds no predictions, or the analysis holds only tables.
-
-    Example:
-        >>> import probe, torch
-        >>> net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Linear(8, 2))
-        >>> data = torch.randn(8, 4), torch.arange(8) % 2
-        >>> result = probe.analyze({2: net}, data, data, [[0], [1]], ["0"], readouts=["ncm"])
-        >>> rows = probe.predictions(result).query("feature == '0' and tasks_seen == 2")
-        >>> rows[["example", "task_position", "label"]].values[:3].tolist()
-        [[0, 1, 0], [1, 2, 1], [2, 1, 0]]
-    """
-    from probe.results.load import load
-
-    if isinstance(source, str | Path) and is_run_directory(Path(source)):
-        return Records.read(Path(source)).to_frame()
-    result: Any = load(source) if isinstance(source, str | Path) else source
-    records = getattr(result, "records", None)
-    if records is None:
-        raise InputError(
-            f"{source if isinstance(source, str | Path) else 'this result'} holds no predictions: "
-            f"give a run directory or the analysis of networks"
-        )
-    frame: pd.DataFrame = records.to_frame()
-    return frame

@@ -1,9 +1,9 @@
 """The result of one job: all numbers of its tables and metrics.
 
-`result_of` turns the measurements of a job, which are confusion counts, into accuracies, PRA, F1
-and costs. `probe.results.tables` makes the tables of them and `probe.results.scores` the metrics. A
-job need not be finished: missing measurements are left out, so that tables can be written while a
-study runs. Tasks are in executed order throughout, on which the metrics of the literature rest.
+`job_result` turns the measurements of a job, which are predictions, into accuracies, PRA, F1 and
+costs. `probe.results.tables` makes the tables of them and `probe.results.scores` the metrics. A job
+need not be finished: missing measurements are left out, so that tables can be written while a study
+runs. Tasks are in executed order throughout, on which the metrics of the literature rest.
 """
 
 from __future__ import annotations
@@ -18,16 +18,20 @@ from numpy.typing import NDArray
 
 from probe.analysis.statements import UNFINISHED
 from probe.by_layer.heads import Head
-from probe.by_layer.jobs import Job, readings_of
-from probe.by_layer.measurement import Key, Measurement, Measurements
+from probe.by_layer.jobs import Job, readout_keys
+from probe.by_layer.measurement import (
+    REESTIMATED,
+    Key,
+    Measurement,
+    Measurements,
+    TrainingCost,
+)
 from probe.by_layer.plan import Plan
-from probe.by_layer.probing import DIAGNOSTICS, REESTIMATED, Reading
+from probe.by_layer.probing import DIAGNOSTICS
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN, pra
-from probe.metrics.task_counts import Mean, TaskCounts
 from probe.tasks import TestExamples
-from probe.training.costs import Cost
 from probe.training.history import History
 
 
@@ -61,37 +65,30 @@ class Scores:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class JobResult:
     """The scores of a job of T tasks from its finished measurements; tasks in executed order.
-
-    It keeps only scores of the steps: the counts of a large study do not fit into memory.
 
     - tasks: the name and the classes of each; features: of the job's network by depth, the last is
       its output;
-    - accuracy: by head of the report and by the number of tasks learned, (T,) fractions in [0, 1];
-    - final: by head, the overall accuracy after all tasks;
-    - output: by the number of tasks learned, the scores of the unchanged model under its main head;
-    - downstream: by reading, the scores downstream of the other features, and of the output under
-      the head `multi` for readouts of each task; per_task: the names of these;
-    - diagnostics: by reading, numbers by name, see `probe.tables.rows.DiagnosticRow`;
+    - heads: those of the report; outputs: by head and by the number of tasks learned, the scores of
+      the unchanged model, under the heads of the report and the main head, at the end under all;
+    - downstream: the scores downstream of the other features, and of the output under the head
+      `multi` for task-aware readouts; task_aware_readouts: the names of these;
+    - diagnostics: numbers by name, see `probe.tables.rows.DiagnosticRow`;
     - test: the test examples, None if no measurement is finished;
-    - costs, seconds: the cost and the learning time of each task, by its position in the executed
-      order, from 1; stuck: the tasks whose loss never left its first value.
+    - costs: of learning each task, by its position in the executed order, from 1.
     """
 
     job: Job
     tasks: tuple[tuple[str, tuple[int, ...]], ...]
     features: tuple[str, ...]
-    accuracy: Mapping[Head, Mapping[int, NDArray[np.float64]]]
-    final: Mapping[str, float]
-    output: Mapping[int, Scores]
-    downstream: Mapping[Reading, Scores]
-    per_task: frozenset[str]
-    diagnostics: Mapping[Reading, Mapping[str, float]]
+    heads: tuple[Head, ...]
+    outputs: Mapping[str, Mapping[int, Scores]]
+    downstream: Mapping[Key, Scores]
+    task_aware_readouts: frozenset[str]
+    diagnostics: Mapping[Key, Mapping[str, float]]
     test: TestExamples | None
-    costs: Mapping[int, Cost]
-    seconds: Mapping[int, float]
-    stuck: frozenset[int]
+    costs: Mapping[int, TrainingCost]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -107,175 +104,159 @@ class Result:
         return tuple(sizes[list(self.job.tasks)].tolist())
 
     @property
+    def output(self) -> Mapping[int, Scores]:
+        """The scores of the unchanged model under its main head, by the number of tasks."""
+        return self.outputs.get(main_head(self.job), {})
+
+    @property
     def retrained(self) -> dict[str, Scores]:
         """The scores of partial retraining of each feature at the end; last the output."""
-        each = {feature: self.rows(feature, RETRAIN) for feature in self.features}
-        last = self.job.last
-        return {name: rows[last] for name, rows in each.items() if last in rows}
+        ends = {feature: self.at_end(feature, RETRAIN) for feature in self.features}
+        return {feature: scores for feature, scores in ends.items() if scores}
 
     @property
     def readouts(self) -> list[str]:
         """The readouts that were measured, with their variants."""
-        return list(dict.fromkeys(reading.readout for reading in self.downstream))
+        return list(dict.fromkeys(key.readout for key in self.downstream))
 
     def rows(self, feature: str, readout: str) -> dict[int, Scores]:
         """Return the measured rows of a feature's matrix A, by the number of tasks."""
-        if feature == self.features[-1] and readout not in self.per_task:
+        if feature == self.features[-1] and readout not in self.task_aware_readouts:
             return dict(self.output)
-        each = self.downstream.items()
-        found = {
-            r.tasks_seen: own for r, own in each if (r.feature, r.readout) == (feature, readout)
+        rows = {
+            key.tasks_seen: scores
+            for key, scores in self.downstream.items()
+            if (key.feature, key.readout) == (feature, readout)
         }
-        return dict(sorted(found.items()))
+        return dict(sorted(rows.items()))
 
-    def matrix(self, head: Head) -> AccuracyMatrix | None:
-        """Return the job's R, (T+1, T), under a head; None unless it is complete.
+    def at_end(self, feature: str, readout: str) -> Scores | None:
+        """Return the last row of a feature's matrix A, None if it is not measured."""
+        return self.rows(feature, readout).get(self.job.last)
 
-        It is measured under heads of the report only. Row t holds the accuracies after t tasks,
-        row 0 is the fresh network's. An offline job has two rows, and so no R if there is more than
-        one task.
-        """
-        return _matrix(self.accuracy.get(head, {}), len(self.tasks))
-
-    def layer_matrix(
-        self, feature: str, readout: str, floor: Result | None = None
+    def matrix(
+        self,
+        feature: str = "",
+        readout: str = "",
+        *,
+        head: Head | None = None,
+        untrained: JobResult | None = None,
     ) -> AccuracyMatrix | None:
-        """Return a feature's matrix A, (T+1, T), by a readout; None unless it is complete.
+        """Return A[l, t, j] of a feature l, or R under a head; None unless all of it is measured.
 
-        floor: the job of the untrained network, for row 0; its tasks are in base order.
+        Args:
+            feature: The feature.
+            readout: The readout downstream of it.
+            head: Instead of a feature: a head of the report.
+            untrained: The job of the untrained network, for row 0; its tasks are in base order.
+
+        Returns:
+            The matrix, (T+1, T). Row t holds the accuracies after t tasks, row 0 the floor. An
+            offline job has two rows, and so none if there is more than one task.
         """
-        rows = {tasks_seen: own.accuracy for tasks_seen, own in self.rows(feature, readout).items()}
-        if floor is not None and 0 not in rows:
-            own = floor.rows(feature, readout).get(0)
-            if own is not None:
-                rows = {0: own.accuracy[list(self.job.tasks)], **rows}
-        return _matrix(rows, len(self.tasks))
+        T, rows = len(self.tasks), self.outputs.get(head, {}) if head in self.heads else {}
+        if head is None:
+            rows = self.rows(feature, readout)
+        accuracies = {tasks_seen: scores.accuracy for tasks_seen, scores in rows.items()}
+        floor = untrained.rows(feature, readout).get(0) if untrained else None
+        if floor is not None:
+            accuracies.setdefault(0, floor.accuracy[list(self.job.tasks)])
+        # A matrix with rows missing would give metrics of fewer tasks.
+        if len(accuracies) <= T:
+            return None
+        return AccuracyMatrix(np.stack([accuracies[tasks_seen] for tasks_seen in range(T + 1)]))
 
 
-def _matrix(rows: Mapping[int, NDArray[np.float64]], tasks: int) -> AccuracyMatrix | None:
-    """Return a matrix (T+1, T) of rows (T,), None unless all are there."""
-    # A matrix with rows missing would give metrics of fewer tasks.
-    if len(rows) <= tasks:
-        return None
-    return AccuracyMatrix(np.stack([rows[tasks_seen] for tasks_seen in range(tasks + 1)]))
-
-
-_Tasks = tuple[tuple[str, tuple[int, ...]], ...]
-
-
-def own_head(job: Job) -> Head:
-    """Return `single`, or `multi` for a learner that must be told the task.
+def main_head(job: Job) -> Head:
+    """Return `multi` for a task-aware learner, otherwise `single`.
 
     It is the head of the output among the features, and of the comparison with offline training.
     """
     return "multi" if job.task_aware else "single"
 
 
-def result_of(plan: Plan, job: Job, measurements: Measurements) -> Result:
-    """Return a job's result from its finished measurements, see `probe.by_layer.jobs.keys_of`."""
-    features, mean = plan.learners[job.learner].features, plan.report.mean
+def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
+    """Return a job's result from its finished measurements.
+
+    Args:
+        plan: The plan of the job.
+        job: A job of it.
+        measurements: Those that are finished, see `probe.by_layer.jobs.keys_of`.
+    """
+    features = plan.learners[job.learner].features
     tasks = tuple((plan.tasks[task].name, plan.tasks[task].classes) for task in job.tasks)
-    downstream = dict[Reading, Scores]()
-    diagnostics = dict[Reading, Mapping[str, float]]()
-    for reading in readings_of(plan, job):
-        measurement = measurements.get(reading.key)
-        if measurement and reading.readout == DIAGNOSTICS:
-            diagnostics[reading] = measurement.values
-        elif measurement:
-            [head] = measurement.predicted
-            depth = 1 + features.index(reading.feature)
-            downstream[reading] = _scores(measurement, head, job, tasks, depth, mean)
-    per_task = [name for name, readout in plan.readouts.items() if readout.per_task]
-    return Result(
+    classes = tuple(task_classes for _, task_classes in tasks)
+
+    def scores(measurement: Measurement, head: str, feature: str) -> Scores:
+        predicted = measurement.predicted[head]
+        counts = measurement.test.counts(predicted, job.tasks, classes)
+        return Scores(
+            depth=1 + features.index(feature),
+            pra=pra(counts.total),
+            accuracy=counts.accuracies(plan.report.mean),
+            f1=counts.f1(),
+            predicted=predicted,
+            constant=_constant_prediction(counts.total),
+            history=measurement.history,
+            notes=measurement.notes,
+            control=measurement.values.get("control"),
+        )
+
+    finished = {t: measurements[Key(t)] for t in job.steps if Key(t) in measurements}
+    outputs: dict[str, dict[int, Scores]] = {}
+    for tasks_seen, measurement in finished.items():
+        for head in measurement.predicted:
+            if head in (main_head(job), *plan.report.heads) or tasks_seen == job.last:
+                row = scores(measurement, head, features[-1])
+                outputs.setdefault(head, {})[tasks_seen] = row
+    downstream = dict[Key, Scores]()
+    diagnostics = dict[Key, Mapping[str, float]]()
+    for key in filter(measurements.__contains__, readout_keys(plan, job)):
+        if key.readout == DIAGNOSTICS:
+            diagnostics[key] = measurements[key].values
+        else:
+            [head] = measurements[key].predicted
+            downstream[key] = scores(measurements[key], head, key.feature)
+    task_aware = [name for name, readout in plan.readouts.items() if readout.task_aware]
+    return JobResult(
         job=job,
         tasks=tasks,
         features=features,
-        downstream=dict(_beside_linear(downstream)),
-        per_task=frozenset(variant for name in per_task for variant in plan.variants(name)),
+        heads=plan.report.heads,
+        outputs=outputs,
+        downstream=dict(_with_notes_on_slow(downstream)),
+        task_aware_readouts=frozenset(v for name in task_aware for v in plan.variants(name)),
         diagnostics=diagnostics,
         test=next((measurement.test for measurement in measurements.values()), None),
-        **_of_outputs(plan, job, tasks, measurements),
-    )
-
-
-def _of_outputs(plan: Plan, job: Job, tasks: _Tasks, measurements: Measurements) -> dict[str, Any]:
-    """Return the fields of a result that the outputs of the job's networks give."""
-    main, mean, depth = own_head(job), plan.report.mean, len(plan.learners[job.learner].features)
-    accuracy: dict[Head, dict[int, NDArray[np.float64]]] = {head: {} for head in plan.report.heads}
-    outputs = {t: measurements[Key(t)] for t in job.steps if Key(t) in measurements}
-    for tasks_seen, measurement in outputs.items():
-        for head in accuracy.keys() & measurement.predicted.keys():
-            accuracy[head][tasks_seen] = _counts(measurement, head, job, tasks).accuracies(mean)
-    costs = {t: measurement.cost for t, measurement in outputs.items() if measurement.cost}
-    last = outputs.get(job.last)
-    return {
-        "accuracy": accuracy,
-        # Over all test examples at once, not the mean over tasks if their sizes differ.
-        "final": {h: pra(_counts(last, h, job, tasks).total) for h in last.predicted}
-        if last
-        else {},
-        "output": {
-            tasks_seen: _scores(measurement, main, job, tasks, depth, mean)
-            for tasks_seen, measurement in outputs.items()
-            if main in measurement.predicted
+        costs={
+            t: measurement.cost for t, measurement in finished.items() if t and measurement.cost
         },
-        "costs": {tasks_seen: cost.cost for tasks_seen, cost in costs.items() if tasks_seen},
-        "seconds": {tasks_seen: cost.seconds for tasks_seen, cost in costs.items() if tasks_seen},
-        "stuck": frozenset(tasks_seen for tasks_seen, cost in costs.items() if cost.stuck),
-    }
-
-
-def _counts(measurement: Measurement, head: str, job: Job, tasks: _Tasks) -> TaskCounts:
-    """Return the confusion counts of a measurement under a head, tasks in executed order."""
-    classes = tuple(task_classes for _, task_classes in tasks)
-    return measurement.test.counts(measurement.predicted[head], job.tasks, classes)
-
-
-def _scores(
-    measurement: Measurement, head: str, job: Job, tasks: _Tasks, depth: int, mean: Mean
-) -> Scores:
-    """Return the scores of one measurement under a head.
-
-    depth: of the feature, from 1; mean: accuracies on tasks are means over examples or classes.
-    """
-    counts = _counts(measurement, head, job, tasks)
-    total = counts.total
-    return Scores(
-        depth=depth,
-        pra=pra(total),
-        accuracy=counts.accuracies(mean),
-        f1=counts.f1(),
-        predicted=measurement.predicted[head],
-        constant=_constant(total),
-        history=measurement.history,
-        notes=measurement.notes,
-        control=measurement.values.get("control"),
     )
 
 
-def _beside_linear(measured: Mapping[Reading, Scores]) -> Iterator[tuple[Reading, Scores]]:
+def _with_notes_on_slow(
+    downstream: Mapping[Key, Scores],
+) -> Iterator[tuple[Key, Scores]]:
     """Yield scores with a note on slow retrainings that the linear readout is still better than.
 
     By two standard errors of the difference; of the same network and feature.
     """
-    tops = {(r.tasks_seen, r.feature, r.readout): own.pra for r, own in measured.items()}
-    for r, own in measured.items():
-        p, q = (
-            own.pra,
-            tops.get((r.tasks_seen, r.feature, "linear" + REESTIMATED * r.reestimated), 0.0),
-        )
-        least = p + 2 * math.sqrt((q * (1 - q) + p * (1 - p)) / own.predicted.size)
-        if own.history and own.history.slow and own.converged and q > least:
+    pra_of = {key[:3]: scores.pra for key, scores in downstream.items()}
+    for key, scores in downstream.items():
+        linear = "linear" + REESTIMATED * key.reestimates
+        p, q = scores.pra, pra_of.get((key.tasks_seen, key.feature, linear), 0.0)
+        least = p + 2 * math.sqrt((q * (1 - q) + p * (1 - p)) / scores.predicted.size)
+        if scores.history and scores.history.slow and scores.converged and q > least:
             note = f"it is slow, and {100 * (q - p):.1f} points below the linear readout"
-            own = replace(own, notes=(*own.notes, f"{UNFINISHED}: {note}"))
-        yield r, own
+            scores = replace(scores, notes=(*scores.notes, f"{UNFINISHED}: {note}"))
+        yield key, scores
 
 
-def _constant(counts: Counts) -> int | None:
+def _constant_prediction(counts: Counts) -> int | None:
     """Return the class predicted for every example, None if there are several.
 
     Also None where all examples are of one class.
     """
     true, predicted = np.divmod(counts.cells, counts.classes)
-    alone = len(true) > 1 and bool((predicted == predicted[0]).all())
-    return int(predicted[0]) if alone else None
+    constant = len(true) > 1 and bool((predicted == predicted[0]).all())
+    return int(predicted[0]) if constant else None

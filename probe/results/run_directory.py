@@ -32,7 +32,7 @@ PRECISION = "precision.txt"
 """The file of a run directory with the precision that `auto` stands for."""
 
 _DESCRIPTION = "study.json"
-# Of whoever uses the directory, and networks that are given: there before anything else is.
+# Of whoever uses the directory, and recorded networks: there before anything else is.
 _BEFORE = {"lock", "checkpoints", PRECISION}
 
 
@@ -47,7 +47,7 @@ def refuse_foreign(root: Path) -> None:
         return
     except OSError as error:
         raise InputError(f"cannot use {root} ({error.strerror}): choose another --out") from None
-    # They alone are those of a run which has just begun, or was killed just then.
+    # Only these: a run has just begun, or was killed just then.
     # Without its description, a folder with jobs is still a study.
     if entries - _BEFORE and not entries & {_DESCRIPTION, "jobs"}:
         raise InputError(f"{root} is not empty and holds no study: choose another --out")
@@ -60,9 +60,15 @@ def is_run_directory(root: Path) -> bool:
 
 
 def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
-    """Write the plan that a run directory is used for; raises NotWritten if that fails.
+    """Write the plan that a run directory is used for.
 
-    tables: a hash of the results in its tables, see `made_of`; None = unchanged tables.
+    Args:
+        root: The run directory.
+        plan: The plan.
+        tables: A hash of the results in its tables, see `results_hash`; None = unchanged tables.
+
+    Raises:
+        NotWritten: It cannot be written.
     """
     record = {
         "version": RESULTS_VERSION,
@@ -143,13 +149,17 @@ class JobState:
 def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobState]:
     """Return the progress of each job of a study, in the order of `jobs_of`; changes nothing.
 
-    Every result is read and checked, so for a large study it takes some seconds; checkpoints:
-    whether these are, too.
+    Every result is read and checked, so for a large study it takes some seconds.
+
+    Args:
+        plan: The plan of the study.
+        root: The run directory.
+        checkpoints: Whether to read checkpoints, too.
     """
     return [_state(plan, root, job, checkpoints) for job in jobs_of(plan)]
 
 
-def made_of(states: Sequence[JobState]) -> str:
+def results_hash(states: Sequence[JobState]) -> str:
     """Return a hash of all results of a study, from which tables are made now."""
     return hashlib.sha256(" ".join(state.results for state in states).encode()).hexdigest()
 
@@ -159,7 +169,7 @@ def older_tables(root: Path, states: Sequence[JobState]) -> str:
 
     They are outdated during a run with other settings, code or data.
     """
-    if _tables_of(root) == made_of(states):
+    if _tables_of(root) == results_hash(states):
         return ""
     return (
         "these tables are outdated: they show earlier results, perhaps of other settings, data or "
@@ -170,8 +180,11 @@ def older_tables(root: Path, states: Sequence[JobState]) -> str:
 def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
     """Yield remarks on a study's results for a reader of its tables, a sentence each.
 
-    root: the run directory; states: of all jobs, see `survey`. Each difference is named once,
-    however many jobs it concerns.
+    Each difference is named once, however many jobs it concerns.
+
+    Args:
+        root: The run directory.
+        states: The states of all jobs, see `survey`.
     """
     # Of results that are shown; those kept aside follow below, whatever code made them.
     changed = [state.job.name for state in states if state.other_code]
@@ -183,8 +196,8 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
         )
     aside = [state for state in states if state.others]
     if aside:
-        told = "; ".join(dict.fromkeys(each for state in aside for each in state.others))
-        yield f"other results of {_jobs(len(aside))} are kept but not shown: {told}"
+        reasons = "; ".join(dict.fromkeys(reason for state in aside for reason in state.others))
+        yield f"other results of {_jobs(len(aside))} are kept but not shown: {reasons}"
     yield from quarantine_notes(root)
 
 

@@ -21,13 +21,13 @@ from probe.analysis.intervals import SeedMean, mean_over_seeds
 from probe.by_layer.plan import CONTROLS, UNTRAINED
 from probe.by_layer.report import ReportSpec
 from probe.errors import described, no_exit
+from probe.extensions import MetricEntry
 from probe.metrics.deep_shallow import deep_forgetting, replay_gap, shallow_forgetting
 from probe.metrics.diaz_rodriguez import NAMES, ce, cl_score, cl_stability, ms, sss
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import Scorecard, scorecard
-from probe.registered import OwnMetric
-from probe.results.result import Result, own_head
+from probe.results.result import JobResult, main_head
 from probe.tables.rows import LARGEST, MetricRow
 
 
@@ -41,38 +41,55 @@ class _Name(NamedTuple):
     readout: str = ""
 
 
-_Scores = defaultdict[_Name, list[tuple[int, float]]]  # seed, value
-_Peers = Mapping[tuple[str, str, int], Result]  # by learner's kind, order, seed
+_Peers = Mapping[tuple[str, str, int], JobResult]  # by learner's kind, order, seed
+_Values = Iterator[tuple[_Name, float]]
 
 
 def metric_rows(
-    results: Sequence[Result],
+    results: Sequence[JobResult],
     report: ReportSpec,
-    metrics: Iterable[OwnMetric] = (),
+    metrics: Iterable[MetricEntry] = (),
     by_first: bool = False,
 ) -> list[MetricRow]:
     """Return every metric that the finished jobs allow, averaged over orders, then over seeds.
 
-    Metrics of the outputs come under each head of the report. metrics: user-defined ones; by_first:
-    whether the Omegas also come by the first task, as `omega_base[NAME first]`: in Kemker 2018's
-    multi-modal experiment the orders are not repetitions of each other.
+    Metrics of the outputs come under each head of the report.
+
+    Args:
+        results: The results of all finished jobs.
+        report: The heads and weightings to report.
+        metrics: User-defined metrics.
+        by_first: Whether the Omegas also come by the first task, as `omega_base[NAME first]`: in
+            Kemker 2018's multi-modal experiment the orders are not repetitions of each other.
     """
-    scores: defaultdict[str, _Scores] = defaultdict(lambda: defaultdict(list))
+    values: defaultdict[str, defaultdict[_Name, list[tuple[int, float]]]]
+    values = defaultdict(lambda: defaultdict(list))
     # By kind, not by name: the names are the user's choice.
     peers = {(r.job.kind, r.job.order, r.job.seed): r for r in results}
     for result in results:
-        own, seed = scores[result.job.learner], result.job.seed
-        for name, value in _scores(result, peers, report, metrics):
-            own[name].append((seed, value))
+        seeds_and_values, seed = values[result.job.learner], result.job.seed
+        for name, value in _metrics_of(result, peers, report, metrics):
+            seeds_and_values[name].append((seed, value))
             if by_first and name.metric.startswith("omega_") and not result.job.offline:
                 first = f"{name.metric}[{result.names[0]} first]"
-                own[name._replace(metric=first)].append((seed, value))
-    # Only here are seeds averaged: until then a score belongs to its seed.
+                seeds_and_values[name._replace(metric=first)].append((seed, value))
+    # Only here are seeds averaged: until then a value belongs to its seed.
     rows = []
-    for learner, own in scores.items():
-        means = {name: found for name, values in own.items() if (found := mean_over_seeds(values))}
-        for name, mean in [*means.items(), *_cl(means, report)]:
-            rows.append(MetricRow(learner=learner, **name._asdict(), **vars(mean)))
+    for learner, of_learner in values.items():
+        means = {name: m for name, seeds in of_learner.items() if (m := mean_over_seeds(seeds))}
+        for head in report.heads:
+            # Costs have no head: they are the same under each.
+            criteria = {
+                name.metric: mean
+                for name, mean in means.items()
+                if name.paper == "diaz_rodriguez" and name.head in ("", head) and not name.feature
+            }
+            scores = {_Name(head, "diaz_rodriguez", m): s for m, s in cl_scores(criteria, report)}
+            means |= scores
+        rows += [
+            MetricRow(learner=learner, **name._asdict(), **vars(mean))
+            for name, mean in means.items()
+        ]
     return rows
 
 
@@ -81,16 +98,19 @@ def cl_scores(
 ) -> Iterator[tuple[str, SeedMean]]:
     """Yield (metric, score) for CLscore and CLstability under every weighting of the report.
 
-    criteria: one learner's seven, by name in metrics.csv; yields nothing unless all are there. The
-    mean is the score (Diaz-Rodriguez 2018, eq. 8 and 9, of means and deviations over the seeds); it
-    has no deviation. CLstability needs two seeds.
+    The mean is the score (Diaz-Rodriguez 2018, eq. 8 and 9, of means and deviations over the
+    seeds); it has no deviation. CLstability needs two seeds.
+
+    Args:
+        criteria: One learner's seven, by name in metrics.csv; yields nothing unless all are there.
+        report: The weightings.
     """
     if not set(NAMES.values()) <= set(criteria):
         return
     measured = {name: criteria[key] for name, key in NAMES.items()}
-    means = {name: each.mean for name, each in measured.items()}
-    stds = {name: each.std for name, each in measured.items()}
-    seeds = min(each.seeds for each in measured.values())
+    means = {name: criterion.mean for name, criterion in measured.items()}
+    stds = {name: criterion.std for name, criterion in measured.items()}
+    seeds = min(criterion.seeds for criterion in measured.values())
     for name, weights in report.weightings.items():
         score = cl_score(means, weights)
         yield f"cl_score[{name}]", SeedMean(mean=score, std=math.nan, seeds=seeds)
@@ -100,70 +120,76 @@ def cl_scores(
 
 
 def user_scores(
-    R: AccuracyMatrix, metrics: Iterable[OwnMetric]
+    R: AccuracyMatrix, metrics: Iterable[MetricEntry]
 ) -> tuple[dict[str, float], list[str]]:
-    """Return the scores of R, (T+1, T), by user-defined metrics, and notes.
+    """Return the scores of an accuracy matrix by user-defined metrics, and notes.
 
     A metric that fails, or gives a number that no table can hold, gets a note and affects no other
     table.
+
+    Args:
+        R: (T+1, T).
+        metrics: The metrics.
     """
     values: dict[str, float] = {}
     notes = []
-    for own in metrics:
+    for metric in metrics:
         try:
             with no_exit():
-                value = float(own.score(R))
+                value = float(metric.score(R))
         except Exception as error:
-            notes.append(f"the metric {own.name} raised {described(error)}")
+            notes.append(f"the metric {metric.name} raised {described(error)}")
             continue
         # The deviation over two seeds must be in a table, too.
         if abs(value) <= LARGEST / 2:
-            values[own.name] = value
+            values[metric.name] = value
         else:
             notes.append(
-                f"the metric {own.name} gave {value}, expected a number of {LARGEST / 2:g} at most"
+                f"the metric {metric.name} gave {value}, expected a number of {LARGEST / 2:g} at "
+                f"most"
             )
     return values, notes
 
 
-def _scores(
-    result: Result, peers: _Peers, report: ReportSpec, metrics: Iterable[OwnMetric]
-) -> Iterator[tuple[_Name, float]]:
+def _metrics_of(
+    result: JobResult, peers: _Peers, report: ReportSpec, metrics: Iterable[MetricEntry]
+) -> _Values:
     """Yield every metric of a job that can be computed, with its name.
 
     peers: all finished jobs of the study, to compare with.
     """
-    untrained, offline = (peers.get((kind, "", result.job.seed)) for kind in CONTROLS)
-    cumulative = peers.get(("cumulative", result.job.order, result.job.seed))
+    job = result.job
+    untrained, offline = (peers.get((kind, "", job.seed)) for kind in CONTROLS)
+    cumulative = peers.get(("cumulative", job.order, job.seed))
     yield from _murata(result, offline)
     yield from _of_outputs(result, cumulative, offline, report, metrics)
-    if result.job.offline or result.job.own_network:
+    if job.offline or job.own_network:
         untrained = offline = None
     yield from _of_layers(result, untrained, offline)
     yield from _of_costs(result)
 
 
-def _murata(result: Result, offline: Result | None) -> Iterator[tuple[_Name, float]]:
+def _murata(result: JobResult, offline: JobResult | None) -> _Values:
     """Yield PRA and the strength of forgetting by feature; offline: the seed's ceiling."""
     ceiling = None
     # Offline compared with itself would forget nothing, by definition.
     if offline is not None and offline is not result:
-        # A learner that is told the task is compared with a control that is told it, too.
-        ceiling = offline.final.get(own_head(result.job))
-    for feature, found in result.retrained.items():
-        yield _Name("", "murata", f"pra[{feature}]"), found.pra
+        # A task-aware learner is compared with a control that is task-aware, too.
+        ceiling = offline.outputs.get(main_head(result.job), {}).get(offline.job.last)
+    for feature, scores in result.retrained.items():
+        yield _Name("", "murata", f"pra[{feature}]"), scores.pra
         if ceiling is not None and result.job.kind != UNTRAINED:
-            strength = forgetting_strength(ceiling, found.pra)
+            strength = forgetting_strength(ceiling.pra, scores.pra)
             yield _Name("", "murata", f"forgetting_strength[{feature}]"), strength
 
 
 def _of_outputs(
-    result: Result,
-    cumulative: Result | None,
-    offline: Result | None,
+    result: JobResult,
+    cumulative: JobResult | None,
+    offline: JobResult | None,
     report: ReportSpec,
-    metrics: Iterable[OwnMetric],
-) -> Iterator[tuple[_Name, float]]:
+    metrics: Iterable[MetricEntry],
+) -> _Values:
     """Yield all metrics of the job's R under each head, see `probe.metrics.scorecard`.
 
     None unless all of R is measured. The reference is the cumulative learner of the same order and
@@ -173,64 +199,65 @@ def _of_outputs(
     by_classes = tuple(len(classes) for _, classes in result.tasks)
     sizes = result.test_sizes if report.mean == "examples" else by_classes
     for head in report.heads:
-        R = result.matrix(head)
+        R = result.matrix(head=head)
         if R is None or not result.test_sizes:
             continue
-        reference = cumulative.matrix(head) if cumulative else None
-        final = offline.accuracy[head].get(len(result.tasks)) if offline else None
+        reference = cumulative.matrix(head=head) if cumulative else None
+        final = offline.outputs.get(head, {}).get(len(result.tasks)) if offline else None
         # Offline has the tasks in base order; knowing nothing it is no ideal.
-        ideal = None if final is None else float(final[result.job.tasks[0]]) or None
+        ideal = None if final is None else float(final.accuracy[result.job.tasks[0]]) or None
         card = scorecard(R, reference=reference, ideal=ideal, test_sizes=sizes)
         yield from _of_card(card, head)
         for metric, value in user_scores(R, metrics)[0].items():
             yield _Name(head, "own", metric), value
 
 
-def _of_card(
-    card: Scorecard, head: str = "", feature: str = "", readout: str = ""
-) -> Iterator[tuple[_Name, float]]:
+def _of_card(card: Scorecard, head: str = "", feature: str = "", readout: str = "") -> _Values:
     for paper, metric, value in card.rows():
         if value is not None:
             yield _Name(head, paper, metric, feature, readout), value
 
 
 def _of_layers(
-    result: Result, untrained: Result | None, offline: Result | None
-) -> Iterator[tuple[_Name, float]]:
+    result: JobResult, untrained: JobResult | None, offline: JobResult | None
+) -> _Values:
     """Yield all metrics of each feature's matrix A, and compare its forgetting with R's.
 
     Yields nothing unless all of A is measured, its floor included. Kemker's ideal is the ceiling on
-    the first task; linear readouts add deep forgetting and the replay gap, those of each task with
-    R under the head `multi`.
+    the first task; linear readouts add deep forgetting and the replay gap, task-aware ones with R
+    under the head `multi`.
     """
-    R = result.matrix(own_head(result.job))
+    R = result.matrix(head=main_head(result.job))
     if R is not None and result.readouts and R.tasks > 1:
         yield _Name("", "deep_shallow", "shallow_forgetting"), shallow_forgetting(R)
     for readout, feature in product(result.readouts, result.features[:-1]):
-        A = result.layer_matrix(feature, readout, untrained)
+        A = result.matrix(feature, readout, untrained=untrained)
         if A is None or not result.test_sizes:
             continue
-        ceiling = offline.rows(feature, readout).get(offline.job.last) if offline else None
+        ceiling = offline.at_end(feature, readout) if offline else None
         ideal = float(ceiling.accuracy[result.job.tasks[0]]) if ceiling else None
         card = scorecard(A, ideal=ideal or None, test_sizes=result.test_sizes)
         yield from _of_card(card, feature=feature, readout=readout)
-        own = R
-        if readout in result.per_task:
-            own = result.layer_matrix(result.features[-1], readout, untrained)
-        if readout in ("linear", "linear-task") and own is not None and own.tasks > 1:
-            compared = {"deep_forgetting": deep_forgetting(A), "replay_gap": replay_gap(own, A)}
-            for metric, value in compared.items():
+        at_output = R
+        if readout in result.task_aware_readouts:
+            at_output = result.matrix(result.features[-1], readout, untrained=untrained)
+        if readout in ("linear", "linear-task") and at_output and at_output.tasks > 1:
+            forgetting = {
+                "deep_forgetting": deep_forgetting(A),
+                "replay_gap": replay_gap(at_output, A),
+            }
+            for metric, value in forgetting.items():
                 yield _Name("", "deep_shallow", metric, feature, readout), value
 
 
-def _of_costs(result: Result) -> Iterator[tuple[_Name, float]]:
+def _of_costs(result: JobResult) -> _Values:
     """Yield the cost metrics of Diaz-Rodriguez 2018 and Kemker 2018, once all tasks are learned.
 
     Kemker's model size (table 2) is the model and all else that is kept, in 10^6 bytes.
     Mem(theta_i) is the model with all that the learner carried into task i, Mem(D) all training
     data.
     """
-    costs = list(result.costs.values())
+    costs = [training.cost for training in result.costs.values()]
     if result.job.offline or len(costs) < len(result.tasks):
         return
     memory = [cost.parameter_bytes + cost.carried_bytes for cost in costs]
@@ -242,16 +269,3 @@ def _of_costs(result: Result) -> Iterator[tuple[_Name, float]]:
     }
     yield from ((_Name("", "diaz_rodriguez", name), value) for name, value in scores.items())
     yield _Name("", "kemker", "model_size_mb"), costs[-1].kept_bytes / 1e6
-
-
-def _cl(own: Mapping[_Name, SeedMean], report: ReportSpec) -> Iterator[tuple[_Name, SeedMean]]:
-    """Yield a learner's CLscore and CLstability for each head, from its other metrics, `own`."""
-    for head in report.heads:
-        # Costs have no head: they are the same under each.
-        criteria = {
-            metric: found
-            for (of_head, paper, metric, feature, _), found in own.items()
-            if paper == "diaz_rodriguez" and of_head in ("", head) and not feature
-        }
-        for metric, score in cl_scores(criteria, report):
-            yield _Name(head, "diaz_rodriguez", metric), score

@@ -1,12 +1,11 @@
 """The tidy tables of a plan, made of the finished measurements of its jobs.
 
 The columns of each table are in `probe.tables.rows`. All tables are rewritten from the stored
-counts each time, never extended: they hold the present results alone, and nothing of earlier
+predictions each time, never extended: they hold only the present results, and nothing of earlier
 settings. The same results give the same bytes; only the times differ from run to run. Figures are
-drawn from the tables alone.
+drawn only from the tables.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -17,21 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.analysis.statements import STUCK
-from probe.by_layer.jobs import Job, jobs_of, readings_of
+from probe.by_layer.jobs import Job, jobs_of, readout_keys
+from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
+from probe.extensions import MetricEntry
 from probe.files import discard, replacing
 from probe.metrics.murata import RETRAIN
 from probe.notes import constant
-from probe.registered import OwnMetric
 from probe.results.controls import control_rows
 from probe.results.layers import layers_of
-from probe.results.result import Result, own_head, result_of
+from probe.results.result import JobResult, job_result, main_head
 from probe.results.run_directory import store_of
-from probe.results.sanity import doubts
 from probe.results.scores import metric_rows, user_scores
+from probe.results.training_checks import check_trainings
 from probe.tables.folder import KINDS
-from probe.tables.layers import start_rows
+from probe.tables.layers import first_layer_rows
 from probe.tables.rows import (
     CostRow,
     DiagnosticRow,
@@ -41,17 +41,18 @@ from probe.tables.rows import (
     NoteRow,
     RetrainingRow,
     StatementRow,
+    StatementSeedRow,
     SummaryRow,
     TimeRow,
 )
 from probe.tables.run_directory import LAYERS, NOTES
-from probe.tables.summary import Group, summarize_groups
+from probe.tables.summary import summarize
 from probe.tables.table_file import write_table
 
 MAY_LACK = (*LAYERS, NOTES)
 """Tables that are written only if they have rows."""
 
-_OF_LEARNER = {"kind", "per_class", "total", "sampling"}  # columns of learners.csv
+_LEARNER_FIELDS = {"kind", "per_class", "total", "sampling"}  # columns of learners.csv
 
 _SPREAD = (
     "measured after {} of {} tasks: forgotten and never learned are known of these, and not over "
@@ -61,17 +62,19 @@ _SPREAD = (
 DEAD = "all of its units are dead: each has the same value for every test example"
 
 
-def read_results(plan: Plan, root: Path) -> Iterator[Result]:
+def read_results(plan: Plan, root: Path) -> Iterator[JobResult]:
     """Read the finished measurements of a run directory, job by job, in the order of `jobs_of`.
 
-    Corrupt files are set aside and count as missing. Raises InputError for intact files with counts
-    of other tasks.
+    Corrupt files are set aside and count as missing.
+
+    Raises:
+        InputError: An intact file has predictions of other tasks.
     """
     for job in jobs_of(plan):
         store = store_of(plan, root, job)
         # Measurements that the plan no longer has stay on disk unused.
         try:
-            yield result_of(plan, job, store.measurements())
+            yield job_result(plan, job, store.measurements())
         except InputError as error:
             raise InputError(
                 f"{store.folder} holds invalid results ({error}): remove it, and run the "
@@ -80,190 +83,176 @@ def read_results(plan: Plan, root: Path) -> Iterator[Result]:
 
 
 def tables_of(
-    plan: Plan, results: Sequence[Result], metrics: Iterable[OwnMetric] = ()
+    plan: Plan, results: Sequence[JobResult], metrics: Iterable[MetricEntry] = ()
 ) -> dict[str, Iterable[Any]]:
-    """Return all tables by name from the finished measurements; metrics: user-defined ones.
+    """Return all tables by name from the finished measurements.
 
     The same results give the same rows, except for the times.
+
+    Args:
+        plan: The plan of the study.
+        results: The results of its jobs.
+        metrics: User-defined metrics.
     """
-    # Only its sessions hold different kinds of data, so that the first one matters.
-    by_first = plan.kind == "multimodal"
     controls = list(control_rows(results))
     # Networks that never saw a task enter no other table.
     results = [result for result in results if not result.job.without]
-    noted, withheld = doubts(results)
+    notes, withheld = check_trainings(results)
     layers: list[LayerRow] = []
     statements: list[StatementRow] = []
+    statement_seeds: list[StatementSeedRow] = []
     for layer in layers_of(results):
         layers += layer.rows()
+        statement_seeds += layer.statement_seeds()
         for row in layer.statements():
-            doubt = withheld.get((row.learner, row.statement), row.verdict)
-            known = row.verdict in ("few seeds", "not converged")
-            statements.append(row if known else replace(row, verdict=doubt))
+            verdict = withheld.get((row.learner, row.statement), row.verdict)
+            undecided = row.verdict in ("few seeds", "not converged")
+            statements.append(row if undecided else replace(row, verdict=verdict))
     depths = {result.job.learner: len(result.features) for result in results}
+    costs = [
+        ({**result.job.columns, "tasks_seen": tasks_seen}, cost)
+        for result in results
+        for tasks_seen, cost in result.costs.items()
+    ]
     return {
-        "summary": summary_rows(results),
-        "metrics": metric_rows(results, plan.report, metrics, by_first),
+        "summary": summary_rows(plan, results),
+        # Only its sessions hold different kinds of data, so that the first one matters.
+        "metrics": metric_rows(results, plan.report, metrics, plan.kind == "multimodal"),
         "learners": [
-            LearnerRow(learner=name, **own.model_dump(include=_OF_LEARNER))
-            for name, own in plan.learners.items()
-            if own.listed
+            LearnerRow(learner=name, **learner.model_dump(include=_LEARNER_FIELDS))
+            for name, learner in plan.learners.items()
+            if learner.listed
         ],
-        "costs": (
-            CostRow(**result.job.columns, tasks_seen=tasks_seen, **asdict(cost))
-            for result in results
-            for tasks_seen, cost in result.costs.items()
-        ),
-        "times": (
-            TimeRow(**result.job.columns, tasks_seen=tasks_seen, seconds=seconds)
-            for result in results
-            for tasks_seen, seconds in result.seconds.items()
-        ),
+        "costs": [CostRow(**key, **asdict(training.cost)) for key, training in costs],
+        "times": [TimeRow(**key, seconds=training.seconds) for key, training in costs],
         "layers": layers,
         "statements": statements,
-        "first_layer": start_rows(statements, depths),
-        "retraining": (epoch for result in results for epoch in _epochs(result)),
-        "diagnostics": (each for result in results for each in _diagnostics(result)),
+        "statement_seeds": statement_seeds,
+        "first_layer": list(first_layer_rows(statements, depths)),
+        "retraining": [row for result in results for row in _epochs(result)],
+        "diagnostics": [row for result in results for row in _diagnostics(result)],
         "notes": [
-            *noted,
-            *(note for result in results for note in _notes(result, metrics)),
-            *(note for result in results for note in _thinned(plan, result.job)),
+            *notes,
+            *(row for result in results for row in _notes(result, metrics)),
+            *(row for result in results for row in _notes_on_spread(plan, result.job)),
         ],
         "controls": controls,
         "measurements": measured_rows(plan, results),
     }
 
 
-def write_tables(plan: Plan, root: Path, metrics: Iterable[OwnMetric] = ()) -> None:
+def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) -> None:
     """Write all tables of a run directory; those in MAY_LACK only if they have rows.
 
-    Raises what `read_results` does, and NotWritten if a table cannot be written.
+    Raises:
+        InputError: See `read_results`.
+        NotWritten: A table cannot be written.
     """
     results = list(read_results(plan, root))
     for name, rows in tables_of(plan, results, metrics).items():
         path = root / f"{name}.csv"
-        each = list(rows) if path.name in MAY_LACK else rows
-        if path.name in MAY_LACK and not each:
+        if path.name in MAY_LACK and not rows:
             # No table may remain of results that are no longer shown.
             discard(path)
             continue
         # At once, so that no reader sees half of it.
         with replacing(path) as unfinished:
-            write_table(unfinished, KINDS[name], each)
+            write_table(unfinished, KINDS[name], rows)
 
 
-def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:
-    """Summarize the rows of finished jobs, see `probe.tables.summary.summarize`.
-
-    PRA and F1 over seeds, by learner and feature; F1 also by task position in the executed order,
-    from 1.
-    """
-    # In the order of the rows: a learner without any is left out.
-    named = (r.job.learner for r in results if r.retrained or any(r.accuracy.values()))
-    learners = list(dict.fromkeys(named))
-    groups: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
-    for result in results:
-        learner, seed = result.job.learner, result.job.seed
-        for feature, found in result.retrained.items():
-            groups[Group(learner, "pra", found.depth, feature, None)].append((seed, found.pra))
-            for task_position, value in enumerate(found.f1.tolist(), 1):
-                groups[Group(learner, "f1", found.depth, feature, task_position)].append(
-                    (seed, value)
-                )
-    return summarize_groups(groups, learners)
+def summary_rows(plan: Plan, results: Sequence[JobResult]) -> list[SummaryRow]:
+    """Summarize the networks at the end of jobs, see `probe.tables.summary.summarize`."""
+    rows = ((result.job.last, row) for result in results for row in measured_rows(plan, [result]))
+    return summarize(row for last, row in rows if row.tasks_seen == last)
 
 
-def measured_rows(plan: Plan, results: Iterable[Result]) -> Iterator[MeasurementRow]:
+def measured_rows(plan: Plan, results: Iterable[JobResult]) -> Iterator[MeasurementRow]:
     """Yield the rows of jobs: R cell by cell, then each feature's matrix A, PRA and F1.
 
-    Steps count from 0, before any task; depths and positions from 1. R comes once for each head of
-    the report. F1 is of partial retraining after the last task.
+    Tasks seen count from 0, before any task; depths and positions from 1. R comes once for each
+    head of the report. F1 is of partial retraining after the last task.
     """
     for result in results:
         row = partial(
             MeasurementRow, scenario=plan.scenario, network=plan.network, **result.job.columns
         )
         for head in plan.report.heads:
-            for tasks_seen, accuracies in result.accuracy[head].items():
+            for tasks_seen, scores in result.outputs.get(head, {}).items():
                 cell = partial(row, metric="accuracy", tasks_seen=tasks_seen, head=head)
-                yield from _per_task(cell, result, accuracies)
-        for reading, found in result.downstream.items():
-            at = {
-                "tasks_seen": reading.tasks_seen,
-                "feature": reading.feature,
-                "readout": reading.readout,
-            }
-            cell = partial(row, depth=found.depth, **at)
-            yield cell(metric="pra", value=found.pra)
-            yield from _per_task(partial(cell, metric="accuracy"), result, found.accuracy)
-        for tasks_seen, found in result.output.items():
-            output = partial(
-                row, feature=result.features[-1], depth=found.depth, tasks_seen=tasks_seen
-            )
-            yield output(metric="pra", value=found.pra)
-        for feature, found in result.retrained.items():
-            inner = "" if feature == result.features[-1] else RETRAIN
-            at = {"tasks_seen": result.job.last, "feature": feature, "readout": inner}
-            cell = partial(row, depth=found.depth, metric="f1", **at)
-            yield from _per_task(cell, result, found.f1)
+                yield from _by_task(cell, result, scores.accuracy)
+        for key, scores in result.downstream.items():
+            cell = partial(row, depth=scores.depth, **_columns(key), readout=key.readout)
+            yield cell(metric="pra", value=scores.pra)
+            yield from _by_task(partial(cell, metric="accuracy"), result, scores.accuracy)
+        output = partial(row, feature=result.features[-1], metric="pra")
+        for tasks_seen, scores in result.output.items():
+            yield output(depth=scores.depth, tasks_seen=tasks_seen, value=scores.pra)
+        for feature, scores in result.retrained.items():
+            readout = "" if feature == result.features[-1] else RETRAIN
+            at_end = {"tasks_seen": result.job.last, "feature": feature, "readout": readout}
+            cell = partial(row, depth=scores.depth, metric="f1", **at_end)
+            yield from _by_task(cell, result, scores.f1)
 
 
-def _notes(result: Result, metrics: Iterable[OwnMetric]) -> Iterator[NoteRow]:
+def _columns(key: Key) -> dict[str, Any]:
+    return {"tasks_seen": key.tasks_seen, "feature": key.feature}
+
+
+def _notes(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator[NoteRow]:
     """Yield a row for each note on a job's measurements, those on the learner first."""
-    run = partial(NoteRow, **result.job.columns)
-    for tasks_seen in sorted(result.stuck):
-        yield run(feature="", tasks_seen=tasks_seen, note=STUCK)
-    for tasks_seen, found in result.output.items():
-        yield from (run(feature="", tasks_seen=tasks_seen, note=note) for note in found.notes)
-        if tasks_seen and found.constant is not None:
-            yield run(feature="", tasks_seen=tasks_seen, note=constant(found.constant))
-    if (R := result.matrix(own_head(result.job))) is not None:
+    row = partial(NoteRow, **result.job.columns)
+    for tasks_seen in sorted(t for t, cost in result.costs.items() if cost.stuck):
+        yield row(feature="", tasks_seen=tasks_seen, note=STUCK)
+    for tasks_seen, scores in result.output.items():
+        yield from (row(feature="", tasks_seen=tasks_seen, note=note) for note in scores.notes)
+        if tasks_seen and scores.constant is not None:
+            yield row(feature="", tasks_seen=tasks_seen, note=constant(scores.constant))
+    if (R := result.matrix(head=main_head(result.job))) is not None:
         for note in user_scores(R, metrics)[1]:
-            yield run(feature="", tasks_seen=result.job.last, note=note)
-    for reading, values in result.diagnostics.items():
+            yield row(feature="", tasks_seen=result.job.last, note=note)
+    for key, values in result.diagnostics.items():
         if values["dead"] == 1:
-            yield run(feature=reading.feature, tasks_seen=reading.tasks_seen, note=DEAD)
-    for reading, found in result.downstream.items():
-        at = partial(
-            run, feature=reading.feature, tasks_seen=reading.tasks_seen, readout=reading.readout
-        )
-        yield from (at(note=note) for note in found.notes)
+            yield row(**_columns(key), note=DEAD)
+    for key, scores in result.downstream.items():
+        of_readout = partial(row, **_columns(key), readout=key.readout)
+        yield from (of_readout(note=note) for note in scores.notes)
 
 
-def _thinned(plan: Plan, job: Job) -> Iterator[NoteRow]:
-    """Yield a row for each readout that is measured after some of a job's tasks alone."""
-    learned, readings = set(job.steps) - {0}, readings_of(plan, job)
-    for name, own in plan.readouts.items():
-        steps = {each.tasks_seen for each in readings if each.base == name} - {0}
-        if own.steps == "spread" and 0 < len(steps) < len(learned) and not job.offline:
+def _notes_on_spread(plan: Plan, job: Job) -> Iterator[NoteRow]:
+    """Yield a row for each readout that is measured after only some of a job's tasks."""
+    learned, keys = set(job.steps) - {0}, readout_keys(plan, job)
+    for name, readout in plan.readouts.items():
+        steps = {key.tasks_seen for key in keys if key.readout_name == name} - {0}
+        if readout.steps == "spread" and 0 < len(steps) < len(learned) and not job.offline:
             note = _SPREAD.format(len(steps), len(learned))
             yield NoteRow(**job.columns, feature="", readout=name, tasks_seen=job.last, note=note)
 
 
-def _epochs(result: Result) -> Iterator[RetrainingRow]:
+def _epochs(result: JobResult) -> Iterator[RetrainingRow]:
     """Yield a row for each epoch of a job's retrainings, the longest of each feature and step."""
-    each = result.downstream
-    longest = {(r.feature, r.tasks_seen, r.reestimated): r for r in each if r.base == RETRAIN}
-    for reading in longest.values():
-        at: dict[str, Any] = {"tasks_seen": reading.tasks_seen, "feature": reading.feature}
-        row = partial(RetrainingRow, **result.job.columns, **at, readout=reading.readout)
-        if history := each[reading].history:
+    longest = {
+        (key.feature, key.tasks_seen, key.reestimates): key
+        for key in result.downstream
+        if key.readout_name == RETRAIN
+    }
+    for key in longest.values():
+        row = partial(RetrainingRow, **result.job.columns, **_columns(key), readout=key.readout)
+        if history := result.downstream[key].history:
             accuracies = (float("nan"), *history.accuracies)
             for epoch, (loss, accuracy) in enumerate(zip(history.losses, accuracies, strict=True)):
                 yield row(epoch=epoch, loss=loss, accuracy=accuracy)
 
 
-def _diagnostics(result: Result) -> Iterator[DiagnosticRow]:
+def _diagnostics(result: JobResult) -> Iterator[DiagnosticRow]:
     """Yield a row for each number that describes a feature of a job's last network."""
-    for reading, values in result.diagnostics.items():
-        at: dict[str, Any] = {"tasks_seen": reading.tasks_seen, "feature": reading.feature}
-        depth = 1 + result.features.index(reading.feature)
-        row = partial(DiagnosticRow, **result.job.columns, **at, depth=depth)
+    for key, values in result.diagnostics.items():
+        depth = 1 + result.features.index(key.feature)
+        row = partial(DiagnosticRow, **result.job.columns, **_columns(key), depth=depth)
         yield from (row(metric=name, value=value) for name, value in values.items())
 
 
-def _per_task(
-    cell: Callable[..., MeasurementRow], result: Result, values: NDArray[np.float64]
+def _by_task(
+    cell: Callable[..., MeasurementRow], result: JobResult, values: NDArray[np.float64]
 ) -> Iterator[MeasurementRow]:
     """Yield a row for each task's value, (T,), with its name and position in the order."""
     for task_position, (task, value) in enumerate(

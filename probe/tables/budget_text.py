@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from probe.analysis.statements import STUCK, UNFINISHED
 from probe.metrics.murata import RETRAIN
@@ -22,14 +23,14 @@ def multiple_of(readout: str) -> int | None:
     >>> [multiple_of(readout) for readout in ("retrain", "retrain@4", "retrain@4+bn", "linear")]
     [1, 4, None, None]
     """
-    found = re.fullmatch(rf"{RETRAIN}(?:@(\d{{1,5}}))?", readout)
-    return int(found[1] or 1) if found else None
+    match = re.fullmatch(rf"{RETRAIN}(?:@(\d{{1,5}}))?", readout)
+    return int(match[1] or 1) if match else None
 
 
 def budget_curves(layers: Iterable[LayerRow]) -> dict[tuple[str, str], Curve]:
     """Return the curves of all layers but the output by learner and feature, by depth.
 
-    Without those measured after one multiple alone.
+    Without those measured after only one multiple.
     """
     curves: dict[tuple[str, str], dict[int, dict[str, LayerRow]]] = {}
     for row in sorted(layers, key=lambda row: (row.depth, multiple_of(row.readout) or 0)):
@@ -38,8 +39,11 @@ def budget_curves(layers: Iterable[LayerRow]) -> dict[tuple[str, str], Curve]:
             curve = curves.setdefault((row.learner, row.feature), {})
             curve.setdefault(multiple, {})[row.quantity] = row
     # Only the output, where nothing is retrained, has a level of guessing.
-    outputs = {at for at, curve in curves.items() for own in curve.values() if "chance" in own}
-    return {at: own for at, own in curves.items() if len(own) > 1 and at not in outputs}
+    return {
+        layer: curve
+        for layer, curve in curves.items()
+        if len(curve) > 1 and "chance" not in chain(*curve.values())
+    }
 
 
 def budget_sheets(
@@ -47,11 +51,13 @@ def budget_sheets(
 ) -> list[Sheet]:
     """Return a sheet for each learner that was retrained for several multiples of the epochs.
 
-    notes: by which numbers are marked that have not converged; given: whether the networks were, so
-    that there is one learner.
+    Args:
+        layers: The quantities of all layers.
+        notes: By which numbers are marked that have not converged.
+        given: Whether the networks were, so that there is one learner.
     """
     last = max((row.task_position or 0 for row in layers), default=0)
-    noted = {
+    unfinished = {
         (row.learner, row.feature, multiple_of(row.readout))
         for row in notes
         if (row.tasks_seen == last or row.learner in CONTROLS)
@@ -59,21 +65,22 @@ def budget_sheets(
     }
     lines: dict[str, list[tuple[str, ...]]] = {}
     for (learner, feature), curve in budget_curves(layers).items():
-        for multiple, own in curve.items():
-            starred = ((of or learner, feature, multiple) in noted for of in MEASURED.values())
-            cells = map(_cell, map(own.get, MEASURED), starred)
+        for multiple, quantities in curve.items():
+            cells = []
+            for quantity, control in MEASURED.items():
+                row = quantities.get(quantity)
+                star = "*" * ((control or learner, feature, multiple) in unfinished)
+                cells.append(
+                    "-" if row is None or math.isnan(row.value) else f"{100 * row.value:.1f}{star}"
+                )
             lines.setdefault(learner, []).append((feature, str(multiple), *cells))
     return [
         Sheet(
             of="" if given else learner,
             title="retrained for multiples of the epochs, in %",
             columns=("feature", "epochs x", *MEASURED),
-            lines=own,
-            after=["*: not converged, more epochs may change it"] * ("*" in str(own)),
+            lines=of_learner,
+            after=["*: not converged, more epochs may change it"] * ("*" in str(of_learner)),
         )
-        for learner, own in lines.items()
+        for learner, of_learner in lines.items()
     ]
-
-
-def _cell(row: LayerRow | None, starred: bool) -> str:
-    return "-" if row is None or math.isnan(row.value) else f"{100 * row.value:.1f}{'*' * starred}"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from probe.errors import InputError
 from probe.tables.matrices import Matrices
 from probe.tables.rows import MeasurementRow
+from probe.tables.summary import require
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,51 +29,41 @@ _DIMS = {
 def to_dataset(rows: Iterable[MeasurementRow]) -> xr.Dataset:
     """Return all measurements as arrays with named dimensions; NaN = not measured.
 
-    - `accuracy` (learner, order, seed, step, feature, readout, task): A[l, t, j] of every run;
+    - `accuracy` (learner, order, seed, tasks_seen, feature, readout, task): A[l, t, j] of each run;
     - `pra`: the same over all tasks, without the dimension task; `f1`: as accuracy;
-    - `R` (learner, order, seed, step, head, task): of the networks themselves;
+    - `R` (learner, order, seed, tasks_seen, head, task): of the networks themselves;
     - coordinate `task_position` (order, task): the task's position in the executed order, from 1.
 
     At the output, for every readout, accuracy is R under the main head (the first in the rows), and
     pra and f1 are the network's own; for readouts of each task accuracy and pra are multi-head. The
-    learners `offline` and `untrained` have the order "". Fractions in [0, 1]. Raises InputError
-    without xarray, for repeated measurements, and for rows without the feature or task that their
-    measure needs.
+    learners `offline` and `untrained` have the order "". Fractions in [0, 1].
+
+    Raises:
+        InputError: xarray is absent, a measurement is repeated, or a row lacks the feature or task
+            that its metric needs.
     """
     try:
         import xarray
     except ImportError:
         raise InputError("a Dataset needs xarray, which is absent: pip install xarray") from None
     matrices = Matrices(rows)
-    table = matrices.table
-    of_networks = (table["metric"] == "accuracy") & (table["feature"] == "")
-    _check(table[table["metric"] != "pra"], "task")
-    _check(table[~of_networks], "feature")
-    networks, coords = table[of_networks], _coords(matrices)
+    table, positions = matrices.table, matrices.positions
+    accuracies, of_networks = table["metric"] == "accuracy", table["feature"] == ""
+    require(table[table["metric"] != "pra"], "task")
+    require(table[~(accuracies & of_networks)], "feature")
+    R = table[accuracies & of_networks]
+    at_output = R[R["head"] == matrices.head].drop(columns="feature")
     cells = {
-        "accuracy": pd.concat([_at_output(networks, matrices), table[~of_networks]]),
-        "pra": table,
-        "f1": table,
+        "accuracy": pd.concat(
+            [at_output.merge(matrices.outputs, on="learner"), table[accuracies & ~of_networks]]
+        ),
+        **{metric: table[table["metric"] == metric] for metric in ("pra", "f1")},
+        "R": R[R["head"] != ""],
     }
-    arrays = {"R": _array("R", networks[networks["head"] != ""], coords)}
-    for name, own in cells.items():
-        arrays[name] = _array(name, own[own["metric"] == name], coords)
-    own_places = (matrices.places.get(order, {}) for order in coords["order"])
-    positions = [{task: at for at, task in own.items()} for own in own_places]
-    places = [[own.get(task, np.nan) for task in coords["task"]] for own in positions]
-    dataset: xr.Dataset = xarray.Dataset(
-        {name: (dims, arrays[name]) for name, dims in _DIMS.items()},
-        coords={**coords, "task_position": (("order", "task"), np.array(places, dtype=float))},
-    )
-    return dataset
-
-
-def _coords(matrices: Matrices) -> dict[str, Sequence[Any]]:
-    """Return the names along each dimension; tasks in the order of the controls, or the first."""
-    table, places = matrices.table, matrices.places
-    base = places.get("", next(iter(places.values()), {}))
-    tasks = [*(base[at] for at in sorted(base)), *table["task"].unique()]
-    return {
+    # Tasks in the order of the controls, or the first.
+    first = positions[positions["order"] == min(positions["order"], key=bool, default="")]
+    tasks = pd.concat([first.sort_values("task_position")["task"], table["task"]])
+    coords: dict[str, Any] = {
         "learner": table["learner"].unique().tolist(),
         "order": table["order"].unique().tolist(),
         "seed": list(matrices.seeds),
@@ -80,17 +71,15 @@ def _coords(matrices: Matrices) -> dict[str, Sequence[Any]]:
         "feature": list(matrices.features),
         "readout": list(matrices.readouts),
         "head": [head for head in table["head"].unique() if head],
-        "task": list(dict.fromkeys(filter(None, tasks))),
+        "task": [task for task in tasks.unique() if task],
     }
-
-
-def _at_output(networks: pd.DataFrame, matrices: Matrices) -> pd.DataFrame:
-    """Return the cells of R under the main head as those of the output."""
-    named = [(name, each) for name in matrices.learners + matrices.levels
-             for each in matrices.outputs(name)]  # fmt: skip
-    outputs = pd.DataFrame(named, columns=["learner", "feature"], dtype="string[python]")
-    main = networks[networks["head"] == matrices.head].drop(columns="feature")
-    return main.merge(outputs, on="learner")
+    places = positions.pivot_table("task_position", "order", "task", aggfunc="last")
+    places = places.reindex(index=coords["order"], columns=coords["task"])
+    dataset: xr.Dataset = xarray.Dataset(
+        {name: (dims, _array(name, cells[name], coords)) for name, dims in _DIMS.items()},
+        coords={**coords, "task_position": (("order", "task"), places.to_numpy(float))},
+    )
+    return dataset
 
 
 def _array(
@@ -98,22 +87,18 @@ def _array(
 ) -> NDArray[np.float64]:
     """Return the values of some rows in an array of the dimensions of that name."""
     dims = _DIMS[name]
-    for twice in cells[cells.duplicated(list(dims))].to_dict("records"):
+    for row in cells[cells.duplicated(list(dims))].to_dict("records"):
         raise InputError(
-            f"two rows are the {name} of learner {twice['learner']!r}, order {twice['order']!r}, "
-            f"seed {twice['seed']}, step {twice['step']}: give the rows of one study, each once"
+            f"two rows are the {name} of learner {row['learner']!r}, order {row['order']!r}, "
+            f"seed {row['seed']} after {row['tasks_seen']} tasks: give the rows of one study, "
+            f"each once"
         )
     if "readout" in dims:
         # At the output there is none, first: the value holds for all without a row of their own.
         cells = cells.sort_values("readout", kind="stable")
-        each = [[own] if own else coords["readout"] for own in cells["readout"]]
-        cells = cells.assign(readout=pd.Series(each, cells.index, dtype=object)).explode("readout")
-    at = tuple(cells[dim].map({x: k for k, x in enumerate(coords[dim])}) for dim in dims)
+        readouts = [[readout] if readout else coords["readout"] for readout in cells["readout"]]
+        cells = cells.assign(readout=pd.Series(readouts, cells.index, dtype=object))
+        cells = cells.explode("readout")
     values = np.full([len(coords[dim]) for dim in dims], np.nan)
-    values[tuple(positions.to_numpy(int) for positions in at)] = cells["value"]
+    values[tuple(pd.Categorical(cells[dim], coords[dim]).codes for dim in dims)] = cells["value"]
     return values
-
-
-def _check(table: pd.DataFrame, column: str) -> None:
-    for measure in table["metric"][table[column] == ""]:
-        raise InputError(f"a row of measure {measure!r} needs a {column}, and has none")

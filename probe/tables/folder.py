@@ -5,12 +5,10 @@ the same tables under the same names.
 """
 
 import hashlib
-import io
 import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,12 +19,13 @@ from numpy.typing import NDArray
 from probe.errors import InputError
 from probe.files import hashed, make_folder, not_written, unfinished, unhashed
 from probe.tables import rows
-from probe.tables.table_file import read_table, write_table
+from probe.tables.table_file import read_table, table_file, write_table
 
 KINDS: Mapping[str, type[Any]] = {
     "measurements": rows.MeasurementRow,
     "layers": rows.LayerRow,
     "statements": rows.StatementRow,
+    "statement_seeds": rows.StatementSeedRow,
     "first_layer": rows.FirstLayerRow,
     "notes": rows.NoteRow,
     "summary": rows.SummaryRow,
@@ -60,60 +59,76 @@ class Saved:
 
 
 def write_folder(folder: Path, saved: Saved) -> None:
-    """Write a result into a folder, atomically.
+    """Write a result into a folder, atomically; an empty folder and an earlier result are replaced.
 
-    An empty folder and an earlier result are replaced. Raises InputError for a folder that holds
-    anything else, and NotWritten if it cannot be written.
+    Raises:
+        InputError: The folder holds anything else.
+        NotWritten: It cannot be written.
     """
+    folder = folder.absolute()
     _refuse_foreign(folder)
-    make_folder(folder.absolute().parent)
-    partial = unfinished(folder.absolute())
+    make_folder(folder.parent)
+    partial, old = unfinished(folder), unfinished(folder)
     try:
         partial.mkdir()
         _fill(partial, saved)
-        _exchange(partial, folder.absolute())
+        # The old one is kept until the new one has taken its place.
+        if folder.exists():
+            folder.rename(old)
+        partial.rename(folder)
     except OSError as error:
+        if old.exists():
+            old.rename(folder)
         raise not_written(folder, error) from None
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        for remains in (partial, old):
+            shutil.rmtree(remains, ignore_errors=True)
 
 
 def read_folder(folder: Path) -> Saved:
     """Return the contents that `write_folder` wrote.
 
-    Raises InputError for a folder without a result, and for one in which a file is missing or is
-    not as it was written.
+    Raises:
+        InputError: There is no result, or a file is missing or is not as it was written.
     """
-    contents = _contents(folder)
-    files: Mapping[str, str] = contents["files"]
-    for name, expected in files.items():
+    description, arrays = _description(folder), {}
+    for name, digest in description["files"].items():
         path = folder / name
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+            raise _damaged(path)
+    if _ARRAYS in description["files"]:
         try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise _damaged(path, f"it cannot be read ({error.strerror})") from None
-        if hashlib.sha256(content).hexdigest() != expected:
-            raise _damaged(path, "its content does not match its hash")
+            with np.load(folder / _ARRAYS, allow_pickle=False) as file:
+                arrays = dict(file)
+        # zipfile and NumPy raise almost anything for what is no such file.
+        except Exception:
+            raise _damaged(folder / _ARRAYS) from None
     return Saved(
-        kind=contents["kind"],
-        record=contents["record"],
+        kind=description["kind"],
+        record=description["record"],
         tables=read_tables(folder),
-        arrays=_arrays(folder / _ARRAYS) if _ARRAYS in files else {},
+        arrays=arrays,
     )
 
 
 def read_tables(folder: Path) -> Tables:
     """Return the tables of a saved result or of a study's run directory, those that are there.
 
-    Raises InputError without measurements.csv, and for a table that cannot be read.
+    Raises:
+        InputError: There is no measurements.csv, or a table cannot be read.
     """
-    if not (folder / "measurements.csv").is_file():
+    files = {name: table_file(folder, name) for name in KINDS}
+    if not files["measurements"].is_file():
+        if (folder / "rows.csv").is_file():
+            raise InputError(
+                f"{folder} was written by an earlier version of forgetting-probe: run its study "
+                f"again with another --out"
+            )
         raise InputError(
             f"{folder} holds no result (no measurements.csv): name the directory of a `probe run`, "
             f"or a folder that `save` wrote"
         )
-    there = {name: folder / f"{name}.csv" for name in KINDS}
-    return {name: read_table(p, KINDS[name]) for name, p in there.items() if p.is_file()}
+    return {name: read_table(p, KINDS[name]) for name, p in files.items() if p.is_file()}
 
 
 def _fill(folder: Path, saved: Saved) -> None:
@@ -131,64 +146,37 @@ def _fill(folder: Path, saved: Saved) -> None:
             os.fsync(file.fileno())
 
 
-def _exchange(partial: Path, folder: Path) -> None:
-    """Replace a folder by another; the old one is kept until then."""
-    if not folder.exists():
-        partial.rename(folder)
-        return
-    old = unfinished(folder)
-    folder.rename(old)
-    try:
-        partial.rename(folder)
-    except OSError:
-        old.rename(folder)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
 def _refuse_foreign(folder: Path) -> None:
     """Raise InputError for a folder that holds something, unless that is an earlier result."""
     try:
-        there = {path.name for path in folder.iterdir()}
-    except FileNotFoundError:
-        return
+        names = {path.name for path in folder.iterdir()} if folder.exists() else set()
     except OSError as error:
         raise InputError(f"cannot use {folder} ({error.strerror}): choose another folder") from None
-    known = {DESCRIPTION}
-    with suppress(InputError):
-        known |= set(_contents(folder)["files"]) if there else set()
-    if foreign := sorted(there - known):
-        raise InputError(f"{folder} holds something else ({foreign[0]}): choose another folder")
+    if DESCRIPTION in names:
+        names -= {DESCRIPTION, _ARRAYS, *(f"{name}.csv" for name in KINDS)}
+    if names:
+        raise InputError(f"{folder} holds something else ({min(names)}): choose another folder")
 
 
-def _contents(folder: Path) -> Mapping[str, Any]:
+def _description(folder: Path) -> Mapping[str, Any]:
     """Return the description of a folder."""
     path = folder / DESCRIPTION
-    try:
-        found = json.loads(unhashed(path.read_bytes()))
-    except OSError as error:
+    if not path.is_file():
         raise InputError(
-            f"{folder} holds no saved result ({DESCRIPTION}: {error.strerror}): name a folder that "
-            f"`save` wrote"
-        ) from None
-    except (ValueError, RecursionError):
-        raise _damaged(path, "its content does not match its hash") from None
-    # What is hashed by somebody else may still be anything, also the name of a file elsewhere.
-    whole = isinstance(found, dict) and {"kind", "record", "files"} <= found.keys()
-    names = {f"{name}.csv" for name in KINDS} | {_ARRAYS}
-    if not whole or not isinstance(found["files"], dict) or not set(found["files"]) <= names:
-        raise _damaged(path, "it describes no result")
-    return dict(found)
-
-
-def _arrays(path: Path) -> Mapping[str, NDArray[Any]]:
+            f"{folder} holds no saved result (no {DESCRIPTION}): name a folder that `save` wrote"
+        )
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as found:
-            return dict(found)
-    # zipfile and NumPy raise almost anything for what is no such file.
-    except Exception:
-        raise _damaged(path, "it holds no arrays") from None
+        description = json.loads(unhashed(path.read_bytes()))
+    except (ValueError, RecursionError):
+        raise _damaged(path) from None
+    # What is hashed by somebody else may still be anything, also the name of a file elsewhere.
+    names = {_ARRAYS, *(f"{name}.csv" for name in KINDS)}
+    complete = isinstance(description, dict) and {"kind", "record", "files"} <= description.keys()
+    files = description["files"] if complete else None
+    if not isinstance(files, dict) or not set(files) <= names:
+        raise _damaged(path)
+    return dict(description)
 
 
-def _damaged(path: Path, why: str) -> InputError:
-    return InputError(f"{path} is damaged ({why}): save the result again")
+def _damaged(path: Path) -> InputError:
+    return InputError(f"{path} is damaged, or missing: save the result again")

@@ -1,8 +1,8 @@
-"""The rows of layers.csv, statements.csv, first_layer.csv: quantities of layers, statements."""
+"""Rows of layers.csv, statements.csv, statement_seeds.csv and first_layer.csv."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from math import nan
 from operator import attrgetter
 from typing import Any
@@ -17,31 +17,27 @@ from probe.analysis.statements import (
     seeds_to_decide,
     verdict,
 )
-from probe.tables.rows import FirstLayerRow, LayerRow, StatementRow, grouped
+from probe.tables.rows import FirstLayerRow, LayerRow, StatementRow, StatementSeedRow, grouped
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layer:
     """One feature of a learner's network, with the scores of one readout.
 
-    depth: of the feature, from 1; converged: whether all trainings of the readout are, those of
-    floor and ceiling among them, on which margin and difference rest; chance: the accuracy of
-    guessing, at the output alone.
+    depth: of the feature, from 1; seeds: the S seeds of the outcomes; converged: whether all
+    trainings of the readout are, those of floor and ceiling among them, on which margin and
+    difference rest; chance: the accuracy of guessing, only at the output.
     """
 
     learner: str
     readout: str
     feature: str
     depth: int
+    seeds: tuple[int, ...]
     outcomes: LayerOutcomes
     layout: TestLayout
     converged: bool = True
     chance: float | None = None
-
-    @property
-    def seeds(self) -> int:
-        """S, the number of seeds."""
-        return len(self.outcomes.rows[self.layout.orders.shape[1]])
 
     @cached_property
     def quantities(self) -> list[Quantity]:
@@ -49,80 +45,91 @@ class Layer:
         return quantities(self.outcomes, self.layout)
 
     @property
-    def _at(self) -> dict[str, Any]:
-        at = {"learner": self.learner, "readout": self.readout}
-        return at | {"feature": self.feature, "depth": self.depth}
+    def _columns(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("learner", "readout", "feature", "depth")}
+
+    @property
+    def _deciding(self) -> dict[str, Quantity]:
+        """The quantity over all tasks that decides each statement.
+
+        There is no statement on what the output acquires: it competes only with the classes seen
+        so far, the ceiling's with all.
+        """
+        of_all_tasks = {q.quantity: q for q in self.quantities if q.task_position is None}
+        at_output = ("below_ceiling", "forgets")
+        names = STATEMENTS if self.chance is None else at_output
+        stated = {name: of_all_tasks.get(STATEMENTS[name]) for name in names}
+        return {name: quantity for name, quantity in stated.items() if quantity}
 
     def rows(self) -> Iterator[LayerRow]:
-        """Yield a row for each quantity, and chance where it is known."""
-        row = partial(LayerRow, **self._at)
-        for found in self.quantities:
-            yield row(**found.columns)
+        """Yield a row for each quantity, and the accuracy of guessing where it is known."""
+        for quantity in self.quantities:
+            yield LayerRow(**self._columns, **quantity.columns)
         if self.chance is not None:
-            chance = partial(row, value=self.chance, low=nan, high=nan)
-            yield chance(task_position=None, quantity="chance", seeds=self.seeds)
+            chance: dict[str, Any] = {"value": self.chance, "low": nan, "high": nan}
+            chance |= {"task_position": None, "quantity": "chance", "seeds": len(self.seeds)}
+            yield LayerRow(**self._columns, **chance)
 
     def statements(self) -> Iterator[StatementRow]:
-        """Yield the statements that the quantities allow.
-
-        None on what the output acquires: it competes with the classes seen so far alone, the
-        ceiling's with all.
-        """
-        found = {q.quantity: q for q in self.quantities if q.task_position is None}
-        ends = [found[name].value if name in found else nan for name in ("ceiling", "floor")]
-        at_output = self.chance is not None
-        for name in (name for name, quantity in STATEMENTS.items() if quantity in found):
-            if at_output and name not in ("below_ceiling", "forgets"):
-                continue
-            own = found[STATEMENTS[name]]
+        """Yield the statements that the quantities allow."""
+        value = {q.quantity: q.value for q in self.quantities if q.task_position is None}
+        room = value.get("ceiling", nan) - value.get("floor", nan)
+        for name, quantity in self._deciding.items():
             positions = self.layout.orders.shape[1] - 1 if name == "loses_plasticity" else 1
-            least = margin(ends[0] - ends[1], positions)
+            least = margin(room, positions)
             yield StatementRow(
-                **self._at,
+                **self._columns,
                 statement=name,
-                verdict=verdict(own, least, converged=self.converged),
+                verdict=verdict(quantity, least, converged=self.converged),
                 margin=least,
-                value=own.value,
-                low=own.low,
-                high=own.high,
-                seeds=own.seeds,
-                by_seed=" ".join(map(repr, own.each)),
+                value=quantity.value,
+                low=quantity.low,
+                high=quantity.high,
+                seeds=quantity.seeds,
             )
 
+    def statement_seeds(self) -> Iterator[StatementSeedRow]:
+        """Yield the value of each seed in each statement."""
+        for name, quantity in self._deciding.items():
+            for seed, value in zip(self.seeds, quantity.seed_values, strict=True):
+                yield StatementSeedRow(**self._columns, statement=name, seed=seed, value=value)
 
-def start_rows(
-    stated: Iterable[StatementRow], depths: Mapping[str, int]
+
+def first_layer_rows(
+    statements: Iterable[StatementRow], depths: Mapping[str, int]
 ) -> Iterator[FirstLayerRow]:
     """Yield the range of the first layer for each learner, readout and statement.
 
-    depths: the number of layers of each learner, the output among them. Yields nothing for fewer
-    than 3 seeds, nor where a layer lacks the statement: the first of the remaining layers need not
-    be the first of all.
+    Yields nothing for fewer than 3 seeds, nor where a layer lacks the statement: the first of the
+    remaining layers need not be the first of all.
+
+    Args:
+        statements: On all layers.
+        depths: The number of layers of each learner, the output among them.
     """
-    first = (row for row in stated if row.statement != "loses_plasticity")
-    groups = grouped(first, "learner", "readout", "statement")
-    for (learner, readout, statement), own in groups.items():
-        seeds, lacks = max(row.seeds for row in own), statement == "learns_less"
-        if len(own) >= depths[learner] - lacks and seeds >= FEWEST:
-            own.sort(key=attrgetter("depth"))
-            earliest, latest = first_layer([row.verdict for row in own])
-            yield FirstLayerRow(
-                learner=learner,
-                readout=readout,
-                statement=statement,
-                first_possible="" if earliest is None else own[earliest].feature,
-                first_confirmed="" if latest is None else own[latest].feature,
-                seeds=seeds,
-                seeds_needed=_needed(own, earliest, latest),
-            )
+    by_layer = (row for row in statements if row.statement != "loses_plasticity")
+    groups = grouped(by_layer, "learner", "readout", "statement")
+    for (learner, readout, statement), rows in groups.items():
+        seeds, layers = max(row.seeds for row in rows), depths[learner]
+        if seeds < FEWEST or len(rows) < layers - (statement == "learns_less"):
+            continue
+        rows.sort(key=attrgetter("depth"))
+        first, last = first_layer([row.verdict for row in rows])
+        yield FirstLayerRow(
+            learner=learner,
+            readout=readout,
+            statement=statement,
+            first_possible="" if first is None else rows[first].feature,
+            first_confirmed="" if last is None else rows[last].feature,
+            seeds=seeds,
+            seeds_needed=_seeds_needed(rows, first, last),
+        )
 
 
-def _needed(stated: Sequence[StatementRow], earliest: int | None, latest: int | None) -> int | None:
-    """Return about how many seeds would decide the earliest layer of a long range."""
-    if earliest is None or (latest is not None and latest - earliest < 2):
+def _seeds_needed(rows: Sequence[StatementRow], first: int | None, last: int | None) -> int | None:
+    """Return about how many seeds would decide the first layer of a long range."""
+    if first is None or (last is not None and last - first < 2) or rows[first].verdict != "open":
         return None
-    row = stated[earliest]
-    if row.verdict != "open":
-        return None
-    found = Estimate(value=row.value, low=row.low, high=row.high, seeds=row.seeds)
-    return seeds_to_decide(found, row.margin)
+    row = rows[first]
+    estimate = Estimate(value=row.value, low=row.low, high=row.high, seeds=row.seeds)
+    return seeds_to_decide(estimate, row.margin)

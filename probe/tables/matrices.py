@@ -4,157 +4,156 @@ R itself is the matrix of the feature that is the output: rows of R name no feat
 is the feature whose PRA has no readout.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable
-from itertools import chain
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from probe.analysis.intervals import mean_over_seeds
 from probe.errors import InputError, unknown
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN
 from probe.tables.frames import to_frame
 from probe.tables.rows import CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED, MeasurementRow
+from probe.tables.summary import mean_over_runs, of_one_study, scores_by
 
-_MATRIX = ["learner", "feature", "readout"]
-_RUN = ["tasks_seen", "order", "seed"]
+_LAYER = ["learner", "feature", "depth"]
+
+
+def accuracy_matrix(cells: pd.DataFrame, tasks: int) -> AccuracyMatrix:
+    """Average the accuracies of runs, over the orders of each seed, then over seeds.
+
+    Args:
+        cells: An accuracy in each line, in the columns tasks_seen, task_position, seed and value.
+        tasks: T, the number of tasks.
+
+    Returns:
+        The matrix, (T+1, T); NaN = not measured.
+    """
+    values = np.full((tasks + 1, tasks), np.nan)
+    for (tasks_seen, position), scores in scores_by(cells, "tasks_seen", "task_position").items():
+        # Equal values have themselves for a mean, to the last bit.
+        equal = len({value for _, value in scores}) == 1
+        values[tasks_seen, position - 1] = scores[0][1] if equal else mean_over_runs(scores)
+    return AccuracyMatrix(values)
+
+
+def mean_accuracies(rows: Iterable[MeasurementRow]) -> dict[str, AccuracyMatrix]:
+    """Return R of each learner with rows of R, (T+1, T), in order of first appearance.
+
+    Raises:
+        InputError: The rows are of more than one scenario or network, or name too few tasks.
+    """
+    table = of_one_study(rows)
+    table = table[(table["metric"] == "accuracy") & (table["feature"] == "")]
+    by_learner = table.groupby("learner", sort=False)
+    return {learner: accuracy_matrix(cells, _tasks(cells)) for learner, cells in by_learner}
 
 
 class Matrices:
     """Accuracy matrices of one study or analysis, by learner, feature and readout.
 
     - head: the main one, which R is of: the first in the rows; tasks: T, their number;
-    - places: by order, the task at each position; orders: in order of first appearance;
+    - positions: the task at each position of each order; orders: in order of first appearance;
     - learners: those that learn task by task, in order of first appearance; levels: the controls;
     - seeds: ascending; features: by depth; readouts: in order of first appearance, `retrain` if
       only outputs were measured;
-    - table: the rows as a DataFrame, each with a step.
+    - outputs: the features of each learner that are its network's own output;
+    - table: the rows as a DataFrame.
 
-    Raises InputError for a position or step that the number of tasks rules out.
+    Raises InputError for a position or number of tasks that an order does not have.
     """
 
     def __init__(self, rows: Iterable[MeasurementRow]) -> None:
-        table = to_frame(rows)
-        names = table["learner"].unique().tolist()
-        self.learners = tuple(name for name in names if name not in CONTROLS)
-        self.levels = tuple(name for name in CONTROLS if name in names)
+        self.table = table = to_frame(rows)
+        learners = table["learner"].unique().tolist()
+        self.learners = tuple(name for name in learners if name not in CONTROLS)
+        self.levels = tuple(name for name in CONTROLS if name in learners)
         self.seeds = tuple(sorted(table["seed"].unique().tolist()))
         self.readouts = tuple(filter(None, table["readout"].unique())) or (RETRAIN,)
         self.head: str = next(filter(None, table["head"]), "")
-        placed = table.dropna(subset="task_position").drop_duplicates(
-            ["order", "task_position"], keep="last"
-        )
-        self._placed = placed[["order", "task", "task_position"]]
-        self.places: dict[str, dict[int, str]] = {
-            order: dict(zip(own["task_position"].tolist(), own["task"].tolist(), strict=True))
-            for order, own in placed.groupby("order", sort=False)
-        }
-        self.orders = tuple(filter(None, self.places))
-        self.tasks = max((max(own) for own in self.places.values()), default=0)
-        named = table[table["feature"] != ""].drop_duplicates(["learner", "feature"])
-        self._layers = named.assign(depth=named["depth"].fillna(0))[["learner", "feature", "depth"]]
+        self.tasks = _tasks(table)
+        named = table.dropna(subset="task_position")[["order", "task", "task_position"]]
+        self.positions = named.drop_duplicates(["order", "task_position"], keep="last")
+        self.orders = tuple(filter(None, self.positions["order"].unique()))
+        self._layers = table.loc[table["feature"] != "", _LAYER].drop_duplicates(_LAYER[:2])
         by_depth = self._layers.drop_duplicates("feature").sort_values("depth", kind="stable")
         self.features = tuple(by_depth["feature"])
-        # Tables of earlier versions have the last step alone, and do not name it.
-        self.table = table.assign(tasks_seen=table["tasks_seen"].fillna(self.tasks))
-        outputs = self.table[(table["metric"] == "pra") & (table["readout"] == "")]
-        self._outputs = outputs.drop_duplicates(["learner", "feature"])
-        self._group(self.table[(table["metric"] == "accuracy")])
-        self._made: dict[tuple[str, ...], AccuracyMatrix] = {}
-
-    def _group(self, cells: pd.DataFrame) -> None:
-        """Keep the accuracies under the main head, by learner, feature and readout."""
-        cells = cells[cells["head"].isin(["", self.head])]
-        # A damaged position or step could ask for a matrix of any size.
-        for order, own in self.places.items():
-            if len(own) < self.tasks:
-                raise InputError(
-                    f"the rows name {self.tasks} tasks, of which order {order!r} has {len(own)}: "
-                    f"give all rows of its tasks"
-                )
-        for tasks_seen in cells["tasks_seen"][cells["tasks_seen"] > self.tasks]:
-            raise InputError(f"a row is of step {tasks_seen}, and there are {self.tasks} tasks")
-        cells = cells.drop_duplicates([*_MATRIX, *_RUN, "task"], keep="last").drop(
-            columns="task_position"
-        )
-        self._cells, self._none = dict(list(cells.groupby(_MATRIX))), cells[:0]
-        self._orders = cells[["learner", "order"]].drop_duplicates()
-
-    def outputs(self, learner: str) -> tuple[str, ...]:
-        """Return the features of a learner that are its network's own output."""
-        return tuple(self._outputs["feature"][self._outputs["learner"] == learner])
+        at_output = (table["metric"] == "pra") & (table["readout"] == "")
+        self.outputs = table.loc[at_output, ["learner", "feature"]].drop_duplicates()
+        cells = table[(table["metric"] == "accuracy") & table["head"].isin(["", self.head])]
+        self._cells = dict(list(cells.groupby(["learner", "feature", "readout"])))
+        self._none = cells[:0]
 
     def steps(self, learner: str) -> tuple[int, ...]:
         """Return the numbers of tasks after which a learner was measured, ascending."""
-        own = [
-            each["tasks_seen"].tolist() for key, each in self._cells.items() if key[0] == learner
-        ]
-        return tuple(sorted(set(chain(*own))))
+        own = self.table["learner"] == learner
+        measured = self.table["tasks_seen"][own & (self.table["metric"] == "accuracy")]
+        return tuple(sorted(measured.unique().tolist()))
 
     def R(self, learner: str) -> AccuracyMatrix:  # noqa: N802, as the literature has it
         """Return the accuracy matrix of a learner itself, (T+1, T), under the main head."""
-        return self._matrix(learner, ("", ""))
+        return self._matrix(learner, "", "")
 
     def matrix(self, learner: str, feature: str, readout: str) -> AccuracyMatrix:
         """Return a feature's own matrix, (T+1, T); NaN = not measured; row 0 is the floor.
 
-        At the output it is R, multi-head for readouts of each task. Raises InputError for an
-        unknown feature or readout.
+        At the output it is R, multi-head for readouts of each task.
+
+        Raises:
+            InputError: The feature or readout is unknown.
         """
-        return self._matrix(learner, self._key(learner, feature, readout))
+        return self._matrix(learner, *self._key(learner, feature, readout))
 
     def ceiling(self, learner: str, feature: str, readout: str) -> NDArray[np.float64]:
         """Return the accuracies of the offline-trained network, (T,), by position; NaN if none."""
-        key = self._key(learner, feature, readout)
-        controls: NDArray[np.float64] = self._means(self._control(OFFLINE, learner, key))[0]
-        return controls
+        cells = self._control(OFFLINE, learner, *self._key(learner, feature, readout))
+        row: NDArray[np.float64] = accuracy_matrix(cells, self.tasks).values[0]
+        return row
 
     def _key(self, learner: str, feature: str, readout: str) -> tuple[str, str]:
         """Return the feature and readout under which rows hold the cells of a matrix."""
-        asked = (("feature", feature, self.features), ("readout", readout, self.readouts))
-        for kind, name, names in asked:
-            if name not in names:
+        for kind, name in (("feature", feature), ("readout", readout)):
+            if name not in (names := getattr(self, f"{kind}s")):
                 raise unknown(f"{kind} of this analysis", name, names)
         # Readouts of each task have rows of the output too, which is multi-head for them.
-        named = (learner, feature, readout) in self._cells
-        return (feature, readout) if named or feature not in self.outputs(learner) else ("", "")
+        at_output = (self.outputs == [learner, feature]).all(axis=1).any()
+        if at_output and (learner, feature, readout) not in self._cells:
+            return "", ""
+        return feature, readout
 
-    def _matrix(self, learner: str, key: tuple[str, str]) -> AccuracyMatrix:
-        if (learner, *key) not in self._made:
-            cells = self._cells.get((learner, *key), self._none)
-            if not (cells["tasks_seen"] == 0).any():
-                cells = pd.concat([cells, self._control(UNTRAINED, learner, key)])
-            self._made[learner, *key] = AccuracyMatrix(self._means(cells))
-        return self._made[learner, *key]
+    def _matrix(self, learner: str, feature: str, readout: str) -> AccuracyMatrix:
+        cells = self._cells.get((learner, feature, readout), self._none)
+        if not (cells["tasks_seen"] == 0).any():
+            cells = pd.concat([cells, self._control(UNTRAINED, learner, feature, readout)])
+        return accuracy_matrix(cells, self.tasks)
 
-    def _control(self, name: str, learner: str, key: tuple[str, str]) -> pd.DataFrame:
-        """Return the cells of a control's last network in each order of a learner, at step 0.
+    def _control(self, control: str, learner: str, feature: str, readout: str) -> pd.DataFrame:
+        """Return the cells of a control's last network in each order of a learner, in row 0.
 
         There are none for a learner whose network has other layers.
         """
-        cells = self._cells.get((name, *key), self._none)
-        here, there = (self._layers[self._layers["learner"] == each] for each in (learner, name))
-        if len(here.merge(there, on=["feature", "depth"])) < len(here):
+        cells = self._cells.get((control, feature, readout), self._none)
+        layers, of_control = (
+            self._layers.loc[self._layers["learner"] == name, _LAYER[1:]]
+            for name in (learner, control)
+        )
+        if len(layers.merge(of_control)) < len(layers):
             return self._none
         last = cells[cells["tasks_seen"] == cells["tasks_seen"].max()].assign(tasks_seen=0)
-        orders = self._orders["order"][self._orders["learner"] == learner]
-        return last.drop(columns="order").merge(orders, how="cross")
+        orders = self.table["order"][self.table["learner"] == learner].unique()
+        positions = self.positions[self.positions["order"].isin(orders)]
+        return last.drop(columns=["order", "task_position"]).merge(positions, on="task")
 
-    def _means(self, cells: pd.DataFrame) -> NDArray[np.float64]:
-        """Return the mean accuracy at each step and position, (T+1, T)."""
-        values = np.full((self.tasks + 1, self.tasks), np.nan)
-        placed = cells.merge(self._placed, on=["order", "task"])
-        pairs = defaultdict[tuple[int, int], list[tuple[int, float]]](list)
-        columns = (
-            placed[name].tolist() for name in ("tasks_seen", "task_position", "seed", "value")
-        )
-        for tasks_seen, task_position, seed, value in zip(*columns, strict=True):
-            pairs[int(tasks_seen), int(task_position)].append((seed, value))
-        for (tasks_seen, task_position), own in pairs.items():
-            # Equal values have themselves for a mean, to the last bit.
-            mean = None if len({value for _, value in own}) == 1 else mean_over_seeds(own)
-            values[tasks_seen, task_position - 1] = mean.mean if mean else own[0][1]
-        return values
+
+def _tasks(table: pd.DataFrame) -> int:
+    """Return T; raises InputError where an order has fewer tasks: they would ask for any size."""
+    tasks = int(table[["tasks_seen", "task_position"]].max(axis=None, skipna=True) or 0)
+    positions = table.dropna(subset="task_position").groupby("order", sort=False)["task_position"]
+    for order, count in positions.nunique().items():
+        if count < tasks:
+            raise InputError(
+                f"the rows name {tasks} tasks, of which order {order!r} has {count}: give all rows "
+                f"of its tasks"
+            )
+    return tasks

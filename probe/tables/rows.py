@@ -1,8 +1,7 @@
 """Tidy tables: the kinds of rows that a study writes and that figures read.
 
 A kind of row is a dataclass whose annotations, which pydantic checks, say what each column can
-hold; columns with a default came later, and tables of earlier versions lack them. See
-`probe.tables.table_file`.
+hold, see `probe.tables.table_file`.
 """
 
 import csv
@@ -20,51 +19,46 @@ CONTROLS = UNTRAINED, OFFLINE = "untrained", "offline"
 AnyRow = TypeVar("AnyRow")
 
 MOST = 100_000
-"""The largest step, place, depth or seed, and the most seeds: in a file, more is damage."""
+"""The largest number of tasks, task position, depth or seed, and the most seeds."""
 
 LARGEST = 1e15
 """The largest number that is not whole, either way: beyond it figures have no axis."""
 
-Measure = Literal["accuracy", "pra", "f1"]
-"""The measures that a row can have."""
+Metric = Literal["accuracy", "pra", "f1"]
+"""The metrics that a row can have."""
 
 
-def _or_none(cell: object) -> object:
-    """Return None for an empty cell of a file."""
-    return None if cell == "" else cell
-
-
-def _or_nan(cell: Any, bounded: Callable[[Any], float]) -> float:
+def _number_or_nan(cell: Any, within_bounds: Callable[[Any], float]) -> float:
     """Return NaN for an empty cell and for NaN itself, which lies within no bounds."""
-    # NaN alone differs from itself.
-    return math.nan if cell == "" or cell != cell else bounded(cell)
+    # Only NaN differs from itself.
+    return math.nan if cell == "" or cell != cell else within_bounds(cell)
 
+
+_EMPTY_IS_NONE = BeforeValidator(lambda cell: None if cell == "" else cell)
 
 Text = Annotated[str, Field(max_length=csv.field_size_limit())]
 From0 = Annotated[int, Field(ge=0, le=MOST)]
 From1 = Annotated[int, Field(ge=1, le=MOST)]
 Amount = Annotated[int, Field(ge=0, lt=2**63)]
-Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST), WrapValidator(_or_nan)]
-Positive = Annotated[float, Field(ge=0, le=LARGEST), WrapValidator(_or_nan)]
-From0OrNone = Annotated[From0 | None, BeforeValidator(_or_none)]
-From1OrNone = Annotated[From1 | None, BeforeValidator(_or_none)]
-AmountOrNone = Annotated[Amount | None, BeforeValidator(_or_none)]
+Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST), WrapValidator(_number_or_nan)]
+Positive = Annotated[float, Field(ge=0, le=LARGEST), WrapValidator(_number_or_nan)]
+From1OrNone = Annotated[From1 | None, _EMPTY_IS_NONE]
+AmountOrNone = Annotated[Amount | None, _EMPTY_IS_NONE]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasurementRow:
     """One measurement of one run; cells that do not apply are None or empty. Fractions in [0, 1].
 
-    Measures: `accuracy` (a cell of R: tasks_seen, head, task_position, task; with a feature and
+    Metrics: `accuracy` (a cell of R: tasks_seen, head, task_position, task; with a feature and
     readout a cell of that feature's matrix A), `pra` (feature, depth, readout, tasks_seen: of all
     tasks), `f1` (feature, depth, readout, tasks_seen, task_position, task). `tasks_seen` = tasks
-    learned so far, empty only in tables of earlier versions, which had the last step alone; `head`
-    = the outputs that compete: `single` (all classes seen so far), `multi` (those of the task),
-    `all`; `task_position` = position of the task in the executed order, from 1; `depth` of a
-    feature from 1 to L; `readout` = trained downstream of the feature, as `retrain` and `linear`;
-    empty at the output, but for readouts of each task, for which it is multi-head. Cells of A have
-    no `head`. The learners `offline` and `untrained` have no order: their features give ceiling and
-    floor.
+    learned so far; `head` = the outputs that compete: `single` (all classes seen so far), `multi`
+    (those of the task), `all`; `task_position` = position of the task in the executed order, from
+    1; `depth` of a feature from 1 to L; `readout` = trained downstream of the feature, as `retrain`
+    and `linear`; empty at the output, but for readouts of each task, for which it is multi-head.
+    Cells of A have no `head`. The learners `offline` and `untrained` have no order: their features
+    give ceiling and floor.
     """
 
     scenario: str
@@ -72,11 +66,11 @@ class MeasurementRow:
     learner: str
     order: str
     seed: From0
-    tasks_seen: From0OrNone = None
+    tasks_seen: From0
     head: str = ""
     feature: str = ""
     depth: From1OrNone = None
-    metric: Measure
+    metric: Metric
     task_position: From1OrNone = None
     task: str = ""
     value: Number
@@ -93,7 +87,7 @@ class SummaryRow:
     learner: str
     feature: str
     depth: From1
-    metric: Measure
+    metric: Metric
     task_position: From1OrNone
     mean: Number
     std: Positive
@@ -133,9 +127,9 @@ class _OfLayer:
 class LayerRow(_OfLayer):
     """A quantity of a layer for one learner and readout, with its 95 % interval.
 
-    quantity: see `probe.analysis.layers.quantities`; place: of the task in the executed order, from
-    1; None = all tasks. value, low and high are NaN where a quantity is not identifiable; low and
-    high alone for a single seed. Fractions, or differences of fractions.
+    quantity: see `probe.analysis.layers.quantities`; task_position: of the task in the executed
+    order, from 1; None = all tasks. value, low and high are NaN where a quantity is not
+    identifiable; for a single seed only low and high. Fractions, or differences of fractions.
     """
 
     task_position: From1OrNone
@@ -159,25 +153,42 @@ class ControlRow(LayerRow):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatementRow(_OfLayer):
+class _OfStatement(_OfLayer):
+    """The statement of a row, on a layer."""
+
+    statement: str
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Learner, readout, feature and statement."""
+        return self.learner, self.readout, self.feature, self.statement
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementRow(_OfStatement):
     """A statement on a layer for one learner and readout, with the 95 % interval that decides it.
 
     statement: `below_ceiling` the ceiling, `forgets`, `learns_less` than offline training,
     `loses_plasticity` task by task; value: of the quantity of
     `probe.analysis.statements.STATEMENTS`, over all tasks; verdict: `yes` where the interval lies
     above the margin, `no` where below, `open` where it holds it; `few seeds`, `not converged`,
-    `near chance` and `no ceiling` where nothing is stated; by_seed: the value of each seed, with
-    blanks between.
+    `near chance` and `no ceiling` where nothing is stated.
     """
 
-    statement: str
     verdict: str
     margin: Number
     value: Number
     low: Number
     high: Number
     seeds: From1
-    by_seed: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementSeedRow(_OfStatement):
+    """The value of one seed in the mean of a statement on a layer."""
+
+    seed: From0
+    value: Number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +224,7 @@ class _OfStep:
 class RetrainingRow(_OfStep):
     """An epoch of one retraining downstream of a feature, see `probe.training.history.History`.
 
-    epoch: from 1; 0 is the first batch before any step, which has a loss alone.
+    epoch: from 1; 0 is the first batch before any step, which has only a loss.
     """
 
     feature: str
@@ -227,7 +238,7 @@ class RetrainingRow(_OfStep):
 class DiagnosticRow(_OfStep):
     """A diagnostic of a feature of one network on the test data, without any readout.
 
-    measure: `units` (D, how many numbers of an example were looked at), `dead` (share of them that
+    metric: `units` (D, how many numbers of an example were looked at), `dead` (share of them that
     never change), `rank` (effective rank, from 1 to D), `cka.PEER` (debiased linear CKA to the same
     feature of another network: `step-1` right after the first task, `untrained`, `offline`).
     """
@@ -257,7 +268,7 @@ class LearnerRow:
 class CostRow(_OfStep):
     """The cost of learning a task in one run, in bytes and multiply-adds.
 
-    step: the task's position in the executed order, from 1; all else as in
+    tasks_seen: the task's position in the executed order, from 1; all else as in
     `probe.training.costs.Cost`.
     """
 
@@ -274,7 +285,7 @@ class CostRow(_OfStep):
 class TimeRow(_OfStep):
     """The time to learn a task in one run.
 
-    step: the task's position in the executed order, from 1; seconds: processor time on a CPU,
+    tasks_seen: the task's position in the executed order, from 1; seconds: processor time on a CPU,
     where one thread trains; wall time elsewhere.
     """
 
@@ -285,8 +296,8 @@ class TimeRow(_OfStep):
 class NoteRow:
     """A note on the measurements of one run, a sentence.
 
-    It concerns a readout of a feature or, with both empty, the learner itself; after `tasks_seen`
-    tasks, None in tables of earlier versions.
+    It concerns a readout of a feature or, with both empty, the learner itself, after `tasks_seen`
+    tasks.
     """
 
     learner: str
@@ -294,13 +305,13 @@ class NoteRow:
     seed: From0
     feature: str
     note: str
-    tasks_seen: From0OrNone = None
+    tasks_seen: From0
     readout: str = ""
 
 
 def grouped(rows: Iterable[AnyRow], *names: str) -> dict[Any, list[AnyRow]]:
     """Return rows by the value of a column, or the values of several, in order of appearance."""
-    of, found = attrgetter(*names), dict[Any, list[AnyRow]]()
+    key, groups = attrgetter(*names), dict[Any, list[AnyRow]]()
     for row in rows:
-        found.setdefault(of(row), []).append(row)
-    return found
+        groups.setdefault(key(row), []).append(row)
+    return groups

@@ -3,8 +3,10 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 from probe.analysis.statements import FEWEST
+from probe.tables.folder import Tables
 from probe.tables.rows import FirstLayerRow, StatementRow, grouped
 
 _VERBS = {
@@ -23,7 +25,7 @@ WITHHELD = {
 }
 """The reasons by verdict."""
 
-_WIDE = 0.2  # of an interval, beyond which the seeds are shown one by one
+_WIDE = 0.2  # of an interval, beyond which the value of each seed is shown
 
 _READOUTS = (
     "retraining shows what this architecture rebuilds in this budget, the linear readout what is "
@@ -31,105 +33,113 @@ _READOUTS = (
 )
 
 
-def sentences(
-    statements: Iterable[StatementRow], first_layer: Iterable[FirstLayerRow], tasks: int
-) -> dict[tuple[str, str], list[str]]:
-    """Return the sentences on each learner and readout; tasks: their number T."""
-    statements = list(statements)
-    ranges = {(row.learner, row.readout, row.statement): row for row in first_layer}
-    said: dict[tuple[str, str], list[str]] = {}
-    for (learner, readout), every in grouped(statements, "learner", "readout").items():
-        own, seeds = grouped(every, "statement"), max(row.seeds for row in every)
-        if seeds < FEWEST:
-            said[learner, readout] = [
-                f"{learner}: {seeds} of the {FEWEST} seeds that statements need"
-            ]
+def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
+    """Return the sentences on each learner and readout; tasks: T, their number."""
+    statements, values = tables.get("statements", ()), seed_values(tables)
+    ranges = {(r.learner, r.readout, r.statement): r for r in tables.get("first_layer", ())}
+    text = {}
+    for (learner, readout), rows in grouped(statements, "learner", "readout").items():
+        if (seeds := max(row.seeds for row in rows)) < FEWEST:
+            few = f"{learner}: {seeds} of the {FEWEST} seeds that statements need"
+            text[learner, readout] = [few]
             continue
-        each = [(rows, ranges.get((learner, readout, name))) for name, rows in own.items()]
-        said[learner, readout] = [
-            sentence(rows, start, tasks) + _unmeasured(rows, own)
-            for rows, start in each
-            # The slope says something of a layer only where there is one.
-            if rows[0].statement != "loses_plasticity" or "yes" in {row.verdict for row in rows}
+        by_statement = grouped(rows, "statement")
+        # The slope says something of a layer only where there is one.
+        if "yes" not in {row.verdict for row in by_statement.get("loses_plasticity", ())}:
+            by_statement.pop("loses_plasticity", None)
+        text[learner, readout] = [
+            sentence(stated, ranges.get((learner, readout, name)), tasks, values)
+            for name, stated in by_statement.items()
         ]
+        stated = {row.feature for row in by_statement.get("forgets", ())}
+        layers = [row.feature for row in by_statement.get("below_ceiling", ())]
+        if stated and (lacking := [layer for layer in layers if layer not in stated]):
+            at = list(by_statement).index("forgets")
+            text[learner, readout][at] += f"; not measured after every task at {', '.join(lacking)}"
     depths = {(row.learner, row.feature): row.depth for row in statements}
-    for one, other in combinations(ranges.values(), 2):
-        if _disagree(one, other, depths):
-            verb = _VERBS[one.statement][0]
-            said[other.learner, other.readout].append(
-                f"{one.readout} and {other.readout} differ on where {one.learner} {verb} first: "
-                f"{_READOUTS}"
+    for pair in combinations(ranges.values(), 2):
+        if _disagree(pair, depths):
+            (first, second), verb = pair, _VERBS[pair[0].statement][0]
+            text[second.learner, second.readout].append(
+                f"{first.readout} and {second.readout} differ on where {first.learner} {verb} "
+                f"first: {_READOUTS}"
             )
-    return said
+    return text
 
 
-def sentence(rows: Sequence[StatementRow], start: FirstLayerRow | None, tasks: int) -> str:
+def seed_values(tables: Tables) -> dict[Any, dict[int, float]]:
+    """Return the value of each seed by learner, readout, feature and statement."""
+    groups = grouped(tables.get("statement_seeds", ()), "key")
+    return {key: {row.seed: row.value for row in rows} for key, rows in groups.items()}
+
+
+def sentence(
+    rows: Sequence[StatementRow],
+    first_layer: FirstLayerRow | None,
+    tasks: int,
+    values: Mapping[Any, Mapping[int, float]],
+) -> str:
     """Describe one statement on the layers of a learner and readout, by depth.
 
-    start: the range of the first layer, None where it has none; tasks: their number T.
+    Args:
+        rows: The statement on each layer.
+        first_layer: The range of the first layer, None where it has none.
+        tasks: T, the number of tasks.
+        values: Of each seed, see `seed_values`.
 
     >>> row = StatementRow(learner="ft", readout="linear", feature="conv3", depth=3, seeds=5,
     ...                    statement="forgets", verdict="yes", margin=0.01, value=0.054,
-    ...                    low=0.042, high=0.066, by_seed="")
-    >>> sentence([row], None, 5)
+    ...                    low=0.042, high=0.066)
+    >>> sentence([row], None, 5, {})
     'ft forgets: 5.4 points on tasks 1 to 4 [4.2, 6.6] at conv3'
     """
-    one = rows[0]
-    by = {row.verdict: [r for r in rows if r.verdict == row.verdict] for row in rows}
-    finds, finding = _VERBS[one.statement]
-    units = {
-        "forgets": f" on task{'s 1 to' * (tasks > 2)} {tasks - 1}",
-        "loses_plasticity": " per task",
-    }
-    of = units.get(one.statement, "")
-    if shown := by.get("yes"):
-        first = f"{one.learner} {finds}{_range(start)}: {_values(shown, of)}"
-    elif set(by) == {"no"}:
-        first = f"{one.learner}: no layer {finds} by more than the margin"
+    learner, statement, by_verdict = rows[0].learner, rows[0].statement, grouped(rows, "verdict")
+    finds, finding = _VERBS[statement]
+    before_last = f" on task{'s 1 to' * (tasks > 2)} {tasks - 1}"
+    unit = {"forgets": before_last, "loses_plasticity": " per task"}.get(statement, "")
+    if "yes" in by_verdict:
+        parts = [
+            f"{learner} {finds}{_range(first_layer)}: {_values(by_verdict['yes'], unit, values)}"
+        ]
+    elif set(by_verdict) == {"no"}:
+        parts = [f"{learner}: no layer {finds} by more than the margin"]
     else:
-        first = f"{one.learner}: no layer is shown to {finding}"
-    parts = [first]
-    if own := by.get("open"):
-        parts.append(f"inconclusive: {_values(own, of)}")
-    if own := by.get("no"):
-        parts.append(f"less than {margin(own)}{of} at {', '.join(row.feature for row in own)}")
-    for verdict, why in WITHHELD.items():
-        if own := by.get(verdict):
-            parts.append(f"not judged, as {why}, at {', '.join(row.feature for row in own)}")
-    if start is not None and start.seeds_needed is not None:
-        parts.append(f"about {start.seeds_needed} seeds would narrow this down")
+        parts = [f"{learner}: no layer is shown to {finding}"]
+    if "open" in by_verdict:
+        parts.append(f"inconclusive: {_values(by_verdict['open'], unit, values)}")
+    words = {verdict: f"not judged, as {reason}," for verdict, reason in WITHHELD.items()}
+    if "no" in by_verdict:
+        words = {"no": f"less than {margin(by_verdict['no'])}{unit}", **words}
+    for verdict in filter(by_verdict.__contains__, words):
+        features = ", ".join(row.feature for row in by_verdict[verdict])
+        parts.append(f"{words[verdict]} at {features}")
+    if first_layer and first_layer.seeds_needed is not None:
+        parts.append(f"about {first_layer.seeds_needed} seeds would narrow this down")
     return "; ".join(parts)
 
 
-def _unmeasured(rows: Sequence[StatementRow], stated: Mapping[str, Sequence[StatementRow]]) -> str:
-    """Return the layers without the statement `forgets`, as rows of theirs were left out."""
-    every = [row.feature for row in stated.get("below_ceiling", ())]
-    lacking = [feature for feature in every if feature not in {row.feature for row in rows}]
-    if rows[0].statement != "forgets" or not lacking:
-        return ""
-    return f"; not measured after every task at {', '.join(lacking)}"
-
-
-def _values(rows: Sequence[StatementRow], of: str) -> str:
+def _values(
+    rows: Iterable[StatementRow], unit: str, values: Mapping[Any, Mapping[int, float]]
+) -> str:
     """Return the value at each layer with its interval, in points; the first with its unit."""
     cells: list[str] = []
     for row in rows:
         value, low, high = map(points, (row.value, row.low, row.high))
-        unit = "" if cells else f" point{'' if value == '1.0' else 's'}{of}"
-        each = ", ".join(points(float(x)) for x in row.by_seed.split())
-        apart = f" (seeds: {each})" if row.high - row.low > _WIDE else ""
-        cells.append(f"{value}{unit} [{low}, {high}] at {row.feature}{apart}")
+        words = "" if cells else f" point{'s' * (value != '1.0')}{unit}"
+        by_seed = ", ".join(map(points, values.get(row.key, {}).values()))
+        by_seed = f" (seeds: {by_seed})" if row.high - row.low > _WIDE else ""
+        cells.append(f"{value}{words} [{low}, {high}] at {row.feature}{by_seed}")
     return ", ".join(cells)
 
 
-def _range(start: FirstLayerRow | None) -> str:
-    if start is None or not start.first_possible:
+def _range(layer: FirstLayerRow | None) -> str:
+    if layer is None or not layer.first_possible:
         return ""
-    if not start.first_confirmed:
-        return f", not before {start.first_possible}"
-    if start.first_possible == start.first_confirmed:
-        return f", first at {start.first_confirmed}"
-    return f", first between {start.first_possible} and {start.first_confirmed}"
+    if not layer.first_confirmed:
+        return f", not before {layer.first_possible}"
+    if layer.first_possible == layer.first_confirmed:
+        return f", first at {layer.first_confirmed}"
+    return f", first between {layer.first_possible} and {layer.first_confirmed}"
 
 
 def margin(rows: Iterable[StatementRow]) -> str:
@@ -148,17 +158,15 @@ def points(value: float) -> str:
     return f"{round(100 * value, 1) + 0:.1f}"
 
 
-def _disagree(
-    one: FirstLayerRow, other: FirstLayerRow, depths: Mapping[tuple[str, str], int]
-) -> bool:
+def _disagree(pair: Sequence[FirstLayerRow], depths: Mapping[tuple[str, str], int]) -> bool:
     """Return whether the ranges of `retrain` and `linear` of one statement have no layer in common.
 
     depths: by learner and feature.
     """
-    same = (one.learner, one.statement) == (other.learner, other.statement)
-    if not same or {one.readout, other.readout} != {"retrain", "linear"}:
+    same = len({(row.learner, row.statement) for row in pair}) == 1
+    if not same or {row.readout for row in pair} != {"retrain", "linear"}:
         return False
-    if not (one.first_confirmed and other.first_confirmed):
+    if not all(row.first_confirmed for row in pair):
         return False
-    begin = max(depths[row.learner, row.first_possible] for row in (one, other))
-    return begin > min(depths[row.learner, row.first_confirmed] for row in (one, other))
+    begin = max(depths[row.learner, row.first_possible] for row in pair)
+    return begin > min(depths[row.learner, row.first_confirmed] for row in pair)

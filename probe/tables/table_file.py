@@ -1,8 +1,9 @@
 """CSV tables; every cell is checked when it is written and again when it is read."""
 
 import csv
+import gzip
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from sys import intern
@@ -23,12 +24,19 @@ Cells = Mapping[str, Any]
 def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
     """Write rows of one kind as CSV that reads back bit for bit; lines end with a line feed.
 
-    rows may be a generator: a large table is never in memory as a whole. None and NaN become empty
-    cells, NumPy scalars plain numbers. Raises InputError for a cell that would not read back: of
-    another type than its column, out of range, or not valid Unicode.
+    None and NaN become empty cells, NumPy scalars plain numbers.
+
+    Args:
+        path: Of the file.
+        kind: Of the rows.
+        rows: May be a generator: a large table is never in memory as a whole.
+
+    Raises:
+        InputError: A cell would not read back: it is of another type than its column, out of
+            range, or not valid Unicode.
     """
     hints = get_type_hints(kind, include_extras=True)
-    types: Any = GenericAlias(tuple, tuple(Text if of is str else of for of in hints.values()))
+    types: Any = GenericAlias(tuple, tuple(Text if h is str else h for h in hints.values()))
     # Checking a line as one tuple takes a third of the time of checking cell by cell. It is strict:
     # in a file "3" is a number, in a row it is a mistake.
     check, cells = TypeAdapter(types).validate_python, attrgetter(*hints)
@@ -38,7 +46,7 @@ def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
             line = check(cells(row), strict=True)
         except ValidationError:
             # NumPy scalars are rare; looking for them in every row would take longer.
-            plain = (each.item() if isinstance(each, np.generic) else each for each in cells(row))
+            plain = (cell.item() if isinstance(cell, np.generic) else cell for cell in cells(row))
             line = check(tuple(plain), strict=True)
         return [None if cell != cell else cell for cell in line]
 
@@ -51,20 +59,33 @@ def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
         raise InputError(f"{path} cannot be written: {wrong_cell(error, list(hints))}") from None
 
 
+def table_file(folder: Path, name: str) -> Path:
+    """Return the file of a table: NAME.csv, or NAME.csv.gz where only that exists."""
+    path, compressed = folder / f"{name}.csv", folder / f"{name}.csv.gz"
+    return compressed if compressed.is_file() and not path.exists() else path
+
+
 def read_table(
     path: Path, kind: type[AnyRow], wanted: Callable[[Cells], bool] = lambda _: True
 ) -> list[AnyRow]:
-    """Read a CSV that `write_table` wrote; keep the rows whose checked cells are wanted.
+    """Read a CSV that `write_table` wrote, also compressed by gzip; lines may end as on any system.
 
-    Columns with a default may be missing at the end, as in tables of earlier versions. Lines may
-    end as on any system. Raises InputError, with file, line and column, for every cell that
-    `write_table` refuses, also in lines that are not wanted.
+    Args:
+        path: Of the file.
+        kind: Of the rows.
+        wanted: Whether to keep a row of these cells.
+
+    Raises:
+        InputError: With file, line and column, for every cell that `write_table` refuses, also in
+            lines that are not wanted.
     """
-    check, rows = TypeAdapter(kind).validate_python, []
+    check, columns, rows = TypeAdapter(kind).validate_python, list(get_type_hints(kind)), []
+    opened: Any = gzip.open if path.suffix == ".gz" else open
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with opened(path, "rt", newline="", encoding="utf-8") as file:
             reader = csv.reader(file)
-            columns = _columns(path, kind, next(reader, []))
+            if next(reader, []) != columns:
+                raise InputError(f"{path}: expected the columns {','.join(columns)}")
             for line in reader:
                 if len(line) != len(columns):
                     raise InputError(
@@ -78,37 +99,24 @@ def read_table(
     except ValidationError as error:
         at = f"{path}, line {reader.line_num}: {wrong_cell(error)}"
         raise InputError(f"{at}: write the tables again with `probe run`") from None
+    except (csv.Error, UnicodeDecodeError, EOFError, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} is not a table of this study ({error})") from None
     except OSError as error:
         raise unreadable(path, error, "run the study first") from None
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a table of this study ({error})") from None
     return rows
 
 
 def wrong_cell(error: ValidationError, columns: Sequence[str] = ()) -> str:
     """Return a sentence on the first wrong cell; columns: if they were checked by position."""
     detail = next(problems(error))
-    at = detail["loc"][0]
-    column = columns[at] if isinstance(at, int) else at
+    column = detail["loc"][0]
+    column = columns[column] if isinstance(column, int) else column
     return f"{shown(detail['input'])} cannot be the value of {column}, {expected(detail)}"
-
-
-def needed(kind: type) -> list[str]:
-    """Return the columns that a table of this kind of row must have: those without a default."""
-    return [each.name for each in fields(kind) if each.default is MISSING]
-
-
-def _columns(path: Path, kind: type, header: Sequence[str]) -> Sequence[str]:
-    """Check the columns of a table and return them."""
-    columns = [each.name for each in fields(kind)]
-    if list(header) != columns[: len(header)] or not set(needed(kind)) <= set(header):
-        raise InputError(f"{path}: expected the columns {','.join(columns)}")
-    return header
 
 
 @dataclass(frozen=True)
 class _LineFeeds:
-    """A file in which lines end with a line feed alone.
+    """A file whose lines end with a line feed only.
 
     csv quotes cells that hold a character of its own line ending: that must have both, or a
     carriage return in a cell would not read back.

@@ -45,14 +45,14 @@ def reestimate(
         return False
     first = tensors(x)[0]
     order = torch.randperm(len(first), generator=stream(0, "batch norm")).to(first.device)
-    own = every_global_stream(stream(0, "batch norm", "pass"))
-    with ExitStack() as restored, mode(model, training=False), own:
+    chance = every_global_stream(stream(0, "batch norm", "pass"))
+    with ExitStack() as restored, mode(model, training=False), chance:
         for norm in norms:
             restored.callback(setattr, norm, "momentum", norm.momentum)
             norm.momentum = None  # the plain mean over batches
             norm.reset_running_stats()
             norm.train()
-        # Of nearly one size, as each counts alike; one example alone has no variance.
+        # Of nearly one size, as each counts alike; a single example has no variance.
         for count, indices in enumerate(order.tensor_split(max(1, len(order) // _SIZE)), 1):
             for norm in norms:
                 if isinstance(norm, _InstanceNorm):  # torch takes no momentum there for one of 0
@@ -66,6 +66,6 @@ def reestimated(
     model: nn.Module, x: Value, call: Callable[[nn.Module, Value], object] | None = None
 ) -> nn.Module:
     """Return a copy of the model with the running statistics of x (N, ...); see `reestimate`."""
-    own = copied(model)
-    reestimate(own, x, call)
-    return own
+    copy = copied(model)
+    reestimate(copy, x, call)
+    return copy

@@ -1,8 +1,8 @@
 """Chains of small layers, trained without autograd.
 
 The time of a small network's step goes into the nodes of autograd and the set-up of kernels. Here
-the passes through the layers are written out (`probe.training.links`); autograd sees the scores
-alone, from which a learner's loss is computed as ever.
+the passes through the layers are written out (`probe.training.chain_layers`); autograd sees only
+the scores, from which a learner's loss is computed as ever.
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._python_dispatch import _disable_current_modes
 
-from probe.training.chosen_outputs import ChosenOutputs
-from probe.training.links import Autograd, Dense, Flatten, Gradients, Kernels, Link, Relu, Windows
+from probe.training.chain_layers import Autograd, Dense, Flatten, Gradients, Link, Relu, Windows
 from probe.training.memory_format import channels_last
 from probe.training.recipe import Precision
+from probe.training.selected_outputs import SelectedOutputs
 
 _WRITTEN_OUT = frozenset({nn.Linear, nn.Conv2d, nn.ReLU, nn.Flatten})
 # Each by autograd, with a graph of its own.
@@ -48,7 +48,7 @@ class Chain:
     def __init__(self, model: nn.Sequential) -> None:
         self.model, self._layers = model, list(_layers(model))
         self._places = {p: torch.zeros_like(p) for p in model.parameters() if p.requires_grad}
-        trained = [any(p in self._places for p in each.parameters()) for each in self._layers]
+        trained = [any(p in self._places for p in layer.parameters()) for layer in self._layers]
         self._first = trained.index(True)
         self._type = next(model.parameters()).dtype
         self._known: dict[torch.Size, list[Link]] = {}
@@ -110,13 +110,13 @@ class Chain:
         """Return the links for inputs of the shape of x (B, ...), and the scores (B, K)."""
         if len(self._known) > _SHAPES:
             self._known.clear()
-        self._last = known = self._known.setdefault(x.shape, [])
+        self._last = links = self._known.setdefault(x.shape, [])
         for at, layer in enumerate(self._layers):
-            if at == len(known):
+            if at == len(links):
                 with _disable_current_modes():  # no counting of what makes a link
-                    known.append(_link(layer, channels_last(x), self._places))
-            x = known[at].forward(x)
-        return known, x
+                    links.append(_link(layer, channels_last(x), self._places))
+            x = links[at].forward(x)
+        return links, x
 
     def _takes(self, x: Tensor) -> bool:
         return type(x) is Tensor and x.dtype == self._type and not x.requires_grad
@@ -128,12 +128,12 @@ def chained(model: nn.Module, precision: Precision) -> Iterator[Chain | None]:
 
     Its parameters are the same; in memory, those of convolutions have their channels last.
     """
-    inner = model.network if isinstance(model, ChosenOutputs) else model
+    inner = model.network if isinstance(model, SelectedOutputs) else model
     if type(inner) is not nn.Sequential or precision != "fp32" or not _is_chain(inner):
         yield None
         return
-    own = {p: p.data for p in inner.parameters()}
-    for p in own:
+    data_of_parameter = {p: p.data for p in inner.parameters()}
+    for p in data_of_parameter:
         p.data = channels_last(p.data)
     passes = Chain(inner)
     inner.forward = passes.forward  # type: ignore[method-assign]
@@ -141,7 +141,7 @@ def chained(model: nn.Module, precision: Precision) -> Iterator[Chain | None]:
         yield passes
     finally:
         del inner.forward
-        for p, data in own.items():
+        for p, data in data_of_parameter.items():
             p.data = data.copy_(p.data)
             p.grad = None if p.requires_grad else p.grad
 
@@ -158,17 +158,17 @@ def _layers(module: nn.Module) -> Iterator[nn.Module]:
 def _is_chain(model: nn.Sequential) -> bool:
     layers, parameters = list(_layers(model)), list(model.parameters())
     # A layer, a parameter or memory that is met twice has the sum of two gradients.
-    own = [p for layer in layers for p in layer._parameters.values() if p is not None]
-    once = len(set(layers)) == len(layers) and len({p.data_ptr() for p in own}) == len(own)
+    used = [p for layer in layers for p in layer._parameters.values() if p is not None]
+    once = len(set(layers)) == len(layers) and len({p.data_ptr() for p in used}) == len(used)
     kinds = {(type(p), p.dtype, p.device.type) for p in parameters}
     plain = any(kinds == {(nn.Parameter, kind, "cpu")} for kind in (torch.float32, torch.float64))
-    known = {*map(type, layers)} <= _WRITTEN_OUT | _BY_AUTOGRAD
+    layers_known = {*map(type, layers)} <= _WRITTEN_OUT | _BY_AUTOGRAD
     trained = any(p.requires_grad for p in parameters)
     # Masks of images are drawn in the order of the memory, which is another here.
     images = takewhile(lambda layer: not isinstance(layer, nn.Flatten | nn.Linear), layers)
     drawn = any(isinstance(layer, nn.Dropout) for layer in images)
-    sound = once and plain and known and trained and not drawn
-    return sound and len(own) == len(parameters) and _bare(model)
+    sound = once and plain and layers_known and trained and not drawn
+    return sound and len(used) == len(parameters) and _bare(model)
 
 
 def _bare(model: nn.Module) -> bool:
@@ -178,18 +178,16 @@ def _bare(model: nn.Module) -> bool:
     hooks += [vars(torch.nn.modules.module)[f"_global_{name}_hooks"] for name in names]
     for p in model.parameters():
         hooks += [p._backward_hooks, p._post_accumulate_grad_hooks]
-    own = {"forward", "weight", "bias"}
-    return not any(hooks) and not any(own & vars(m).keys() for m in model.modules())
+    attributes = {"forward", "weight", "bias"}
+    return not any(hooks) and not any(attributes & vars(m).keys() for m in model.modules())
 
 
 def _link(layer: nn.Module, x: Tensor, places: Gradients) -> Link:
     """Return the link of a layer, for inputs like x (B, ...)."""
     if isinstance(layer, nn.Linear) and x.ndim == 2:
         return Dense(len(x), layer.weight, layer.bias, places)
-    numeric = isinstance(layer, nn.Conv2d) and not isinstance(layer.padding, str)
-    if isinstance(layer, nn.Conv2d) and numeric and layer.padding_mode == "zeros" and x.ndim == 4:
-        small = 0 < Windows.numbers(layer, x) <= _MOST
-        return Windows(layer, x, places) if small else Kernels(layer, places)
+    if isinstance(layer, nn.Conv2d) and 0 < Windows.numbers(layer, x) <= _MOST:
+        return Windows(layer, x, places)
     if isinstance(layer, nn.ReLU):
         return Relu(x)
     if isinstance(layer, nn.Flatten) and (layer.start_dim, layer.end_dim) == (1, -1):

@@ -138,7 +138,7 @@ class OpsMeter:
 def _convolution_backward(*inputs: Any, out_shape: object) -> int:
     """Return the operations of a convolution's two gradients, each as many as of the forward pass.
 
-    torch's own formula forgets that a group sees its own channels alone, so that per-example
+    torch's own formula forgets that a group only sees its own channels, so that per-example
     gradients, which are one grouped convolution, would count as many times as there are examples.
     """
     grad_output, x, weight, *_, transposed, _, _, output_mask = inputs  # tensors as their shapes

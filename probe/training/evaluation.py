@@ -53,21 +53,21 @@ def predict_each(
     with torch.no_grad(), torch.autocast(device.type, enabled=False), products("fp32"):
         any_layout = same_in_both_layouts(logits, some(examples))
         every = torch.arange(len(examples), device=device)
-        own = examples.y if rows is None else rows
+        row_of_example = examples.y if rows is None else rows
         for indices in every.split(batch_size or batch_size_on(device)):
             # A copy: a model may write into its input.
             x = gather(examples.x, indices)
             scores = logits(channels_last(x) if any_layout else x)
             _check(scores, (len(indices), classes))
             for name, table in barred.items():
-                left = scores
+                competing = scores
                 if table is not None:
                     # Where all that compete are -inf, one of them is to be predicted all the same.
                     finite = scores.clamp(min=torch.finfo(scores.dtype).min)
-                    left = finite.masked_fill(table[own[indices]], -torch.inf)
-                predicted[name].append(left.argmax(1))
+                    competing = finite.masked_fill(table[row_of_example[indices]], -torch.inf)
+                predicted[name].append(competing.argmax(1))
                 if name == loss_of:
-                    losses.append(cross_entropy(left, examples.y[indices], reduction="none"))
+                    losses.append(cross_entropy(competing, examples.y[indices], reduction="none"))
     return {name: torch.cat(parts) for name, parts in predicted.items()}, torch.cat(losses)
 
 

@@ -47,17 +47,17 @@ def initialize(
     """
     state = named_state(model)
     # By identity: a parameter that two modules share is kept under either name.
-    kept = {id(state[name]): state[name] for name in keep}
-    fresh = {n: p for n, p in model.named_parameters() if id(p) not in kept}
-    saved = [(tensor, tensor.detach().clone()) for tensor in kept.values()]
+    held = {id(state[name]): state[name] for name in keep}
+    fresh = {n: p for n, p in model.named_parameters() if id(p) not in held}
+    saved = [(tensor, tensor.detach().clone()) for tensor in held.values()]
     before = {name: fresh[name].detach().clone() for name in unread if name in fresh}
     with torch.no_grad():
         # What no rule writes to is found by the NaN that is left in it.
         for parameter in fresh.values():
             parameter.fill_(torch.nan)
         for module in model.modules():
-            own = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
-            if not all(id(tensor) in kept for tensor in own):
+            tensors = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
+            if not all(id(tensor) in held for tensor in tensors):
                 _fill(module, rule, generator)
         # A rule writes a module as a whole, or its children too; what is kept gets its value back.
         for tensor, value in saved:
@@ -103,21 +103,19 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
         if fresh not in get_args(Rule):
             raise unknown("rule for fresh weights", fresh, get_args(Rule))
         return
-    found = fresh_state(fresh, stream(0, "check"))
-    own = named_state(model)
+    values = fresh_state(fresh, stream(0, "check"))
+    state = named_state(model)
     # What is in no state dict, a rewinding leaves as it is.
-    needed = model.state_dict(keep_vars=True).keys() & own.keys()
-    if missing := sorted(needed - found.keys()):
-        raise InputError(
-            f"fresh has no {', '.join(map(repr, missing))}: it must hold a model of the same "
-            f"architecture"
-        )
-    for name in sorted(needed):
-        if found[name].shape != own[name].shape:
-            raise InputError(
-                f"fresh has {name!r} of shape {tuple(found[name].shape)}, the model of "
-                f"{tuple(own[name].shape)}: it must hold a model of the same architecture"
-            )
+    needed = model.state_dict(keep_vars=True).keys() & state.keys()
+    missing = sorted(needed - values.keys())
+    differ = [name for name in needed & values.keys() if values[name].shape != state[name].shape]
+    if missing or differ:
+        got = f"no {', '.join(map(repr, missing))}"
+        if not missing:
+            name = min(differ)
+            got = f"{name!r} of shape {tuple(values[name].shape)}, the model of "
+            got += f"{tuple(state[name].shape)}"
+        raise InputError(f"fresh has {got}: it must hold a model of the same architecture")
 
 
 def fresh_state(
@@ -160,7 +158,7 @@ def fresh_state(
 
 
 def _reset_of(module: nn.Module) -> Callable[[], object] | None:
-    # nn.MultiheadAttention alone spells it with an underscore.
+    # Only nn.MultiheadAttention spells it with an underscore.
     return getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None)
 
 

@@ -73,7 +73,7 @@ class History:
         return History(losses=self.losses[: epoch + 1], accuracies=self.accuracies[:epoch])
 
 
-class Watched(Objective):
+class HistoryRecorder(Objective):
     """Plain cross-entropy, with a record of the course of training.
 
     kept: after which epochs, from 1, the model's parameters and buffers are copied into `states`,

@@ -33,7 +33,7 @@ class Objective:
     losses: of the epochs so far, see `probe.training.history.History`. by_scores: whether a small
     network may be trained without autograd (`probe.training.chain`): the loss needs no gradients
     but those of its scores, scores are neither changed nor kept, and parameters and gradients are
-    changed in place alone. It is not inherited: a class that overrides anything says so itself.
+    only changed in place. It is not inherited: a class that overrides anything says so itself.
     """
 
     losses: tuple[float, ...] = ()
@@ -96,8 +96,8 @@ def fit(
     # Adam's moments start at 0 with each training: none are carried over from another task.
     batches = len(_ends(len(data), recipe.batch_size))
     device = data.y.device
-    one = tensors(gather(data.x, torch.zeros(1, dtype=torch.int64, device=device)))
-    together = max(1, _TOGETHER // (recipe.batch_size * sum(each.nbytes for each in one)))
+    example = tensors(gather(data.x, torch.zeros(1, dtype=torch.int64, device=device)))
+    together = max(1, _TOGETHER // (recipe.batch_size * sum(tensor.nbytes for tensor in example)))
     by_scores = vars(type(steps)).get("by_scores", False)
     with (
         torch.enable_grad(),
@@ -113,30 +113,30 @@ def fit(
         saved = chain.saved if chain else int
         losses: list[float] = []
         for epoch in range(recipe.epochs):
-            each = []
+            epoch_losses = []
             for x, y in _batches(data, recipe.batch_size, generator, together):
                 with meter.step(len(y), saved) if meter else nullcontext():
                     # An objective sees what its data hold; a tuple only where a tail is trained.
                     batch = steps.batch(cast(Tensor, x), y)
-                    each.append(_step(model, batch, recipe, updates, steps, chain))
-            losses += _seen(each, recipe, epoch)
+                    epoch_losses.append(_step(model, batch, recipe, updates, steps, chain))
+            losses += _mean_losses(epoch_losses, recipe, epoch)
             steps.after_epoch(model, losses)
 
 
-def _seen(each: Sequence[Tensor], recipe: Recipe, epoch: int) -> list[float]:
+def _mean_losses(step_losses: Sequence[Tensor], recipe: Recipe, epoch: int) -> list[float]:
     """Return the mean of an epoch's losses, scalars, with the first before it in the first epoch.
 
     epoch: from 0. Raises InputError unless they are finite.
     """
     # One look an epoch: NaN and Inf stay in the mean, and a GPU is not stopped every step.
-    seen = torch.stack(list(each)).double().cpu()
-    mean = float(seen.mean())
+    losses = torch.stack(list(step_losses)).double().cpu()
+    mean = float(losses.mean())
     if not math.isfinite(mean):
         raise InputError(
             f"training diverged: the loss is not finite in epoch {epoch + 1} of "
             f"{recipe.epochs}; lower learning_rate ({recipe.learning_rate:g})"
         )
-    return [mean] if epoch else [float(seen[0]), mean]
+    return [mean] if epoch else [float(losses[0]), mean]
 
 
 def _step(

@@ -33,8 +33,8 @@ class Updates:
         self._recipe, self._steps, self._done = recipe, steps, count()
         kinds = {(p.device, p.dtype) for p in self._trained}
         plain = len(kinds) == 1 and not any(kind.is_complex for _, kind in kinds)
-        own = plain and recipe.optimizer in _KERNELS
-        self._step = (_Adam if own else _Torchs)(self._trained, recipe)
+        settings = plain and recipe.optimizer in _KERNELS
+        self._step = (_Adam if settings else _Torchs)(self._trained, recipe)
 
     def zero_grad(self) -> None:
         """Let go of the last step's gradients."""
@@ -50,7 +50,7 @@ class Updates:
     def step(self) -> None:
         """Take the next step along the gradients, which clipping may change."""
         if self._recipe.clip_norm is not None:
-            # On the device alone: the host does not wait for the norm.
+            # On the device only: the host does not wait for the norm.
             nn.utils.clip_grad_norm_(self._trained, self._recipe.clip_norm)
         self._step(rate_at(self._recipe, next(self._done), self._steps))
 
@@ -59,11 +59,11 @@ class _Torchs:
     """Steps of an optimizer of torch."""
 
     def __init__(self, trained: Sequence[Tensor], recipe: Recipe) -> None:
-        own: dict[str, Any] = {"momentum": recipe.momentum} if recipe.optimizer == "sgd" else {}
+        extra: dict[str, Any] = {"momentum": recipe.momentum} if recipe.optimizer == "sgd" else {}
         if recipe.optimizer != "nadam" and any(p.is_complex() for p in trained):
-            own |= {"fused": False, "foreach": True}  # the fused kernels take real numbers alone
+            extra |= {"fused": False, "foreach": True}  # fused kernels only take real numbers
         self._optimizer = _OPTIMIZERS[recipe.optimizer](
-            trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, **own
+            trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, **extra
         )
 
     def __call__(self, rate: float) -> None:
@@ -73,7 +73,7 @@ class _Torchs:
 
 
 class _Adam:
-    """Steps of Adam or AdamW by torch's kernel alone, for parameters of one type and device.
+    """Steps of Adam or AdamW by torch's kernel only, for parameters of one type and device.
 
     `torch.optim` takes as long again around it where parameters are few, and imports the compiler.
     """

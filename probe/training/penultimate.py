@@ -68,9 +68,9 @@ def in_batches(
     function: maps a batch (B, ...) to (B, ...). Buffers get their values back, and what the model
     draws at random comes from a generator of its own.
     """
-    own = global_stream(stream(0, "features"))
+    chance = global_stream(stream(0, "features"))
     plain = mode(model, training=False)
-    with torch.no_grad(), products("fp32"), plain, kept_buffers(model), own:
+    with torch.no_grad(), products("fp32"), plain, kept_buffers(model), chance:
         # A copy: a model may write into its input.
         parts = examples.x.split(batch_size_on(examples.y.device))
         return torch.cat([function(x.clone()) for x in parts])

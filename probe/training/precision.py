@@ -14,7 +14,7 @@ from probe.training.recipe import Precision
 def products(precision: Precision) -> Iterator[None]:
     """Let products of fp32 matrices and convolutions keep all their bits within the block.
 
-    Left alone, torch may round the factors: on a GPU to the 10 bits of TF32, in convolutions unless
+    By itself, torch may round the factors: on a GPU to the 10 bits of TF32, in convolutions unless
     it is told otherwise. Here it may only on a GPU and where precision is `tf32`; in bf16, what
     autocast leaves in fp32 keeps its bits. The settings are the whole process's; they are as before
     afterwards, also after a failure. Raises InputError for `auto`, which is yet to be chosen.

@@ -35,7 +35,7 @@ class Recipe:
     - weight_decay: torch's, 0 or more; `adamw` shrinks the weights by it, apart from the gradient,
       and the others add it to the gradient. The default is 0, also for `adamw`, for which torch's
       default is 0.01;
-    - momentum: 0 or more and below 1, of `sgd` alone;
+    - momentum: 0 or more and below 1, only of `sgd`;
     - schedule: `cosine` lowers the learning rate to 0 along half a wave over the whole training;
     - warmup: the share of a training's steps, 0 or more and below 1, in which the rate first rises
       in a straight line; a share, as one recipe serves trainings of many lengths;
@@ -61,7 +61,7 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.momentum and self.optimizer != "sgd":
             raise ValueError(
-                f"momentum {self.momentum:g} is for the optimizer 'sgd' alone, got "
+                f"momentum {self.momentum:g} is for the optimizer 'sgd' only, got "
                 f"{self.optimizer!r}: set momentum to 0 or choose 'sgd'"
             )
 

@@ -98,12 +98,12 @@ def allocate(
     >>> [str(each) for each in plan]
     ['a: 6 B, recomputed', 'b: 5 B, in memory']
     """
-    left: dict[Location, float] = {"in memory": settings.budget or 0}
-    left |= {"memory-mapped": settings.room or 0, "recomputed": math.inf}
+    free: dict[Location, float] = {"in memory": settings.budget or 0}
+    free |= {"memory-mapped": settings.room or 0, "recomputed": math.inf}
     chosen: dict[str, Allocation] = {}
     for name in sorted(sizes, key=lambda name: -work[name] / max(1, sizes[name])):
         # The dict is in order of preference, and the last location takes everything.
-        first = next(location for location, room in left.items() if sizes[name] <= room)
-        left[first] -= sizes[name]
+        first = next(location for location, room in free.items() if sizes[name] <= room)
+        free[first] -= sizes[name]
         chosen[name] = Allocation(feature=name, size=sizes[name], location=first)
     return tuple(chosen[name] for name in sizes)

@@ -1,6 +1,6 @@
 """Caches of the values of prefixes, in memory or in a file, or computed again."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -8,27 +8,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from probe.batch import Rows, Value, first, mapped, tensors
-from probe.cut.names import of_input
-from probe.cut.split import Cut, passing_values, values_of
+from probe.batch import Rows, Value, mapped, tensors
+from probe.cut.cuts import Cuts
+from probe.cut.interface import Cut, TensorFacts
 from probe.memory import MappedRows
-from probe.modules import copied
-from probe.training.memory_format import gains_pixelwise
-from probe.training.precision import products
-from probe.values.allocation import Allocation, CacheSettings, Storage, allocate
+from probe.values.allocation import Allocation, CacheSettings, allocate
 from probe.values.layout import (
     Inputs,
     PrefixCall,
     TensorLayout,
     ValueLayout,
-    tensor_layout,
+    stored_type,
     value_layout,
 )
 
-_LEAST, _MOST = 32, 128  # examples of a batch that a prefix is given
+_SMALLEST, _LARGEST = 32, 128  # examples of a batch that a prefix is given
 _SHIFTS = (1, 2, 3, 5)  # of a batch, to see whether a value depends on its slot
 _WATCHED = 16  # batches
-_SEEN = 4  # examples
+_FEW = 4  # examples, to see the layout of a value
 
 
 class ValueCache:
@@ -42,8 +39,7 @@ class ValueCache:
         self, settings: CacheSettings | None, batch_size: int, device: torch.device
     ) -> None:
         self._settings = (settings or CacheSettings()).settled(device)
-        self._size = min(max(batch_size, _LEAST), _MOST)
-        self._pixelwise: bool | None = None  # found out once: training and test data are alike
+        self._batch_size = min(max(batch_size, _SMALLEST), _LARGEST)
 
     def plan(self, cuts: Sequence[Cut], sizes: tuple[int, int]) -> tuple[Allocation, ...]:
         """Return the location of each cut's values; nothing is computed.
@@ -51,62 +47,57 @@ class ValueCache:
         sizes: the numbers of training and test examples.
         """
         # At the model's output nothing is trained: no training example is needed.
-        counts = {cut.name: sum(sizes) if cut.trainable else sizes[1] for cut in cuts}
-        each = {cut.name: _size(cut, self._settings.storage) * counts[cut.name] for cut in cuts}
-        work = {cut.name: cut.feature.visit.work for cut in cuts}
-        return allocate(each, work, self._settings)
+        facts = {cut.facts.name: cut.facts for cut in cuts}
+        counts = {name: sum(sizes) if cut.trained else sizes[1] for name, cut in facts.items()}
+        total = {name: sum(map(self._size, cut.kept)) * counts[name] for name, cut in facts.items()}
+        return allocate(total, {name: cut.work for name, cut in facts.items()}, self._settings)
+
+    def _size(self, kept: TensorFacts) -> int:
+        """Return the bytes of an example's tensor; the input itself takes none."""
+        if kept.input_index is not None or kept.shape is None:
+            return 0
+        numbers = torch.Size(kept.shape.at(1)[0]).numel()
+        return numbers * stored_type(kept.dtype, self._settings.storage).itemsize
 
     def rows(self, cuts: Sequence[Cut], plan: Sequence[Allocation], x: Value) -> dict[str, Rows]:
         """Return every cut's values for all inputs x (N, ...), by feature, stored as planned.
 
         All stored values are computed in one pass over the inputs.
         """
-        if self._pixelwise is None and cuts:
-            trace = cuts[0].feature.trace
-            model, few = copied(trace.model), first(trace.sample, _SEEN)
-            with products("fp32"), torch.autocast(tensors(few)[0].device.type, enabled=False):
-                self._pixelwise = gains_pixelwise(model, partial(trace.call, model), few)
-        inputs = Inputs(x, bool(self._pixelwise))
-        few = torch.arange(min(_SEEN, len(inputs)), device=inputs.device)
-        seen = values_of(cuts, next(inputs.batches(few, _SEEN))[2])
-        locations = {each.feature: each.location for each in plan}
+        inputs, storage = Inputs(x), self._settings.storage
+        cut_of_name = {cut.facts.name: cut for cut in cuts}
+        locations = {allocation.feature: allocation.location for allocation in plan}
         rows: dict[str, Rows] = {}
-        kept: dict[str, CachedRows] = {}
-        for cut in cuts:
-            name, location = cut.name, locations[cut.name]
-            layout = value_layout(seen[name], _given(cut, inputs), self._settings.storage)
-            if location == "recomputed":
-                rows[name] = RecomputedRows(layout, partial(_value_of, cut), inputs, self._size)
+        filled: dict[str, CachedRows] = {}
+        few = torch.arange(min(_FEW, len(inputs)), device=inputs.device)
+        batches = (batch for _, _, batch in inputs.batches(few, _FEW))
+        for _, name, value in Cuts(tuple(cuts)).values(batches):
+            numbers = [kept.input_index for kept in cut_of_name[name].facts.kept]
+            layouts = [None if n is None else inputs.layouts[n] for n in numbers]
+            layout = value_layout(value, layouts, storage)
+            if locations[name] == "recomputed":
+                prefix = partial(_value_of, cut_of_name[name])
+                rows[name] = RecomputedRows(layout, prefix, inputs, self._batch_size)
             else:
-                scratch = self._settings.scratch if location == "memory-mapped" else None
+                scratch = self._settings.scratch if locations[name] == "memory-mapped" else None
                 rows[name] = cached = CachedRows(layout, inputs, scratch)
                 # A value that is the input itself needs no pass to be filled.
                 if layout.size:
-                    kept[name] = cached
-        if kept:
-            filled = [cut for cut in cuts if cut.name in kept]
-            fill(kept, partial(passing_values, filled), inputs, self._size)
+                    filled[name] = cached
+        if filled:
+            every = torch.arange(len(inputs), device=inputs.device)
+            batches = (batch for _, _, batch in inputs.batches(every, self._batch_size))
+            stored_cuts = Cuts(tuple(cut for cut in cuts if cut.facts.name in filled))
+            for number, name, value in stored_cuts.values(batches):
+                start = number * self._batch_size
+                filled[name].put(value, slice(start, start + self._batch_size))
         return rows
 
 
+@torch.no_grad()
 def _value_of(cut: Cut, batch: Value) -> Value:
-    return values_of([cut], batch)[cut.name]
-
-
-def _given(cut: Cut, inputs: Inputs) -> list[TensorLayout | None]:
-    """Return for each kept tensor its layout as one of the inputs, None if it is none."""
-    if cut.plan is None:
-        return list(inputs.layouts)
-    return [inputs.layouts[name[1]] if of_input(name) else None for name in cut.plan.kept]
-
-
-def _size(cut: Cut, storage: Storage) -> int:
-    """Return the bytes of an example's value, as the cut's plan says; the input takes none."""
-    if cut.plan is None:
-        return 0
-    shapes = [cut.plan.shapes[name] for name in cut.plan.kept if not of_input(name)]
-    metas = [torch.empty(each.at(1)[0], dtype=each.seen.dtype, device="meta") for each in shapes]
-    return sum(meta.numel() * tensor_layout(meta, storage).stored.itemsize for meta in metas)
+    [(_, _, value)] = Cuts((cut,)).values([batch])
+    return value
 
 
 class CachedRows:
@@ -118,7 +109,9 @@ class CachedRows:
     def __init__(self, layout: ValueLayout, inputs: Inputs, scratch: Path | None) -> None:
         self._layout, self._n, self._device = layout, len(inputs), inputs.device
         self._rows = [
-            self._empty(part, scratch) if part.given is None else inputs.rows[part.given]
+            self._empty(part, scratch)
+            if part.input_index is None
+            else inputs.rows[part.input_index]
             for part in layout.parts
         ]
 
@@ -135,14 +128,14 @@ class CachedRows:
 
     def put(self, value: Value, where: slice) -> None:
         """Keep the first examples of a batch as the rows from `where.start` to `where.stop`."""
-        rows = [own.rows if isinstance(own, MappedRows) else own for own in self._rows]
+        rows = [r.rows if isinstance(r, MappedRows) else r for r in self._rows]
         parts = zip(self._layout.parts, rows, strict=True)
-        own = [to[where] if part.given is None else None for part, to in parts]
-        self._layout.write(value, own)
+        targets = [None if p.input_index is not None else to[where] for p, to in parts]
+        self._layout.write(value, targets)
         # Pages that were written to count as this process's memory until they are let go.
-        for own_rows in self._rows:
-            if isinstance(own_rows, MappedRows):
-                own_rows.let_go()
+        for mapped_rows in self._rows:
+            if isinstance(mapped_rows, MappedRows):
+                mapped_rows.let_go()
 
     def _empty(self, part: TensorLayout, scratch: Path | None) -> Tensor | MappedRows:
         """Return memory or a file for N examples of a part, (N, D)."""
@@ -186,23 +179,6 @@ class RecomputedRows:
             for positions, slots, batch in self._inputs.batches(indices, self._size, self._own):
                 self._layout.write(self._prefix(batch), rows, (positions, slots))
         return self._layout.value(rows)
-
-
-@torch.no_grad()
-def fill(
-    caches: Mapping[str, CachedRows],
-    values: Callable[[Iterable[Value]], Iterable[tuple[int, str, Value]]],
-    inputs: Inputs,
-    batch_size: int,
-) -> None:
-    """Fill all caches in one pass over the inputs, each batch of the same size.
-
-    values: gives for each batch (B, ...) its number, and every cache's name with its value.
-    """
-    every = torch.arange(len(inputs), device=inputs.device)
-    batches = (batch for *_, batch in inputs.batches(every, batch_size))
-    for number, name, value in values(batches):
-        caches[name].put(value, slice(number * batch_size, (number + 1) * batch_size))
 
 
 @torch.no_grad()

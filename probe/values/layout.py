@@ -8,7 +8,6 @@ from torch import Tensor
 
 from probe.batch import Value, first, like, tensors
 from probe.errors import InputError
-from probe.training.memory_format import channels_last
 from probe.values.allocation import Storage
 
 PrefixCall = Callable[[Value], Value]
@@ -20,15 +19,15 @@ class TensorLayout:
     """One tensor of an example's value.
 
     shape, strides: of one example, in elements, so that channels-last stays channels-last; dtype:
-    as handed out; stored: as kept; given: the number of the tensor of the model's input that it
-    is, unchanged, None if it is none.
+    as handed out; stored: as kept; input_index: the number of the tensor of the model's
+    input that it is, unchanged, None if it is none.
     """
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: torch.dtype
     stored: torch.dtype
-    given: int | None = None
+    input_index: int | None = None
 
     @property
     def width(self) -> int:
@@ -50,7 +49,8 @@ class ValueLayout:
     @property
     def size(self) -> int:
         """Bytes stored per example; the input itself takes none."""
-        return sum(part.width * part.stored.itemsize for part in self.parts if part.given is None)
+        stored = (part for part in self.parts if part.input_index is None)
+        return sum(part.width * part.stored.itemsize for part in stored)
 
     def write(
         self, value: Value, rows: Sequence[Tensor | None], at: tuple[Tensor, Tensor] | None = None
@@ -87,24 +87,25 @@ class ValueLayout:
 class Inputs:
     """A model's inputs by number, one or more tensors (N, ...).
 
-    Each batch has their memory layout, or its images lie pixel by pixel. rows: the memory of each
-    tensor as (N, D); a tensor is copied if its examples do not lie in one piece.
+    Each batch has their memory layout. rows: the memory of each tensor as (N, D); a tensor is
+    copied if its examples do not lie in one piece.
     """
 
-    def __init__(self, x: Value, pixelwise: bool = False) -> None:
+    def __init__(self, x: Value) -> None:
         # A batch is gathered row by row: each example must be one run of memory.
-        whole = [
+        parts = [
             tensor
             if _strides(tensor) is not None and tensor.stride(0) == tensor[:1].numel()
             else tensor.contiguous()
             for tensor in tensors(x)
         ]
         self.form = first(x, 0)
-        self.device = whole[0].device
-        widths = [tensor[:1].numel() for tensor in whole]
-        self.rows = [t.as_strided((len(t), D), (D, 1)) for t, D in zip(whole, widths, strict=True)]
-        self.layouts = [tensor_layout(tensor, "fp32", given=at) for at, tensor in enumerate(whole)]
-        self._pixelwise = pixelwise
+        self.device = parts[0].device
+        widths = [tensor[:1].numel() for tensor in parts]
+        self.rows = [t.as_strided((len(t), D), (D, 1)) for t, D in zip(parts, widths, strict=True)]
+        self.layouts = [
+            tensor_layout(tensor, "fp32", input_index=at) for at, tensor in enumerate(parts)
+        ]
 
     def __len__(self) -> int:
         return len(self.rows[0])
@@ -112,24 +113,21 @@ class Inputs:
     def __getitem__(self, indices: Tensor) -> Value:
         """Return the inputs (B, ...) at `indices` (B,), in memory of their own."""
         pairs = zip(self.layouts, self.rows, strict=True)
-        batch = like(
-            self.form, [part.shaped(rows.index_select(0, indices)) for part, rows in pairs]
-        )
-        return channels_last(batch) if self._pixelwise else batch
+        return like(self.form, [part.shaped(rows.index_select(0, indices)) for part, rows in pairs])
 
     def batches(
-        self, indices: Tensor, size: int, own: bool = False
+        self, indices: Tensor, size: int, own_slots: bool = False
     ) -> Iterator[tuple[Tensor, Tensor, Value]]:
         """Yield batches of exactly `size` inputs until all at `indices` (n,) have been there.
 
         With each batch (size, ...) come positions and slots, both (k,): the example at
         indices[positions] is at batch[slots]; what is left of a batch is filled up with example 0.
-        own: whether example i must always be at slot i % size; this may take more batches.
+        own_slots: whether example i must always be at slot i % size; this may take more batches.
         """
         every = torch.arange(len(indices), device=indices.device)
-        for positions in _rounds(indices % size) if own else every.split(size):
+        for positions in _rounds(indices % size) if own_slots else every.split(size):
             some = indices[positions]
-            slots = some % size if own else every[: len(some)]
+            slots = some % size if own_slots else every[: len(some)]
             # The last bits of a value depend on the batch's size: a short batch is filled up.
             padded = some.new_zeros(size)
             padded[slots] = some
@@ -137,35 +135,36 @@ class Inputs:
 
 
 def value_layout(
-    value: Value, given: Sequence[TensorLayout | None], storage: Storage
+    value: Value, input_layouts: Sequence[TensorLayout | None], storage: Storage
 ) -> ValueLayout:
     """Return how values such as this batch's, each tensor (B, ...), lie in memory.
 
-    given: for each tensor its layout as one of the inputs, where it is one, unchanged: it needs not
-    be kept, it is read from the inputs; storage: the precision in which the others are kept. The
-    tensors may be on torch's `meta` device.
+    input_layouts: for each tensor its layout as one of the inputs, where it is one, unchanged: it
+    is read from the inputs; storage: the precision in which the others are kept.
     """
-    pairs = zip(tensors(value), given, strict=True)
-    return ValueLayout(
-        tuple(of_input or tensor_layout(part, storage) for part, of_input in pairs), value
-    )
+    pairs = zip(tensors(value), input_layouts, strict=True)
+    layouts = (of_input or tensor_layout(part, storage) for part, of_input in pairs)
+    return ValueLayout(tuple(layouts), value)
 
 
-def tensor_layout(part: Tensor, storage: Storage, given: int | None = None) -> TensorLayout:
+def tensor_layout(part: Tensor, storage: Storage, input_index: int | None = None) -> TensorLayout:
     """Return the layout of one tensor (B, ...) of a batch's value, contiguous if it has gaps.
 
-    storage: the precision in which it is kept; given: see `TensorLayout`. The tensor may be on
-    torch's `meta` device.
+    storage: the precision in which it is kept; input_index: see `TensorLayout`.
     """
     shape = tuple(part.shape[1:])
-    narrow = storage == "bf16" and part.is_floating_point() and given is None
     return TensorLayout(
         shape=shape,
         strides=_strides(part) or torch.empty(shape, device="meta").stride(),
         dtype=part.dtype,
-        stored=torch.bfloat16 if narrow else part.dtype,
-        given=given,
+        stored=part.dtype if input_index is not None else stored_type(part.dtype, storage),
+        input_index=input_index,
     )
+
+
+def stored_type(dtype: torch.dtype, storage: Storage) -> torch.dtype:
+    """Return the type in which values are kept."""
+    return torch.bfloat16 if storage == "bf16" and dtype.is_floating_point else dtype
 
 
 def _strides(rows: Tensor) -> tuple[int, ...] | None:
@@ -180,10 +179,10 @@ def _strides(rows: Tensor) -> tuple[int, ...] | None:
 
 def _rounds(slots: Tensor) -> Iterator[Tensor]:
     """Yield positions of `slots` (n,), each once, such that no two of a round have one slot."""
-    left = torch.arange(len(slots), device=slots.device)
-    while len(left):
-        ordered, order = slots[left].sort(stable=True)
+    waiting = torch.arange(len(slots), device=slots.device)
+    while len(waiting):
+        ordered, order = slots[waiting].sort(stable=True)
         first = torch.ones_like(ordered, dtype=torch.bool)
         first[1:] = ordered[1:] != ordered[:-1]
-        yield left[order[first]]
-        left = left[order[~first]]
+        yield waiting[order[first]]
+        waiting = waiting[order[~first]]

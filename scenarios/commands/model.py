@@ -12,11 +12,12 @@ import torch
 from pydantic import StrictInt, TypeAdapter, ValidationError
 
 from probe.errors import InputError, unknown
-from probe.numbered import as_tasks
+from probe.progress import tracked
 from probe.record.checkpoints import Checkpoints
 from probe.record.readers import READERS, ForeignRuns
 from probe.record.recording import Recording, read_recording
 from probe.results.run_directory import refuse_foreign
+from probe.tasked_examples import as_tasks
 from probe.validation import problem, problems
 from scenarios.checkpoint_loader import CheckpointLoader
 from scenarios.commands.run import PreparedRun, carry_through
@@ -84,7 +85,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
 
 def _prepare(loader: CheckpointLoader, device: torch.device) -> PreparedRun:
     location = Location(files=loader.location.stamps(loader.data))
-    networks = loader.networks(device)
+    networks = loader.networks(device, partial(tracked, label="reading checkpoints"))
     return PreparedRun(
         plan=networks.plan,
         loader=replace(loader, location=location),

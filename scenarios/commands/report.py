@@ -51,12 +51,12 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     Raises:
         InputError: Tables are missing or cannot be read.
     """
-    from probe.tables.compared import compared_sheet, differences
+    from probe.tables.compared import compared_sheet
     from scenarios.commands.screen.sheets import show_sheet
 
     console = Console()
     before, after = read_tables(first), read_tables(second)
-    show_sheet(console, compared_sheet(first.name, second.name, differences(before, after)))
+    show_sheet(console, compared_sheet(first.name, before, second.name, after))
     if most is None:
         return True
     stated = after.get("statements", ())

@@ -236,7 +236,7 @@ def _write_results(console: Console, work: Work) -> list[run_directory.JobState]
         states = run_directory.survey(work.plan, work.root)
         write_tables(work.plan, work.root, REGISTRY.metrics.values())
         # Another process may have described its own study there since this one started.
-        run_directory.describe(work.root, work.plan, run_directory.made_of(states))
+        run_directory.describe(work.root, work.plan, run_directory.results_hash(states))
         build(work.root)
         return states
 

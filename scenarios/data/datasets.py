@@ -19,10 +19,10 @@ from torch import Tensor
 
 from probe.batch import kinds
 from probe.errors import InputError, described, located
-from probe.examples import Examples, alike, check_examples
-from probe.numbered import examples_of
-from probe.registered import OwnData
+from probe.examples import Examples, check_examples, match_inputs
+from probe.extensions import DataEntry
 from probe.seeding import every_global_stream, stream
+from probe.tasked_examples import as_examples
 from scenarios.data.feature_files import SUFFIX, TASK, files_of, find, read_features
 from scenarios.data.image_sets import IMAGE_SETS, read_image_set
 from scenarios.data.npz import Array
@@ -187,7 +187,7 @@ def _groups(split: Examples[Any]) -> Iterator[Tensor]:
         yield ((tasks == task) & (split.y == label)).nonzero().squeeze(1)
 
 
-def read_user_data(entry: OwnData) -> tuple[Examples[Any], Examples[Any]]:
+def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
     """Return the training and the test data of a user's function.
 
     A list of (train, test), one a task, becomes examples with their task. It draws the same random
@@ -217,13 +217,13 @@ def read_user_data(entry: OwnData) -> tuple[Examples[Any], Examples[Any]]:
     with located(entry.name):
         splits = []
         for index, name in enumerate(("train", "test")):
-            tasks = [examples_of(task[index], name) for task in data] if by_task else data[index]
-            splits.append(examples_of(tasks, name))
+            tasks = [as_examples(task[index], name) for task in data] if by_task else data[index]
+            splits.append(as_examples(tasks, name))
         if not all(map(len, splits)):
             raise InputError("train or test holds no examples")
         if entry.class_order:
             splits = [in_order(split, entry.class_order) for split in splits]
-        return alike(*splits)
+        return match_inputs(*splits)
 
 
 def in_order(split: Examples[Any], class_order: Sequence[int]) -> Examples[Any]:

@@ -27,11 +27,11 @@ import numpy as np
 import torch
 
 from probe.errors import InputError, located
-from probe.examples import Examples, alike, check_examples
+from probe.examples import Examples, check_examples, match_inputs
 from probe.files import replacing
 from probe.memory import Array, FileRows
-from probe.numbered import examples_of
 from probe.record.checkpoints import Pattern
+from probe.tasked_examples import as_examples
 from scenarios.data.npz import read_arrays
 
 SUFFIX = ".npz"
@@ -136,7 +136,7 @@ def write_features(
 
 def _pair(arrays: Mapping[str, Array], path: Path, checked: bool) -> tuple[Examples, Examples]:
     with located(str(path)):
-        return alike(_split(arrays, "train", checked), _split(arrays, "test", checked))
+        return match_inputs(_split(arrays, "train", checked), _split(arrays, "test", checked))
 
 
 def _features(
@@ -147,7 +147,7 @@ def _features(
         splits = dict(zip(("train", "test"), files[0], strict=True))
         if TASK in str(path):
             parts = zip(splits, zip(*files, strict=True), strict=True)
-            splits = {name: examples_of(list(tasks), name) for name, tasks in parts}
+            splits = {name: as_examples(list(tasks), name) for name, tasks in parts}
         count = 1 + max(int(split.y.max()) for split in splits.values())
         for name, split in splits.items():
             labels = split.y.unique()

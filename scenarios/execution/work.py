@@ -85,7 +85,7 @@ class Work:
         return any(is_retraining(key) for job in jobs for key in self.keys_left(job))
 
     def is_finished(self, job: Job) -> bool:
-        """Return whether every measurement of the job is intact and need not be repeated.
+        """Return whether every measurement of the job is intact, merged and need not be repeated.
 
         Unlike `finished` it reads the files.
         """
@@ -93,7 +93,8 @@ class Work:
         contents = store.contents(checkpoints=self.recompute)
         if self.recompute and store.made_by_other_code(contents):
             return False
-        return contents.finished.keys() >= set(self.keys(job))
+        # A job that was killed when it merged its files has them still to merge.
+        return store.merged and contents.finished.keys() >= set(self.keys(job))
 
     def is_locked(self, job: Job) -> bool:
         """Return whether another process is doing the job."""

@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import PlainValidator, SerializeAsAny
 
 from probe.by_layer.sources import SOURCES
-from probe.registered import OwnLearner, marked_in
+from probe.extensions import LearnerEntry, marked_in
 from scenarios.learners.base import Learner, Settings
 from scenarios.user_code import REGISTRY, unregistered
 
@@ -44,7 +44,7 @@ class Catalog(Mapping[str, type[Learner]]):
             return REGISTRY.learners[kind].learner
         # Python keeps imported modules: the second time costs nothing.
         names = vars(import_module(MODULES[kind]))
-        return next(e.learner for e in marked_in(names, OwnLearner) if e.name == kind)
+        return next(e.learner for e in marked_in(names, LearnerEntry) if e.name == kind)
 
     def __iter__(self) -> Iterator[str]:
         yield from MODULES

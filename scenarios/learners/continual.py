@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from probe.by_layer.heads import own_task
 from probe.examples import Examples, join
-from probe.registered import learner
+from probe.extensions import learner
 from probe.tasks import Task
 from probe.training.costs import bytes_of
 from probe.training.evaluation import barred_but

@@ -8,8 +8,8 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.extensions import learner
 from probe.modules import copied
-from probe.registered import learner
 from probe.tasks import Task
 from probe.training.penultimate import in_batches, penultimate, penultimate_of
 from scenarios.learners.continual import ContinualLearner, ContinualSettings

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from probe.errors import InputError
 from probe.examples import Examples, join
+from probe.extensions import learner
 from probe.modules import mode
-from probe.registered import learner
 from probe.tasks import Task
 from probe.training.evaluation import batch_size_on
 from probe.training.precision import lowered

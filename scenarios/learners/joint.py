@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from probe.batch import tensors
 from probe.examples import Examples, join
+from probe.extensions import learner
 from probe.modules import named_state
-from probe.registered import learner
 from probe.tasks import Task
 from probe.training.costs import bytes_of
 from probe.training.recipe import Recipe

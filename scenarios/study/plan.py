@@ -21,12 +21,12 @@ from torch import Tensor
 from probe.batch import first
 from probe.by_layer.features import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
-from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, planned
+from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, probing_fields
 from probe.errors import InputError, located
 from probe.examples import Examples
 from probe.metrics.task_counts import share_classes
 from probe.orders import orders
-from probe.results.precision import settled
+from probe.results.precision import resolve_precision
 from probe.retrain import SAMPLE, cache_plan
 from probe.source import source_hash
 from probe.tasks import Scenario
@@ -67,7 +67,7 @@ def with_user_features(study: Study, scenario: Scenario) -> Study:
 def with_precision(
     study: Study, scenario: Scenario, device: torch.device, root: Path | None
 ) -> Study:
-    """Return the study with the precision that `auto` stands for, see `settled`."""
+    """Return the study with the precision that `auto` stands for, see `resolve_precision`."""
     recipes = {"training": study.training, "retraining": study.retraining}
     recipes = {n: recipe for n, recipe in recipes.items() if recipe and recipe.precision == "auto"}
     if not recipes:
@@ -75,7 +75,9 @@ def with_precision(
     data = scenario.tasks[0].train
     model = network_for(study.network.name, data.x, scenario.classes)
     update = {
-        n: settled(recipe, model, data, device, root) for n, recipe in recipes.items() if recipe
+        n: resolve_precision(recipe, model, data, device, root)
+        for n, recipe in recipes.items()
+        if recipe
     }
     return study.model_copy(update=update)
 
@@ -104,10 +106,10 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
         seeds=study.seed_numbers,
         retraining=study.retraining_recipe,
         storage=study.storage,
-        **planned(
+        **probing_fields(
             study.probing,
             _sources("readout", study.probing.readouts),
-            told=study.scenario.task_aware,
+            task_aware=study.scenario.task_aware,
         ),
         report=study.report,
         data=data_hash(scenario),
@@ -221,7 +223,7 @@ def cache_plans(
     plans = {}
     for name, settings in study.learners.items():
         kind, features = LEARNERS[settings.kind], study.features_of(name)[:-1]
-        # A learner's own network may depend on its settings: it is planned for each learner.
+        # A learner's own network may depend on its settings: it is probing_fields for each learner.
         network = name if kind.own_features else study.network.name
         if features and not kind.offline and network not in plans:
             view, recipe = kind.view(sample), study.retraining_recipe

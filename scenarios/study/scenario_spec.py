@@ -12,8 +12,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag
 
 from probe.errors import InputError
-from probe.numbered import check_tasks
 from probe.orders import MOST
+from probe.tasked_examples import check_tasks
 from probe.tasks import Scenario
 from scenarios import streams
 from scenarios.data import datasets

@@ -17,16 +17,17 @@ from torch import nn
 from probe.batch import Value, tensors
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import TrainingCost
-from probe.by_layer.networks import Trained
+from probe.by_layer.networks import TrainedNetwork
 from probe.by_layer.offline import train_offline
 from probe.by_layer.plan import UNTRAINED, Plan
 from probe.by_layer.store import Results, Store
 from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import located
+from probe.modules import architecture
 from probe.seeding import global_stream, stream
+from probe.task_aware import append_task, restrict_to_task
 from probe.tasks import Scenario, Task
-from probe.told import among, with_number
 from probe.training.batch_norm import reestimate
 from probe.training.fresh_weights import Fresh, initialize
 from probe.training.history import never_left
@@ -122,11 +123,13 @@ class LearnedNetworks:
         if not self.study.scenario.task_aware:
             return self.view, call
         tasks = tuple(
-            replace(task, train=with_number(task.train, k), test=with_number(task.test, k))
+            replace(task, train=append_task(task.train, k), test=append_task(task.test, k))
             for k, task in enumerate(self.view.tasks)
         )
         classes = [task.classes for task in tasks]
-        task_aware = among(lambda model, x, _: call(model, x), classes, self.view.classes)
+        task_aware = restrict_to_task(
+            lambda model, x, _: call(model, x), classes, self.view.classes
+        )
         return replace(self.view, tasks=tasks), ModelCall(call=task_aware)
 
     @property
@@ -136,18 +139,18 @@ class LearnedNetworks:
             return None
         return fresh_source(self.study.network.name, self.study.retraining_recipe.init)
 
-    def after(self, step: int) -> Trained:
+    def after(self, step: int) -> TrainedNetwork:
         """Return the learner after so many tasks, from a checkpoint or by learning."""
         at = self._steps.index(step)
         learner, spent = self._latest(at)
         while learner.learned < at:
             spent = self._learn_next(learner)
         self._now = learner, spent
-        return Trained(
+        return TrainedNetwork(
             model=bare(learner.model)[0],
-            scores=learner.scores,
+            logits=learner.scores,
             scenario=self.view,
-            seen=learner.seen,
+            classes_seen=learner.seen,
             task_aware=self.job.task_aware,
             cost=spent,
         )
@@ -168,8 +171,9 @@ class LearnedNetworks:
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
         """Return the cuts of the first network of this process, which serve all others."""
         # A task-aware call is another for each job.
-        call, key = self.call, (tuple(features), self.call)
-        if key not in _LAST or _LAST[key].difference(model):
+        call, parameters = self.call, frozenset(architecture(model).items())
+        key = tuple(features), self.call, parameters
+        if key not in _LAST:
             _LAST.clear()
             _LAST[key] = cut_each(model, features, sample, call.output, call.call)
         return _LAST[key]

@@ -1,4 +1,4 @@
-"""Tables of a large study from its stored counts, which nobody measured: only the time counts.
+"""Tables of a large study from its stored predictions, which nobody measured: only the time counts.
 
 The files lie in the system's cache, as they have just been written.
 """
@@ -10,29 +10,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from probe.by_layer.jobs import jobs_of, parts_of
-from probe.by_layer.measurement import Measurement, Spent
-from probe.metrics.counts import Counts
+from probe.by_layer.jobs import jobs_of, keys_of
+from probe.by_layer.measurement import Key, Measurement, TrainingCost
 from probe.results.run_directory import describe, read_plan, store_of
 from probe.results.scores import metric_rows
 from probe.results.tables import measured_rows, read_results, summary_rows
 from probe.tables.rows import MeasurementRow, MetricRow, SummaryRow
 from probe.tables.table_file import write_table
+from probe.tasks import TestExamples
 from probe.training.costs import Cost
 from tests.bench.timing import Rows, scratch
-from tests.scenarios.study.toy import measurement, named_plan
+from tests.scenarios.study.toy import named_plan
 
 LEARNERS = ("finetune", "er", "ewc", "si", "lwf", "gem", "icarl", "cumulative", "offline")
 TASKS, PER_TASK, SEEDS = 20, 5, 5
 HEADS = ("single", "multi", "all")
 STEPS = ("reading", "summary.csv", "metrics.csv", "measurements.csv")
-_POOL = 40  # tables of counts that the parts take turns with: to draw them takes longest
+_POOL = 40  # predictions that measurements take turns with: to draw them takes longest
 _COST = Cost(**dict.fromkeys((field.name for field in fields(Cost)), 10))
 
 
 def tables(repeats: int) -> Rows:
-    """Tables of 20 tasks of 5 classes and 5 seeds from stored counts, once: s on the clock."""
+    """Tables of 20 tasks of 5 classes and 5 seeds from stored predictions, once: s on the clock."""
     with scratch() as root:
         _write_study(root)
         seconds = _written_tables(root)
@@ -43,7 +44,7 @@ def tables(repeats: int) -> Rows:
 
 
 def _written_tables(root: Path) -> list[float]:
-    """Read the parts of a study and write its tables; return the seconds of each step."""
+    """Read the measurements of a study and write its tables; return the seconds of each step."""
     plan, seconds = read_plan(root), list[float]()
 
     def step(action: Callable[[], Any]) -> Any:
@@ -54,14 +55,14 @@ def _written_tables(root: Path) -> list[float]:
 
     results = step(lambda: list(read_results(plan, root)))
     summary, metrics, table = (root / name for name in STEPS[1:])
-    step(lambda: write_table(summary, SummaryRow, summary_rows(results)))
+    step(lambda: write_table(summary, SummaryRow, summary_rows(plan, results)))
     step(lambda: write_table(metrics, MetricRow, metric_rows(results, plan.report)))
     step(lambda: write_table(table, MeasurementRow, measured_rows(plan, results)))
     return seconds
 
 
 def _write_study(root: Path) -> None:
-    """Write every part of a study as its jobs would."""
+    """Write every measurement of a study as its jobs would."""
     raw = {
         "name": "made-up",
         "scenario": {"kind": "class-incremental", "data": "digits"},
@@ -73,19 +74,19 @@ def _write_study(root: Path) -> None:
     first_layer = range(0, TASKS * PER_TASK, PER_TASK)
     plan = named_plan(raw, tuple((f"task {k}", tuple(range(k, k + PER_TASK))) for k in first_layer))
     describe(root, plan)
-    # 100 test examples a class, most of them in few cells.
-    draw, spread = np.random.default_rng(0), np.full(TASKS * PER_TASK, 0.1)
-    tables = [
-        Counts(draw.multinomial(100, draw.dirichlet(spread, TASKS * PER_TASK)))
-        for _ in range(_POOL)
-    ]
-    parts = [(job, part) for job in jobs_of(plan) for part in parts_of(plan, job)]
-    for k, (job, part) in enumerate(parts):
-        store_of(plan, root, job).write(part, _measured(part, tables[7 * k % _POOL]))
+    # 100 test examples a class, most of them predicted as one of a few.
+    draw, classes = np.random.default_rng(0), np.arange(TASKS * PER_TASK)
+    labels = classes.repeat(100)
+    shares = [draw.dirichlet(np.full(len(classes), 0.1), len(classes)) for _ in range(_POOL)]
+    pool = [np.concatenate([draw.choice(classes, 100, p=p) for p in own]) for own in shares]
+    test = TestExamples(labels=labels, tasks=labels // PER_TASK)
+    keys = [(job, key) for job in jobs_of(plan) for key in keys_of(plan, job)]
+    for k, (job, key) in enumerate(keys):
+        store_of(plan, root, job).write(key, _measured(key, test, pool[7 * k % _POOL]))
 
 
-def _measured(part: str, table: Counts) -> Measurement:
-    is_step = part.startswith("step-")
-    counts = dict.fromkeys(HEADS if is_step else HEADS[:1], (table,))
-    learned = is_step and part != "step-0"
-    return measurement(counts=counts, spent=Spent(cost=_COST, seconds=0.5) if learned else None)
+def _measured(key: Key, test: TestExamples, predicted: NDArray[np.int64]) -> Measurement:
+    heads = HEADS[:1] if key.feature else HEADS
+    learned = key.tasks_seen and not key.feature
+    cost = TrainingCost(cost=_COST, seconds=0.5) if learned else None
+    return Measurement(test=test, predicted=dict.fromkeys(heads, predicted), cost=cost)

@@ -1,9 +1,12 @@
 """Invented tables of any shape: the numbers are random, and the same every time."""
 
 import math
+from itertools import product
+from typing import get_args, get_type_hints
 
 import numpy as np
 
+from figures.tables import StudyTables
 from probe.tables.rows import (
     DiagnosticRow,
     FirstLayerRow,
@@ -12,7 +15,6 @@ from probe.tables.rows import (
     MeasurementRow,
     MetricRow,
     NoteRow,
-    SummaryRow,
     TimeRow,
 )
 from probe.tables.summary import summarize
@@ -23,69 +25,73 @@ CRITERIA = ("accuracy", "ms", "sss", "ce", "rem", "bwt_plus", "fwt")
 
 def rows(learners, features=("output",), *, tasks=5, orders=2, seeds=2, head="single", own=None):
     """Return the rows of a study; own: the features of learners with a network of their own."""
-    rng = np.random.default_rng(0)
-    found = []
+    rng, names, found = np.random.default_rng(0), {p: f"t{p}" for p in range(1, tasks + 1)}, []
     for learner in learners:
-        alone = learner == "offline"
-        has = (own or {}).get(learner, features)
-        for seed in range(seeds):
-            for order in [""] if alone else map(str, range(orders)):
-                who = {"scenario": "digits", "network": "cnn3", "learner": learner}
-                found += [
-                    MeasurementRow(**who, order=order, seed=seed, **cell, value=float(rng.random()))
-                    for cell in _cells(has, tasks, head, alone)
-                ]
+        offline = learner == "offline"
+        steps = (0, tasks) if offline else range(tasks + 1)
+        cells = [
+            {"metric": "accuracy", "head": head, "tasks_seen": t, "task_position": p, "task": name}
+            for t, (p, name) in product(steps, names.items())
+        ]
+        layers = list(enumerate((own or {}).get(learner, features), start=1))
+        for depth, feature in layers[-1 if offline else 0 :]:
+            layer = {"feature": feature, "depth": depth, "tasks_seen": tasks}
+            f1 = [{"metric": "f1", "task_position": p, "task": name} for p, name in names.items()]
+            cells += [layer | cell for cell in ({"metric": "pra"}, *f1)]
+        runs = product(range(seeds), [""] if offline else map(str, range(orders)))
+        found += [_measured(rng.random(), learner, o, s, **c) for s, o in runs for c in cells]
     return found
 
 
-def _cells(features, tasks, head, alone):
-    task = {p: f"t{p}" for p in range(1, tasks + 1)}
-    cells = [
-        {
-            "metric": "accuracy",
-            "head": head,
-            "tasks_seen": tasks_seen,
-            "task_position": task_position,
-            "task": name,
-        }
-        for tasks_seen in ((0, tasks) if alone else range(tasks + 1))
-        for task_position, name in task.items()
+def _measured(value, learner, order, seed, **cell):
+    study = {"scenario": "digits", "network": "cnn3"}
+    who = {"learner": learner, "order": order, "seed": seed}
+    return MeasurementRow(**study, **who, **cell, value=float(value))
+
+
+def levels(features=("conv1", "conv2", "output"), *, steps=0, seeds=2, readout="linear"):
+    """Return the PRA of the features of the controls: `untrained` at step 0, `offline` at last."""
+    runs = [("untrained", "", [0]), ("offline", "", [steps])]
+    return _pra(runs, features, seeds, readout, {})
+
+
+def courses(learners, features, *, steps=5, seeds=2, orders=2, readout="linear", own=None):
+    """Return the PRA of each feature after each task; the deepest is the output."""
+    runs = [(k, str(order), range(1, steps + 1)) for k in learners for order in range(orders)]
+    return _pra(runs, features, seeds, readout, own or {})
+
+
+def _pra(runs, features, seeds, readout, own):
+    rng = np.random.default_rng(2)
+    return [
+        _measured(
+            *(rng.uniform(0.5, 0.95), learner, order, seed),
+            **{"tasks_seen": t, "depth": depth, "feature": feature, "metric": "pra"},
+            readout="" if feature == "output" else readout,
+        )
+        for learner, order, steps in runs
+        for seed, t in product(range(seeds), steps)
+        for depth, feature in enumerate(own.get(learner, features), start=1)
     ]
-    for depth, feature in list(enumerate(features, start=1))[-1 if alone else 0 :]:
-        at = {"feature": feature, "depth": depth}
-        cells.append({"metric": "pra", **at})
-        cells += [
-            {"metric": "f1", **at, "task_position": p, "task": name} for p, name in task.items()
-        ]
-    return cells
 
 
 def metrics(learners, *, tasks=5, seeds=3, head="single", weightings=("W1",), **means):
     """Return the metrics of a study; means: of a metric, by learner, in place of random ones."""
     rng, numbers = np.random.default_rng(0), range(1, tasks + 1)
+    alphas = [f"alpha_{of}[{i}]" for of in ("base", "new", "all") for i in numbers]
+    chaudhry = [f"{k}[{i}]" for k in ("average_accuracy", "intransigence") for i in numbers]
+    scores = [f"{kind}[{w}]" for kind in ("cl_score", "cl_stability") for w in weightings]
     names = {
-        "diaz_rodriguez": [
-            *CRITERIA,
-            *(f"{kind}[{w}]" for kind in ("cl_score", "cl_stability") for w in weightings),
-        ],
-        "chaudhry": [
-            *(f"{name}[{k}]" for name in ("average_accuracy", "intransigence") for k in numbers),
-            *(f"forgetting[{k}]" for k in numbers[1:]),
-        ],
-        "kemker": [
-            *(f"alpha_{of}[{i}]" for of in ("base", "new", "all") for i in numbers),
-            *("omega_base", "omega_new", "omega_all", "model_size_mb"),
-        ],
+        "diaz_rodriguez": [*CRITERIA, *scores],
+        "chaudhry": [*chaudhry, *(f"forgetting[{k}]" for k in numbers[1:])],
+        "kemker": [*alphas, "omega_base", "omega_new", "omega_all", "model_size_mb"],
     }
     return [
         MetricRow(
-            learner=learner,
-            paper=paper,
-            metric=metric,
+            **{"learner": learner, "paper": paper, "metric": metric, "seeds": seeds},
             head="" if metric in ("ms", "sss", "ce", "model_size_mb") else head,
             mean=means.get(metric, {}).get(learner, float(rng.random())),
             std=0.1 * float(rng.random()) if seeds > 1 else math.nan,
-            seeds=seeds,
         )
         for learner in learners
         for paper, metrics in names.items()
@@ -95,120 +101,50 @@ def metrics(learners, *, tasks=5, seeds=3, head="single", weightings=("W1",), **
 
 def times(learners, *, tasks=5, orders=2, seeds=2):
     """Return how long the tasks of a study took."""
-    rng = np.random.default_rng(0)
+    rng, steps = np.random.default_rng(0), range(1, tasks + 1)
+    runs = product(learners, range(seeds), map(str, range(orders)), steps)
     return [
-        TimeRow(
-            learner=name,
-            order=str(order),
-            seed=seed,
-            tasks_seen=k,
-            seconds=float(rng.uniform(1, 9)),
-        )
-        for name in learners
-        for seed in range(seeds)
-        for order in range(orders)
-        for k in range(1, tasks + 1)
+        TimeRow(learner=k, order=o, seed=s, tasks_seen=t, seconds=float(rng.uniform(1, 9)))
+        for k, s, o, t in runs
     ]
 
 
 def learner(name, kind="", *, per_class=None, total=None, sampling=""):
     """Return what a learner is, and what it stores."""
-    return LearnerRow(
-        learner=name, kind=kind or name, per_class=per_class, total=total, sampling=sampling
-    )
+    stores = {"per_class": per_class, "total": total, "sampling": sampling}
+    return LearnerRow(learner=name, kind=kind or name, **stores)
 
 
 def stored(names):
     """Return what learners store by their names: er10-uniform, a replay of 10 per class."""
+    sizes = ((name, name[2:4]) for name in names)
     return [
-        learner(name, "er", per_class=int(name[2:4]), sampling=name[5:])
-        for name in names
-        if name[2:4].isdecimal()
+        learner(name, "er", per_class=int(size), sampling=name[5:])
+        for name, size in sizes
+        if size.isdecimal()
     ]
 
 
 def diagnostics(learners, features, *, tasks=5, orders=2, seeds=2, own=None):
     """Return the diagnostics of learners and controls; ranks are shares of 8 units."""
-    rng = np.random.default_rng(3)
-    return [
-        DiagnosticRow(
-            **{"learner": learner, "order": order, "seed": seed, "depth": depth},
-            **{
-                "feature": feature,
-                "metric": measure,
-                "tasks_seen": tasks * (learner != "untrained"),
-            },
-            value=8
-            if measure == "units"
-            else float(rng.random()) * (8 if measure == "rank" else 1),
-        )
-        for learner in (*learners, "offline", "untrained")
-        for order in ([""] if learner in ("offline", "untrained") else map(str, range(orders)))
-        for seed in range(seeds)
-        for depth, feature in enumerate((own or {}).get(learner, features), start=1)
-        for measure in ("units", "dead", "rank", "cka.untrained", "cka.offline")
-    ]
+    rng, controls, found = np.random.default_rng(3), ("offline", "untrained"), []
+    for learner in (*learners, *controls):
+        runs = product([""] if learner in controls else map(str, range(orders)), range(seeds))
+        layers = enumerate((own or {}).get(learner, features), start=1)
+        names = ("units", "dead", "rank", "cka.untrained", "cka.offline")
+        seen = tasks * (learner != "untrained")
+        for (order, seed), (depth, feature), metric in product(runs, layers, names):
+            value = 8 if metric == "units" else rng.random() * (8 if metric == "rank" else 1)
+            run = {"learner": learner, "order": order, "seed": seed, "tasks_seen": seen}
+            layer = {"depth": depth, "feature": feature, "metric": metric}
+            found.append(DiagnosticRow(**run, **layer, value=float(value)))
+    return found
 
 
-def note(learner, said, *, feature="", seed=0, readout=""):
+def note(learner, text, *, feature="", seed=0, readout=""):
     """Return a note on a run."""
     at = {"feature": feature, "readout": readout, "tasks_seen": 5}
-    return NoteRow(learner=learner, order="0", seed=seed, note=said, **at)
-
-
-def write(folder, measured, scores=(), found=(), begun=(), looked=()):
-    """Write a study's tables; found, begun, looked: of layers; learners are those `stored`."""
-    folder.mkdir(exist_ok=True)
-    names = list(dict.fromkeys(row.learner for row in scores))
-    for name, kind, table in (
-        ("measurements", MeasurementRow, measured),
-        ("summary", SummaryRow, summarize(measured)),
-        ("metrics", MetricRow, scores),
-        ("learners", LearnerRow, stored(names)),
-        ("times", TimeRow, times(names, tasks=2)),
-        ("layers", LayerRow, found),
-        ("first_layer", FirstLayerRow, begun),
-        ("diagnostics", DiagnosticRow, looked),
-    ):
-        # As a study does, without files for tables without rows.
-        if table or name not in ("layers", "first_layer", "diagnostics"):
-            write_table(folder / f"{name}.csv", kind, table)
-    return folder
-
-
-def levels(features=("conv1", "conv2", "output"), *, steps=0, seeds=2, readout="linear"):
-    """Return the PRA of the features of the controls: `untrained` at step 0, `offline` at last."""
-    runs = [("untrained", ""), ("offline", "")]
-    return _pra(runs, features, {"untrained": [0], "offline": [steps]}, seeds, readout, {})
-
-
-def courses(learners, features, *, steps=5, seeds=2, orders=2, readout="linear", own=None):
-    """Return the PRA of each feature after each task; the deepest is the output."""
-    runs = [(learner, str(order)) for learner in learners for order in range(orders)]
-    taken = dict.fromkeys(learners, range(1, steps + 1))
-    return _pra(runs, features, taken, seeds, readout, own or {})
-
-
-def _pra(runs, features, steps, seeds, readout, own):
-    rng = np.random.default_rng(2)
-    return [
-        MeasurementRow(
-            **{"scenario": "digits", "network": "cnn3", "learner": learner, "order": order},
-            **{
-                "seed": seed,
-                "tasks_seen": tasks_seen,
-                "depth": depth,
-                "feature": feature,
-                "metric": "pra",
-            },
-            readout="" if feature == "output" else readout,
-            value=float(rng.uniform(0.5, 0.95)),
-        )
-        for learner, order in runs
-        for seed in range(seeds)
-        for tasks_seen in steps[learner]
-        for depth, feature in enumerate(own.get(learner, features), start=1)
-    ]
+    return NoteRow(learner=learner, order="0", seed=seed, note=text, **at)
 
 
 def layers(learners, features, *, tasks=5, readouts=("retrain",), seeds=3, split=(), own=None):
@@ -222,23 +158,22 @@ def layers(learners, features, *, tasks=5, readouts=("retrain",), seeds=3, split
     return [
         LayerRow(
             **{"learner": learner, "readout": readout, "feature": feature, "depth": depth},
-            **{"task_position": task_position, "quantity": name, "seeds": seeds},
+            **{"task_position": position, "quantity": name, "seeds": seeds},
             **{"value": value, "low": value - half, "high": value + half},
         )
-        for learner in learners
-        for readout in readouts
+        for learner, readout in product(learners, readouts)
         for has in [(own or {}).get(learner, features)]
         for depth, feature in enumerate(has, start=1)
-        for task_position in [*range(1, tasks + 1), None]
+        for position in [*range(1, tasks + 1), None]
         for name, value in _quantities(
-            depth, task_position, len(has), tasks, whole=readout in split or feature == has[-1]
+            depth, position, len(has), tasks, every_step=readout in split or feature == has[-1]
         ).items()
     ]
 
 
-def _quantities(depth, task_position, deepest, tasks, *, whole):
-    deep, old = depth / deepest, 1 - ((task_position or tasks / 2) - 1) / tasks
-    forgotten = {"forgotten": 0.6 * deep**2 * old} if task_position != tasks else {}
+def _quantities(depth, position, deepest, tasks, *, every_step):
+    deep, old = depth / deepest, 1 - ((position or tasks / 2) - 1) / tasks
+    forgotten = {"forgotten": 0.6 * deep**2 * old} if position != tasks else {}
     never = 0.1 * old - 0.072
     missing = never + forgotten.get("forgotten", 0)
     return {
@@ -247,22 +182,60 @@ def _quantities(depth, task_position, deepest, tasks, *, whole):
         "ceiling": 0.95,
         "missing": missing,
         "retained": math.nan if depth == 1 else 1 - missing / (0.7 * deep),
-        **(forgotten | {"never_learned": never} if whole else {}),
-        **({"chance": 0.1} if task_position is None and depth == deepest else {}),
+        **(forgotten | {"never_learned": never} if every_step else {}),
+        **({"chance": 0.1} if position is None and depth == deepest else {}),
     }
 
 
 def first_layer(learners, feature, *, readouts=("retrain",), seeds=3):
     """Return first_layer.csv: every statement is true from that feature on, "" = of none."""
-    ends = {
-        "first_possible": feature,
-        "first_confirmed": feature,
-        "seeds": seeds,
-        "seeds_needed": None,
-    }
+    ends = {"first_possible": feature, "first_confirmed": feature, "seeds_needed": None}
+    statements = ("below_ceiling", "forgets", "learns_less")
     return [
-        FirstLayerRow(learner=learner, readout=readout, statement=statement, **ends)
-        for learner in learners
-        for readout in readouts
-        for statement in ("below_ceiling", "forgets", "learns_less")
+        FirstLayerRow(learner=learner, readout=readout, statement=statement, seeds=seeds, **ends)
+        for learner, readout, statement in product(learners, readouts, statements)
     ]
+
+
+BOTH = {"readouts": ("retrain", "retrain@4", "linear")}
+
+
+def study(
+    learners, features, *, tasks=3, seeds=2, orders=2, head="single", own=None, sweep=(), **scores
+):
+    """Return all tables of a study; sweep: `stored` learners, of which only the layers were read.
+
+    scores: options of `metrics`.
+    """
+    runs, steps = {"seeds": seeds, "orders": orders}, {"tasks": tasks, "own": own}
+    measurements = [
+        *rows([*learners, "offline"], features, head=head, **runs, **steps),
+        *courses(learners, features, steps=tasks, own=own, **runs),
+        *levels(features, steps=tasks, seeds=seeds),
+    ]
+    names, read = [*learners, *sweep], {"split": ("linear",), "seeds": seeds, "tasks": tasks}
+    swept = layers(sweep, features, **read, readouts=("linear",))
+    forgotten = (row for row in swept if (row.quantity, row.task_position) == ("forgotten", None))
+    return StudyTables(
+        measurements=measurements,
+        summary=summarize(measurements),
+        metrics=metrics(names, tasks=tasks, seeds=seeds, head=head, **scores),
+        learners=[*map(learner, learners), *stored(sweep)],
+        times=times(names, tasks=tasks, **runs),
+        layers=[*layers(learners, features, own=own, **read, **BOTH), *forgotten],
+        first_layer=first_layer(learners, features[1], seeds=seeds, **BOTH),
+        diagnostics=diagnostics(learners, features, **steps, **runs),
+    )
+
+
+def write(folder, measurements, metrics=(), layers=(), first_layer=(), diagnostics=()):
+    """Write a study's tables; learners are those `stored`."""
+    folder.mkdir(exist_ok=True)
+    names = list(dict.fromkeys(row.learner for row in metrics))
+    tables = {"measurements": measurements, "summary": summarize(measurements)}
+    tables |= {"metrics": metrics, "learners": stored(names), "times": times(names, tasks=2)}
+    # As a study does, without files for tables without rows.
+    of_layers = {"layers": layers, "first_layer": first_layer, "diagnostics": diagnostics}
+    for name, table in (tables | {k: v for k, v in of_layers.items() if v}).items():
+        write_table(folder / f"{name}.csv", get_args(get_type_hints(StudyTables)[name])[0], table)
+    return folder

@@ -60,6 +60,12 @@ def spread(rows, scale=100):
     return np.array([[scale * (r.mean - r.std), scale * (r.mean + r.std)] for r in rows])
 
 
+def check_means(drawn, rows, scale=100):
+    """Check the heights and bars of means over seeds."""
+    assert heights(drawn) == pytest.approx([scale * row.mean for row in rows])
+    assert bars(drawn) == pytest.approx(spread(rows, scale))
+
+
 def check_layers(drawn, rows):
     """Check the heights and bars of rows of layers.csv."""
     ends = np.array([[100 * row.low, 100 * row.high] for row in rows])

@@ -1,14 +1,12 @@
 import matplotlib
-import pytest
 from matplotlib.figure import Figure
 
 import figures
 from figures import style
-from figures.tables import Tables
-from probe.errors import InputError
+from figures.tables import StudyTables
 from tests.figures import invented
 
-TABLES = Tables(metrics=invented.metrics(["er"], tasks=2))
+TABLES = StudyTables(metrics=invented.metrics(["er"], tasks=2))
 
 
 def test_drawing_and_saving_leave_matplotlibs_settings_alone_and_do_not_depend_on_them(tmp_path):
@@ -18,20 +16,6 @@ def test_drawing_and_saving_leave_matplotlibs_settings_alone_and_do_not_depend_o
         second = style.save(figures.tradeoff(TABLES), tmp_path / "b", "one")
         assert dict(matplotlib.rcParams) == before
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
-
-
-def test_a_figure_that_fails_half_way_keeps_the_old_file_and_leaves_no_other(monkeypatch, tmp_path):
-    (tmp_path / "depth.png").write_bytes(b"old")
-
-    def full_disk(self, path, **options):
-        path.write_bytes(b"half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Figure, "savefig", full_disk)
-    with pytest.raises(InputError, match="No space left on device"):
-        style.save(Figure(), tmp_path, "depth")
-    assert [path.name for path in tmp_path.iterdir()] == ["depth.png"]
-    assert (tmp_path / "depth.png").read_bytes() == b"old"
 
 
 def test_a_figure_is_drawn_once_for_each_file_and_nothing_moves(monkeypatch, tmp_path):

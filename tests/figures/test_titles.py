@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import figures
-from figures.doubts import doubts
+from figures.captions import doubts
 from figures.kinds import KINDS
 from figures.plotting import Drawing
 from probe.analysis.statements import STUCK, UNFINISHED
@@ -13,25 +13,23 @@ from probe.notes import constant
 from tests.figures import papers, seen
 from tests.figures.invented import metrics, note
 
-STUDY = "digits, cnn3, 2 orders, 2 seeds"
-
 
 def lines(figure):
     """Return the lines above all panels, from the top."""
     top = max(axes.get_position().y1 for axes in figure.axes)
-    found = [text for text in figure.texts if text.get_position()[1] > top]
-    return [text.get_text() for text in sorted(found, key=lambda text: -text.get_position()[1])]
+    above = [text for text in figure.texts if text.get_position()[1] > top]
+    return [text.get_text() for text in sorted(above, key=lambda text: -text.get_position()[1])]
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_figure_answers_a_question_and_names_the_study(name):
     question, study = lines(papers.figure(name))
     assert question.endswith("?")
-    assert study == STUDY
+    assert study == "digits, cnn3, 2 orders, 2 seeds"
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("text", "sentences"),
     [
         ("it collapsed: less than half as far above chance", ["Collapsed: EWC (2 runs)"]),
         (constant(3), ["Collapsed: EWC (2 runs)"]),
@@ -41,44 +39,35 @@ def test_a_figure_answers_a_question_and_names_the_study(name):
         ("measured after 2 of 5 tasks", []),
     ],
 )
-def test_notes_on_trainings_are_doubts_about_the_learners_that_are_drawn(said, told):
-    notes = [note("ewc", said, seed=seed) for seed in (0, 1)]
-    assert doubts(notes, {"ewc": "EWC"}) == told
+def test_notes_on_trainings_are_doubts_about_the_learners_that_are_drawn(text, sentences):
+    notes = [note("ewc", text, seed=seed) for seed in (0, 1)]
+    assert doubts(notes, {"ewc": "EWC"}) == sentences
     assert doubts(notes, {"er": "ER"}) == []
 
 
-def test_a_doubt_about_a_readout_is_one_about_figures_of_layers():
+def test_a_doubt_about_a_readout_is_one_about_figures_of_layers_that_draw_it():
     at = {"feature": "conv1", "readout": "linear"}
     notes = [note(name, f"{UNFINISHED}: loss 1", **at) for name in ("ewc", "untrained")]
-    told = ["Not converged downstream of conv1: EWC and Untrained (2 runs)"]
-    assert doubts(notes, {"ewc": "EWC"}, ["linear"]) == told
+    sentences = ["Not converged downstream of conv1: EWC and Untrained (2 runs)"]
+    assert doubts(notes, {"ewc": "EWC"}, ["linear"]) == sentences
     assert doubts(notes, {"ewc": "EWC"}, ["retrain"]) == doubts(notes, {"ewc": "EWC"}) == []
-
-
-def test_a_doubt_about_a_readout_that_is_not_drawn_is_left_out():
-    unsure = note("ewc", f"{UNFINISHED}: loss 1", feature="conv1", readout="retrain")
-    doubted = replace(papers.tables(), notes=[unsure])
-    for readout, told in (("linear", 2), ("retrain", 3)):
-        assert len(lines(figures.layers(doubted, readouts=[readout]))) == told
     # These two choose their readout themselves.
     for draw, readout in ((figures.time, "linear"), (figures.depth, "retrain")):
         for name in ("linear", "retrain"):
-            doubted = replace(papers.tables(), notes=[replace(unsure, readout=name)])
-            assert len(lines(draw(doubted))) == 2 + (name == readout)
+            notes = [note("ewc", f"{UNFINISHED}: loss 1", feature="conv1", readout=name)]
+            figure = draw(replace(papers.tables(), notes=notes))
+            assert len(lines(figure)) == 2 + (name == readout)
 
 
 @pytest.mark.parametrize(("name", "at"), [("tradeoff", ""), ("budget", "conv1")])
 def test_a_collapsed_or_unfinished_training_is_flagged_in_figure_and_caption(name, at):
-    doubted = replace(
-        papers.tables(), notes=[note("ewc", STUCK, feature=at, readout=at and "retrain")]
-    )
-    told = f"Collapsed{' downstream of conv1' * bool(at)}: EWC (1 run)"
+    notes = [note("ewc", STUCK, feature=at, readout=at and "retrain")]
+    doubted = replace(papers.tables(), notes=notes)
+    sentence = f"Collapsed{' downstream of conv1' * bool(at)}: EWC (1 run)"
     figure = Drawing(name)(doubted)
-    assert lines(figure)[2] == told
+    assert lines(figure)[2] == sentence
     assert seen.text_faults(figure) == []
-    assert told in papers.caption(name, doubted)
-    if at:
-        assert len(lines(figures.tradeoff(doubted))) == 2
+    assert sentence in papers.caption(name, doubted)
 
 
 @pytest.mark.parametrize("name", ["memory", "sampling"])
@@ -90,7 +79,7 @@ def test_a_figure_of_kinds_of_learners_flags_each_learner_of_a_kind(name):
 
 def test_lines_are_broken_between_words_and_not_within_names():
     notes = [note(f"my-{name}-s-paper", STUCK) for name in ("ewc", "si", "rwalk")]
-    rows = metrics([each.learner for each in notes])
+    rows = metrics([row.learner for row in notes])
     *_, doubt = lines(figures.tradeoff(replace(papers.tables(), metrics=rows, notes=notes)))
     assert "\n" in doubt
     assert "-\n" not in doubt

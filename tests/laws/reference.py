@@ -8,7 +8,7 @@ streams, so that both draw the same batches and the same fresh weights.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -40,10 +40,8 @@ def train(
     recipe: Recipe,
     generator: torch.Generator,
     prefix: Sequence[str] = (),
-    memory: list[tuple[Tensor, Tensor]] | None = None,
-    replay: torch.Generator | None = None,
 ) -> None:
-    """Train what is not in the prefix; with a memory, replay as many of its examples per batch."""
+    """Train what is not in the prefix."""
     torch.randint(2**62, (), generator=generator)  # the product seeds dropout with it
     trainable = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(trainable, lr=recipe.learning_rate, foreach=False)
@@ -53,10 +51,6 @@ def train(
             model.train()
             for held in prefix:
                 model.get_submodule(held).eval()
-            if memory and replay is not None:
-                chosen = torch.randperm(len(memory), generator=replay)[: len(labels)].tolist()
-                inputs = torch.stack([*inputs, *(memory[k][0] for k in chosen)])
-                labels = torch.stack([*labels, *(memory[k][1] for k in chosen)])
             loss = nn.functional.cross_entropy(model(inputs), labels)
             optimizer.zero_grad()
             loss.backward()
@@ -73,30 +67,6 @@ def predictions(model: nn.Module, x: Tensor, competing: Sequence[int] | None = N
             among = competing or range(len(logits))
             answers.append(max(among, key=lambda c: logits[c]))
     return answers
-
-
-def learn_tasks(
-    model: nn.Module,
-    tasks: Sequence[tuple[Tensor, Tensor, Sequence[int]]],
-    recipe: Recipe,
-    seed: int,
-    memory_per_class: int = 0,
-) -> Iterator[list[int]]:
-    """Fine-tune (or replay, with a memory) task by task; yield the classes seen after each."""
-    fresh(model, stream(seed, "init"))
-    memory: list[tuple[Tensor, Tensor]] = []
-    seen: list[int] = []
-    for done, (x, y, classes) in enumerate(tasks):
-        replay = stream(seed, "replay", done)
-        train(model, x, y, recipe, stream(seed, "batches", done), memory=memory, replay=replay)
-        draw = stream(seed, "memory", done + 1)
-        for c in classes:
-            own = x[y == c]
-            if memory_per_class:
-                kept = torch.randperm(len(own), generator=draw)[:memory_per_class].tolist()
-                memory += [(own[k], torch.tensor(c)) for k in kept]
-        seen += classes
-        yield seen
 
 
 def partial_retrained(

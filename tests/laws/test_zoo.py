@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from probe.cut.cuts import split
-from probe.cut.split import Split
+from probe.cut.interface import Split
 from tests.laws.zoo.case import Case, case_of
 from tests.laws.zoo.drawn import random_net
 from tests.laws.zoo.examine import RETRAINED, examine_all

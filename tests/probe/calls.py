@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import probe.protocol
+import probe.retrain
 from probe import Examples, Model, Recipe, partial_retrain
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
@@ -68,7 +68,7 @@ def unreadable() -> nn.Module:
 def check_told(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that a mistake is told in one sentence before any training."""
     # Not an Exception: it may not become one of the sentences.
-    monkeypatch.setattr(probe.protocol, "fit", lambda *_: pytest.fail("something was trained"))
+    monkeypatch.setattr(probe.retrain, "fit", lambda *_: pytest.fail("something was trained"))
     call, sentence = case
     with pytest.raises(InputError) as raised:
         call()

@@ -8,8 +8,9 @@ from torch.utils.data import DataLoader, TensorDataset
 import probe
 from probe import Examples
 from probe.errors import InputError
-from probe.numbered import examples_of
-from probe.record.recording import load_data, read_recording
+from probe.record.data import load_data
+from probe.record.recording import read_recording
+from probe.tasked_examples import as_examples
 
 N, TASKS = 24, [[0, 1], [2]]
 X, Y = torch.randn(N, 4, generator=torch.Generator().manual_seed(0)), torch.arange(N) % 3
@@ -57,7 +58,7 @@ def test_one_data_set_in_any_form(form, tmp_path) -> None:
 def test_a_list_with_the_data_of_each_task(form) -> None:
     halves = [(X[:10], Y[:10]), (X[10:], Y[10:])]
     for given in ([form(*halves[0]), Examples(*halves[1])], [form(*half) for half in halves]):
-        found = examples_of(given, "train")
+        found = as_examples(given, "train")
         assert torch.equal(found.x, X)
         assert torch.equal(found.y, Y)
         assert found.task.tolist() == [0] * 10 + [1] * 14
@@ -65,9 +66,9 @@ def test_a_list_with_the_data_of_each_task(form) -> None:
 
 def test_arrays_are_not_copied_unless_they_are_read_only() -> None:
     x = X.numpy().copy()
-    assert examples_of((x, Y), "train").x.data_ptr() == x.ctypes.data
+    assert as_examples((x, Y), "train").x.data_ptr() == x.ctypes.data
     x.flags.writeable = False
-    assert examples_of((x, Y), "train").x.data_ptr() != x.ctypes.data
+    assert as_examples((x, Y), "train").x.data_ptr() != x.ctypes.data
 
 
 @pytest.mark.parametrize(
@@ -75,10 +76,10 @@ def test_arrays_are_not_copied_unless_they_are_read_only() -> None:
     [
         ((X.numpy().astype(object), Y), "train: x is or contains a value of type ndarray"),
         ([(X, Y), (X[:, :2], Y)], r"got x float32 \(0, 2\) in those of task 2"),
-        ([(X, Y), (X, Y[:3])], "train, task 2: x and y must have"),
+        ([(X, Y), (X, Y[:3])], "train, task 2: x and y"),
         ((Examples(X, Y), Examples(X, Y)), "train is a tuple of Examples"),
     ],
 )
 def test_data_in_no_form_are_refused(given, told) -> None:
     with pytest.raises(InputError, match=told):
-        examples_of(given, "train")
+        as_examples(given, "train")

@@ -65,8 +65,7 @@ def test_what_no_rule_writes_is_refused_before_any_cut_and_all_of_it_named(monke
     asked = (["0", "1"], data, data, [[0, 1], [2, 3]], Recipe(epochs=1))
     with monkeypatch.context() as patch:
         patch.setattr("probe.retrain.cut_found", lambda *_: pytest.fail("a cut was made"))
-        names = "'2.scale', '4.scale'"
-        with pytest.raises(InputError, match=rf"the parameters {names}: pass fresh=, a function"):
+        with pytest.raises(InputError, match=r"'2\.scale', '4\.scale'"):
             partial_retrain(model, *asked)
     for scaled in (model[2], model[4]):
         scaled.requires_grad_(False)

@@ -12,8 +12,7 @@ from torch.nn import functional
 
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.protocol import Retrained
-from probe.retrain import retrain_each
+from probe.retrain import Retrained, retrain_each
 from probe.retraining import RetrainSettings
 from probe.seeding import global_stream, stream
 from probe.training.recipe import Recipe

@@ -15,10 +15,10 @@ from torch import nn
 from probe import Examples, Model, Recipe, Recorder, analyze, partial_retrain
 from probe.by_layer.heads import predictions_by_head
 from probe.errors import InputError
-from probe.numbered import numbered
 from probe.record.recording import read_recording
+from probe.task_aware import make_task_aware
+from probe.tasked_examples import assign_tasks
 from probe.tasks import Scenario
-from probe.told import told
 from tests.laws import reference
 
 RECIPE = Recipe(epochs=3, batch_size=16, init="murata")
@@ -167,7 +167,7 @@ def test_told_the_task_the_outputs_of_its_classes_compete() -> None:
         for own, row in zip(test, classes, strict=True)
     ]
     np.testing.assert_array_equal(by_head.measured["4"].accuracies(), right(torch.cat(plain), test))
-    stream = Scenario.of_numbered("", numbered({"train": train, "test": test}, None))
+    stream = Scenario.of_examples("", assign_tasks({"train": train, "test": test}, None))
     heads, _ = predictions_by_head(model, stream, [0, 1])
     assert torch.equal(heads["multi"], torch.cat(plain))
     assert heads["single"].max() == 1
@@ -194,12 +194,12 @@ def test_a_recorder_of_numbered_tasks(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("train", "test", "tasks", "message"),
     [
-        (TRAIN[0], TEST[0], [[0, 1], [1, 2]], r"\[1\] are in more than one task.*list with the"),
+        (TRAIN[0], TEST[0], [[0, 1], [1, 2]], r"classes \[1\] "),
         (TRAIN[0], TEST[0], None, "give each example its task"),
-        (TRAIN, TEST[0], None, "those of test do not"),
+        (TRAIN, TEST[0], None, "test has not"),
         (TRAIN, TEST[:2], None, r"test has the task numbers \[0, 1\]"),
-        (TRAIN, TEST, [0, 2], "an order of 0..2"),
-        (TRAIN, TEST, [[0], [1], [2]], "an order of 0..2"),
+        (TRAIN, TEST, [0, 2], "0..2"),
+        (TRAIN, TEST, [[0], [1], [2]], "0..2"),
         ([TRAIN[0].of_classes([0, 2])], [TEST[0].of_classes([0])], None, "each of 0..K-1"),
         ([], TEST, None, "train: the data hold no examples"),
     ],
@@ -218,10 +218,10 @@ def test_a_default_for_the_task_leaves_the_choice_of_the_head() -> None:
     def call(model: Any, x: Any, task: Any = None) -> Any:
         return model(x)
 
-    assert Model(networks()[0], call=call).told
-    assert not Model(networks()[0], call=call, head="single").told
-    with pytest.raises(InputError, match="takes task by name alone"):
-        Model(networks()[0], call=lambda model, x, *, task: model(x)).told  # noqa: B018
+    assert Model(networks()[0], call=call).task_aware
+    assert not Model(networks()[0], call=call, head="single").task_aware
+    with pytest.raises(InputError, match="takes task only by its name"):
+        Model(networks()[0], call=lambda model, x, *, task: model(x)).task_aware  # noqa: B018
 
 
 def test_a_call_needs_numbers_that_no_order_changes_and_tasks_of_several_classes() -> None:
@@ -229,11 +229,11 @@ def test_a_call_needs_numbers_that_no_order_changes_and_tasks_of_several_classes
     model = Model(networks()[0], call=lambda model, x, task: model(x))
     whole = {"test": Examples(TEST[0].x, TEST[0].y)}
     two = {"test": Examples(torch.randn(4, 6), torch.arange(4))}
-    named, pair = numbered(whole, [[0], [1, 2]]), numbered(two, [[0, 1], [2, 3]])
+    named, pair = assign_tasks(whole, [[0], [1, 2]]), assign_tasks(two, [[0, 1], [2, 3]])
     for given, orders, message in ((named, "a", "always right"), (pair, "ab", "in several orders")):
         with pytest.raises(InputError, match=message):
-            told(model, given, lambda: networks()[0], orders)
-    told(model, numbered({"test": TEST}, [2, 0, 1]), lambda: networks()[0], "ab")
+            make_task_aware(model, given, lambda: networks()[0], orders)
+    make_task_aware(model, assign_tasks({"test": TEST}, [2, 0, 1]), lambda: networks()[0], "ab")
 
 
 class OfTasks(nn.Module):
@@ -303,13 +303,13 @@ def test_trying_a_call_leaves_model_and_generators_as_they_were() -> None:
             self.calls += 1
             return self.layer(x) + 0 * torch.rand(1)
 
-    model, given = Drawing(), numbered({"train": TRAIN, "test": TEST}, None)
+    model, given = Drawing(), assign_tasks({"train": TRAIN, "test": TEST}, None)
     called = Model(model, call=lambda net, x, task: net(x, task))
-    told(called, given, lambda: model)
+    make_task_aware(called, given, lambda: model)
     assert isinstance(model.layer, nn.LazyLinear)
     model(TRAIN[0].x, TRAIN[0].y)
     before = torch.get_rng_state(), model.calls.clone()
-    told(called, given, lambda: model)
+    make_task_aware(called, given, lambda: model)
     assert torch.equal(torch.get_rng_state(), before[0])
     assert torch.equal(model.calls, before[1])
     assert model.training

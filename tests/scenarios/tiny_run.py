@@ -114,11 +114,15 @@ def measured(root: Path, job: str = "") -> Stored:
     """
     stored: Stored = {}
     for path in root.glob(f"jobs/{job or '*'}/*/predictions*.npz"):
-        with np.load(path) as arrays:
-            for i, key in enumerate(keys_of(arrays)):
-                predicted = arrays["predicted"][arrays["measurement"] == i]
-                content = arrays["details"][i], arrays["code"][i], predicted.tolist()
-                stored[*path.parts[-3:-1], str(key), key.settings] = repr(content)
+        try:
+            with np.load(path) as file:
+                arrays = dict(file)
+        except FileNotFoundError:  # merged meanwhile
+            return measured(root, job)
+        for i, key in enumerate(keys_of(arrays)):
+            predicted = arrays["predicted"][arrays["measurement"] == i]
+            content = arrays["details"][i], arrays["code"][i], predicted.tolist()
+            stored[*path.parts[-3:-1], str(key), key.settings] = repr(content)
     return stored
 
 

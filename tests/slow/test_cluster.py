@@ -22,13 +22,13 @@ from tests.scenarios.execution.helpers import (
     SICK,
     finish,
     jobs_in,
-    results,
     run,
     tables,
     until,
     waiting,
     work_of,
 )
+from tests.scenarios.tiny_run import measured
 from tests.slow.helpers import JOB, command, holders, killer, parent_of
 
 pytestmark = pytest.mark.slow
@@ -45,7 +45,7 @@ def nodes() -> Iterator[Any]:
 
 def test_what_cannot_be_written_ends_the_study(tmp_path: Path, nodes: Any) -> None:
     """And what others do at that moment does not go on."""
-    work = work_of(tmp_path / "run", {FIRST: "unwritten step-2"})
+    work = work_of(tmp_path / "run", {FIRST: "unwritten output after 2"})
     with pytest.raises(NotWritten, match="No space left on device"):
         finish(work, Cluster(nodes.address, 2, 0.0))
     until(lambda: not holders(work.root))
@@ -72,7 +72,7 @@ def test_the_cluster_of_this_machine_is_found(
 def test_two_jobs_share_a_card(tmp_path: Path, nodes: Any) -> None:
     """Of jobs that never end as many are begun as the card has room for, and no more."""
     names = [job.name for job in jobs_in(work_of(tmp_path / "run"))]
-    work = work_of(tmp_path / "run", dict.fromkeys(names, "wait step-1"))
+    work = work_of(tmp_path / "run", dict.fromkeys(names, "wait output after 1"))
     left = jobs_in(work)
 
     class Enough(Exception):
@@ -105,7 +105,7 @@ def test_cards_are_driven_from_a_machine_without(
 @pytest.mark.soak
 def test_a_worker_and_a_node_are_killed(tmp_path: Path, nodes: Any, finished: Path) -> None:
     """The worker of one job, then the node of another: what is lost is done again elsewhere."""
-    work = work_of(tmp_path / "run", {SICK: "wait step-3", JOB: "wait step-3"})
+    work = work_of(tmp_path / "run", {SICK: "wait output after 3", JOB: "wait output after 3"})
     nodes.add_node(num_cpus=2)
 
     def node() -> int | None:
@@ -124,18 +124,18 @@ def test_a_cluster_of_its_own_is_killed_and_stopped_and_started_again(
 ) -> None:
     out, alone = tmp_path / "run", ["--executor", "ray", "--workers", "2"]
     with command(out, *alone) as started:
-        started.reaches(lambda: list(out.glob("jobs/*/*/step-2.json")))
+        started.reaches(lambda: list(out.glob("jobs/*/*/predictions.*.npz")))
         started.process.kill()
         # Not Ray's own helpers, which write nothing here: they may stay for a while.
         until(lambda: not holders(out))
-        done = results(out)
+        done = measured(out)
     with command(out, *alone) as started:
-        started.reaches(lambda: len(results(out)) > len(done) and holders(out))
+        started.reaches(lambda: len(measured(out)) > len(done) and holders(out))
         os.kill(holders(out)[0], signal.SIGKILL)
-        before = len(results(out))
-        started.reaches(lambda: len(results(out)) > before + 3)
+        before = len(measured(out))
+        started.reaches(lambda: len(measured(out)) > before + 3)
         shown = started.stops(signal.SIGTERM)
         assert "ray" not in shown.replace(str(tmp_path), "").lower()
     assert run(out)
     assert tables(out) == tables(finished)
-    assert results(out).items() >= done.items()
+    assert measured(out).items() >= done.items()

@@ -14,7 +14,8 @@ from figures.build import build
 from probe.errors import NotWritten
 from scenarios.commands.status import show_status
 from tests.bad_input.refused import contents
-from tests.scenarios.execution.helpers import results, run, tables
+from tests.scenarios.execution.helpers import run, tables
+from tests.scenarios.tiny_run import measured
 from tests.slow.helpers import JOB, tmpfs
 
 pytestmark = pytest.mark.slow
@@ -23,12 +24,12 @@ FULL = r"cannot (write|set|keep values in) .*\(No space left on device\).*make r
 
 
 @pytest.mark.parametrize(
-    ("first", "step"), [("size=16k", 500), ("size=9m,nr_inodes=2", 16)], ids=["bytes", "files"]
+    ("first", "step"), [("size=16k", 500), ("size=9m,nr_inodes=2", 8)], ids=["bytes", "files"]
 )
 def test_a_disk_that_grows_slowly(tmp_path: Path, finished: Path, first: str, step: int) -> None:
     """Every start finds some room and runs out of it again: at folders, locks, results, tables."""
     name, _, room = first.rpartition("=")
-    starts, before, unit = 0, results(tmp_path), room.strip("0123456789")
+    starts, before, unit = 0, measured(tmp_path), room.strip("0123456789")
     with tmpfs(tmp_path / "disk", first) as remount:
         out = tmp_path / "disk" / "run"
         while True:
@@ -41,9 +42,9 @@ def test_a_disk_that_grows_slowly(tmp_path: Path, finished: Path, first: str, st
             assert "same command" in said or "--out" in said
             starts += 1
             assert starts < 100
-            assert results(out).items() >= before.items()
+            assert measured(out).items() >= before.items()
             assert not list((tmp_path / "disk").rglob("*.tmp"))
-            before = results(out)
+            before = measured(out)
             remount(f"{name}={int(room.removesuffix(unit)) + starts * step}{unit}")
         assert starts > 4
         assert tables(out) == tables(finished)
@@ -104,7 +105,7 @@ def test_a_finished_study_on_a_full_and_on_a_read_only_disk(
             run(out)
         assert contents(out) == before
         remount("rw")
-        [victim] = out.glob(f"jobs/{JOB}/*/step-2.json")
+        [victim] = out.glob(f"jobs/{JOB}/*/predictions.npz")
         victim.write_bytes(b"spoiled")
         remount(f"nr_inodes={sum(1 for _ in out.parent.rglob('*')) + 1}")
         with pytest.raises(NotWritten, match=FULL):
@@ -112,6 +113,6 @@ def test_a_finished_study_on_a_full_and_on_a_read_only_disk(
         assert victim.read_bytes() == b"spoiled"
         remount("nr_inodes=1k")
         assert run(out)
-        [kept] = (out / "quarantine").glob(f"{JOB}*.step-2.json")
+        [kept] = (out / "quarantine").glob(f"{JOB}*.predictions.npz")
         assert kept.read_bytes() == b"spoiled"
         assert tables(out) == tables(finished)

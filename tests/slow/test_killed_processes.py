@@ -8,19 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.commands.run import run_study
 from scenarios.execution.locks import is_locked
-from scenarios.options import RunOptions
 from tests.scenarios.execution.helpers import (
-    TINY,
     child,
     exit_code,
     fork,
-    results,
     run,
     tables,
     until,
 )
+from tests.scenarios.tiny_run import measured
 from tests.slow.helpers import holders, killed_at, signaled_at
 
 pytestmark = pytest.mark.slow
@@ -33,18 +30,18 @@ def is_stopped(process: int) -> bool:
 def test_the_other_takes_over_at_once(tmp_path: Path, finished: Path) -> None:
     """It waits for its job, and nothing is done again."""
     out = tmp_path / "run"
-    with child(lambda: exit_code(signaled_at("step-3.pt", signal.SIGSTOP, lambda: run(out)))):
-        until(lambda: list(out.glob("jobs/finetune*/*/step-3.pt.*.tmp")))
+    with child(lambda: exit_code(signaled_at("after-3.pt", signal.SIGSTOP, lambda: run(out)))):
+        until(lambda: list(out.glob("jobs/finetune*/*/after-3.pt.*.tmp")))
         [job] = [path for path in (out / "jobs").iterdir() if is_locked(path)]
         other = fork(lambda: run(out))
-        until(lambda: len(list(out.glob("jobs/*/*/step-5.json"))) == 4)
-        before = results(out)
+        until(lambda: len(list(out.glob("jobs/*/*/predictions.npz"))) == 4)
+        before = measured(out)
         assert is_locked(job)
         [stopped] = filter(is_stopped, holders(out))
         os.kill(stopped, signal.SIGKILL)
         assert exit_code(other) == 0
     assert tables(out) == tables(finished)
-    assert results(out).items() > before.items()
+    assert measured(out).items() > before.items()
 
 
 def test_a_shard_is_killed(tmp_path: Path, finished: Path) -> None:
@@ -53,20 +50,11 @@ def test_a_shard_is_killed(tmp_path: Path, finished: Path) -> None:
     So it does where the directory was moved meanwhile.
     """
     out, moved = tmp_path / "run", tmp_path / "moved"
-    killed_at("step-3.json", lambda: run(out, shard="2/2"))
-    before = results(out)
+    killed_at("output after 3", lambda: run(out, shard="2/2"))
+    before = measured(out)
     assert before
     out.rename(moved)
     assert run(moved, shard="1/2")
     assert tables(moved) == tables(finished)
-    assert results(moved).items() > before.items()
+    assert measured(moved).items() > before.items()
     assert not out.exists()
-
-
-def test_half_figures_do_not_stay(out: Path) -> None:
-    inline = RunOptions(out=out, executor="inline", learners="finetune")
-    killed_at("depth.png", lambda: run_study(str(TINY), inline))
-    assert list(out.glob("figures/*.tmp"))
-    (out / "figures" / "depth.png.12345678.tmp").touch()
-    assert run(out)
-    assert not list(out.rglob("*.tmp"))

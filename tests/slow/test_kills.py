@@ -12,23 +12,18 @@ import pytest
 import torch
 
 from probe.errors import InputError
+from probe.record.data import load_data
 from probe.record.recorder import Recorder
-from probe.record.recording import load_data, read_recording
+from probe.record.recording import read_recording
 from probe.record.state_files import fit_state, load_state
 from tests.probe.record.tiny import TASKS, accuracies, examples, network, train
 from tests.scenarios import own_run
-from tests.scenarios.execution.helpers import results
 from tests.scenarios.own_run import Own
 from tests.scenarios.probed import tables
-from tests.scenarios.tiny_run import TINY, Tiny, probed
+from tests.scenarios.tiny_run import TINY, Tiny, measured, probed
 from tests.slow.helpers import killed_after
 
 pytestmark = pytest.mark.slow
-
-
-def measured(root: Path) -> dict[str, tuple[int, int]]:
-    """Return the finished measurements, each file with what changes when it is written again."""
-    return {name: file for name, file in results(root).items() if "checkpoint" not in name}
 
 
 def killed(root: Path, seed: int, kills: int, action: Callable[[], object]) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from figures.report.page import report
-from probe.results.analysis import Analysis
-from tests.figures.report.hand_made import of_layers, rows, stated, tables
+from tests.figures.report.hand_made import layer_rows, rows, stated, tables
 
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -31,22 +30,12 @@ def browser() -> Iterator[Any]:
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     layers = [stated("conv2", "yes", 0.3), stated("output", "yes", 0.6)]
     found = tables(
-        layers, {"conv1": -0.02, "conv2": 0.3, "output": 0.6}, rows=[*rows(orders=1), *of_layers()]
+        layers,
+        {"conv1": -0.02, "conv2": 0.3, "output": 0.6},
+        measurements=[*rows(orders=1), *layer_rows()],
     )
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(report({"first": found, "second": found}, {}))
-    return path
-
-
-@pytest.fixture(scope="module")
-def notebook_file(page_file: Path) -> Path:
-    found = tables([stated("conv2", "yes", 0.3)], {"conv2": 0.3, "output": 0.6})
-    path = page_file.with_name("notebook.html")
-    path.write_text(
-        f'<!doctype html><html lang="en"><title>a notebook</title><style>@media (prefers-color-'
-        f"scheme: dark) {{ body {{ background: #111; color: #ddd }} }}</style><main>"
-        f"<h1>a notebook</h1>{Analysis(given=found)._repr_html_()}</main>"
-    )
     return path
 
 
@@ -74,16 +63,6 @@ def test_it_asks_for_nothing_and_everybody_can_read_it(
     assert axe.Axe().run(page).response["violations"] == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_result_in_a_notebook_can_be_read(browser: Any, notebook_file: Path, scheme: str) -> None:
-    said: list[str] = []
-    page = opened(browser, notebook_file, said, color_scheme=scheme)
-    assert said == [notebook_file.as_uri()]
-    assert axe.Axe().run(page).response["violations"] == []
-    assert page.locator("script, [class], [id]").count() == 0
-    assert page.locator("td").first.evaluate("one => getComputedStyle(one).textAlign") == "right"
-
-
 def test_the_answer_and_its_heat_map_are_on_the_first_screen(browser: Any, page_file: Path) -> None:
     page = opened(browser, page_file, [], viewport={"width": 1280, "height": 800})
     for one in (page.locator("h1"), page.locator(".answer"), page.locator("#missing > .views svg")):
@@ -105,7 +84,7 @@ def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(
     assert after_two.count() == 0
     page.get_by_role("button", name="2", exact=True).press("Enter")
     assert after_two.count() == 2
-    page.locator("button[name=step][value=all]").click()
+    page.locator("button[name=tasks_seen][value=all]").click()
     assert shown.count() == every
     tip, cells = page.locator("#tip"), page.locator(".cell[aria-label]")
     cells.nth(1).hover()
@@ -118,17 +97,3 @@ def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(
     assert tip.inner_text().startswith("conv2, task position 3: ")
     page.keyboard.press("Escape")
     assert tip.is_hidden()
-
-
-def test_without_scripts_all_of_it_is_there(browser: Any, page_file: Path) -> None:
-    whole = opened(browser, page_file, [])
-    plain = opened(browser, page_file, [], java_script_enabled=False)
-    texts = [page.locator("main").text_content() for page in (whole, plain)]
-    assert texts[0] == texts[1]
-    assert plain.locator("figure:visible").count() == whole.locator("figure:visible").count()
-    folded = plain.locator("details.more summary:visible").all_inner_texts()
-    assert [one.split(" (")[0] for one in folded] == [
-        "After fewer tasks",
-        "Each task on its own: when did it fall?",
-    ]
-    assert plain.locator("nav").is_hidden()

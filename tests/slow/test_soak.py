@@ -18,11 +18,11 @@ from tests.scenarios.execution.helpers import (
     alive,
     exit_code,
     fork,
-    results,
     run,
     tables,
     workers_of,
 )
+from tests.scenarios.tiny_run import Stored, measured
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
@@ -47,22 +47,20 @@ def start(root: Path, flags: dict[str, Any]) -> int:
     return fork(act)
 
 
-def assert_whole(root: Path, before: dict[str, tuple[int, int]]) -> None:
+def assert_whole(root: Path, before: Stored) -> None:
     """Check that every result and checkpoint is whole, and what was finished the same file."""
     if (root / "study.json").exists():
         plan = read_plan(root)
         for store in (store_of(plan, root, job) for job in jobs_of(plan)):
-            assert not store.contents().corrupt
-            for path in store.folder.glob("*.checkpoint.json"):
-                assert store.load_checkpoint(path.name.partition(".")[0])
+            assert not store.contents(checkpoints=True).corrupt
     assert not (root / "quarantine").exists()
-    assert results(root).items() >= before.items()
+    assert measured(root).items() >= before.items()
 
 
 @pytest.mark.parametrize("seed", range(7))
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_thrice(tmp_path: Path, finished: Path, kind: str, seed: int) -> None:
-    root, chance, before = tmp_path / "run", random.Random(f"{kind} {seed}"), results(tmp_path)
+    root, chance, before = tmp_path / "run", random.Random(f"{kind} {seed}"), measured(tmp_path)
     processes = [start(root, flags) for flags in KINDS[kind]]
     for _ in range(3):
         victim, files = chance.randrange(len(processes)), chance.randrange(100)
@@ -78,7 +76,7 @@ def test_killed_thrice(tmp_path: Path, finished: Path, kind: str, seed: int) -> 
             assert exit_code(leader) in (0, -signal.SIGKILL)
             processes[victim] = start(root, KINDS[kind][victim])
         assert_whole(root, before)
-        before = results(root)
+        before = measured(root)
     assert [exit_code(process) for process in processes] == [0] * len(processes)
     assert_whole(root, before)
     assert tables(root) == tables(finished)

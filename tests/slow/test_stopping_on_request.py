@@ -27,7 +27,7 @@ SLURM = (signal.SIGTERM, os.killpg)
     ("flags", "how", "moment"),
     [
         (INLINE, TERM, "imports"),
-        (POOL, SLURM, "jobs/*/*/step-1.json"),
+        (POOL, SLURM, "jobs/*/*/predictions.*.npz"),
         pytest.param(POOL, CTRL_C, "study.json", marks=pytest.mark.soak),  # while the workers start
         pytest.param(INLINE, TERM, "figures", marks=pytest.mark.soak),
     ],

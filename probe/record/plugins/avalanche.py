@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -10,15 +9,19 @@ from avalanche.training.plugins import SupervisedPlugin
 
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.numbered import examples_of
 from probe.record.plugins.task_counter import TaskCounter
+from probe.tasked_examples import as_examples
 
 
 class ForgettingProbe(TaskCounter, SupervisedPlugin):
     """A recorder of each experience of a strategy as a task.
 
-    recorder: of the run, of examples as by `data_of`; learned: number of experiences that an
-    earlier process has trained. Raises InputError as the recorder does.
+    Args:
+        recorder: Of the run, of examples as by `data_of`.
+        learned: The number of experiences that an earlier process has trained.
+
+    Raises:
+        InputError: As the recorder does.
     """
 
     _ended = False
@@ -49,9 +52,14 @@ class Data(NamedTuple):
 def data_of(benchmark: Any) -> Data:
     """Return a benchmark's examples to train and test on, with the number of each's experience.
 
-    They are as the benchmark's test transforms give them. A test stream with another number of
-    experiences than the training stream, as with one for the whole test set, is divided by classes;
-    raises InputError where they do not tell the tasks apart.
+    They are as the benchmark's test transforms give them.
+
+    Args:
+        benchmark: Of Avalanche. A test stream with another number of experiences than the training
+            stream, as with one for the whole test set, is divided by classes.
+
+    Raises:
+        InputError: Classes do not tell the tasks apart.
     """
     train, test = _examples(benchmark.train_stream), _examples(benchmark.test_stream)
     sizes = [1 + int(half.task.max()) for half in (train, test)]
@@ -61,13 +69,12 @@ def data_of(benchmark: Any) -> Data:
     learned_in[train.y, train.task] = 1
     if (learned_in.sum(1)[test.y] != 1).any():
         raise InputError(
-            f"the benchmark has {sizes[0]} experiences to train on and {sizes[1]} to test on, and "
-            f"classes do not tell them apart: give each its own test data, as by "
-            f"benchmark_from_datasets(train=[...], test=[...])"
+            f"the benchmark has {sizes[0]} experiences to train on, {sizes[1]} to test on, which "
+            f"share classes: use benchmark_from_datasets(train=[...], test=[...])"
         )
-    return Data(train, replace(test, task=learned_in.argmax(1)[test.y]))
+    return Data(train, test.changed(task=learned_in.argmax(1)[test.y]))
 
 
 def _examples(stream: Any) -> Any:
-    each = [Examples.of(own.dataset.eval(), progress=False) for own in stream]
-    return examples_of(each, "the benchmark")
+    tasks = [Examples.of(task.dataset.eval(), progress=False) for task in stream]
+    return as_examples(tasks, "the benchmark")

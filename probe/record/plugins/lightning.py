@@ -11,9 +11,14 @@ from probe.record.plugins.task_counter import TaskCounter
 class ForgettingProbe(TaskCounter, Callback):
     """A recorder of each `fit()` as a task; the same callback goes to the trainers of all tasks.
 
-    recorder: of the run, whose model is the LightningModule or a network in it; learned: number of
-    tasks that an earlier process has trained. Raises InputError as the recorder does, and for a
-    `fit()` that trains nothing. Of several processes the first records.
+    Of several processes the first records.
+
+    Args:
+        recorder: Of the run, whose model is the LightningModule or a network in it.
+        learned: The number of tasks that an earlier process has trained.
+
+    Raises:
+        InputError: As the recorder does, or `fit()` trains nothing.
     """
 
     _trains = False

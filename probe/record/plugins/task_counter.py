@@ -11,8 +11,14 @@ from probe.record.recorder import Recorder
 class TaskCounter:
     """A counter of the tasks that a loop begins and ends, which records the network then.
 
-    The base of each plugin, beside that of its framework. recorder: of the run; learned: number of
-    tasks learned by an earlier process. Raises InputError for what is no recorder.
+    The base of each plugin, beside that of its framework.
+
+    Args:
+        recorder: Of the run.
+        learned: The number of tasks learned by an earlier process.
+
+    Raises:
+        InputError: It is no recorder.
     """
 
     def __init__(self, recorder: Recorder, learned: int = 0) -> None:
@@ -25,19 +31,20 @@ class TaskCounter:
         self._begun = bool(learned)
 
     def begin(self, trained: nn.Module) -> None:
-        """Record the network before any training; trained: what the loop trains.
+        """Record the network before any training.
 
-        Raises InputError, before that training, if it is not what the recorder holds, or all tasks
-        have been learned.
+        Args:
+            trained: What the loop trains.
+
+        Raises:
+            InputError: The recorder holds another network, or all tasks have been learned.
         """
         if not any(module is self.recorder.model for module in trained.modules()):
+            raise InputError("the recorder has another model than is trained: give both the same")
+        if self.learned >= len(self.recorder.tasks):
             raise InputError(
-                "the recorder's model is not the one that is trained: give both the same model"
-            )
-        if self.learned >= (known := len(self.recorder.tasks)):
-            raise InputError(
-                f"all {known} tasks have been learned, and another training begins: make a new "
-                f"ForgettingProbe, with a Recorder of its own seed or order, for each run"
+                f"all {self.learned} tasks have been learned, and another training begins: make a "
+                f"new ForgettingProbe, with a Recorder of another seed or order, for each run"
             )
         # Not again after a training that failed.
         if not self._begun:

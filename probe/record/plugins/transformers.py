@@ -12,9 +12,14 @@ from probe.record.plugins.task_counter import TaskCounter
 class ForgettingProbe(TaskCounter, TrainerCallback):
     """A recorder of each `train()` as a task; the same callback goes to the trainers of all tasks.
 
-    recorder: of the run, mostly with output="logits"; learned: number of tasks that an earlier
-    process has trained. Raises InputError as the recorder does. Of several processes the first
-    records.
+    Of several processes the first records.
+
+    Args:
+        recorder: Of the run, mostly with output="logits".
+        learned: The number of tasks that an earlier process has trained.
+
+    Raises:
+        InputError: As the recorder does.
     """
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

@@ -1,6 +1,6 @@
 """Runs of other frameworks, read from files whose formats are plain.
 
-Files are read as data alone: no code of them is run, and none of the frameworks is imported.
+Files are read as data: no code of them is run, and none of the frameworks is imported.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,10 @@
-"""Runs of another framework, and their networks as plain files."""
+"""Runs of another framework: their folders, and their networks as plain files."""
 
+import re
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +14,7 @@ from torch import Tensor
 from probe.errors import InputError
 from probe.files import make_folder
 from probe.record.checkpoints import Checkpoints, Run
-from probe.record.runs import network_file, offline_file
+from probe.record.recording import network_file, offline_file
 from probe.record.state_files import keep_tensors, load_state
 
 NEVER = -1e4
@@ -26,7 +29,7 @@ from it.
 class ForeignRuns:
     """Runs of another framework, as it wrote them.
 
-    - files: of the networks, by run and tasks learned; offline: by seed, trained on all at once;
+    - files: of the networks, by run and tasks seen; offline: by seed, trained on all at once;
     - load: reads one of them: tensors by the names that they have in the network, all outputs in
       it. An output that came later has weights of 0 and the bias `NEVER`;
     - tasks: by task, in the order in which they were learned, the numbers of its outputs; None =
@@ -41,73 +44,165 @@ class ForeignRuns:
     class_order: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        # It raises for runs and steps that are missing, before anything is written.
+        # It raises for runs and networks that are missing, before anything is written.
         Checkpoints(runs=self.files, offline=self.offline)
 
     def keep(self, folder: Path) -> Checkpoints:
-        """Write every network to a separate file, which `load_state` reads; return the files.
+        """Write every network to a separate file, which `load_state` reads.
 
-        The same networks give the same bytes. Raises InputError for a file that cannot be read, and
-        NotWritten.
+        Args:
+            folder: Of the files. The same networks give the same bytes.
+
+        Returns:
+            The files.
+
+        Raises:
+            InputError: A file of the framework cannot be read.
+            NotWritten: The folder cannot be written to.
         """
+
+        def kept(path: Path, target: Path) -> Path:
+            make_folder(target.parent)
+            keep_tensors(self.load(path), target)
+            return target
+
         runs = {
-            run: {at: self._kept(path, network_file(folder, run, at)) for at, path in own.items()}
-            for run, own in self.files.items()
+            run: {n: kept(path, network_file(folder, run, n)) for n, path in files.items()}
+            for run, files in self.files.items()
         }
-        offline = {
-            seed: self._kept(path, offline_file(folder, seed))
-            for seed, path in self.offline.items()
-        }
+        offline = {seed: kept(p, offline_file(folder, seed)) for seed, p in self.offline.items()}
         return Checkpoints(runs=runs, offline=offline)
 
-    def _kept(self, path: Path, target: Path) -> Path:
-        make_folder(target.parent)
-        keep_tensors(self.load(path), target)
-        return target
+
+def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
+    """Return the runs of several folders as one.
+
+    Raises InputError for two runs of one name, and for runs whose outputs stand for different
+    classes.
+    """
+    (first, merged), *_ = runs_by_folder.items()
+    folder_of_run: dict[Run, Path] = {}
+    for folder, runs in runs_by_folder.items():
+        for run in runs.files:
+            if (other := folder_of_run.setdefault(run, folder)) != folder:
+                raise InputError(
+                    f"{other} and {folder} are both {run.learner}, seed {run.seed}: remove one"
+                )
+        if (runs.tasks, runs.class_order) != (merged.tasks, merged.class_order):
+            what = "other tasks" if runs.tasks != merged.tasks else "another order of the classes"
+            raise InputError(
+                f"{first} and {folder} have {what} for their outputs: read one of them at a time"
+            )
+    # Heads of the same tasks grow alike, so that the files of all are read as those of the first.
+    files = ChainMap(*(dict(runs.files) for runs in runs_by_folder.values()))
+    return replace(merged, files=dict(files))
+
+
+def run_folders(folder: Path, pattern: str) -> list[Path]:
+    """Return the folders of runs: this one if files of it fit a pattern, else those in it that do.
+
+    Raises InputError where there is none.
+    """
+    check_is_folder(folder)
+    if any(folder.glob(pattern)):
+        return [folder]
+    inner = sorted(path for path in folder.iterdir() if path.is_dir() and any(path.glob(pattern)))
+    if not inner:
+        raise InputError(f"{folder} and the folders in it have no {pattern}: give another")
+    return inner
+
+
+def check_is_folder(folder: Path) -> None:
+    """Raise InputError for a path that is no folder."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder: give the one with the checkpoints of the runs")
+
+
+def files_by_run(folder: Path, pattern: str, name: str) -> dict[str, dict[int, Path]]:
+    """Find the files of runs.
+
+    Args:
+        folder: Where they are.
+        pattern: Of the files.
+        name: A regular expression of their names; its groups are the run and the task, from 0.
+
+    Returns:
+        The files by the name of the run and tasks seen.
+    """
+    files: dict[str, dict[int, Path]] = {}
+    for path in folder.glob(pattern):
+        if path.is_file() and (match := re.fullmatch(name, path.name)):
+            files.setdefault(match[1], {})[int(match[2]) + 1] = path
+    return {run: dict(sorted(by_tasks.items())) for run, by_tasks in sorted(files.items())}
+
+
+def only_file(folder: Path, pattern: str, what: str) -> Path | None:
+    """Return the file that fits a pattern, None if there is none; raises InputError for several."""
+    files = sorted(folder.glob(pattern))
+    if len(files) > 1:
+        raise InputError(
+            f"{folder} has {len(files)} {what} ({files[0].name}, {files[1].name}), of runs that "
+            f"were written over each other: keep only the last one in it"
+        )
+    return files[0] if files else None
+
+
+def run_named(learner: object, seed: object) -> Run:
+    """Return the run of a learner and a seed as a framework writes them."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "-", str(learner)) or "model"
+    return Run(name, "0", seed if isinstance(seed, int) and seed >= 0 else 0)
 
 
 def load_grown(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Tensor]:
     """Load a state, its heads grown to all outputs: rows (k, ...) become rows (K, ...).
 
-    shapes: of the weight and the bias of each head, by name; a head may be missing. Raises
-    InputError for a head that does not fit.
+    Args:
+        shapes: Of the weight and the bias of each head, by name; a head may be missing.
+        path: The file of the state.
+
+    Raises:
+        InputError: A head does not fit.
     """
-    found = load_state(path)
+    state = load_state(path)
     for name, (rows, *rest) in shapes.items():
-        own = found.get(name, torch.zeros((0, *rest)))
-        if len(own) > rows or list(own.shape[1:]) != rest:
+        head = state.get(name, torch.zeros((0, *rest)))
+        if len(head) > rows or list(head.shape[1:]) != rest:
             raise InputError(
-                f"{path} has {name} of shape {tuple(own.shape)}, and the last network "
+                f"{path} has {name} of shape {tuple(head.shape)}, and the last network "
                 f"{(rows, *rest)}: heads must grow, so give the networks of one run"
             )
         value = NEVER if name.endswith("bias") else 0.0
-        found[name] = torch.cat([own, own.new_full((rows - len(own), *rest), value)])
-    return found
+        state[name] = torch.cat([head, head.new_full((rows - len(head), *rest), value)])
+    return state
 
 
-def heads_of(path: Path, kind: Literal["fc", "heads"]) -> dict[str, tuple[int, ...]]:
+def head_shapes(path: Path, kind: Literal["fc", "heads"]) -> dict[str, tuple[int, ...]]:
     """Return the shapes of weight and bias of each linear head in a file, by name.
 
-    kind: one head `fc`, or a list `heads`. Raises InputError for other heads.
+    Args:
+        path: The file.
+        kind: One head `fc`, or a list `heads`.
+
+    Raises:
+        InputError: The heads are others.
     """
     state = load_state(path).items()
-    shapes = {name: tuple(one.shape) for name, one in state if name.startswith(f"{kind}.")}
-    several = [f"heads.{at}" for at in range(len(shapes) // 2)] if kind == "heads" else ["fc"]
-    wanted = [f"{head}.{part}" for head in several for part in ("weight", "bias")]
-    if not shapes or sorted(shapes) != sorted(wanted) or not all(shapes.values()):
+    shapes = {name: tuple(value.shape) for name, value in state if name.startswith(f"{kind}.")}
+    heads = [f"heads.{k}" for k in range(len(shapes) // 2)] if kind == "heads" else ["fc"]
+    expected = [f"{head}.{tensor}" for head in heads for tensor in ("weight", "bias")]
+    if not shapes or sorted(shapes) != sorted(expected) or not all(shapes.values()):
+        what = "one linear fc" if kind == "fc" else "linear heads"
         raise InputError(
-            f"{path} has the heads {', '.join(sorted(shapes)[:3]) or 'none'}: only "
-            f"{'one linear fc' if kind == 'fc' else 'linear heads'} with a bias can be read, so "
-            f"that outputs of later tasks can be filled in"
+            f"{path} has the heads {', '.join(sorted(shapes)[:3]) or 'none'}: only {what} with a "
+            f"bias can be read, so that outputs of later tasks can be filled in"
         )
-    return {name: shapes[name] for name in wanted}
+    return {name: shapes[name] for name in expected}
 
 
-def consecutive(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+def consecutive_tasks(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     """Return tasks of these numbers of outputs, one after another.
 
-    >>> consecutive([2, 1])
+    >>> consecutive_tasks([2, 1])
     ((0, 1), (2,))
     """
-    ends = [sum(sizes[: at + 1]) for at in range(len(sizes))]
-    return tuple(tuple(range(e - size, e)) for e, size in zip(ends, sizes, strict=True))
+    return tuple(tuple(range(e - n, e)) for e, n in zip(accumulate(sizes), sizes, strict=True))

@@ -2,13 +2,14 @@
 
 import re
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from probe.errors import InputError
 from probe.metrics.log_file import text_of
 from probe.record.checkpoints import Run
-from probe.record.readers.folders import merged, named, numbered, one_file, runs_in
-from probe.record.readers.foreign_runs import ForeignRuns, consecutive, heads_of, load_grown
+from probe.record.readers import foreign_runs as foreign
+from probe.record.readers.foreign_runs import ForeignRuns
 
 
 def read_pycil(folder: Path) -> ForeignRuns:
@@ -16,21 +17,24 @@ def read_pycil(folder: Path) -> ForeignRuns:
 
     The tensors have the names of their networks, and `fc` all outputs. The outputs that `fc` gained
     are the classes of each task. The log, anywhere in the folder, says learner, seed and the order
-    of the classes. Raises InputError for a folder without checkpoints, for heads other than one
-    linear `fc` with a bias, and for several runs that were written over each other.
+    of the classes.
+
+    Raises:
+        InputError: The folder has no checkpoints, heads are other than one linear `fc` with a bias,
+            or several runs were written over each other.
     """
-    readings = {path: _run(path) for path in runs_in(folder, "*_*.pkl")}
-    silent = [path for path, reading in readings.items() if reading.class_order is None]
-    if silent and len(readings) > 1:
+    runs = {path: _run(path) for path in foreign.run_folders(folder, "*_*.pkl")}
+    without_log = [path for path, run in runs.items() if run.class_order is None]
+    if without_log and len(runs) > 1:
         raise InputError(
-            f"{silent[0]} has no .log, so it cannot be told whether its classes have the order of "
-            f"the other runs: add it, or read one run at a time"
+            f"{without_log[0]} has no .log, which tells whether its classes have the order of the "
+            f"other runs: add it, or read one run at a time"
         )
-    return merged(readings)
+    return foreign.merge_runs(runs)
 
 
 def _run(folder: Path) -> ForeignRuns:
-    runs = numbered(folder, "*.pkl", r"(.+)_(\d+)\.pkl")
+    runs = foreign.files_by_run(folder, "*.pkl", r"(.+)_(\d+)\.pkl")
     if len(runs) != 1:
         raise InputError(
             f"{folder} has checkpoints of {', '.join([*runs][:3]) or 'no run'}: expected "
@@ -42,34 +46,28 @@ def _run(folder: Path) -> ForeignRuns:
             f"{folder} has checkpoints after {', '.join(map(str, files))} tasks: what each adds to "
             f"fc are the classes of its task, so add the others"
         )
-    heads = [heads_of(path, "fc") for path in files.values()]
+    heads = [foreign.head_shapes(path, "fc") for path in files.values()]
     outputs = [head["fc.bias"][0] for head in heads]
-    sizes = [b - a for a, b in zip([0, *outputs], outputs, strict=False)]
+    sizes = [after - before for before, after in pairwise([0, *outputs])]
     if min(sizes) < 1:
-        raise InputError(
-            f"{folder} has networks of {', '.join(map(str, outputs))} outputs: expected more after "
-            f"each task"
-        )
-    log = one_file(folder, "**/*.log", "logs")
-    said = _log(log, name, outputs[-1]) if log else None
-    run, order = said or (named(name, 0), None)
+        numbers = ", ".join(map(str, outputs))
+        raise InputError(f"{folder} has networks of {numbers} outputs: expected more after each")
+    log = foreign.only_file(folder, "**/*.log", "logs")
+    run, order = _read_log(log, name, outputs[-1]) if log else (foreign.run_named(name, 0), None)
     return ForeignRuns(
         files={run: files},
-        load=partial(load_grown, heads[-1]),
-        tasks=consecutive(sizes),
+        load=partial(foreign.load_grown, heads[-1]),
+        tasks=foreign.consecutive_tasks(sizes),
         class_order=order,
     )
 
 
-def _log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...]]:
+def _read_log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...]]:
     """Return the run and the class of each output that a log names."""
     text = text_of(path)
     orders = re.findall(r"\[data_manager\.py\] => \[([0-9, ]+)\]", text)
     if len(orders) != 1:
-        raise InputError(
-            f"{path} has the order of the classes of {len(orders)} runs: give the log of one, and "
-            f"keep the lines of that run alone"
-        )
+        raise InputError(f"{path} has the class order of {len(orders)} runs: keep one's lines")
     order = tuple(map(int, re.findall(r"\d{1,9}", orders[0])))
     if sorted(order) != list(range(len(order))) or outputs > len(order):
         raise InputError(
@@ -78,5 +76,5 @@ def _log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...]]:
         )
     seed = re.search(r"=> seed: (\d{1,18})\b", text)
     learner = re.search(r"=> model_name: (\S+)", text)
-    run = named(learner[1] if learner else name, int(seed[1]) if seed else 0)
+    run = foreign.run_named(learner[1] if learner else name, int(seed[1]) if seed else 0)
     return run, order[:outputs]

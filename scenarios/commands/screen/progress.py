@@ -13,7 +13,7 @@ from pathlib import Path
 from rich import progress as bars
 from rich.console import Console
 
-from probe.by_layer.jobs import Job, is_retraining, readings_of
+from probe.by_layer.jobs import Job, is_retraining
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.byte_sizes import show_size
@@ -203,13 +203,12 @@ def _steps(plan: Plan, all_sizes: Sequence[int], job: Job, keys: Sequence[Key]) 
         # Its last evaluation is its only one.
         trained = [*range(1, job.last)]
     for i in trained:
-        if i and not job.given:
+        if i and not job.provided:
             start = 0 if job.offline or job.kind == "cumulative" else i - 1
             steps += recipe.epochs * ceil(sum(learned[start:i]) / recipe.batch_size)
     longest: dict[tuple[int, str, bool], int] = {}
-    for reading in readings_of(plan, job):
-        if reading.key in keys and is_retraining(reading.key):
-            training = reading.tasks_seen, reading.feature, reading.reestimated
-            longest[training] = max(longest.get(training, 0), reading.multiple)
+    for key in filter(is_retraining, keys):
+        training = key.tasks_seen, key.feature, key.reestimates
+        longest[training] = max(longest.get(training, 0), key.epoch_multiple)
     epoch = ceil(sum(sizes) / retraining.batch_size)
     return steps + sum(longest.values()) * retraining.epochs * epoch

@@ -262,17 +262,17 @@ def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
     Raises:
         InputError: Tables cannot be read.
     """
-    names = ("layers", "statements", "first_layer", "notes", "controls")
-    rows, stated, first_layer, notes, controls = (_read(root, name) for name in names)
-    rows = [row for row in rows if row.learner not in CONTROLS]
+    names = ("layers", "statements", "statement_seeds", "first_layer", "notes", "controls")
+    tables = {name: _read(root, name) for name in names}
+    rows = [row for row in tables["layers"] if row.learner not in CONTROLS]
     for readout, title in _READOUTS.items():
-        readout_rows = (row for row in rows if row.readout == readout)
-        sheets = layer_sheets(readout_rows, stated, first_layer)
+        readout_rows = [row for row in rows if row.readout == readout]
+        sheets = layer_sheets({**tables, "layers": readout_rows})
         if sheets:
             console.print(title, markup=False, highlight=False)
         for sheet in sheets:
             show_sheet(console, sheet)
-    for sheet in (*budget_sheets(rows, notes), *control_sheets(controls)):
+    for sheet in (*budget_sheets(rows, tables["notes"]), *control_sheets(tables["controls"])):
         show_sheet(console, sheet)
     if maps:
         _show_maps(console, [row for row in rows if row.task_position is not None])

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.registered import learner
+from probe.extensions import learner
 from probe.training.recipe import RecipeChanges
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 

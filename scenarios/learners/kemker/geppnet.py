@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from probe.errors import InputError
 from probe.examples import Examples, join
-from probe.registered import learner
+from probe.extensions import learner
 from probe.tasks import Task
 from probe.training.costs import OpsMeter
 from scenarios.learners import base

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.registered import learner
+from probe.extensions import learner
 from probe.tasks import Scenario, Task
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from probe.examples import Examples
+from probe.extensions import learner
 from probe.modules import kept_buffers, mode
-from probe.registered import learner
 from probe.seeding import global_stream
 from probe.tasks import Task
 from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic

@@ -7,7 +7,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from probe.registered import learner
+from probe.extensions import learner
 from probe.tasks import Task
 from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 

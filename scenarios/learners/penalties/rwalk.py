@@ -8,7 +8,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from probe.registered import learner
+from probe.extensions import learner
 from probe.tasks import Task
 from scenarios.learners.base import by_kind, of_kind
 from scenarios.learners.penalties.ewc_online import OnlineSettings, RunningFisherLearner

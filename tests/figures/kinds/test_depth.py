@@ -7,8 +7,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 import figures
-from figures.architectures import architectures
-from figures.tables import Tables
+from figures.tables import StudyTables, architectures
+from probe.tables.rows import grouped
 from probe.tables.summary import summarize
 from tests.figures import invented, papers, seen
 
@@ -25,11 +25,8 @@ def pra(learner, summary=SUMMARY):
 
 
 def of_all_tasks(quantity, learner="ewc"):
-    wanted = (learner, "retrain", quantity, None)
-    rows = papers.tables().layers
-    return [
-        row for row in rows if (row.learner, row.readout, row.quantity, row.task_position) == wanted
-    ]
+    rows = grouped(papers.tables().layers, "learner", "readout", "quantity", "task_position")
+    return rows[learner, "retrain", quantity, None]
 
 
 def bands(axes):
@@ -50,7 +47,7 @@ def check_learners(axes, quantity):
 
 
 def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each_architecture():
-    figure = figures.depth(Tables(summary=SUMMARY))
+    figure = figures.depth(StudyTables(summary=SUMMARY))
     assert seen.titles(figure) == ["Finetune, EWC", "PathNet", "FEL"]
     assert [seen.tick_names(axes) for axes in figure.axes] == [FEATURES, *OWN.values()]
     assert figure.axes[1].get_xticks().tolist() == [1, 2, 3, 4]
@@ -78,7 +75,7 @@ def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each
 def test_learners_share_an_architecture_where_features_agree_even_if_some_are_missing(missing):
     """One learner may lack a feature of the architecture that another has."""
     found = architectures([row for row in SUMMARY if (row.learner, row.feature) not in missing])
-    assert [(each.learners, list(each.features.values())) for each in found] == [
+    assert [(learners, list(features.values())) for features, learners in found] == [
         (["finetune", "ewc"], FEATURES),
         (["pathnet"], OWN["pathnet"]),
         (["fel"], OWN["fel"]),
@@ -116,12 +113,13 @@ def test_no_points_are_missing_of_a_ceiling_that_an_architecture_has_not():
     layers = invented.layers(learners, FEATURES, own=both)
     of_fel = [row for row in layers if (row.learner, row.quantity) != ("fel", "missing")]
     heights = [
-        len(figures.depth(Tables(summary=summary, layers=each)).axes) for each in (layers, of_fel)
+        len(figures.depth(StudyTables(summary=summary, layers=each)).axes)
+        for each in (layers, of_fel)
     ]
     assert heights == [4, 2]
 
 
-def test_axes_of_another_figure_have_the_accuracies_alone():
+def test_axes_of_another_figure_have_only_the_accuracies():
     axes = Figure().subplots()
     figures.depth(papers.tables(), axes)
     check_learners(axes, "accuracy")

@@ -9,8 +9,8 @@ import pytest
 from figures import style
 from figures.kinds import KINDS
 from figures.options import Options
-from figures.plotting import NothingToDraw, asked_for
-from figures.tables import Tables
+from figures.plotting import NothingToDraw, draw_kinds
+from figures.tables import StudyTables
 from probe.tables.summary import summarize
 from tests.figures import invented, papers, seen
 
@@ -35,7 +35,7 @@ SHAPES = {
     "own learners, many features, T=12": (["my_own_learner_with_samples", "er"], DENSE, 12, 2, ""),
     "networks of their own": (["finetune", "ewc", *OWN], LONG, 10, 3, "all"),
     "60 tasks": (["finetune", "er"], CNN3, 60, 2, "single"),
-    "one of them alone": (["finetune", "cumulative", "geppnet"], CNN3, 2, 1, ""),
+    "one of their own": (["finetune", "cumulative", "geppnet"], CNN3, 2, 1, ""),
 }
 QUICK, LEARNERS, MANY, _, LONGEST, *_ = SHAPES
 MARKS = dict.fromkeys(SHAPES, pytest.mark.slow) | {
@@ -53,29 +53,14 @@ COMPARING = {name for name in KINDS if NEEDS[name].startswith("two learners")}
 def tables(shape):
     """Return the tables of a study of that shape."""
     learners, features, tasks, seeds, head = SHAPES[shape]
-    everybody = [*learners, "offline"]
-    of, spread = {"own": OWN, "tasks": tasks}, {"seeds": seeds, "orders": 1}
-    rows = invented.rows(everybody, features, head=head, **of, **spread)
-    courses = invented.courses(learners, features, steps=tasks, own=OWN, **spread)
-    layers = {"split": ("linear",), "seeds": seeds, **papers.BOTH}
-    return Tables(
-        measurements=[*rows, *courses, *invented.levels(features, steps=tasks, seeds=seeds)],
-        layers=invented.layers(learners, features, **of, **layers),
-        first_layer=invented.first_layer(learners, features[1], seeds=seeds, **papers.BOTH),
-        diagnostics=invented.diagnostics(learners, features, **of, **spread),
-        summary=summarize(rows),
-        metrics=invented.metrics(
-            learners, tasks=tasks, seeds=seeds, head=head, weightings=WEIGHTINGS
-        ),
-        learners=[invented.learner(name) for name in everybody],
-        times=invented.times(everybody, tasks=tasks, **spread),
-    )
+    sizes = {"tasks": tasks, "seeds": seeds, "orders": 1, "head": head}
+    return invented.study(learners, features, own=OWN, weightings=WEIGHTINGS, **sizes)
 
 
 def drawn(shape, name):
     """Return a figure of a study of that shape, None where there is nothing to draw."""
     with suppress(NothingToDraw):
-        return asked_for([name], tables(shape), Options())[name][0]
+        return draw_kinds([name], tables(shape), Options())[name][0]
 
 
 def fits(figure):
@@ -95,7 +80,7 @@ def test_a_figure_fits_on_a_page_and_in_a_column_in_another_font(name):
     assert fits(papers.figure(name))
     long = {"mine": "Replay with a very long name (ours)"}
     asked = Options(width=3.25, font_size=10, font="serif", labels=long)
-    figure, caption = asked_for([name], papers.tables(), asked)[name]
+    figure, caption = draw_kinds([name], papers.tables(), asked)[name]
     assert figure.get_figwidth() == 3.25
     assert fits(figure)
     assert (long["mine"] in caption) == (name not in EXEMPLARS)
@@ -106,10 +91,9 @@ def test_a_figure_fits_on_a_page_and_in_a_column_in_another_font(name):
     assert "Learner" in caption
 
 
-def test_a_study_of_offline_alone_and_empty_tables_have_nothing_to_draw():
+def test_a_study_of_only_offline_and_empty_tables_have_nothing_to_draw():
     rows = invented.rows(["offline"], CNN3)
-    alone = Tables(
-        measurements=rows, summary=summarize(rows), learners=[invented.learner("offline")]
-    )
-    for given in (alone, Tables()):
-        assert asked_for((), given, Options()) == {}
+    learners = [invented.learner("offline")]
+    offline = StudyTables(measurements=rows, summary=summarize(rows), learners=learners)
+    for tables in (offline, StudyTables()):
+        assert draw_kinds((), tables, Options()) == {}

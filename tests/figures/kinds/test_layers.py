@@ -7,8 +7,9 @@ from matplotlib.patches import Rectangle
 
 import figures
 from figures.appearance import learner_appearances
-from figures.cells import GAP, READOUTS, WEAK, shades
-from figures.tables import Tables
+from figures.heatmaps import GAP, READOUTS, WEAK, shades
+from figures.tables import StudyTables
+from probe.tables.rows import grouped
 from tests.figures import invented, papers, seen
 
 FEATURES, LEARNERS = papers.FEATURES, ["finetune", "ewc"]
@@ -18,7 +19,7 @@ AT = {1: 0, 2: 1, 3: 2, None: 3 + GAP}
 
 
 def drawn(rows, first_layer=()):
-    return figures.layers(Tables(layers=list(rows), first_layer=first_layer))
+    return figures.layers(StudyTables(layers=list(rows), first_layer=first_layer))
 
 
 def parts(mesh):
@@ -38,17 +39,15 @@ def test_halves_are_never_learned_and_forgotten_and_add_up_to_the_number():
     keys = [(name, readout) for readout in READOUTS[:2] for name in LEARNERS]
     looks = learner_appearances(LEARNERS)
     assert seen.titles(figure)[:4] == [f"{looks[name].label}, {readout}" for name, readout in keys]
-    points = {
-        (r.learner, r.readout, r.feature, r.task_position, r.quantity): 100 * r.value for r in ROWS
-    }
+    by = grouped(ROWS, "learner", "readout", "feature", "task_position", "quantity")
+    points = {key: 100 * row.value for key, (row,) in by.items()}
     for axes, key in zip(panels, keys, strict=True):
         found, expected, numbers = parts(axes.collections[1]), {}, []
         for x, feature in enumerate(FEATURES):
             for task_position, y in AT.items():
-                names = ("missing", "never_learned", "forgotten")
-                total, *halves = (
-                    points.get((*key, feature, task_position, name)) for name in names
-                )
+                cell = (*key, feature, task_position)
+                total = points[(*cell, "missing")]
+                halves = [points.get((*cell, name)) for name in ("never_learned", "forgotten")]
                 if task_position and None not in halves:
                     expected |= {(x, y): halves[0], (x + 0.5, y): halves[1]}
                     assert sum(halves) == pytest.approx(total)
@@ -80,9 +79,8 @@ def test_a_number_is_weaker_if_its_interval_holds_0_and_a_cell_surely_below_untr
     high = {1: -0.1, 2: 0.1, 3: math.nan, None: math.nan}
     rows = [r for r in ROWS if (r.learner, r.readout) == ("ewc", "linear")]
     above = {"quantity": "above_floor", "value": -0.5}
-    rows += [
-        replace(r, **above, high=high[r.task_position]) for r in rows if r.quantity == "retained"
-    ]
+    retained = [row for row in rows if row.quantity == "retained"]
+    rows += [replace(row, **above, high=high[row.task_position]) for row in retained]
     figure = drawn(rows)
     (axes,) = seen.titled(figure)
     weak = [row.low <= 0 <= row.high for row in rows if row.quantity == "missing"]
@@ -99,9 +97,9 @@ def test_marks_are_left_out_where_there_is_no_reason_for_them():
     """Of one seed no interval is known, so nothing is weak and nothing surely below."""
     inner = [r for r in ROWS if r.quantity != "forgotten"]
     one = [replace(r, low=math.nan, high=math.nan, seeds=1) for r in inner]
-    lost = [r for r in one if (r.feature, r.task_position) != ("conv2", 3)]
-    lost += [
-        replace(r, value=math.nan) for r in one if (r.feature, r.task_position) == ("conv2", 3)
+    lost = [
+        replace(r, value=math.nan) if (r.feature, r.task_position) == ("conv2", 3) else r
+        for r in one
     ]
     found = drawn(lost, invented.first_layer(["ewc"], ""))
     for axes in seen.titled(found):
@@ -122,9 +120,9 @@ def test_marks_are_left_out_where_there_is_no_reason_for_them():
 )
 def test_it_fits_on_a_page_and_numbers_lie_within_their_cells(learners, features, tasks):
     """Also of three digits, in the narrowest cells."""
-    rows = invented.layers(learners, features, tasks=tasks, split=("linear",), **papers.BOTH)
+    rows = invented.layers(learners, features, tasks=tasks, split=("linear",), **invented.BOTH)
     rows = [replace(r, value=-0.12) if r.quantity == "missing" else r for r in rows]
-    found = drawn(rows, invented.first_layer(learners, features[1], **papers.BOTH))
+    found = drawn(rows, invented.first_layer(learners, features[1], **invented.BOTH))
     assert seen.text_faults(found) + seen.hidden_data(found) == []
     assert found.get_figwidth() <= 7 + 1e-9
     assert found.get_figheight() < 10
@@ -139,5 +137,5 @@ def test_it_fits_on_a_page_and_numbers_lie_within_their_cells(learners, features
 
 
 def test_a_readout_without_room_on_the_page_is_not_in_the_caption():
-    rows = invented.layers([f"my_own_{k}" for k in range(9)], FEATURES, tasks=10, **papers.BOTH)
-    assert "the readout retrain." in papers.caption("layers", Tables(layers=rows))
+    rows = invented.layers([f"my_own_{k}" for k in range(9)], FEATURES, tasks=10, **invented.BOTH)
+    assert "the readout retrain." in papers.caption("layers", StudyTables(layers=rows))

@@ -1,10 +1,10 @@
-"""Marks of the figures that compare readouts, and that do without any."""
+"""Marks of the figures that compare readouts and their budgets, and that do without any."""
 
 import numpy as np
 import pytest
 
 import figures
-from figures.tables import Tables
+from figures.tables import StudyTables
 from probe.errors import InputError
 from probe.tables.rows import grouped
 from tests.figures import invented, papers, seen
@@ -14,9 +14,9 @@ BY = grouped(LAYERS, "learner", "readout", "quantity", "task_position")
 
 
 def test_readouts_have_a_line_each_between_their_own_floor_and_ceiling():
-    figure = figures.readouts(Tables(layers=LAYERS))
+    figure = figures.readouts(StudyTables(layers=LAYERS))
     assert seen.titles(figure) == ["mine", "EWC"]
-    # Those of other budgets are in a figure of their own.
+    # Those of other budgets are in another figure.
     assert seen.legend(figure)[:2] == ["linear", "retrain"]
     for learner, axes in zip(("mine", "ewc"), figure.axes, strict=True):
         assert seen.tick_names(axes) == papers.FEATURES
@@ -29,15 +29,36 @@ def test_readouts_have_a_line_each_between_their_own_floor_and_ceiling():
             ):
                 rows = BY[learner, readout, quantity, None]
                 assert seen.heights(line) == pytest.approx([100 * r.value for r in rows])
-    one = [row for row in LAYERS if row.readout != "linear"]
-    with pytest.raises(InputError, match="read by two readouts"):
-        figures.readouts(Tables(layers=one))
+    with pytest.raises(InputError, match=r"figures\.readouts"):
+        figures.readouts(StudyTables(layers=[row for row in LAYERS if row.readout != "linear"]))
+
+
+def test_budget_has_a_panel_for_each_feature_but_the_output_and_its_levels():
+    names = ["er", "finetune"]
+    rows = invented.layers(names, papers.FEATURES, readouts=("retrain@4", "linear", "retrain"))
+    by = grouped(rows, "learner", "feature", "readout", "quantity", "task_position")
+    figure = figures.budget(StudyTables(layers=rows))
+    assert seen.titles(figure) == ["conv1", "conv2"]
+    drawn_as = {name: (name, "accuracy") for name in names}
+    drawn_as |= {"offline": ("er", "ceiling"), "untrained": ("er", "floor")}
+    for axes in figure.axes:
+        assert seen.tick_names(axes) == ["1", "4"]
+        lines = {drawn.lines[0].get_color(): seen.points(drawn) for drawn in axes.containers}
+        for name, (learner, quantity) in drawn_as.items():
+            x, y = lines.pop(seen.color(name)).T
+            assert np.round(x).tolist() == [0, 2]
+            readouts = ("retrain", "retrain@4")
+            cells = [by[learner, axes.get_title(), k, quantity, None] for k in readouts]
+            assert y == pytest.approx([100 * row.value for (row,) in cells])
+        assert not lines
+    with pytest.raises(InputError, match=r"figures\.budget"):
+        figures.budget(StudyTables(layers=invented.layers(names, papers.FEATURES)))
 
 
 def test_diagnostics_are_means_over_seeds_with_both_controls():
     rows = invented.diagnostics(["ewc"], papers.FEATURES)
     by = grouped(rows, "learner", "feature", "metric")
-    figure = figures.diagnostics(Tables(diagnostics=rows))
+    figure = figures.diagnostics(StudyTables(diagnostics=rows))
     expected = {"Dead units (%)": ("dead", 100), "Rank (% of units)": ("rank", 100 / 8)}
     expected |= {"CKA to untrained": ("cka.untrained", 1), "CKA to offline": ("cka.offline", 1)}
     assert seen.titles(figure) == list(expected)
@@ -50,5 +71,5 @@ def test_diagnostics_are_means_over_seeds_with_both_controls():
             means = [scale * np.mean([row.value for row in each]) for each in own]
             assert seen.heights(drawn) == pytest.approx(means)
             assert drawn.lines[0].get_color() == seen.color(name)
-    with pytest.raises(InputError, match="diagnostics of two layers"):
-        figures.diagnostics(Tables(diagnostics=invented.diagnostics(["ewc"], ["output"])))
+    with pytest.raises(InputError, match=r"figures\.diagnostics"):
+        figures.diagnostics(StudyTables(diagnostics=invented.diagnostics(["ewc"], ["output"])))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import figures
-from figures.tables import Tables
+from figures.tables import StudyTables
 from tests.figures import invented, seen
 
 FEATURES = ["conv1", "conv2", "output"]
@@ -14,7 +14,7 @@ LEVELS = invented.levels(FEATURES, steps=4, seeds=3)
 
 
 def drawn(*rows):
-    return figures.time(Tables(measurements=[row for each in rows for row in each]))
+    return figures.time(StudyTables(measurements=[row for each in rows for row in each]))
 
 
 def by_seed(learner, feature, tasks_seen):

@@ -4,7 +4,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from probe.tables.rows import FirstLayerRow, LayerRow, MeasurementRow, NoteRow, StatementRow
+from probe.tables.rows import (
+    FirstLayerRow,
+    LayerRow,
+    MeasurementRow,
+    NoteRow,
+    StatementRow,
+    StatementSeedRow,
+)
 
 T, SEEDS = 3, 5
 LAYERS = ("conv1", "conv2", "output")
@@ -17,9 +24,17 @@ def stated(
         **{"learner": "ft", "readout": "linear", "feature": feature, "statement": statement},
         **{"depth": 1 + LAYERS.index(feature), "verdict": verdict, "margin": 0.01},
         **{"value": value, "low": value - 0.01, "high": value + 0.01, "seeds": SEEDS},
-        "by_seed": " ".join([str(value)] * SEEDS),
     }
     return StatementRow(**given | changes)
+
+
+def by_seed(row: StatementRow, values: Sequence[float] = ()) -> list[StatementSeedRow]:
+    """Return the values of a statement's seeds, by default all that of its mean."""
+    at = {name: getattr(row, name) for name in ("learner", "readout", "feature", "depth")}
+    return [
+        StatementSeedRow(**at, statement=row.statement, seed=seed, value=value)
+        for seed, value in enumerate(values or [row.value] * row.seeds)
+    ]
 
 
 def layer(feature: str, quantity: str, value: float, task_position: int | None = None) -> LayerRow:
@@ -55,7 +70,7 @@ def rows(learner: str = "ft", orders: int = 2, seeds: int = SEEDS) -> list[Measu
     ]
 
 
-def of_layers(learner: str = "ft", readouts: Sequence[str] = ("linear",)) -> list[MeasurementRow]:
+def layer_rows(learner: str = "ft", readouts: Sequence[str] = ("linear",)) -> list[MeasurementRow]:
     """Return the accuracies of layers after each task, with floor and ceiling.
 
     conv2 loses 10 points of a task with each task that follows; conv1 loses nothing.
@@ -82,6 +97,7 @@ def tables(statements: list[StatementRow], missing: dict[str, float], **others: 
         "measurements": rows(orders=orders),
         "layers": layers(missing, room),
         "statements": statements,
+        "statement_seeds": [row for stated in statements for row in by_seed(stated)],
         "first_layer": list[FirstLayerRow](),
         "notes": list[NoteRow](),
     }

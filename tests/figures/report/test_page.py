@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from figures.report.page import report, write_report
-from figures.report.section import Shown
-from figures.report.sections import sections
-from figures.report.views import Chart, Point, Series, evenly
+from figures.report.questions import sections
+from figures.report.views import Chart, ChartPoint, ReportFigure, evenly
 from probe.errors import InputError
 from probe.tables.folder import KINDS
 from probe.tables.table_file import write_table
-from tests.figures.report.hand_made import layers, of_layers, rows, stated, tables
+from tests.figures.report.hand_made import layer_rows, layers, rows, stated, tables
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 MISSING = {"conv1": 0.0, "conv2": 0.3, "output": 0.6}
@@ -46,12 +45,12 @@ class Page(HTMLParser):
         self.cdata = ""
 
 
-def made(**others: Any) -> Any:
+def study(**others: Any) -> Any:
     return tables(STATED, MISSING, **others)
 
 
 def test_nothing_is_fetched_and_only_its_own_style_and_script_may_run() -> None:
-    page = Page(report({"toy": made()}, {}))
+    page = Page(report({"toy": study()}, {}))
     policy = next(a["content"] for t, a in page.elements if "http-equiv" in a and t == "meta") or ""
     assert policy.startswith("default-src 'none'; ")
     data, script = page.raw["script"]
@@ -59,13 +58,13 @@ def test_nothing_is_fetched_and_only_its_own_style_and_script_may_run() -> None:
         assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
     assert len(script) < 15_000
     kept = json.loads(data)["toy"]["statements"]
-    assert dict(zip(kept["columns"], kept["measurements"][0], strict=True))["value"] == 0.3
+    assert dict(zip(kept["columns"], kept["rows"][0], strict=True))["value"] == 0.3
     for tag, attributes in page.elements:
         assert not {"style", "src", "href", "onclick"} & attributes.keys(), (tag, attributes)
 
 
 def test_names_with_html_in_them_are_text() -> None:
-    found = made()
+    found = study()
     evil = {name: [replace(row, learner=EVIL) for row in rows] for name, rows in found.items()}
     text = report({EVIL: evil}, {})
     assert "<img" not in text
@@ -75,18 +74,18 @@ def test_names_with_html_in_them_are_text() -> None:
 
 
 def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() -> None:
-    page = Page(report({"a": made(), "b": made()}, {}))
+    page = Page(report({"a": study(), "b": study()}, {}))
     buttons = {(a["name"], a["value"]) for tag, a in page.elements if tag == "button"}
     assert buttons == {("run", ""), ("run", "a"), ("run", "b")}
     cells = [a.get("aria-label") for tag, a in page.elements if a.get("class") == "cell"]
     told = "conv2, task position 1: missing 30.0 [29.0, 31.0]; 5 seeds"
     assert told in cells
-    titles = re.findall("<h2>(.*?)</h2>", report({"a": made()}, {}))
+    titles = re.findall("<h2>(.*?)</h2>", report({"a": study()}, {}))
     assert titles == ["What is missing in each layer?", "What do the metrics of the output say?"]
 
 
 def test_a_reader_chooses_the_number_of_tasks_learned() -> None:
-    found = made(rows=[*rows(orders=1), *of_layers()])
+    found = study(measurements=[*rows(orders=1), *layer_rows()])
     page = Page(report({"toy": found}, {}))
     steps = [a["value"] for tag, a in page.elements if a.get("name") == "tasks_seen"]
     assert steps == ["1", "2", "all"]
@@ -96,41 +95,38 @@ def test_a_reader_chooses_the_number_of_tasks_learned() -> None:
     assert not any("position 2, after 1: missing" in cell for cell in cells)
 
 
-def drawn(section: str, **others: Any) -> list[Shown]:
-    """Return the views of one section, folded ones last."""
-    (one,) = (one for one in sections({"toy": made(**others)}) if one.name == section)
-    return [*one.shown, *one.more]
+def drawn(section: str, **others: Any) -> list[ReportFigure]:
+    """Return the figures of one section, folded ones last."""
+    (found,) = (one for one in sections({"toy": study(**others)}) if one.name == section)
+    return [*found.figures, *found.more]
+
+
+def values(figure: ReportFigure) -> dict[str, list[float]]:
+    return {name: [p.value for p in points] for name, points in figure.view.series.items()}
 
 
 def test_each_task_is_followed_from_when_it_was_learned() -> None:
-    whole, *each = drawn("course", rows=[*rows(orders=1), *of_layers()])
-    lines = {one.name: [p.value for p in one.points] for one in whole.view.series}
-    assert lines["conv2"] == pytest.approx([90, 85, 80])
-    assert [one.title for one in each] == ["conv1", "conv2"]
-    tasks = {one.name: [p.value for p in one.points] for one in each[1].view.series}
-    assert tasks["task 1"] == pytest.approx([90, 80, 70])
-    assert tasks["task 2"] == pytest.approx([90, 80])
-    assert each[1].view.table.lines[1:] == [("2", "80.0", "90.0"), ("3", "70.0", "80.0")]
+    course, *of_layers = drawn("course", measurements=[*rows(orders=1), *layer_rows()])
+    assert values(course)["conv2"] == pytest.approx([90, 85, 80])
+    assert [figure.title for figure in of_layers] == ["conv1", "conv2"]
+    assert values(of_layers[1])["task 1"] == pytest.approx([90, 80, 70])
+    assert values(of_layers[1])["task 2"] == pytest.approx([90, 80])
+    assert of_layers[1].view.table.lines[1:] == [("2", "80.0", "90.0"), ("3", "70.0", "80.0")]
 
 
 def test_budgets_are_shown_with_floor_and_ceiling_at_the_same_budget() -> None:
-    given = [
-        replace(row, readout=readout)
-        for readout in ("retrain", "retrain@2")
-        for row in layers({"conv1": 0.1, "conv2": 0.2})
-    ]
-    one, other = drawn("budget", layers=given)
-    assert (one.title, other.title) == ("conv1", "conv2")
-    lines = {each.name: [(p.x, p.value) for p in each.points] for each in other.view.series}
-    assert lines == {
-        name: [(multiple, pytest.approx(value)) for multiple in (1, 2)]
-        for name, value in (("accuracy", 70), ("floor", 40), ("ceiling", 90))
-    }
+    measured = layers({"conv1": 0.1, "conv2": 0.2})
+    budgets = [replace(row, readout=k) for k in ("retrain", "retrain@2") for row in measured]
+    first, second = drawn("budget", layers=budgets)
+    assert (first.title, second.title) == ("conv1", "conv2")
+    expected = {"accuracy": 70, "floor": 40, "ceiling": 90}
+    assert values(second) == {k: pytest.approx([v, v]) for k, v in expected.items()}
+    assert [point.x for point in second.view.series["floor"]] == [1, 2]
 
 
-def test_fifty_tasks_are_drawn_in_part_and_told_in_full() -> None:
+def test_fifty_tasks_are_drawn_in_part_and_all_in_the_table() -> None:
     assert evenly(range(1, 51), 6) == [1, 11, 21, 30, 40, 50]
-    series = [Series(name=str(k), points=[Point(x=t, value=k) for t in (1, 2)]) for k in range(50)]
+    series = {str(k): [ChartPoint(x=t, value=k) for t in (1, 2)] for k in range(50)}
     view = Chart(series=series, across="tasks learned", up="accuracy")
     assert len(view.drawn) == 8
     assert len(view.table.columns) == 51
@@ -138,26 +134,23 @@ def test_fifty_tasks_are_drawn_in_part_and_told_in_full() -> None:
 
 def test_differences_between_runs_are_paired_by_seed() -> None:
     """Of seeds that differ, or of a learner that lacks one of them, there is no interval."""
-    worse = [
-        replace(row, value=row.value + 0.1, by_seed=" ".join(map(str, (0.3, 0.4, 0.5, 0.4, 0.4))))
-        for row in STATED[:1]
-    ]
-    text = report({"a": made(), "b": tables(worse, MISSING)}, {})
+    worse = [replace(STATED[0], value=0.4, by_seed="0.3 0.4 0.5 0.4 0.4")]
+    text = report({"a": study(), "b": tables(worse, MISSING)}, {})
     assert "10.0 [1.2, 18.8]" in text  # Student's t: 2.776 x .0707 / sqrt 5
-    others = [replace(row, seed=row.seed + 1) for row in made()["measurements"]]
-    assert "10.0 [" not in report({"a": made(), "b": tables(worse, MISSING, rows=others)}, {})
+    others = [replace(row, seed=row.seed + 1) for row in study()["measurements"]]
     lacking = [replace(worse[0], seeds=4, by_seed="0.3 0.4 0.5 0.4")]
-    assert "10.0 [" not in report({"a": made(), "b": tables(lacking, MISSING)}, {})
+    for second in (tables(worse, MISSING, measurements=others), tables(lacking, MISSING)):
+        assert "10.0 [" not in report({"a": study(), "b": second}, {})
 
 
 def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:
     folder = tmp_path / "toy"
     folder.mkdir()
-    for name, table in made().items():
+    for name, table in study().items():
         write_table(folder / f"{name}.csv", KINDS[name], table)
     path = write_report([folder], tmp_path / "page.html")
     assert "conv2 forgot 30.0 points" in path.read_text()
-    assert path.read_text() == report({"toy": made()}, {})
+    assert path.read_text() == report({"toy": study()}, {})
     with pytest.raises(InputError, match="same name"):
         write_report([folder, folder], path)
     (folder / "study.json").write_text("{")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from probe.cut.split import Split
+from probe.cut.interface import Split
 from probe.modules import copied, named_state, unwrapped
 from tests.laws.zoo.net import (
     CACHED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -158,10 +159,11 @@ def train_mode(model: nn.Module, off: set[str]) -> nn.Module:
 
 @contextmanager
 def seed(number: int) -> Iterator[None]:
-    """Within the block, torch's own generator and numpy's start from this seed."""
+    """Within the block, the generators of torch, numpy and Python start from this seed."""
     with torch.random.fork_rng(devices=()), python_generators():
         torch.default_generator.manual_seed(number)  # `torch.manual_seed` takes milliseconds
         np.random.seed(number)  # noqa: NPY002
+        random.seed(number)
         yield
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probe.analysis.crossed import Design
 from probe.analysis.intervals import LEVEL, mean_of, ratio_of
+from probe.analysis.variance import Design
 from probe.errors import InputError
 
 

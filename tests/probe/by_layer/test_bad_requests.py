@@ -97,7 +97,7 @@ CASES: tuple[Case, ...] = (
     (lambda: asked(features=["conv"]), "unknown feature 'conv': (known"),
     (lambda: asked(features=["2"]), "no feature has parameters downstream of it to retrain"),
     (lambda: asked(tasks=[]), "there are no tasks: give each task its classes"),
-    (lambda: asked({1: net()}, tasks=[[0]]), "train has labels [1], which are not among the 1"),
+    (lambda: asked({1: net()}, tasks=[[0]]), "train has labels [1], not among the 1"),
     (lambda: asked(tasks=[[0], [0, 1]]), "classes [0] are in more than one task"),
     (
         lambda: asked({3: net()}, tasks=[[0], [1], [2]], train=Examples(X, torch.arange(24) % 3)),
@@ -105,7 +105,7 @@ CASES: tuple[Case, ...] = (
     ),
     (lambda: asked(test=DATA.of_classes([1])), "task 1 of 2 has 0 test examples, expected 2 or"),
     (lambda: asked(train=X, test=DATA), "train: item 0 of the data: a Tensor is neither a pair"),
-    (lambda: asked(test=Examples(X[:, :3], Y)), "give both one shape and type"),
+    (lambda: asked(test=Examples(X[:, :3], Y)), "give both the same"),
     (lambda: called(fresh=unreadable), "fresh() raised OSError: no weights here: give a function"),
     (lambda: called(fresh=net(9)), "it must hold a model of the same architecture"),
     (lambda: called(classes=[0, 0]), "classes= names 1 outputs, expected a different one for each"),

@@ -33,7 +33,9 @@ def test_every_accuracy_on_all_tasks_is_a_row_as_a_study_writes_it(whole: Analys
     keys = ["learner", "seed", "tasks_seen", "feature", "readout"]
     rows = whole.to_pandas().query("metric == 'pra'").set_index(keys)["value"]
     frame = predictions(whole).query("head == 'single'")
-    right = (frame["predicted"] == frame["label"]).groupby([frame[key] for key in keys], observed=True)
+    right = (frame["predicted"] == frame["label"]).groupby(
+        [frame[key] for key in keys], observed=True
+    )
     # The untrained network is also row 0 of the output in all other runs.
     expected = right.mean()
     assert rows.to_dict().items() >= expected.to_dict().items()
@@ -56,7 +58,7 @@ def test_it_comes_back_exactly_with_predictions(
 
 
 def test_with_tables_alone_it_says_what_it_has_not(whole: Analysis, kept: Path) -> None:
-    found = Analysis(given=load(kept).tables())
+    found = Analysis(tables_by_name=load(kept).tables())
     assert found.notes == tuple(note_sentences(whole.tables()["notes"]))
     np.testing.assert_array_equal(found.R.values, whole.R.values)
     with pytest.raises(InputError, match="holds no predictions"):
@@ -99,8 +101,8 @@ def test_frames_and_arrays_have_each_cell(whole: Analysis) -> None:
     assert rows_of_frame(whole.to_pandas()) == whole.measurements()
     layers = rows_of_frame(whole.to_pandas("layers"), LayerRow)
     assert list(map(repr, layers)) == list(map(repr, whole.layers()))
-    with pytest.raises(InputError, match="unknown table 'row': did you mean 'rows'"):
-        whole.to_pandas("row")
+    with pytest.raises(InputError, match="unknown table 'layer': did you mean 'layers'"):
+        whole.to_pandas("layer")
     pytest.importorskip("xarray")
     found = whole.to_xarray().accuracy.sel(learner="model", order="0", readout="linear")
     for feature in FEATURES:
@@ -110,8 +112,12 @@ def test_frames_and_arrays_have_each_cell(whole: Analysis) -> None:
 
 
 def test_a_folder_without_a_result_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"holds no result \(no rows\.csv\): name the directory"):
+    with pytest.raises(
+        InputError, match=r"holds no result \(no measurements\.csv\): name the directory"
+    ):
         load(tmp_path)
     (tmp_path / "measurements.csv").write_text("learner,value\n")
-    with pytest.raises(InputError, match=r"rows\.csv: expected the columns scenario,network"):
+    with pytest.raises(
+        InputError, match=r"measurements\.csv: expected the columns scenario,network"
+    ):
         load(tmp_path)

@@ -24,7 +24,7 @@ from tests.probe.by_layer.nets import (
 NETS, NAME, TRUTH = {t: finetuned(t) for t in range(4)}, "linear-task", digits()[1].y.numpy()
 
 
-@readout("second", per_task=True)
+@readout("second", task_aware=True)
 class Second:
     def predict(self, x, y, test, classes):
         return torch.full((len(test),), 1)
@@ -46,7 +46,8 @@ def test_it_is_the_linear_readout_of_its_task_alone(found, classes):
     for feature in FEATURES:
         here = frame[(frame["feature"] == feature) & (frame["tasks_seen"] == 1)]
         linear, own = (
-            here[here["readout"] == name] for name in ("" if feature == "output" else "linear", NAME)
+            here[here["readout"] == name]
+            for name in ("" if feature == "output" else "linear", NAME)
         )
         linear = linear[linear["head"] == "single"]
         assert own["predicted"].tolist() == linear["predicted"].tolist()
@@ -75,10 +76,8 @@ def test_at_the_output_every_table_is_multi_head(found):
 
 
 def test_a_feature_need_not_tell_tasks_apart_and_classes_may_recur():
-    task_position = torch.arange(40) % 2
-    data = (
-        Examples(task_position[:, None].float(), own) for own in (task_position, 1 - task_position)
-    )
+    parity = torch.arange(40) % 2
+    data = (Examples(parity[:, None].float(), labels) for labels in (parity, 1 - parity))
     tasks = [Task(index=1, name="", classes=(0, 1), train=own, test=own) for own in data]
     merged = Scenario(name="", kind="", tasks=tuple(tasks)).merged
     x, y = FeatureMatrix(merged.test.x, "flattened"), merged.test.y

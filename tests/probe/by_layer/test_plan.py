@@ -1,4 +1,4 @@
-"""The plan: jobs, their measurements and readings, and what decides the key of each."""
+"""The plan: jobs, their measurements, and what decides the key of each."""
 
 import json
 from itertools import pairwise
@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from probe.by_layer.fingerprint import fingerprint
-from probe.by_layer.jobs import jobs_of, keys_of, peers_of, readings_of
+from probe.by_layer.jobs import jobs_of, keys_of, peers_of, readout_keys
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
@@ -38,9 +38,9 @@ def keys(of, learner):
 def read(of, learner, feature="hidden1"):
     """Return at which steps a learner's feature is read, by readout."""
     found = {}
-    for reading in readings_of(of, job(of, learner)):
-        if reading.feature == feature:
-            found.setdefault(reading.readout, []).append(reading.tasks_seen)
+    for key in readout_keys(of, job(of, learner)):
+        if key.feature == feature:
+            found.setdefault(key.readout, []).append(key.tasks_seen)
     return found
 
 
@@ -66,7 +66,7 @@ def test_every_plan_and_study_reads_back_from_json():
 def test_steps_are_a_rule_or_a_list_and_may_stand_alone(steps, control, own):
     given = plan({"readouts": {"ncm": steps}})
     assert given == plan({"readouts": {"ncm": {"steps": steps}}})
-    assert given.at("ncm") == (control, own)
+    assert (given.readouts["ncm"].has_controls, given.steps_of("ncm")) == (control, own)
     # The floor is a learner where something is measured before any task.
     assert ("untrained" in given.learners) == control
 
@@ -134,8 +134,10 @@ def test_keys_come_step_by_step_the_output_first_and_no_two_are_the_same():
 def test_variants_are_named_by_their_budget_and_statistics():
     given = plan({"budget": [1, 4], "batch_norm": "reestimated"})
     assert given.variants("linear") == ("linear", "linear+bn")
-    each = [r for r in readings_of(given, job(given, "finetune")) if r.base == "retrain"]
-    assert [(r.readout, r.multiple, r.reestimated) for r in each if r.feature == "hidden1"] == [
+    each = [r for r in readout_keys(given, job(given, "finetune")) if r.readout_name == "retrain"]
+    assert [
+        (r.readout, r.epoch_multiple, r.reestimates) for r in each if r.feature == "hidden1"
+    ] == [
         ("retrain", 1, False),
         ("retrain@4", 4, False),
         ("retrain+bn", 1, True),

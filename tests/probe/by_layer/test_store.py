@@ -67,7 +67,11 @@ def is_whole(store):
 
 
 def test_what_was_stored_reads_back_bit_for_bit(store):
-    assert sorted(path.name for path in store.folder.iterdir()) == ["after-1.pt", "after-2.pt", FILE]
+    assert sorted(path.name for path in store.folder.iterdir()) == [
+        "after-1.pt",
+        "after-2.pt",
+        FILE,
+    ]
     assert is_whole(store) == (True, True)
     assert store.finished() == {FIRST, LAST}
     checkpoint = store.load_checkpoint(2)
@@ -235,7 +239,9 @@ def test_what_is_made_from_a_checkpoint_of_other_code_is_not_of_today_s_alone(st
     assert other_code(store)
 
 
-@pytest.mark.parametrize("make", [lambda s: s.write(FIRST, MEASURED), lambda s: s.save_checkpoint(1, {}, {})])
+@pytest.mark.parametrize(
+    "make", [lambda s: s.write(FIRST, MEASURED), lambda s: s.save_checkpoint(1, {}, {})]
+)
 def test_results_of_other_code_are_known_until_they_are_cleared(store, make):
     today = Store(store.root, JOB, RECORD, "other code")
     make(today)
@@ -307,7 +313,9 @@ def test_a_file_that_is_corrupt_when_it_is_merged_is_set_aside(tmp_path, during)
     truncated(path)
     store.write(LAST, MEASURED) if during == "write" else store.finish()
     assert_set_aside(store, path.name)
-    assert store.finished() == store.measurements().keys() == ({LAST} if during == "write" else set())
+    assert (
+        store.finished() == store.measurements().keys() == ({LAST} if during == "write" else set())
+    )
 
 
 @pytest.mark.parametrize(

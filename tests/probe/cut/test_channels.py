@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe.cut.channels import channels_of
 from probe.cut.cuts import find_each
 from probe.cut.model_call import ModelCall
 from tests.laws.zoo.written import Written
@@ -49,4 +48,4 @@ def test_the_module_tells(axis, cases):
     for x, module in cases:
         model = Written(forward, {"inner": lambda module=module: module, "head": (8, 2)})
         [found] = find_each(model, ["inner"], x, ModelCall())
-        assert channels_of(found.trace, found.visit.names[0]) == axis, module
+        assert found.facts.value[0].axis == axis, module

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from probe.cut import cuts as cutting
+from probe.cut import planned_cut
 from probe.cut.cuts import cut_each, split
-from probe.cut.split import values_of
 from probe.errors import InputError
 from tests.laws.zoo.specimens import specimen
 from tests.laws.zoo.written import written
@@ -29,7 +28,7 @@ def test_the_tail_computes_what_is_behind_and_no_more(
     feature: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mul-adds of the prefix and of the tail sum to those of the model, for a replayed tail too."""
-    monkeypatch.setattr(cutting, "chain_end", lambda *a: None)
+    monkeypatch.setattr(planned_cut, "_chain_end", lambda *a: None)
     model, x, _ = specimen("reduced_resnet18", 4)
     cut = split(model.eval(), feature, x)
     behind = flops(cut.tail.eval(), cut.prefix(x))
@@ -51,14 +50,16 @@ def flops_of_module(model: nn.Module, name: str, x: Tensor) -> int:
 def test_one_pass_gives_what_each_prefix_gives() -> None:
     model, x, _ = specimen("reduced_resnet18", 5)
     features = ["stem", "layer1.0.bn1", "layer2", "layer3.1.conv2", "output"]
-    cuts = cut_each(model.eval(), features, x).each
+    cuts = cut_each(model.eval(), features, x)
+    prefixes = {cut.facts.name: cut.split().prefix for cut in cuts.each}
     runs: list[int] = []
-    inner = cuts[0].prefix.get_submodule("model")
+    list(cuts.values([x]))  # which also looks for the faster layout
+    inner = prefixes["stem"].get_submodule("model")
     with inner.register_forward_pre_hook(lambda *_: runs.append(1)):
-        together = values_of(cuts, x)
+        together = {name: value for _, name, value in cuts.values([x])}
     assert len(runs) == 1
-    for cut in cuts:
-        alone, same = cut.prefix(x), together[cut.name]
+    for name, prefix in prefixes.items():
+        alone, same = prefix(x), together[name]
         pairs = [(alone, same)] if isinstance(alone, Tensor) else zip(alone, same, strict=True)
         assert all(torch.equal(a, b) for a, b in pairs)
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from probe.errors import InputError, NotMeasured
 from probe.metrics import chaudhry
 from probe.metrics.matrix import AccuracyMatrix
 
@@ -22,15 +21,3 @@ def test_intransigence_is_against_the_diagonal_of_the_reference():
     reference = AccuracyMatrix.square(table)
     each = [chaudhry.intransigence(WORKED_EXAMPLE, reference, k) for k in (1, 2, 3, 4)]
     assert each == pytest.approx([0.2, -0.2, -0.1, 0.1])
-
-
-@pytest.mark.parametrize(
-    ("diagonal", "error", "reason"),
-    [
-        ([1, 1, 1], InputError, "expected 4 tasks"),
-        ([0.9, np.nan, 0.9, 0.9], NotMeasured, "reference's accuracy on task 2"),
-    ],
-)
-def test_a_reference_that_does_not_fit_or_lacks_the_cell_is_refused(diagonal, error, reason):
-    with pytest.raises(error, match=reason):
-        chaudhry.intransigence(WORKED_EXAMPLE, AccuracyMatrix.square(np.diag(diagonal)), 2)

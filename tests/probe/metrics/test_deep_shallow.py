@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from probe.errors import InputError, NotMeasured
+from probe.errors import NotMeasured
 from probe.metrics import deep_shallow
 from probe.metrics.matrix import AccuracyMatrix
 
@@ -26,12 +26,3 @@ def test_a_cell_that_was_not_measured_is_named():
     for metric in (deep_shallow.deep_forgetting, deep_shallow.task_shallow_forgetting):
         with pytest.raises(NotMeasured, match=r"R\[2,2\]"):
             metric(AccuracyMatrix(gaps))
-
-
-def test_one_task_has_nothing_to_forget():
-    one = AccuracyMatrix.square([[0.5]])
-    assert deep_shallow.task_deep_forgetting(one).size == 0
-    with pytest.raises(NotMeasured, match="at least 2 tasks"):
-        deep_shallow.deep_forgetting(one)
-    with pytest.raises(InputError, match="1 tasks, the network's 3"):
-        deep_shallow.replay_gap(A, one)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from probe.errors import InputError, NotMeasured
+from probe.errors import InputError
 from probe.metrics import kemker
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
@@ -28,21 +28,3 @@ def test_omega_all_with_test_sizes_is_accuracy_on_the_pooled_test_data():
     tasks = ((0, 1), (2,), (3,))
     matrix = AccuracyMatrix.of_counts([TaskCounts(tasks=tasks, tables=(run,)) for run in runs])
     assert kemker.omega_all(matrix, 0.9, [400, 30, 70]) == pytest.approx(np.mean(pooled) / 0.9)
-
-
-@pytest.mark.parametrize("ideal", [0, 97.5, float("nan")])
-def test_an_ideal_that_is_no_accuracy_is_refused(ideal):
-    for omega in (kemker.omega_base, kemker.omega_all):
-        with pytest.raises(InputError, match="ideal accuracy"):
-            omega(R, ideal)
-
-
-@pytest.mark.parametrize("sizes", [[10, 10], *([10, bad, 10] for bad in (0, np.nan))])
-def test_test_sizes_that_do_not_fit_are_refused(sizes):
-    with pytest.raises(InputError, match="test sizes"):
-        kemker.omega_all(R, 0.8, sizes)
-
-
-def test_one_session_has_no_omega():
-    with pytest.raises(NotMeasured, match="at least 2 sessions"):
-        kemker.omega_new(ONE)

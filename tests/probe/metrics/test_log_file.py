@@ -12,12 +12,10 @@ from probe.metrics.log_file import LOGS, read_log
 RUNS = Path(__file__).parents[2] / "record_fixtures"
 MAMMOTH = RUNS / "mammoth/results"
 ER = MAMMOTH / "class-il/seq-mnist/er/logs.pyd"
-SGD = MAMMOTH / "class-il/seq-mnist/sgd/logs.pyd"
 FACIL = RUNS / "facil/mnist_finetuning/results"
 TAG, TAW = next(FACIL.glob("acc_tag-*.txt")), next(FACIL.glob("acc_taw-*.txt"))
 PYCIL = RUNS / "pycil/tiny_1993_tiny.log"
 PILOT = RUNS / "pilot/logs/finetune/cifar100/6/4/tiny_1993_tiny.log"
-OF_ONE_TASK = RUNS / "pycil_fives/tiny_1993_tiny.log"
 
 # As their code has printed them.
 PRINTED = {
@@ -81,26 +79,3 @@ def test_text_of_others_is_refused_in_one_sentence(tmp_path, source):
         read_log(path, source)
     with pytest.raises(InputError, match="cannot be read"):
         read_log(tmp_path, source)
-
-
-@pytest.mark.parametrize(
-    ("text", "source", "said"),
-    [
-        (SGD.read_text(), "mammoth", "has 2 runs, one in each line"),
-        (SGD.read_text().splitlines()[1], "mammoth", "joint training"),
-        (ER.read_text().replace("accuracy_1_task2", "a"), "mammoth", "1 accuracies after 2 tasks"),
-        (ER.read_text().replace(": 70.0", ": 170.0"), "mammoth", "no accuracies in percent"),
-        (PYCIL.read_text() * 2, "pycil", "has 2 runs, one after another"),
-        (OF_ONE_TASK.read_text(), "pycil", "groups classes by ten"),
-    ],
-)
-def test_logs_without_one_matrix_are_refused(tmp_path, text, source, said):
-    path = tmp_path / "log"
-    path.write_text(text)
-    with pytest.raises(InputError, match=said):
-        read_log(path, source)
-
-
-def test_a_framework_that_is_not_known_is_refused():
-    with pytest.raises(InputError, match="did you mean 'facil'"):
-        read_log(TAG, "facill")

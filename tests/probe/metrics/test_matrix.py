@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from probe.errors import InputError, NotMeasured
+from probe.errors import NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
 
 VALUES = np.array([[0.1, 0.2], [0.3, np.nan], [0.5, 0.6]])
@@ -25,13 +25,6 @@ def test_the_first_missing_cell_is_named():
         AccuracyMatrix.square([[0.5, 0.5], [np.nan, 0.5]]).seen(2)
 
 
-@pytest.mark.parametrize(("i", "j"), [(1, 0), (1, 3), (3, 1), (-1, 1)])
-def test_a_cell_outside_the_matrix_is_refused_not_wrapped_around(i, j):
-    for read in (R.measured, R.cell):
-        with pytest.raises(InputError, match=r"i in 0\.\.2 and j in 1\.\.2"):
-            read(i, j)
-
-
 def test_the_values_are_a_copy_that_cannot_be_written():
     values = np.zeros((2, 1))
     R = AccuracyMatrix(values)
@@ -39,16 +32,3 @@ def test_the_values_are_a_copy_that_cannot_be_written():
     assert R.measured(0, 1) == 0
     with pytest.raises(ValueError, match="read-only"):
         R.values[0, 0] = 1
-
-
-@pytest.mark.parametrize(
-    ("make", "reason"),
-    [
-        (lambda: AccuracyMatrix(np.eye(2)), r"shape \(T\+1, T\).*AccuracyMatrix\.square"),
-        (lambda: AccuracyMatrix.square([0.5, 0.5]), r"square \(T, T\) matrix"),
-        (lambda: AccuracyMatrix.square([[0.5, 0], [0, 97.5]]), r"R\[2,2\] = 97.5 is outside"),
-    ],
-)
-def test_what_is_no_accuracy_matrix_is_refused(make, reason):
-    with pytest.raises(InputError, match=reason):
-        make()

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from probe import metrics
-from probe.errors import InputError, NotMeasured
+from probe.errors import NotMeasured
 from probe.metrics.registry import registered
 from probe.metrics.scorecard import scorecard
 
@@ -57,17 +57,3 @@ def test_a_square_array_has_no_row_before_training_and_counts_may_be_an_array():
     with pytest.raises(NotMeasured, match="before any training"):
         metrics.gem_fwt(ROWS[1:])
     assert metrics.pra(table) == metrics.pra(np.array(table)) == metrics.pra(metrics.Counts(table))
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ([[0.9], [0.5, 0.8]], "rows of one length.*give NaN"),
-        ([[90.0, 10.0], [50.0, 80.0]], "give fractions, not percent"),
-        (None, r"got \(\)"),
-        (np.zeros((2, 3)), r"shape \(T\+1, T\)"),
-    ],
-)
-def test_what_is_no_matrix_is_refused(given, told):
-    with pytest.raises(InputError, match=told):
-        metrics.forgetting(given)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.scorecard import METRICS, scorecard
 
@@ -43,16 +42,3 @@ def test_a_number_is_null_exactly_where_a_reason_is_given(table):
     gaps = [f"{paper}.{name}" for paper, name, value in card.rows() if value is None]
     assert sorted(gaps) == sorted(card.not_measured)
     assert all(card.not_measured.values())
-
-
-@pytest.mark.parametrize(
-    ("inputs", "reason"),
-    [
-        ({"reference": AccuracyMatrix.square(np.eye(2))}, "expected 3 tasks"),
-        ({"ideal": 90.0}, "ideal accuracy"),
-        ({"test_sizes": [1, 2]}, "2 test sizes"),
-    ],
-)
-def test_inputs_that_do_not_fit_are_errors_not_gaps(inputs, reason):
-    with pytest.raises(InputError, match=reason):
-        scorecard(R, **inputs)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 from sklearn.metrics import recall_score
 
-from probe.errors import InputError, NotMeasured
+from probe.errors import NotMeasured
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import task_f1
@@ -72,18 +72,3 @@ def test_a_task_without_test_data_has_no_accuracy_and_no_f1():
         assert counts.accuracies(mean).tolist() == pytest.approx([0.5, np.nan], nan_ok=True)
     with pytest.raises(NotMeasured, match="task 2 of 2 has no test examples"):
         counts.f1()
-
-
-@pytest.mark.parametrize("sizes", [[2, 2], [3], [4, -1]])
-def test_sizes_that_do_not_fit_are_refused(sizes):
-    with pytest.raises(InputError, match=r"sizes .* do not fit 3 examples, 2 tasks"):
-        TaskCounts.of([0, 1, 1], [0, 1, 0], sizes, [[0, 1], [0, 1]], classes=2)
-
-
-def test_tables_and_classes_that_do_not_fit_are_refused():
-    table = Counts(np.eye(K, dtype=np.int64))
-    for tasks, tables in ((DISJOINT, 3), (ALIKE, 1)):
-        with pytest.raises(InputError, match=f"got {tables} tables of counts, expected"):
-            TaskCounts(tasks=tasks, tables=(table,) * tables)
-    with pytest.raises(InputError, match=r"classes must lie in 0\.\.5"):
-        TaskCounts(tasks=((0, K),), tables=(table,)).accuracies()

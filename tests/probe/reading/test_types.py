@@ -60,7 +60,7 @@ def test_refused_with_a_remedy_that_works(monkeypatch, says):
     assert data.x.dtype == x.dtype
     with monkeypatch.context() as patched:
         # No Exception: one that a model raises becomes an InputError.
-        patched.setattr("probe.protocol.fit", lambda *_: pytest.fail("it was trained"))
+        patched.setattr("probe.retrain.fit", lambda *_: pytest.fail("it was trained"))
         with pytest.raises(InputError, match=f"^the model raised .*{re.escape(says)}"):
             retrained(build(), feature, data)
     retrained(build(), feature, data, lambda model, x: model(remedy(x)))

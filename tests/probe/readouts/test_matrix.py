@@ -46,7 +46,7 @@ def test_values_are_those_of_the_module_also_where_the_cut_keeps_others():
     model, x = chain(), torch.randn(11, 1, 8, 8)
     names = ["0", "1", "3", "6"]
     cuts = cut_each(model, names, x).each
-    kept = [cut.plan.kept != cut.feature.visit.names for cut in cuts]
+    kept = [cut.facts.kept != cut.facts.value for cut in cuts]
     assert any(kept)
     found = feature_matrices(cuts, x, batch_size=4)
     for name, value in outputs(model, names, x).items():

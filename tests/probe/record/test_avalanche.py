@@ -15,8 +15,9 @@ from torch import nn
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.model import Model
+from probe.record.data import load_data
 from probe.record.recorder import Recorder
-from probe.record.recording import load_data, read_recording
+from probe.record.recording import read_recording
 from probe.results.analyze import analyze
 from probe.training.recipe import Recipe
 from tests.probe.record.tiny import TASKS, accuracies, assert_unnoticed, examples, network
@@ -177,7 +178,7 @@ def test_a_whole_test_set_is_divided_by_classes_that_tell_the_tasks(root):
     whole = data_of(streams.benchmark_from_datasets(train=train, test=parts[1:])).test
     assert torch.equal(whole.task, whole.y // 2)
     for drifting in (streams.new_instances_benchmark, streams.ni_benchmark):
-        with pytest.raises(InputError, match="3 experiences to train on and 1 to test on"):
+        with pytest.raises(InputError, match="3 experiences to train on, 1 to test on"):
             data_of(drifting(*parts, 3))
 
 
@@ -192,7 +193,7 @@ def test_the_program_of_the_docs_goes_from_a_stream_to_the_page(root, monkeypatc
 def test_another_model_too_many_tasks_and_two_recorders_are_one_sentence(tmp_path):
     experiences = benchmark().train_stream
     rec = Recorder(tmp_path, network(), examples(60, 1), TASKS)
-    with pytest.raises(InputError, match="recorder's model is not the one that is trained"):
+    with pytest.raises(InputError, match="another model than is trained"):
         strategy(network(), ForgettingProbe(rec)).train(experiences[0])
     with pytest.raises(InputError, match=r"a plugin takes a probe\.Recorder, got Sequential"):
         ForgettingProbe(rec.model)

@@ -10,7 +10,6 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from probe.errors import InputError
 from probe.record.recorder import Recorder
 from tests.probe.record.tiny import TASKS, accuracies, assert_unnoticed, examples, network
 
@@ -79,13 +78,3 @@ def test_each_task_may_have_the_same_classes(tmp_path):
             *(accuracies(module.net.eval(), each, [range(6)]) for each in test), strict=True
         )
         assert callback.recorder.R.values[learned].tolist() == list(row)
-
-
-def test_a_trainer_of_an_earlier_task_trains_nothing_and_that_is_told(tmp_path):
-    module, own = Module(), examples()
-    callback = ForgettingProbe(Recorder(tmp_path / "rec", module.net, examples(60, 1), TASKS))
-    trainer = fit(module, tmp_path, own, [callback])
-    with pytest.raises(InputError, match=r"this fit\(\) trained nothing, .*: make a new Trainer"):
-        fit(module, tmp_path, own, trainer=trainer)
-    fit(module, tmp_path, own, [callback])
-    assert list(callback.recorder.counts) == [0, 1, 2]

@@ -14,8 +14,9 @@ from torch import nn
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.record.checkpoints import Checkpoints, Run
+from probe.record.data import load_data
 from probe.record.recorder import Recorder
-from probe.record.recording import load_data, read_recording
+from probe.record.recording import read_recording
 from probe.record.state_files import fit_state, load_state
 from tests.probe.record.tiny import (
     TASKS,

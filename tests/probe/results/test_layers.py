@@ -1,16 +1,12 @@
-"""layers.csv and the metrics of layers against plain numpy over the predictions as they are stored."""
-
-from itertools import product
+"""layers.csv where rows or controls are missing; tests/laws/test_layer_tables.py has the rest."""
 
 import numpy as np
 import pytest
 
-from tests.scenarios.probed import predicted, rows, value
+from tests.scenarios.probed import predicted, rows
 from tests.scenarios.tiny_run import Tiny, probed
 
-ORDERS = {"there": [0, 1], "back": [1, 0]}
 SEEDS = (0, 1)
-FEATURES = ("hidden1", "hidden2")
 LEFT_OUT = {4, 9}  # of twelve rows
 
 
@@ -19,52 +15,6 @@ def by_task(study, job, tasks_seen, feature, readout) -> np.ndarray:
     name = "output" if feature == "output" else f"{readout} of {feature}"
     tasks, labels, found = predicted(study, job, f"{name} after {tasks_seen}")
     return np.array([(found == labels)[tasks == task].mean() for task in (0, 1)])
-
-
-def row_of(study, learner, tasks_seen, feature, readout) -> np.ndarray:
-    """Return a row of A by position, (2,): the mean over orders, then over seeds."""
-    each = []
-    for seed, (name, order) in product(SEEDS, ORDERS.items()):
-        run = f".order-{name}" if learner == "finetune" else ""
-        each.append(
-            by_task(study, f"{learner}{run}.seed-{seed}", tasks_seen, feature, readout)[order]
-        )
-    return np.reshape(each, (len(SEEDS), len(ORDERS), 2)).mean(axis=1).mean(axis=0)
-
-
-@pytest.mark.parametrize("readout", ["retrain", "linear"])
-@pytest.mark.parametrize("feature", [*FEATURES, "output"])
-def test_quantities_of_layers_are_those_of_the_predictions(study, feature, readout):
-    """Of all tasks, what was forgotten is the mean over the positions before the last."""
-    last = row_of(study, "finetune", 2, feature, readout)
-    floor, ceiling = (
-        row_of(study, learner, tasks_seen, feature, readout)
-        for learner, tasks_seen in (("untrained", 0), ("offline", 2))
-    )
-    expected = {"accuracy": last, "floor": floor, "ceiling": ceiling, "missing": ceiling - last}
-    if readout == "linear":
-        learned = np.array([row_of(study, "finetune", 1, feature, readout)[0], last[1]])
-        expected |= {"never_learned": ceiling - learned, "forgotten": (learned - last)[:1]}
-    here = {"learner": "finetune", "readout": readout, "feature": feature}
-    for quantity, places in expected.items():
-        found = rows(study, "layers", **here, quantity=quantity)
-        by_place = {row["task_position"]: float(row["value"]) for row in found}
-        each = {str(task_position): own for task_position, own in enumerate(places, 1)}
-        assert by_place == pytest.approx({"": places.mean(), **each}, abs=1e-12), quantity
-        assert {row["seeds"] for row in found} == {"2"}
-
-
-@pytest.mark.parametrize("feature", FEATURES)
-def test_metrics_of_a_layer_are_those_of_its_own_matrix(study, feature):
-    """By the linear readout, whose every row is measured; of retraining one row is missing."""
-    own = {"learner": "finetune", "feature": feature, "paper": "gem"}
-    # GEM's formula: what task 1 lost while task 2 was learned.
-    learned, last = (
-        row_of(study, "finetune", tasks_seen, feature, "linear") for tasks_seen in (1, 2)
-    )
-    found = value(study, "metrics", "mean", **own, metric="bwt", readout="linear")
-    assert found == pytest.approx((last - learned)[0], abs=1e-12)
-    assert not rows(study, "metrics", **own, readout="retrain")
 
 
 def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_starts(study, tmp_path):

@@ -89,7 +89,7 @@ def test_it_is_saved_without_evaluations_and_the_run_is_left_alone(
     ("name", "damage", "told"),
     [
         ("layers.csv", b"er,x\n", r"layers\.csv: expected the columns learner,readout"),
-        ("measurements.csv", b"\xff\xfe", r"rows\.csv is not a table of this study"),
+        ("measurements.csv", b"\xff\xfe", r"measurements\.csv is not a table of this study"),
         ("learners.csv", b"learner,kind,per_class,total,sampling\ner,er,x,,\n", "line 2: 'x'"),
     ],
 )

@@ -7,13 +7,13 @@ import math
 import pytest
 
 from probe.analysis.intervals import SeedMean
-from probe.by_layer.jobs import jobs_of, readings_of
+from probe.by_layer.jobs import jobs_of, readout_keys
 from probe.by_layer.measurement import Key
 from probe.by_layer.report import ReportSpec
+from probe.extensions import MetricEntry
 from probe.metrics.matrix import AccuracyMatrix
 from probe.readouts.linear import UNFINISHED
-from probe.registered import OwnMetric
-from probe.results.result import result_of
+from probe.results.result import job_result
 from probe.results.scores import cl_scores, metric_rows, user_scores
 from probe.training.history import History
 from tests.scenarios.study.toy import measurement, named_plan
@@ -34,7 +34,7 @@ JOBS = {(job.learner, job.order): job for job in jobs_of(PLAN)}
 def metrics(runs, by_first=False):
     """Return the metrics by learner and name; runs: tables by head, by job and step."""
     results = [
-        result_of(PLAN, JOBS[run], {Key(t): measurement(tables) for t, tables in steps.items()})
+        job_result(PLAN, JOBS[run], {Key(t): measurement(tables) for t, tables in steps.items()})
         for run, steps in runs.items()
     ]
     rows = metric_rows(results, ReportSpec(), by_first=by_first)
@@ -124,7 +124,7 @@ def test_a_user_defined_metric_without_a_finite_number_has_a_note() -> None:
         "words": lambda _: "much",
     }
     R = AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]])
-    metrics = [OwnMetric(name=name, score=score) for name, score in each.items()]
+    metrics = [MetricEntry(name=name, score=score) for name, score in each.items()]
     values, notes = user_scores(R, metrics)
     assert values == {"worst": 0.25}
     assert [note.split()[2] for note in notes] == ["none", "endless", "fails", "words"]
@@ -144,7 +144,7 @@ def test_scores_converged_if_their_history_did_or_no_note_denies_it(
     history: History | None, notes: tuple[str, ...], converged: bool
 ) -> None:
     measured = measurement({"single": [[1, 0], [0, 1]]}, history=history, notes=notes)
-    result = result_of(PLAN, JOBS["finetune", "0"], {Key(2): measured})
+    result = job_result(PLAN, JOBS["finetune", "0"], {Key(2): measured})
     assert result.output[2].converged == converged
 
 
@@ -168,10 +168,10 @@ def test_a_slow_retraining_below_the_linear_readout_has_not_converged(
     losses = (2.3, *(1.9 - fall * epoch for epoch in range(epochs)))
     history = History(losses=losses, accuracies=(0.6,) * epochs)
     measurements = {}
-    for reading in readings_of(plan, job):
-        right, given = (linear, {}) if reading.readout == "linear" else (60, {"history": history})
+    for key in readout_keys(plan, job):
+        right, given = (linear, {}) if key.readout == "linear" else (60, {"history": history})
         table = [[right - 10, 90 - right], [0, 10]]
-        measurements[reading.key] = measurement({"single": table}, **given)
-    found = result_of(plan, job, measurements).downstream
-    (own,) = (s for r, s in found.items() if (r.base, r.tasks_seen) == ("retrain", 2))
+        measurements[key] = measurement({"single": table}, **given)
+    found = job_result(plan, job, measurements).downstream
+    (own,) = (s for r, s in found.items() if (r.readout_name, r.tasks_seen) == ("retrain", 2))
     assert (history.converged, own.converged, not own.notes) == (True, converged, converged)

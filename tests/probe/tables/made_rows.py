@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,10 @@ BASE = ("x", "y", "z")
 FEATURES = ("conv1", "conv2")
 READOUTS = ("retrain", "linear")
 T = len(BASE)
+PRA = MeasurementRow(
+    scenario="digits", network="cnn3", learner="er", order="1", seed=0, tasks_seen=2,
+    feature="conv1", depth=1, metric="pra", value=1 / 3,
+)  # fmt: skip
 
 
 def study(seeds: int = 2, learners: tuple[str, ...] = ("er", "finetune")) -> list[MeasurementRow]:
@@ -28,34 +33,24 @@ def study(seeds: int = 2, learners: tuple[str, ...] = ("er", "finetune")) -> lis
 
 
 def _run(
-    draw: np.random.Generator,
-    learner: str,
-    order: str,
-    tasks: tuple[str, ...],
-    seed: int,
-    steps: Iterable[int],
-    read: Iterable[int],
-) -> Iterator[MeasurementRow]:
-    def row(**cells: object) -> MeasurementRow:
-        run = {"learner": learner, "order": order, "seed": seed, "value": draw.random()}
-        return MeasurementRow(scenario="made", network="up", **run, **cells)  # type: ignore[arg-type]
+    draw: np.random.Generator, learner: str, order: str, tasks: tuple[str, ...], seed: int,
+    evaluated: Iterable[int], probed: Iterable[int],
+) -> Iterator[MeasurementRow]:  # fmt: skip
+    def row(**cells: Any) -> MeasurementRow:
+        run: dict[str, Any] = {"learner": learner, "order": order, "seed": seed}
+        return MeasurementRow(scenario="s", network="n", value=draw.random(), **run, **cells)
 
-    def each(**cells: object) -> Iterator[MeasurementRow]:
-        for task_position, task in enumerate(tasks, 1):
-            yield row(metric="accuracy", task_position=task_position, task=task, **cells)
+    def by_task(**cells: Any) -> Iterator[MeasurementRow]:
+        for position, task in enumerate(tasks, 1):
+            yield row(metric="accuracy", task_position=position, task=task, **cells)
 
-    for tasks_seen in steps:
+    for tasks_seen in evaluated:
         for head in ("single", "multi"):
-            yield from each(tasks_seen=tasks_seen, head=head)
+            yield from by_task(tasks_seen=tasks_seen, head=head)
         yield row(metric="pra", feature="output", depth=3, tasks_seen=tasks_seen)
-    for tasks_seen in read:
+    for tasks_seen in probed:
         for depth, feature in enumerate(FEATURES, 1):
             for readout in READOUTS:
-                at = {
-                    "feature": feature,
-                    "depth": depth,
-                    "readout": readout,
-                    "tasks_seen": tasks_seen,
-                }
-                yield row(metric="pra", **at)
-                yield from each(**at)
+                layer = {"feature": feature, "depth": depth, "readout": readout}
+                yield row(metric="pra", tasks_seen=tasks_seen, **layer)
+                yield from by_task(tasks_seen=tasks_seen, **layer)

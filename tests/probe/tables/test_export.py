@@ -48,7 +48,7 @@ def test_tensorboard(found, tmp_path, by_writer):
     found.to_tensorboard(SummaryWriter(str(tmp_path)) if by_writer else tmp_path)
     read = events.EventAccumulator(str(tmp_path)).Reload()
     tags = read.Tags()["scalars"]
-    own = {(tag, event.tasks_seen): event.value for tag in tags for event in read.Scalars(tag)}
+    own = {(tag, event.step): event.value for tag in tags for event in read.Scalars(tag)}
     assert own == {
         (t, tasks_seen): pytest.approx(x) for t, tasks_seen, x in scalars(found.tables())
     }

@@ -1,7 +1,6 @@
-"""Accuracy matrices out of rows, against plain loops over the rows."""
+"""Accuracy matrices and Datasets out of rows, against plain loops over the rows."""
 
-from __future__ import annotations
-
+import sys
 from dataclasses import replace
 from statistics import mean
 
@@ -9,9 +8,9 @@ import numpy as np
 import pytest
 
 from probe.errors import InputError
-from probe.tables.matrices import Matrices
-from probe.tables.summary import mean_accuracies
-from tests.probe.tables.made_rows import FEATURES, ORDERS, READOUTS, T, study
+from probe.tables.dataset import to_dataset
+from probe.tables.matrices import Matrices, mean_accuracies
+from tests.probe.tables.made_rows import BASE, FEATURES, ORDERS, PRA, READOUTS, T, study
 
 SEEDS = 3
 ROWS = study(SEEDS)
@@ -20,32 +19,32 @@ VALUES = {
     for r in ROWS
     if r.metric == "accuracy" and r.feature
 }
+RUN = ("learner", "order", "seed", "tasks_seen")
 
 
 @pytest.mark.parametrize("readout", READOUTS)
 @pytest.mark.parametrize("feature", FEATURES)
 def test_a_matrix_is_the_mean_over_orders_then_seeds_with_the_floor_in_row_0(feature, readout):
-    def over(learner, tasks_seen, task_position):
-        return mean(
-            mean(
-                VALUES[learner, "" if learner != "er" else order, seed, tasks_seen, feature, readout,
-                       tasks[task_position - 1]]
-                for order, tasks in ORDERS.items()
-            )
-            for seed in range(SEEDS)
-        )  # fmt: skip
+    def accuracy(learner, order, seed, tasks_seen, position):
+        run = learner, "" if learner != "er" else order, seed, tasks_seen
+        return VALUES[*run, feature, readout, ORDERS[order][position - 1]]
 
-    matrix = Matrices(ROWS).matrix("er", feature, readout).values
-    ceiling = Matrices(ROWS).ceiling("er", feature, readout)
-    for task_position in range(1, T + 1):
-        column = [
-            over("untrained", 0, task_position),
-            *(over("er", k, task_position) for k in range(1, T + 1)),
+    def mean_of(*cell):
+        learner, tasks_seen, position = cell
+        by_seed = [
+            mean(accuracy(learner, order, seed, tasks_seen, position) for order in ORDERS)
+            for seed in range(SEEDS)
         ]
-        np.testing.assert_allclose(matrix[:, task_position - 1], column, atol=1e-12)
-        assert ceiling[task_position - 1] == pytest.approx(
-            over("offline", T, task_position), abs=1e-12
-        )
+        return mean(by_seed)
+
+    positions = range(1, T + 1)
+    rows = [("untrained", 0), *(("er", t) for t in positions)]
+    expected = [[mean_of(*row, position) for position in positions] for row in rows]
+    matrices = Matrices(ROWS)
+    got = matrices.matrix("er", feature, readout).values
+    np.testing.assert_allclose(got, expected, atol=1e-12)
+    expected = [mean_of("offline", T, position) for position in positions]
+    np.testing.assert_allclose(matrices.ceiling("er", feature, readout), expected, atol=1e-12)
 
 
 def test_at_the_output_it_is_that_of_the_main_head_bit_for_bit():
@@ -69,20 +68,54 @@ def test_a_learner_with_another_network_has_neither_floor_nor_ceiling():
         assert np.isnan(matrices.ceiling(learner, "conv2", "linear")).all() == none
 
 
+def test_each_row_is_in_its_cell_of_a_dataset_and_nothing_else_is_there():
+    pytest.importorskip("xarray")
+    rows, data = study(), to_dataset(study())
+    cells_of = dict.fromkeys(("accuracy", "pra", "R", "f1"), 0)
+    for row in rows:
+        at = {name: getattr(row, name) for name in RUN}
+        at |= {"task": row.task} if row.metric == "accuracy" else {}
+        if not row.feature:
+            assert data.R.sel(head=row.head, **at).item() == row.value
+            cells_of["R"] += 1
+        if row.head != "multi":
+            readouts = [row.readout] if row.readout else list(READOUTS)
+            layer = {"feature": row.feature or "output", "readout": readouts}
+            assert data[row.metric].sel(**layer, **at).values.tolist() == [row.value] * len(
+                readouts
+            )
+            cells_of[row.metric] += len(readouts)
+    assert {name: int(data[name].notnull().sum()) for name in cells_of} == cells_of
+
+
+def test_names_of_a_dataset_are_in_the_order_of_the_rows_and_features_by_depth():
+    pytest.importorskip("xarray")
+    data = to_dataset(study()[::-1])
+    assert data.feature.values.tolist() == [*FEATURES, "output"]
+    assert data.task.values.tolist() == list(BASE)
+    assert data.tasks_seen.values.tolist() == [0, 1, 2, 3]
+    assert data.accuracy.dims == (*RUN, "feature", "readout", "task")
+    assert to_dataset(study()).learner.values.tolist() == ["er", "finetune", "offline", "untrained"]
+    for order, tasks in {**ORDERS, "": BASE}.items():
+        assert data.task_position.sel(order=order, task=list(tasks)).values.tolist() == [1, 2, 3]
+
+
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "named"),
     [
-        (lambda: Matrices(ROWS).matrix("er", "conv", "linear"), "unknown feature of this analysis"),
-        (
-            lambda: Matrices([replace(ROWS[0], task_position=9)]),
-            "name 9 tasks, of which order 'a' has 1",
-        ),
-        (
-            lambda: Matrices([*ROWS, replace(ROWS[0], tasks_seen=9)]),
-            "is of step 9, and there are 3",
-        ),
+        (lambda: Matrices(ROWS).matrix("er", "conv", "linear"), r"feature.*'conv'"),
+        (lambda: Matrices([replace(ROWS[0], task_position=9)]), "9 tasks.*order 'a' has 1"),
+        (lambda: Matrices([*ROWS, replace(ROWS[0], tasks_seen=9)]), "9 tasks.*order 'a' has 3"),
+        (lambda: to_dataset([*ROWS, ROWS[0]]), "'er', order 'a', seed 0 after 0 tasks"),
+        (lambda: to_dataset([replace(PRA, feature="", tasks_seen=0)]), "'pra' needs a feature"),
     ],
 )
-def test_what_cannot_be_is_told(call, told):
-    with pytest.raises(InputError, match=told):
+def test_what_cannot_be_is_refused(call, named):
+    with pytest.raises(InputError, match=named):
         call()
+
+
+def test_without_xarray_its_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(InputError, match=r"pip install xarray$"):
+        to_dataset(ROWS)

@@ -16,11 +16,11 @@ from torch.nn.utils import parametrizations
 
 from probe.examples import Examples
 from probe.seeding import stream
-from probe.training import chain, links, loop
-from probe.training.chosen_outputs import ChosenOutputs
+from probe.training import chain, chain_layers, loop
 from probe.training.costs import OpsMeter
 from probe.training.loop import Objective, fit
 from probe.training.recipe import Recipe
+from probe.training.selected_outputs import SelectedOutputs
 
 RECIPE = Recipe(epochs=4, batch_size=7, learning_rate=1e-2, clip_norm=5.0)
 
@@ -160,8 +160,8 @@ def test_gradients_of_before_count_nowhere():
     assert_close(*each, 0)
 
 
-def test_chosen_outputs_alone_have_gradients():
-    model = ChosenOutputs(cnn(), torch.tensor([2, 0, 1]))
+def test_selected_outputs_alone_have_gradients():
+    model = SelectedOutputs(cnn(), torch.tensor([2, 0, 1]))
     both = [trained(model, Kept(), written=each).state_dict().values() for each in (True, False)]
     assert_close(*both, 1e-8)
 
@@ -280,7 +280,7 @@ def test_sizes_that_do_not_fit_are_told_by_torch():
 
 @given(*[st.integers(1, 6)] * 2, st.integers(1, 3), st.integers(0, 2))
 def test_the_taps_that_see_the_image(pixels, taps, stride, padding):
-    side = links.Side(pixels, taps, stride, padding)
+    side = chain_layers.Side(pixels, taps, stride, padding)
     seen = {
         tap
         for tap in range(taps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -10,11 +9,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe.batch import Rows, Value, mapped, tensors
+from probe.batch import Rows, mapped, tensors
 from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.values.allocation import Storage
-from probe.values.cache import CachedRows, RecomputedRows, fill
+from probe.values.cache import CachedRows, RecomputedRows
 from probe.values.layout import Inputs, PrefixCall, ValueLayout, value_layout
 from tests.laws.zoo.specimens import specimen
 
@@ -45,12 +44,11 @@ def everywhere(
     layout = layout_of(prefix, inputs, storage)
     folders = {"memory": None, "mapped": folder}
     stored = {name: CachedRows(layout, inputs, where) for name, where in folders.items()}
-
-    def values(batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
-        for number, x in enumerate(batches):
-            yield from ((number, name, prefix(mapped(x, torch.clone))) for name in stored)
-
-    fill(stored, values, inputs, SIZE)
+    with torch.no_grad():
+        for number, (_, _, batch) in enumerate(inputs.batches(torch.arange(len(inputs)), SIZE)):
+            for rows in stored.values():
+                value = prefix(mapped(batch, torch.clone))
+                rows.put(value, slice(number * SIZE, (number + 1) * SIZE))
     return {**stored, "recomputed": RecomputedRows(layout, prefix, inputs, SIZE)}
 
 

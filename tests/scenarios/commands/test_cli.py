@@ -8,7 +8,7 @@ import pytest
 
 from probe.tables.run_directory import NOTES, TABLES, TIMES
 from scenarios.commands.main import main
-from tests.bad_input.making import TINY, study
+from tests.bad_input.making import TINY
 from tests.bad_input.refused import contents
 
 
@@ -34,25 +34,6 @@ def figures(cwd):
     return drawn
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_training_that_diverges_is_said_with_its_epoch(probe, tmp_path):
-    """For an output of NaN, after the last epoch, see `test_failures`."""
-    rates = {"training.epochs": "3", "training.learning_rate": "1e30", "learners.offline": None}
-    (tmp_path / "diverges.toml").write_text(study(rates))
-    code, out, err = probe(f"run {tmp_path}/diverges.toml --workers 1 --out {tmp_path}/run")
-    assert (code, err) == (1, "")
-    reason = "task 0-1 (1 of 5): training diverged: the loss is not finite in epoch 2"
-    assert f"learner finetune, order 0, seed 0: {reason}" in " ".join(out.split())
-
-
-def test_ctrl_c_says_how_to_go_on(probe, monkeypatch):
-    def stopped(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("scenarios.commands.run.run_study", stopped)
-    assert probe("run digits") == (130, "", "stopped: run the same command again to go on\n")
-
-
 def test_a_finished_study_is_shown_again_and_not_changed(probe, cwd, figures):
     before = contents(cwd)
     code, out, err = probe("run tiny.toml --workers 1 --out done")
@@ -64,15 +45,3 @@ def test_a_finished_study_is_shown_again_and_not_changed(probe, cwd, figures):
     assert all((cwd / "done" / name).stat().st_size for name in files)
     assert {"hidden1", "hidden2", "output", "finetune", "offline"} <= set(out.split())
     assert contents(cwd) == before
-
-
-def test_figures_are_drawn_again_from_the_tables_alone(probe, cwd, tmp_path, figures):
-    for table in (cwd / "done").glob("*.csv"):
-        (tmp_path / table.name).write_bytes(table.read_bytes())
-    code, out, _ = probe(f"figures {tmp_path}")
-    assert code == 0
-    paths = [line for line in out.splitlines() if not line.startswith("note: ")]
-    assert paths == [str(tmp_path / "figures" / name) for name in figures]
-    for name in figures:
-        drawn = cwd / "done" / "figures" / name
-        assert (tmp_path / "figures" / name).read_bytes() == drawn.read_bytes()

@@ -26,11 +26,6 @@ def test_nothing_is_written(probe: Call, cwd: Path) -> None:
     assert out.splitlines()[-1] == "a dry run: nothing was written"
 
 
-def test_each_network_without_a_task_learns_the_others(probe: Call) -> None:
-    _, out, _ = probe(f"run {TINY} --dry-run --workers 1 --learners finetune --controls exclusion")
-    assert table(out)["finetune"] == ["12", "0", "12", "46", "98"]
-
-
 def test_finished_jobs_are_counted(probe: Call, cwd: Path) -> None:
     assert run(cwd / "run", learners="finetune")
     before = {path: path.stat().st_mtime_ns for path in (cwd / "run").rglob("*")}

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 
-import pytest
-
-from scenarios.commands.screen.terminal import print_json
 from scenarios.data.datasets import LOADERS
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import ARCHITECTURES
@@ -30,9 +26,3 @@ def test_list_names_everything_that_a_study_can_name(
     assert {"murata", "chaudhry", "kemker"} <= {each["paper"] for each in known["metrics"]}
     flat = " ".join(probe("list")[1].split())
     assert all(name in flat for kind in expected for name in names[kind])
-
-
-def test_nan_is_null(capsys: pytest.CaptureFixture[str]) -> None:
-    print_json({"a": [math.nan, 1.5], "b": {"c": (math.inf, None)}, "d": "NaN"})
-    printed = json.loads(capsys.readouterr().out)
-    assert printed == {"a": [None, 1.5], "b": {"c": [None, None]}, "d": "NaN"}

@@ -5,9 +5,6 @@ from __future__ import annotations
 import pytest
 from torch import nn
 
-from scenarios.learners.kemker.fel import FelSettings
-from scenarios.learners.kemker.geppnet import GeppnetStmSettings, MapSettings
-from scenarios.learners.kemker.pathnet import PathNetSettings
 from scenarios.networks import build_network
 from scenarios.study.spec import Study
 from scenarios.study.study_file import check_study, preset_names, read_study
@@ -52,30 +49,6 @@ def test_the_network_and_the_recipes_are_the_supplements_or_a_stated_deviation(n
         assert (recipe.optimizer, recipe.learning_rate, recipe.batch_size) == expected, learner
     # The ideal is the MLP trained offline.
     assert study.recipe_of("offline") == study.recipe_of("finetune") == study.training
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_the_mechanisms_have_the_supplements_sizes(name: str) -> None:
-    """Of the map a quarter of the iterations on digits; table 2's sizes give the memory."""
-    study = preset(name)
-    expected = {*("finetune", "ewc", "pathnet", "geppnet", "geppnet_stm", "fel", "offline")}
-    # In these the task is the label.
-    expected -= {"pathnet"} if name in INCREMENTAL else set()
-    expected -= {"geppnet_stm"} if name == "kemker-mnist-layers" else set()
-    assert {own.kind for own in study.learners.values()} == expected
-    for own in study.learners.values():
-        if isinstance(own, PathNetSettings):
-            assert (own.modules, own.active, own.width) == (10, 5, 80)
-        if isinstance(own, MapSettings):
-            assert (own.rows, own.columns) == (23, 23)
-            assert (own.som_rate, own.readout_rate, own.threshold) == (0.1, 1e-3, 0.5)
-            iterations = (20_000, 5_000) if name in DIGITS else (80_000, 20_000)
-            assert (own.base_iterations, own.iterations) == iterations
-        if isinstance(own, GeppnetStmSettings):
-            assert own.memory == 300
-        if isinstance(own, FelSettings):
-            two = name in MULTIMODAL and name not in DIGITS
-            assert (own.hidden, own.units) == (400, 1200 if two else 2000)
 
 
 @pytest.mark.parametrize("name", EVERY)

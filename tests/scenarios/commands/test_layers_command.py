@@ -14,28 +14,10 @@ from scenarios.user_code import build_model, importing, load_callable
 MINE = """
 from torch import nn
 
-class Words(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.words, self.reads = nn.Embedding(5, 8), nn.LSTM(8, 6, batch_first=True)
-        self.spare, self.out = nn.Dropout(), nn.Linear(6, 3)
-
-    def forward(self, x):
-        y, _ = self.reads(self.words(x))
-        return {"logits": self.out(self.spare(y[:, -1])), "state": y}
-
 class Mixing(nn.Sequential):
     def forward(self, x):
         y = self[0](x)
         return self[1](y - y.mean(0))
-
-class Two(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.left, self.words, self.out = nn.Linear(12, 4), nn.Embedding(2, 4), nn.Linear(4, 2)
-
-    def forward(self, left, words):
-        return self.out(self.left(left.flatten(1)) + self.words(words).sum(1))
 
 def mixing():
     return Mixing(nn.Linear(4, 6), nn.Linear(6, 2))
@@ -89,21 +71,6 @@ def test_text_and_json_with_the_reason_for_a_feature_that_cannot_be_cached(layer
     text = layers("mine:mixing")
     assert rows(text)["1"][3] == "the slow way"
     assert f"{last['slow']}: 1\n" in text
-
-
-def test_words_and_named_logits(layers):
-    out = layers("mine:Words --input 7 --integers --output logits")
-    assert rows(out)["words"] == ["words", "Embedding", "7x8", "224 B", "40", "405"]
-    assert rows(out)["reads"][2] == "7x6, 1 of 3"
-    assert suggested(out) == ["words", "reads", "out"]
-    assert layers("mine:Words --input x=7:int --output logits") == out
-
-
-@pytest.mark.parametrize("inputs", ["3x2x2 --input 6:int", "words=6:int --input left=3x2x2"])
-def test_inputs_by_name_and_in_order(layers, inputs):
-    out = layers(f"mine:Two --input {inputs}")
-    assert rows(out)["left"][4:] == ["52", "18"]
-    assert suggested(out)[-1] == "out"
 
 
 def test_a_network_of_ours_by_its_name_has_what_candidates_says(layers):

@@ -84,27 +84,6 @@ def test_weights_that_the_factory_loads_are_part_of_what_it_is(two: Own) -> None
     assert tables(two.model("fresh", **few)) == second
 
 
-def test_a_module_called_output_is_not_taken_for_the_output(two: Own) -> None:
-    """From it all four classes can be read; the weights after it are random."""
-    few = {"target": f"{two.code}:Two", **FEW, "call": f"{two.code}:one"}
-    root = two.model(**few, features="output,one")
-    rows = [line.split(",") for line in (root / "layers.csv").read_text().splitlines()[1:]]
-    value = {row[2]: row[6] for row in rows if row[4:6] == ["", "accuracy"] and row[1] == "linear"}
-    assert float(value.pop("output")) > 0.6 > max(map(float, value.values()))
-
-
-def test_a_limit_of_the_training_data_and_the_page_where_it_is_wanted(two: Own) -> None:
-    """As if the data were so few; the floor is that of the same network."""
-    few = {"target": f"{two.code}:Two", **FEW, "output": "0"}
-    limited = two.model("limited", **few, train_limit=3, report=Path("page.html"))
-    expected = tables(two.model("few", **few, data=f"{two.code}:few_to_train"))
-    assert tables(two.model("all", **few))["measurements.csv"] != expected["measurements.csv"]
-    names = (b"few-digits", b"own_nets:few_to_train")
-    found = {name: text.replace(*names) for name, text in tables(limited).items()}
-    assert found == expected
-    assert Path("page.html").read_text("utf-8").lower().startswith("<!doctype html>")
-
-
 @pytest.fixture(scope="module")
 def controls(tmp_path_factory: pytest.TempPathFactory) -> Own:
     """A folder with the checkpoints of one run, and two offline networks."""

@@ -94,7 +94,7 @@ def test_status_and_figures_need_none_of_the_users_code(
         told = json.loads(capsys.readouterr().out)["learners"]
         finished = {own["learner"]: own["finished"] for own in told}
         assert finished == {"finetune": 4, "offline": 2, "untrained": 2}
-        assert all(own["parts"] == own["parts_finished"] > 0 for own in told)
+        assert all(own["measurements"] == own["measurements_finished"] > 0 for own in told)
     asked = FigureOptions(only="depth", format="svg", learners="finetune", out=tmp_path / "drawn")
     draw_requested(copy, asked)
     assert [path.suffix for path in (tmp_path / "drawn").glob("depth*.svg")]

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from probe.errors import InputError
 from probe.results.load import load
 from scenarios.user_code import importing
 from tests.scenarios.own_run import MODULE, RECIPE, SOURCE, Own, apart, tables
@@ -77,19 +76,3 @@ def test_domains_by_a_function_and_by_files_are_the_plain_evaluation(own: Own) -
     told = own.model("told", call=f"{own.code}:turned", **domains)
     assert measured(told, "multi") == pytest.approx(plain(own, -1), abs=1e-12)
     assert not measured(told, "single")
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"tasks": "0-3,0-3,0-3"}, r"classes .* in more than one task.*'sites/{task}.npz'"),
-        ({}, "there are no tasks: give --tasks 0-1,2-3, .* or data that have tasks"),
-        ({"tasks": "0-3", "data": "domains"}, "has its tasks: leave out --tasks"),
-        ({"head": "several", "data": "domains"}, "head must be 'single' or 'multi'"),
-    ],
-)
-def test_tasks_are_given_once(own: Own, changed: dict[str, str], said: str) -> None:
-    data = f"{own.code}:{changed.get('data', 'load')}"
-    checkpoints = str(own.checkpoints / "task{task}.pt")
-    with pytest.raises(InputError, match=said):
-        own.model("refused", **{**FLAGS, **changed, "checkpoints": checkpoints, "data": data})

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from probe.results.analysis import Analysis
 from probe.tables.folder import KINDS
 from probe.tables.table_file import write_table
 from scenarios.commands.report import show_compared, show_report
@@ -39,15 +38,3 @@ def test_a_limit_that_is_broken_is_told(tmp_path: Path, capsys: pytest.CaptureFi
     assert not show_compared(a, b, 0.05)
     said = "ft, linear, conv2: forgets 8.0 points [7.0, 9.0], more than 5.0"
     assert said in capsys.readouterr().out
-
-
-def test_a_limit_holds_for_layers_that_the_first_run_lacks(tmp_path: Path) -> None:
-    a, b = folder_of(tmp_path, "a", 0.03), folder_of(tmp_path, "b", 0.08)
-    write_table(a / "statements.csv", KINDS["statements"], [stated("conv1", "no", 0.0)])
-    assert not show_compared(a, b, 0.05)
-
-
-def test_a_result_in_memory_writes_its_page(tmp_path: Path) -> None:
-    found = tables([stated("conv2", "yes", 0.08)], {"conv2": 0.08, "output": 0.5})
-    Analysis(given=found).report(tmp_path / "page.html")
-    assert "conv2 forgot 8.0 points" in (tmp_path / "page.html").read_text()

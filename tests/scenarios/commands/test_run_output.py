@@ -47,8 +47,3 @@ def test_the_tables_do_not_depend_on_where_values_live(
         assert f"hidden1: 92.2 KB, {where}" in own.run(cache_budget="1000")
         assert not (own.root / "scratch").exists()
         assert own.tables() == finished_study.tables()
-
-
-def test_workers_share_the_budget(fresh: Tiny) -> None:
-    said = fresh.run(executor="pool", workers=2, cache_budget="500000", dry_run=True)
-    assert "at most 250.0 KB in memory per worker" in said

@@ -18,7 +18,7 @@ from tests.scenarios.execution.helpers import FIRST, SICK, jobs_in, locked, work
 
 OFFLINE = "offline.seed-0"
 LEARNERS: dict[str, dict[str, object]] = {"finetune": {}, "offline": {}}
-COLUMNS = ("jobs", "finished", "running", "failed", "left", "parts_finished", "parts")
+COLUMNS = ("jobs", "finished", "running", "failed", "left", "measurements_finished", "measurements")
 
 
 @pytest.fixture(scope="module")
@@ -119,22 +119,12 @@ def test_the_time_left_is_unknown_at_first_and_none_in_the_end(
     assert json.loads(probe("status run --json")[1])["seconds_left"] == 0
 
 
-def test_corrupt_parts_do_not_count(root: Path, said: Any) -> None:
-    """A corrupt file is left to the process that has the job's lock."""
+@pytest.mark.parametrize("name", ["predictions.1-01234567.npz", "after-4.pt"])
+def test_corrupt_files_are_named(root: Path, said: Any, name: str) -> None:
+    """They are left to the process that has the job's lock."""
     [folder] = [path for path in (root / "jobs" / FIRST).iterdir() if path.is_dir()]
-    (folder / "step-0.json").write_bytes((folder / "step-1.json").read_bytes())
-    (folder / "step-2.json").write_bytes((folder / "step-2.json").read_bytes()[:-1])
-    (folder / "step-77.json").write_bytes((folder / "step-1.json").read_bytes())
+    source = folder / (name if name.endswith(".pt") else "predictions.npz")
+    (folder / name).write_bytes(source.read_bytes()[:-1])
     table, lines = said()
-    assert table["finetune"] == [2, 0, 0, 0, 2, 6, 16]
-    assert [line.partition(":")[0] for line in lines] == [f"{FIRST}, step-{k}" for k in (0, 2)]
-
-
-def test_corrupt_checkpoints_and_fingerprints_are_named(root: Path, said: Any) -> None:
-    [folder] = [path for path in (root / "jobs" / FIRST).iterdir() if path.is_dir()]
-    checkpoint = next(folder.glob("step-*.learner.pt"))
-    checkpoint.write_bytes(checkpoint.read_bytes()[:-1])
-    (folder / "fingerprint.json").write_bytes(b"{}")
-    checkpoint_name = checkpoint.name.partition(".")[0]
-    named = [line.partition(":")[0] for line in said()[1]]
-    assert named == [f"{FIRST}, fingerprint.json", f"{FIRST}, {checkpoint_name}.checkpoint"]
+    assert table["finetune"] == [2, 1, 0, 0, 1, 8, 16]
+    assert [line.partition(":")[0] for line in lines] == [f"{FIRST}, {name}"]

@@ -9,12 +9,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
-from scenarios.commands.screen.signals import HOW_TO_GO_ON, stoppable
+from scenarios.commands.screen.signals import stoppable
 from scenarios.execution.pool import _ctrl_c_held_back
 from tests.scenarios.execution.helpers import exit_code, fork
 
@@ -80,77 +78,6 @@ def test_a_block_ends_if_it_can_and_is_ended_if_not(
     action: Callable[[Began], object], number: int, code: int
 ) -> None:
     assert in_a_block(action, number) == code
-
-
-def test_an_import_is_ended_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An exception in there may be swallowed, and the process would go on."""
-    (tmp_path / "long_module.py").write_text(
-        "import sys, time\ntry:\n    sys.began()\n    time.sleep(600)\nexcept: pass\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def action(began: Began) -> None:
-        os.dup2(os.open(tmp_path / "said", os.O_WRONLY | os.O_CREAT), 2)
-        sys.began = began  # type: ignore[attr-defined]
-        import long_module  # type: ignore[import-not-found]  # noqa: F401
-
-    assert in_a_block(action, signal.SIGINT) == 130
-    assert (tmp_path / "said").read_text() == f"{HOW_TO_GO_ON}\n"
-
-
-@pytest.mark.parametrize("within", [True, False])
-def test_the_remedy_is_said_once_by_the_process_that_ends(tmp_path: Path, within: bool) -> None:
-    """Of a block that hangs nobody else says it; the code after a block has said it itself."""
-
-    def stop() -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    def act() -> None:
-        os.dup2(os.open(tmp_path / "said", os.O_WRONLY | os.O_CREAT), 2)
-        try:
-            with stoppable(0.3):
-                deaf(stop) if within else stop()
-        except SystemExit:
-            deaf()
-
-    assert exit_code(fork(act)) == 143
-    assert (tmp_path / "said").read_text() == (f"{HOW_TO_GO_ON}\n" if within else "")
-
-
-def test_a_second_signal_does_not_disturb_the_first() -> None:
-    """Everything is put in order on the way out; signals of others end nothing."""
-
-    def act() -> int:
-        seen: list[int] = []
-        signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(number))
-        try:
-            with stoppable(600):
-                os.kill(os.getpid(), signal.SIGUSR1)
-                try:
-                    os.kill(os.getpid(), signal.SIGINT)
-                    time.sleep(600)
-                finally:
-                    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
-                        os.kill(os.getpid(), number)
-                        seen.append(number)
-        except SystemExit as stopped:
-            return 7 if (stopped.code, len(seen)) == (130, 4) else 8
-        return 9
-
-    assert exit_code(fork(act)) == 7
-
-
-def test_everything_is_given_back() -> None:
-    def state() -> tuple[object, ...]:
-        woken = signal.set_wakeup_fd(-1)
-        signal.set_wakeup_fd(woken)
-        return woken, signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-
-    before = state()
-    with suppress(KeyError), stoppable():
-        assert all(a != b for a, b in zip(state(), before, strict=True))
-        raise KeyError
-    assert state() == before
 
 
 def test_ctrl_c_is_held_back_and_not_lost() -> None:

@@ -55,7 +55,7 @@ def tables(root: Path) -> dict[str, bytes]:
 
 @dataclass(frozen=True, kw_only=True)
 class Disturbed(Work):
-    """Work of which some jobs end badly at a measurement: `kill output after 2`. See `end_badly`."""
+    """Work of which jobs end badly at a measurement: `kill output after 2`. See `end_badly`."""
 
     badly: dict[str, str] = field(default_factory=dict)
 

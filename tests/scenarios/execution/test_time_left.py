@@ -1,4 +1,4 @@
-"""The time left, judged by the median of the finished measurements of a kind for the same effort."""
+"""The time left, judged by the median of finished measurements of a kind by their effort."""
 
 from __future__ import annotations
 

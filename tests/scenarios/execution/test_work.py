@@ -60,7 +60,7 @@ def test_measurements_are_reported_on_one_thread_and_then_the_end(
         ("gpu", "killed", OUT_OF_MEMORY),
         ("error", "failed", "KeyError: 'nobody foresaw this'"),
         ("misuse", "failed", FAILED),
-        ("exit", "failed", "ends the process (SystemExit: 0): let it return, or raise an error"),
+        ("exit", "failed", "ends the process (SystemExit: 0): return"),
         ("unwritten", "", ""),
     ],
 )

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from probe.examples import Examples
-from probe.modules import mode
-from probe.tasks import Task
 from probe.training.loop import Recipe
 from scenarios.learners.continual import ContinualLearner
 from scenarios.learners.gem import GradientEpisodicMemory, project
@@ -19,7 +17,6 @@ from tests.scenarios.learners.tiny_learners import (
     digits,
     learn,
     learner as tiny_learner,
-    noisy_network,
     rows,
     same,
 )
@@ -39,52 +36,6 @@ def memories(own: ContinualLearner) -> list[Examples]:
     return [Examples(x, y) for x, y in parts]
 
 
-def slopes(own: ContinualLearner, memory: Examples) -> Tensor:
-    """Return the gradient of a memory's loss in eval mode, the plain way."""
-    with mode(own.model, training=False):
-        loss = own.classification(own.model(memory.x), memory.y)
-        return flat(torch.autograd.grad(loss, list(own.model.parameters())))
-
-
-def flat(tensors: object) -> Tensor:
-    return torch.cat([each.flatten().clone() for each in tensors])
-
-
-class Spy(GradientEpisodicMemory):
-    """Notes at every step the gradient before and after, and those of the memories."""
-
-    def begin(self, task: Task) -> None:
-        super().begin(task)
-        self.steps: list[tuple[Tensor, Tensor, Tensor]] = []
-
-    def after_backward(self, model: nn.Module) -> None:
-        before = flat(p.grad for p in model.parameters())
-        super().after_backward(model)
-        if self.learned:
-            past = torch.stack([slopes(self, memory) for memory in memories(self)])
-            self.steps.append((before, flat(p.grad for p in model.parameters()), past))
-
-
-@pytest.mark.parametrize("margin", [0.0, 0.5])
-def test_no_step_s_gradient_opposes_a_memory_s_and_free_ones_are_untouched(margin: float) -> None:
-    """With memories of 150 a task, more than a pass takes at once."""
-    recipe = Recipe(epochs=4, batch_size=24, init="murata")
-    spy = gem("mlp", recipe=recipe, of=Spy, margin=margin, memory_per_class=75)
-    changed = kept = 0
-    for task in digits(90).tasks[:3]:
-        spy.learn(task)
-        for before, after, past in spy.steps:
-            scale = past.norm(dim=1) * max(before.norm(), after.norm())
-            assert (past @ after >= -1e-5 * scale).all()
-            if (past @ before < -1e-5 * scale).any():
-                assert not torch.equal(after, before)
-                changed += 1
-            elif (past @ before > 1e-5 * scale).all():
-                assert torch.equal(after, before)
-                kept += 1
-    assert min(changed, kept) > 5
-
-
 def test_where_no_constraint_is_violated_it_is_finetuning_bit_for_bit() -> None:
     """The same task again, by whole-batch descent: its gradient is that of its memory."""
     recipe = Recipe(epochs=5, batch_size=1000, optimizer="sgd", learning_rate=0.05)
@@ -99,19 +50,6 @@ def test_the_memory_is_of_each_class_for_every_task_apart() -> None:
     for task, memory in zip(tasks, memories(learn(gem(), tasks)), strict=True):
         assert memory.y.tolist() == [label for label in task.classes for _ in range(5)]
         assert set(rows(memory.x)) <= set(rows(task.train.x))
-
-
-def test_the_memory_s_pass_moves_no_batch_norm_and_draws_nothing() -> None:
-    own = learn(gem(model=noisy_network()), TASKS[:2])
-    own.begin(TASKS[2])
-    own.model.train()
-    buffers, drawn = [b.clone() for b in own.model.buffers()], torch.get_rng_state()
-    for p in own.model.parameters():
-        p.grad = torch.ones_like(p)
-    own.after_backward(own.model)
-    assert all(map(torch.equal, buffers, own.model.buffers()))
-    assert torch.equal(torch.get_rng_state(), drawn)
-    assert all(module.training for module in own.model.modules())
 
 
 def vectors(seed: int, *shape: int) -> Tensor:

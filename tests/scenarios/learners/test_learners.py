@@ -1,31 +1,24 @@
 """Laws of every learner, and a learner continued from its state is the learner."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import get_args
 
-import numpy as np
 import pytest
 import torch
 
 from probe.examples import join
-from probe.metrics.counts import Counts
 from probe.modules import mode
 from probe.seeding import stream
 from probe.training.loop import Recipe, fit
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.exemplars import Strategy
-from scenarios.networks import ARCHITECTURES
-from tests.laws import reference
-from tests.laws.counting import evaluate
 from tests.scenarios.learners.tiny_learners import (
     RECIPE,
     digits,
     equal,
     learn,
     learner as tiny_learner,
-    logits,
     resumed,
     same,
     with_norm,
@@ -39,26 +32,6 @@ def learner(kind: str, recipe: Recipe = RECIPE, **given: object) -> Learner:
 
 def with_batch_norm(kind: str) -> Learner:
     return tiny_learner(kind, model=None if LEARNERS[kind].own_features else with_norm())
-
-
-@pytest.mark.parametrize("kind", ["finetune", "er"])
-def test_agrees_with_the_plain_implementation(kind: str) -> None:
-    """Weights after every task, and the predictions among the classes seen so far."""
-    tasks = digits(10).tasks[:3]
-    test = join([task.test for task in tasks])
-    own = learner(kind)
-    plain = ARCHITECTURES["cnn3"].build((1, 8, 8), 10)
-    plain_tasks = [(t.train.x, t.train.y, list(t.classes)) for t in tasks]
-    memory = 5 if kind == "er" else 0
-    steps = reference.learn_tasks(plain, plain_tasks, RECIPE, seed=0, memory_per_class=memory)
-    for task, seen in zip(tasks, steps, strict=True):
-        own.learn(task)
-        for key, value in plain.state_dict().items():
-            torch.testing.assert_close(own.model.state_dict()[key], value, rtol=1e-3, atol=1e-4)
-        expected = Counts.of(test.y, reference.predictions(plain, test.x, seen), classes=10)
-        with mode(own.model, training=False):
-            got = evaluate(partial(logits, own), test, 10)
-        assert np.abs(got.table - expected.table).sum() <= 2
 
 
 def finetune(**given: object) -> Callable[[], Learner]:

@@ -18,7 +18,7 @@ T, SIZES = 3, [15, 15, 20]
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory):
-    """The study with controls, its tables and measurements from before them, and what was printed."""
+    """The study with controls, tables and measurements from before them, and what was printed."""
     tiny = Tiny(tmp_path_factory.mktemp("controls") / "tiny")
     tiny.run(STUDY)
     return tiny, tables(tiny), measured(tiny.root), tiny.run(STUDY, controls="exclusion,labels")
@@ -49,7 +49,7 @@ def test_controls_are_added_and_enter_no_other_table(grown):
 def test_without_the_last_task_it_is_the_network_before_that_task(results):
     """An exact control: R, and what is linearly there, example by example."""
     run, last = results[0], results[T]
-    np.testing.assert_array_equal(last.accuracy["single"][T], run.accuracy["single"][T - 1])
+    np.testing.assert_array_equal(last.output[T].accuracy, run.output[T - 1].accuracy)
     own, other = (each.rows("hidden1", "linear") for each in (last, run))
     np.testing.assert_array_equal(own[T].predicted, other[T - 1].predicted)
 

@@ -46,7 +46,7 @@ def test_killed_at_every_write(fresh: Tiny, finished_study: Tiny) -> None:
         killed_in_write(1 + n_starts % 8, fresh)
         n_starts += 1
         assert n_starts < 100
-    assert n_starts > 8
+    assert n_starts > 5
     fresh.run()
     assert fresh.tables() == finished_study.tables()
     times = read_table(fresh.root / TIMES, TimeRow)

@@ -10,8 +10,8 @@ import pytest
 from probe.by_layer.jobs import jobs_of, keys_of
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
+from probe.extensions import MetricEntry
 from probe.metrics.matrix import AccuracyMatrix
-from probe.registered import OwnMetric
 from probe.results.scores import user_scores
 from scenarios.study.plan import BUILT_IN
 from scenarios.study.study_file import check_study
@@ -85,7 +85,7 @@ def mute(R):
     ],
 )
 def test_a_metric_that_gives_no_number_is_noted_and_the_others_are_there(score, said):
-    metrics = [OwnMetric(name="bad", score=score), OwnMetric(name="good", score=lambda R: 1.0)]
+    metrics = [MetricEntry(name="bad", score=score), MetricEntry(name="good", score=lambda R: 1.0)]
     values, [note] = user_scores(AccuracyMatrix([[0.5], [1.0]]), metrics)
     assert values == {"good": 1.0}
     assert re.search(f"the metric bad .*{said}", note)

@@ -16,7 +16,7 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.examples import Examples
-from probe.numbered import numbered
+from probe.tasked_examples import assign_tasks
 from probe.tasks import Scenario, TestExamples
 from probe.training.costs import Cost
 from probe.training.history import History
@@ -107,7 +107,7 @@ def in_tasks(name, train, test, tasks) -> Scenario:
     """Return a scenario in which tasks may share classes, and examples."""
     halves = ("train", train), ("test", test)
     each = {n: [half.of_classes(own) for own in tasks] for n, half in halves}
-    return Scenario.of_numbered(name, numbered(each, None))
+    return Scenario.of_examples(name, assign_tasks(each, None))
 
 
 def made_plan(of=None, stream=None, device=CPU) -> Plan:
@@ -152,7 +152,8 @@ def measurement(tables, tasks=((0,), (1,)), **details) -> Measurement:
     tasks: the classes of each, disjoint.
     """
     tables = {head: np.array(table) for head, table in tables.items()}
-    labels = np.concatenate([np.repeat(c, n) for c, n in enumerate([*tables.values()][0].sum(1))])
+    sizes = next(iter(tables.values())).sum(axis=1)
+    labels = np.repeat(np.arange(len(sizes)), sizes)
     predicted = {
         head: np.concatenate([np.repeat(np.arange(len(row)), row) for row in table])
         for head, table in tables.items()

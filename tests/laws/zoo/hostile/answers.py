@@ -75,6 +75,23 @@ def a_function_of_its_own(m: Any, x: Tensor) -> Tensor:
     return m.c(Sign.apply(m.b(m.mark(Sign.apply(m.a(x))))) + Sign.apply(m.a.weight[0]))
 
 
+class Reversed(torch.autograd.Function):
+    """The input itself, with the gradient's sign turned round (Ganin and Lempitsky 2015)."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return -gradient
+
+
+@written()
+def a_gradient_turned_round(m: Any, x: Tensor) -> Tensor:
+    return m.c(torch.tanh(m.b(Reversed.apply(torch.tanh(m.a(x))))))
+
+
 class Block(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import torch
@@ -116,6 +117,19 @@ def noise_in_training(m: Any, x: Tensor) -> Tensor:
     """Downstream of the output nothing is trained, so that noise in training does not matter."""
     h = m.a(x)
     return m.c(h + torch.randn_like(h) if m.training else h)
+
+
+@written(live=True)
+def draws_from_pythons_random(m: Any, x: Tensor) -> Tensor:
+    h = torch.tanh(m.b(torch.tanh(m.a(x))))
+    return m.c(h * (1 + random.random()) if m.training else h)
+
+
+@written(live=True)
+def anneals_by_a_counter_of_its_own(m: Any, x: Tensor) -> Tensor:
+    """The counter is a plain attribute: no state dict has it."""
+    m.steps = getattr(m, "steps", 0) + m.training
+    return m.c(torch.tanh(m.b(torch.tanh(m.a(x)))) / (1 + m.steps))
 
 
 _FOREIGN = nn.Linear(6, 6)

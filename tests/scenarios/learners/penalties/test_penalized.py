@@ -7,14 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.examples import Examples
 from probe.seeding import stream
-from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.base import of_kind
 from scenarios.learners.penalties.quadratic import Quadratic
-from scenarios.networks import build_network
-from tests.laws.plain_penalties import Plain, weights
 from tests.scenarios.learners.tiny_learners import (
     RECIPE,
     chain,
@@ -26,40 +22,6 @@ from tests.scenarios.learners.tiny_learners import (
 )
 
 TASKS = digits(10).tasks[:3]
-
-
-def network() -> nn.Module:
-    model = build_network("mlp", (1, 8, 8), 10)
-    initialize(model, "torch", stream(0, "init"))
-    return model
-
-
-CASES = [
-    ("ewc", {"strength": 50.0}),
-    ("ewc_online", {"strength": 50.0, "alpha": 0.3}),
-    ("si", {"strength": 2.0}),
-    ("rwalk", {"strength": 5.0, "interval": 2}),
-    ("rwalk", {"strength": 5.0, "interval": 3, "distance": "euclidean", "alpha": 0.5}),
-]
-
-
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-@pytest.mark.parametrize(("kind", "changes"), CASES)
-def test_agrees_with_the_plain_implementation(
-    kind: str, changes: dict[str, object], optimizer: str
-) -> None:
-    rate = {"sgd": 0.02, "adam": 1e-3}[optimizer]
-    recipe = Recipe(epochs=2, batch_size=8, optimizer=optimizer, learning_rate=rate)
-    own = learner(kind, recipe=recipe, model=network().double(), **changes)
-    free = learner("finetune", recipe=recipe, model=network().double())
-    plain = Plain(own.settings, network().double())
-    for done, task in enumerate(TASKS):
-        double = replace(task, train=Examples(task.train.x.double(), task.train.y))
-        own.learn(double)
-        free.learn(double)
-        plain.learn(double.train, recipe, stream(0, "batches", done))
-        torch.testing.assert_close(weights(own.model), weights(plain.model), rtol=1e-7, atol=1e-10)
-    assert not torch.allclose(weights(own.model), weights(free.model), rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["ewc", "ewc_online", "rwalk", "si"])

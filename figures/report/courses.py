@@ -1,0 +1,107 @@
+"""The questions that are asked over time: over tasks learned, and over epochs of retraining."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import fmean
+
+from figures.report.views import Chart, ChartPoint, ReportFigure, Section, evenly
+from probe.tables.budget_text import MEASURED, budget_curves
+from probe.tables.folder import Tables
+from probe.tables.matrices import Matrices
+from probe.tables.rows import grouped
+
+_MOST = 6  # tasks or layers that are drawn beside each other
+
+
+def course(_: Tables, matrices: Matrices) -> Section:
+    """Ask when it happened: of all tasks learned so far and, folded, of each task."""
+    figures, more = [], list[ReportFigure]()
+    for readout in matrices.readouts:
+        for learner in matrices.learners:
+            series = {}
+            for feature in matrices.features:
+                R = matrices.matrix(learner, feature, readout).values
+                means = ((t, float(R[t, :t].mean())) for t in range(1, matrices.tasks + 1))
+                if points := _points(means):
+                    series[feature] = points
+            if sum(len(points) > 2 for points in series.values()) > 1:
+                view = Chart(series=series, across="tasks learned", up="accuracy on these, in %")
+                figures.append(ReportFigure(learner=learner, readout=readout, view=view))
+                more += _each_task(matrices, learner, readout, list(series))
+    return Section(
+        name="course",
+        question="When did it happen?",
+        caption=(
+            "Accuracy of a readout of each layer on the tasks learned so far, by their number; the "
+            "mean over orders and seeds. The output is the network itself."
+        ),
+        figures=figures,
+        folded="Each task on its own: when did it fall?",
+        more=more,
+    )
+
+
+def _each_task(
+    matrices: Matrices, learner: str, readout: str, features: Sequence[str]
+) -> Iterator[ReportFigure]:
+    """Yield a chart for each layer, with a line for each task from when it was learned."""
+    T = matrices.tasks
+    for feature in evenly(features, _MOST):
+        R = matrices.matrix(learner, feature, readout).values
+        series = {
+            f"task {j}": _points((t, float(R[t, j - 1])) for t in range(j, T + 1))
+            for j in evenly(range(1, T), _MOST)
+        }
+        view = Chart(series=series, across="tasks learned", up="accuracy on each task, in %")
+        if any(len(points) > 1 for points in series.values()):
+            yield ReportFigure(learner=learner, readout=readout, title=feature, view=view)
+
+
+def _points(accuracies: Iterable[tuple[int, float]]) -> list[ChartPoint]:
+    finite = ((x, 100 * value) for x, value in accuracies if math.isfinite(value))
+    return [ChartPoint(x=x, value=value, tip=f"{value:.1f}") for x, value in finite]
+
+
+def budget(tables: Tables, _: Matrices) -> Section:
+    """Ask what the retraining budget changes: accuracies by multiples of it, and losses."""
+    curves = list(_budgets(tables))
+    return Section(
+        name="budget",
+        question="What does the retraining budget change?",
+        caption=(
+            "Accuracy on all tasks after multiples of the epochs of retraining, also for "
+            "an untrained network (floor) and one trained on all tasks at once (ceiling): a "
+            "line that still rises has not converged. "
+            * bool(curves)
+            + "Training loss of the retrained layers by epoch, the mean over orders and seeds: a "
+            "layer with a curve that still falls at its end has not converged, and is not judged."
+        ),
+        figures=[*curves, *_losses(tables)],
+    )
+
+
+def _budgets(tables: Tables) -> Iterator[ReportFigure]:
+    for (learner, feature), curve in budget_curves(tables.get("layers", ())).items():
+        points = {
+            name: [ChartPoint.of_layer(k, row[name]) for k, row in curve.items() if name in row]
+            for name in MEASURED
+        }
+        series = {name: course for name, course in points.items() if course}
+        across, up = "multiple of the epochs", "accuracy, in %"
+        view = Chart(series=series, across=across, up=up, zero=False)
+        yield ReportFigure(learner=learner, title=feature, view=view)
+
+
+def _losses(tables: Tables) -> Iterator[ReportFigure]:
+    groups = grouped(tables.get("retraining", ()), "readout", "learner")
+    for (readout, learner), retrainings in groups.items():
+        series = {
+            feature: [
+                ChartPoint(x=epoch, value=loss, tip=f"{loss:.3f}")
+                for epoch, of_epoch in grouped(rows, "epoch").items()
+                if epoch and math.isfinite(loss := fmean(row.loss for row in of_epoch))
+            ]
+            for feature, rows in grouped(retrainings, "feature").items()
+        }
+        view = Chart(series=series, across="epoch", up="training loss, in nats")
+        yield ReportFigure(learner=learner, readout=readout, view=view)

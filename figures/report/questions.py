@@ -1,0 +1,276 @@
+"""The questions that a report asks of the tables of a run, each with its views."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import Any
+
+from figures.captions import counted
+from figures.report import views
+from figures.report.courses import budget, course
+from figures.report.views import Cell, ReportFigure, Section
+from probe.tables.folder import Tables
+from probe.tables.matrices import Matrices
+from probe.tables.rows import CONTROLS, LayerRow, grouped
+from probe.tables.sheets import Sheet
+from probe.tables.statement_text import points
+from probe.tables.summary import training_seconds
+
+_QUANTITIES = ("missing", "never_learned", "forgotten", "accuracy", "floor", "ceiling")
+_MOST_TASKS = 14  # of an accuracy matrix that are drawn
+_MOST_STEPS = 6  # numbers of tasks learned between which a reader can choose
+
+
+def sections(runs: Mapping[str, Tables]) -> list[Section]:
+    """Return the questions that the tables of runs, by name, can answer.
+
+    The names of runs are shown where there are several.
+    """
+    matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
+    answered = []
+    for ask in _QUESTIONS:
+        of_runs = {name: ask(tables, matrices[name]) for name, tables in runs.items()}
+        if section := next((section for section in of_runs.values() if section.figures), None):
+            figures = _together({run: section.figures for run, section in of_runs.items()})
+            more = _together({run: section.more for run, section in of_runs.items()})
+            answered.append(replace(section, figures=figures, more=more))
+    return answered
+
+
+def _together(figures: Mapping[str, Sequence[ReportFigure]]) -> list[ReportFigure]:
+    """Return the figures of all runs: those of a readout together, then those of a learner."""
+    several = len(figures) > 1
+    of_runs = [replace(f, run=run * several) for run, of_run in figures.items() for f in of_run]
+    readouts = [views.FIRST, *(figure.readout for figure in of_runs)]
+    learners = [figure.learner for figure in of_runs]
+    return sorted(of_runs, key=lambda f: (readouts.index(f.readout), learners.index(f.learner)))
+
+
+def missing(tables: Tables, matrices: Matrices) -> Section:
+    """Ask what is missing in each layer: after all tasks and, folded, after fewer."""
+    verdicts = ("not converged", "near chance", "no ceiling")
+    rows = (row for row in tables.get("statements", ()) if row.verdict in verdicts)
+    barred = {(row.learner, row.readout, row.feature) for row in rows}
+    figures, earlier = [], list[ReportFigure]()
+    for (learner, readout), layers in _of_layers(tables):
+        features = _features(layers)
+        by_key = {(row.feature, row.task_position, row.quantity): row for row in layers}
+        positions = [*sorted({row.task_position for row in layers if row.task_position}), None]
+        cells, lines = [], []
+        for feature in features:
+            of_positions = [
+                {q: by_key[key] for q in _QUANTITIES if (key := (feature, position, q)) in by_key}
+                for position in positions
+            ]
+            in_doubt = (learner, readout, feature) in barred
+            cells.append([_cell(of_position, in_doubt) for of_position in of_positions])
+            for position, row_of in zip(positions, of_positions, strict=True):
+                texts = (views.interval(row_of.get(quantity)) for quantity in _QUANTITIES)
+                lines.append((feature, str(position or views.ALL), *texts))
+        columns = ["layer", "task position", *(name.replace("_", " ") for name in _QUANTITIES)]
+        view = views.HeatMap(
+            rows=features,
+            columns=[str(position or views.ALL) for position in positions],
+            cells=cells,
+            numbers=Sheet(title="", columns=columns, lines=lines),
+        )
+        if any(cell.tone is not None for row in cells for cell in row):
+            figures.append(ReportFigure(learner=learner, readout=readout, view=view))
+            earlier += _earlier(matrices, learner, readout, features)
+    last = views.ALL if earlier else ""
+    return Section(
+        name="missing",
+        question="What is missing in each layer?",
+        caption=(
+            "Points of accuracy by which a readout of the layer is below the ceiling, the same "
+            "readout of a network trained on all tasks at once. Columns: tasks in the order in "
+            "which they were learned. Orange: below the ceiling; purple: above it. "
+            "Italic: the 95 % interval includes 0. Striped: in doubt (see caveats)."
+        ),
+        figures=[replace(figure, tasks_seen=last) for figure in figures],
+        folded="After fewer tasks (means over orders and seeds, without intervals)",
+        more=earlier,
+    )
+
+
+def _cell(row_of: Mapping[str, LayerRow], in_doubt: bool) -> Cell:
+    """Return the cell of the quantities of a layer on a task."""
+    if "missing" not in row_of:
+        return Cell()
+    row = row_of["missing"]
+    texts = "; ".join(f"{name.replace('_', ' ')} {views.interval(q)}" for name, q in row_of.items())
+    where = f"task position {row.task_position}" if row.task_position else "all tasks"
+    tip = f"{row.feature}, {where}: {texts}; {counted(row.seeds, 'seed')}"
+    return Cell.missing(row.value, tip, weak=row.low <= 0 <= row.high, barred=in_doubt)
+
+
+def _earlier(
+    matrices: Matrices, learner: str, readout: str, features: Sequence[str]
+) -> Iterator[ReportFigure]:
+    """Yield the same after fewer tasks, of those learned by then, where layers were measured."""
+    # Tables of layers may name features and readouts without measurements.
+    rows = [f for f in features if f in matrices.features and readout in matrices.readouts]
+    missing = [
+        matrices.ceiling(learner, f, readout) - matrices.matrix(learner, f, readout).values
+        for f in rows
+    ]
+    for t in views.evenly(range(1, matrices.tasks), _MOST_STEPS):
+        cells = [
+            [
+                Cell.missing(value, f"{f}, task position {j}, after {t}: missing {points(value)}")
+                for j, value in enumerate(values[t, :t].tolist(), 1)
+            ]
+            for f, values in zip(rows, missing, strict=True)
+        ]
+        if sum(row[0].tone is not None for row in cells) > 1:
+            view = views.HeatMap(rows=rows, columns=[*map(str, range(1, t + 1))], cells=cells)
+            yield ReportFigure(
+                learner=learner,
+                readout=readout,
+                title=f"after {counted(t, 'task')}",
+                tasks_seen=str(t),
+                view=view,
+            )
+
+
+def parted(tables: Tables, _: Matrices) -> Section:
+    """Ask what was forgotten, and what never learned."""
+    figures = []
+    for (learner, readout), layers in _of_layers(tables):
+        # The output loses far more than any layer before it, which would all lie at 0 then.
+        features = _features(layers)[:-1]
+        rows = [row for row in layers if row.task_position is None and row.feature in features]
+        series = {}
+        for quantity, shift in (("never_learned", -0.15), ("forgotten", 0.15)):
+            finite = [r for r in rows if r.quantity == quantity and math.isfinite(r.value)]
+            if finite:
+                series[quantity.replace("_", " ")] = [
+                    views.ChartPoint.of_layer(1 + features.index(row.feature) + shift, row)
+                    for row in finite
+                ]
+        if series:
+            view = views.Chart(
+                series=series, across="layer", up="points of accuracy", names=features
+            )
+            figures.append(ReportFigure(learner=learner, readout=readout, view=view))
+    return Section(
+        name="parted",
+        question="Forgotten, or never learned?",
+        caption=(
+            "Never learned: points below the ceiling when a task had just been learned, the mean "
+            "of all tasks. Forgotten: points lost since then, the mean of all tasks but the last. "
+            "Lines are 95 % intervals. The output, which loses far more, is in the tables above."
+        ),
+        figures=figures,
+    )
+
+
+def output(tables: Tables, matrices: Matrices) -> Section:
+    """Ask what the metrics of the output say."""
+    learners = matrices.learners if matrices.tasks else ()
+    figures = [ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners]
+    rows = [row for row in tables.get("metrics", ()) if not row.feature]
+    scored = list(dict.fromkeys(row.learner for row in rows if math.isfinite(row.mean)))
+    lines = []
+    for (paper, metric, head), of_metric in grouped(rows, "paper", "metric", "head").items():
+        if "[" not in metric:
+            row_of = {row.learner: row for row in of_metric}
+            title = f"{metric} ({paper}{', ' + head if head else ''})"
+            lines.append((title, *(_mean_and_std(row_of.get(name)) for name in scored)))
+    if lines:
+        seconds = training_seconds(tables.get("times", ()))
+        texts = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in scored)
+        lines.append(("seconds of training, all tasks", *texts))
+        columns = ["metric", *map(views.label, scored)]
+        figures.append(ReportFigure(view=Sheet(title="", columns=columns, lines=lines)))
+    return Section(
+        name="output",
+        question="What do the metrics of the output say?",
+        caption=(
+            "The accuracy matrix R in %: a row for each number of tasks learned, a column for each "
+            "task position (some, if there are many); stronger colors are more accurate, italics "
+            "are tasks not learned yet. Below, the metrics of the literature, mean ± standard "
+            "deviation over seeds."
+        ),
+        figures=figures,
+    )
+
+
+def _matrix(R: Any) -> views.HeatMap:
+    """Return R as a heat map: its tones are accuracies, those of tasks not yet learned pale.
+
+    Of many tasks some are drawn; all of them are in its table.
+    """
+    steps, positions = range(len(R)), range(1, len(R))
+    titles = ["tasks learned / task position", *map(str, positions)]
+    lines = [(str(t), *("-" if v != v else f"{100 * v:.1f}" for v in R[t])) for t in steps]
+    rows, columns = views.evenly(steps, _MOST_TASKS), views.evenly(positions, _MOST_TASKS)
+    return views.HeatMap(
+        rows=[*map(str, rows)],
+        columns=[*map(str, columns)],
+        cells=[[_accuracy(t, j, float(R[t, j - 1])) for j in columns] for t in rows],
+        down="tasks learned",
+        numbers=Sheet(title="", columns=titles, lines=lines),
+    )
+
+
+def _accuracy(t: int, j: int, value: float) -> Cell:
+    """Return the cell of R[t, j]."""
+    if math.isnan(value):
+        return Cell()
+    tip = f"task position {j}, after {t}: {100 * value:.1f} %"
+    return Cell(text=f"{100 * value:.0f}", tone=round(7 * value), weak=j > t, tip=tip)
+
+
+def _mean_and_std(row: Any) -> str:
+    """Return a metric of a learner, a dash where it was not measured."""
+    if row is None or math.isnan(row.mean):
+        return "-"
+    return f"{row.mean:.3g}" + ("" if math.isnan(row.std) else f" ± {row.std:.2g}")
+
+
+def diagnostics(tables: Tables, _: Matrices) -> Section:
+    """Ask how the features changed."""
+    figures = []
+    for learner, of_learner in grouped(tables.get("diagnostics", ()), "learner").items():
+        last = max(row.tasks_seen for row in of_learner)
+        rows = [row for row in of_learner if row.tasks_seen == last]
+        cells = grouped(rows, "feature", "metric")
+        metrics = list(dict.fromkeys(row.metric for row in rows))
+        lines = []
+        for feature in _features(rows):
+            of_metrics = (
+                [r.value for r in cells.get((feature, metric), ()) if math.isfinite(r.value)]
+                for metric in metrics
+            )
+            lines.append((feature, *(f"{fmean(v):.3g}" if v else "-" for v in of_metrics)))
+        table = Sheet(title="", columns=["layer", *metrics], lines=lines)
+        figures.append(ReportFigure(learner=learner, view=table))
+    return Section(
+        name="diagnostics",
+        question="How did the features themselves change?",
+        caption=(
+            "After the last task, the mean over orders and seeds: the units of a layer (how many "
+            "numbers it computes), the share of them that are dead (never change), its effective "
+            "rank, and its similarity (debiased linear CKA, 1 = the same) to the same layer right "
+            "after a task (step-1, ...), untrained and trained offline."
+        ),
+        figures=figures,
+    )
+
+
+def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], list[LayerRow]]]:
+    """Yield the rows of each continual learner's layers, by depth; readout after readout."""
+    groups = grouped(tables.get("layers", ()), "readout", "learner")
+    readouts = list(dict.fromkeys(readout for readout, _ in groups))
+    for readout, learner in sorted(groups, key=lambda key: readouts.index(key[0])):
+        if learner not in CONTROLS:
+            yield (learner, readout), sorted(groups[readout, learner], key=lambda row: row.depth)
+
+
+def _features(rows: Iterable[Any]) -> list[str]:
+    return list(dict.fromkeys(row.feature for row in rows))
+
+
+_QUESTIONS: tuple[views.Question, ...] = (missing, parted, course, budget, output, diagnostics)

@@ -1,0 +1,137 @@
+"""Axes of a user's figure as a page: their labels, legend and color bar.
+
+All of it belongs to the axes, so that `layout="constrained"` and `tight_layout` make room for it,
+and is set in the user's settings of matplotlib.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from itertools import chain
+from textwrap import fill
+
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
+
+from figures import layout, lines
+from figures.heatmaps import digits_size
+from figures.page import Page
+from probe.errors import InputError
+
+_GAP = 3  # points between the label of the x axis and the legend
+
+
+@dataclass(kw_only=True)
+class UserAxes(Page):
+    """The axes of a user's figure; `kind` is the figure's name, for messages."""
+
+    axes: Axes
+    kind: str
+
+    def style(self) -> AbstractContextManager[None]:
+        """Return a context in the user's settings."""
+        return nullcontext()
+
+    def __post_init__(self) -> None:
+        figure = self.axes.get_figure(root=True)
+        if figure is None:
+            raise InputError("the axes belong to no figure: take those of `plt.subplots()`")
+        self.figure = figure
+
+    def legible(self, columns: int, rows: int) -> bool:
+        """Return whether numbers of three digits fit in so many cells."""
+        layout.arrange(self.figure)
+        digit = digits_size() * self.figure.dpi / 72
+        width, height = self.axes.bbox.width / columns, self.axes.bbox.height / rows
+        return width > 2.1 * digit and height > 1.2 * digit
+
+    def blocks(
+        self, titles: Sequence[Sequence[str]], *arguments: object, **options: object
+    ) -> list[list[Axes]]:
+        """Return the axes for the selected panel, and hidden ones for all others."""
+        all_titles = list(chain(*titles))
+        index = self._panel_index(all_titles)
+        if all_titles[index]:
+            self.axes.set_title(all_titles[index])
+        panels = list(Figure().subplots(1, len(all_titles), squeeze=False)[0])
+        panels[index] = self.axes
+        remaining = iter(panels)
+        return [[next(remaining) for _ in block] for block in titles]
+
+    def _panel_index(self, titles: Sequence[str]) -> int:
+        """Return the index of the panel that is drawn into the axes."""
+        panel, count = self.options.panel, len(titles)
+        if panel in titles:
+            return titles.index(str(panel))
+        if isinstance(panel, int) and 1 <= panel <= count:
+            return panel - 1
+        if panel is None and count == 1:
+            return 0
+        numbered = ", ".join(f"{k}: {title}" for k, title in enumerate(titles[:20], start=1))
+        got = "" if panel is None else f" and none is {panel!r}"
+        raise InputError(
+            f"figures.{self.kind} has {count} panel{'s' * (count > 1)} ({numbered}){got}, and the "
+            f"axes hold one: name it by panel=1 to {count}, or draw fewer, as by learners=[...] or "
+            f"readouts=[...]"
+        )
+
+    def legend(
+        self, entries: Iterable[lines.Entry], title: str = "", *, joined: bool = True
+    ) -> None:
+        """Put a legend without a title below the axes, in as few rows as their width allows."""
+        layout.arrange(self.figure)
+        keys = lines.keys(entries, joined=joined)
+        for columns in layout.columns(len(keys)):
+            legend = self.axes.legend(
+                handles=keys, ncols=columns, loc="upper center", title="", borderaxespad=0
+            )
+            if legend.get_window_extent().width < 0.97 * self.axes.bbox.width:
+                return
+
+    def color_bar(
+        self,
+        grid: Sequence[Axes],
+        image: ScalarMappable,
+        label: str,
+        ticks: Sequence[float],
+        *arguments: object,
+        **options: object,
+    ) -> None:
+        """Put a color bar at the right of the axes, as matplotlib does, whatever their size."""
+        colors = ScalarMappable(image.norm, image.cmap)
+        # The label runs along the bar, which is as long as the axes are high.
+        label = "\n".join(fill(line, 24) for line in label.split("\n"))
+        bar = self.figure.colorbar(colors, ax=self.axes, label=label, ticks=[*ticks], format="%g")
+        bar.minorticks_off()
+        bar.outline.set_visible(False)
+
+    def color_steps(self, grid: Sequence[Axes], colors: Sequence[str], label: str) -> None:
+        """Explain the colors of 1, 2, ... by a color bar at the right of the axes."""
+        super().color_steps([self.axes], colors, label)
+
+    def fit(
+        self, grid: Sequence[Axes], axis_labels: tuple[str, str], *sizes: object, **options: object
+    ) -> Figure:
+        """Label the axes in lines that fit, and move the legend below the label of x."""
+        for k, axis in enumerate((self.axes.xaxis, self.axes.yaxis)):
+            if text := axis_labels[k]:
+                label = axis.set_label_text(text)
+                layout.arrange(self.figure)
+                length, room = label.get_window_extent().size[k], 0.85 * self.axes.bbox.size[k]
+                if length > room and "\n" not in text:
+                    label.set_text(fill(text, max(8, int(len(text) * room / length))))
+            # The legend takes from the room that there is along y.
+            self._lower_legend()
+        return self.figure
+
+    def _lower_legend(self) -> None:
+        """Move the legend below the label of the x axis."""
+        axes, figure, legend = self.axes, self.figure, self.axes.get_legend()
+        if legend is None:
+            return
+        boxes = [axes.xaxis.get_tightbbox(), *(text.get_window_extent() for text in axes.texts)]
+        below = max([0.0, *(axes.bbox.y0 - box.y0 for box in boxes if box)])
+        down = ScaledTranslation(0, -below / figure.dpi - _GAP / 72, figure.dpi_scale_trans)
+        legend.set_bbox_to_anchor((0.5, 0), transform=axes.transAxes + down)

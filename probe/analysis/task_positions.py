@@ -1,0 +1,89 @@
+"""Test examples by task position in the executed order, with their weights.
+
+Source: Murata 2020 (tasks are indexed by position, averaged over the rotations).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.analysis.variance import Floats
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TaskPosition:
+    """The test examples at one task position of O orders, or of all tasks.
+
+    position: 1..T, None for all tasks; examples: (m,), numbers of those that count, of n; weights:
+    (m,), of sum 1, in the mean; used: (O, m), the orders with the example at this position, None
+    for all orders.
+    """
+
+    position: int | None
+    examples: NDArray[np.intp]
+    weights: Floats
+    used: NDArray[np.bool_] | None = None
+
+    def mean(self, right: NDArray[np.bool_] | Floats) -> Floats:
+        """Return the mean over the orders in which an example counts.
+
+        Args:
+            right: (S, O, n), or (S, n) where it is the same in all orders.
+
+        Returns:
+            The mean by seed and example, (S, m).
+        """
+        if right.ndim == 2:
+            return right[:, self.examples].astype(np.float64)
+        if self.used is None:
+            return np.asarray(right[..., self.examples].mean(axis=1))
+        total = np.zeros((right.shape[0], len(self.examples)))
+        for order, used in enumerate(self.used):
+            total[:, used] += right[:, order, self.examples[used]]
+        return np.asarray(total / self.used.sum(axis=0))
+
+
+def over_all_tasks(examples: int) -> TaskPosition:
+    """Return all n examples, of equal weight."""
+    weights = np.full(examples, 1 / examples)
+    return TaskPosition(position=None, examples=np.arange(examples), weights=weights)
+
+
+def at_position(
+    tasks: NDArray[np.integer], orders: NDArray[np.integer], position: int
+) -> TaskPosition:
+    """Return the test examples at one task position, of which all orders weigh the same.
+
+    Args:
+        tasks: (n,), the task of each example.
+        orders: (O, T), the task at each position of each order.
+        position: 1..T.
+
+    Returns:
+        The examples, those of one order's task of equal weight.
+
+    >>> at_position(np.array([0, 0, 1]), np.array([[0, 1], [1, 0]]), 1).weights.tolist()
+    [0.25, 0.25, 0.5]
+    """
+    used = tasks == orders[:, position - 1, None]
+    examples = np.flatnonzero(used.any(axis=0))
+    weights = (used / used.sum(axis=1, keepdims=True)).mean(axis=0)[examples]
+    return TaskPosition(
+        position=position, examples=examples, weights=weights, used=used[:, examples]
+    )
+
+
+def mean_over_positions(
+    positions: Sequence[TaskPosition], values: Sequence[Floats]
+) -> tuple[TaskPosition, Floats]:
+    """Return the mean over task positions as one `TaskPosition` and its values, (S, m)."""
+    n = 1 + max(int(position.examples.max()) for position in positions)
+    weights, total = np.zeros(n), np.zeros((len(values[0]), n))
+    for position, e in zip(positions, values, strict=True):
+        weights[position.examples] += position.weights / len(positions)
+        total[:, position.examples] += position.weights / len(positions) * e
+    examples = np.flatnonzero(weights)
+    mean = TaskPosition(position=None, examples=examples, weights=weights[examples])
+    return mean, total[:, examples] / mean.weights

@@ -1,0 +1,382 @@
+"""The source of networks that were trained elsewhere, and the plan of their measurements."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import torch
+from torch import Tensor, nn
+
+from probe.batch import Value, first, tensors
+from probe.by_layer.features import features_of
+from probe.by_layer.fingerprint import data_hash, tensor_hash
+from probe.by_layer.jobs import Job
+from probe.by_layer.measurement import TrainingCost
+from probe.by_layer.networks import TrainedNetwork
+from probe.by_layer.offline import train_offline
+from probe.by_layer.plan import (
+    CONTROLS,
+    OFFLINE,
+    UNTRAINED,
+    Plan,
+    PlannedLearner,
+    PlannedTask,
+    probing_fields,
+)
+from probe.by_layer.probing import ProbingSpec
+from probe.by_layer.report import ReportSpec
+from probe.by_layer.store import Results
+from probe.by_layer.trained_networks import Hashes, TrainedNetworks
+from probe.cut.cuts import Cuts, cut_each, find_each
+from probe.cut.model_call import ModelCall, explained
+from probe.errors import InputError, located
+from probe.metrics.murata import RETRAIN
+from probe.metrics.task_counts import TaskCounts
+from probe.model import Model
+from probe.modules import mode, restore, unwrapped
+from probe.orders import orders
+from probe.record.checkpoints import FOLDER_NAME, Run
+from probe.retrain import SAMPLE, refuse_what_no_rule_writes
+from probe.seeding import stream
+from probe.tasks import Scenario
+from probe.training.batch_norm import reestimate
+from probe.training.fresh_weights import (
+    Fresh,
+    check_fresh,
+    fresh_state,
+    initialize,
+    no_rule_for,
+    without_rule,
+)
+from probe.training.recipe import Recipe
+from probe.training.selected_outputs import outputs_of
+from probe.values.allocation import Storage
+
+KIND = "checkpoints"
+"""The kind of the learners of networks that were trained elsewhere."""
+
+_MODULES = ("probe.by_layer.network_source",)
+
+
+@dataclass(kw_only=True)
+class NetworkSource:
+    """Networks that were trained elsewhere, and the measurements to make of them.
+
+    - name: of the run; network_name: the name of the network in tables; code: a hash of the code
+      that makes and calls it;
+    - weights, model: the networks, and the way to call them; scenario: the data as T tasks, in
+      base order, on the device;
+    - orders: of the tasks, a rule or by name, tasks from 1; None = only the base order;
+    - features: by name, None = a suggested set; probing: the readouts and their steps;
+    - recipe: of the retraining and the offline training; train_offline: whether to train offline;
+    - storage: of features' values; readout_sources: hashes of user-defined readouts, by name.
+    """
+
+    name: str
+    network_name: str
+    code: str = ""
+    weights: TrainedNetworks
+    model: Model
+    scenario: Scenario
+    orders: str | Mapping[str, Sequence[int]] | None = None
+    features: Sequence[str] | None = None
+    probing: ProbingSpec
+    recipe: Recipe
+    train_offline: bool = False
+    storage: Storage = "fp32"
+    readout_sources: Mapping[str, str] = field(default_factory=dict)
+    _cuts: Cuts | None = field(default=None, init=False)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the measurements; to make it, every network is read.
+
+        Raises:
+            InputError: Tasks, orders or features do not fit the networks, or a file cannot be read.
+        """
+        T, runs = len(self.scenario.tasks), self.weights.runs
+        learned = [run for run in runs if run.learner not in CONTROLS or run.order]
+        _check_names(learned)
+        steps = tuple(sorted({tasks_seen for run in learned for tasks_seen in runs[run]}))
+        _check_steps(steps, T)
+        orders = _orders(list(dict.fromkeys(run.order for run in learned)), self.orders, T)
+        self._check_fresh()
+        has_offline = any(run.learner == OFFLINE for run in runs)
+        if self.train_offline and has_offline:
+            raise InputError("offline networks are given, and are also to be trained: choose one")
+        floor = not self._without_rule or 0 in steps
+        hashes = self.weights.weight_hashes()
+        steps = tuple(sorted({0, *steps})) if floor else steps
+        names = dict.fromkeys(run.learner for run in learned)
+        learners = {name: self._learner(name, hashes, steps) for name in names}
+        if has_offline or self.train_offline:
+            ends = (T,) if self._without_rule else (0, T)
+            learners[OFFLINE] = self._learner(OFFLINE, hashes, ends)
+        if floor and self.probing.has_floor:
+            learners[UNTRAINED] = self._learner(UNTRAINED, hashes, (0,))
+        task_aware = self.model.task_aware
+        return Plan(
+            name=self.name,
+            scenario=self.scenario.name,
+            network=self.network_name,
+            tasks=tuple(PlannedTask(name=t.name, classes=t.classes) for t in self.scenario.tasks),
+            learners=learners,
+            orders=orders,
+            seeds=tuple(sorted({run.seed for run in learned})),
+            retraining=self.recipe,
+            storage=self.storage,
+            **probing_fields(self.probing, self.readout_sources, task_aware=task_aware),
+            report=ReportSpec(heads=("multi" if task_aware else "single",)),
+            data=data_hash(self.scenario),
+            device=self._device.type,
+            torch=str(torch.__version__),
+        )
+
+    @property
+    def fresh(self) -> Fresh:
+        """The source of fresh weights."""
+        return self.model.source(self.recipe.init)
+
+    def networks(self, job: Job, results: Results) -> JobNetworks:
+        """Return the networks of a job."""
+        return JobNetworks(
+            source=self,
+            job=job,
+            scenario=self.scenario.reordered(job.tasks),
+            results=results,
+            call=self.model.class_call,
+            fresh=self.fresh,
+        )
+
+    def load(self, run: Run, tasks_seen: int) -> nn.Module | None:
+        """Return a network, on the device of the data; None if there is none."""
+        hashes = self.plan.learners[run.learner].hashes_of(run.order, run.seed)
+        if tasks_seen not in hashes:
+            return None
+        return self.weights.load(run, tasks_seen, hashes[tasks_seen]).to(self._device)
+
+    def recorded_counts(self, run: Run, tasks_seen: int) -> TaskCounts | None:
+        """Return what was recorded of a network, where the same outputs competed; else None."""
+        record = self.weights.records.get(run)
+        if record and self.model.task_aware in (record.head == "multi", record.called):
+            return record.rows.get(tasks_seen)
+        return None
+
+    def fresh_network(self, seed: int) -> nn.Module:
+        """Return a network with fresh weights, the same for all runs of a seed."""
+        model, fresh, generator = unwrapped(self.weights.blank()), self.fresh, stream(seed, "init")
+        if isinstance(fresh, str):
+            initialize(model, fresh, generator)
+        else:
+            with torch.no_grad():
+                restore(model, fresh_state(fresh, generator))
+        return model.to(self._device)
+
+    def shared_cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
+        """Return the cuts of the first network, which serve the networks of all jobs."""
+        if self._cuts is None:
+            call = self.model.class_call
+            self._cuts = cut_each(
+                model, features, sample, call.output, call.call, self.model.trainable
+            )
+        return self._cuts
+
+    @property
+    def _device(self) -> torch.device:
+        return self.scenario.tasks[0].test.y.device
+
+    @cached_property
+    def _without_rule(self) -> list[str]:
+        """The parameters for which no fresh weights can be drawn."""
+        fresh = self.fresh
+        return without_rule(self._blank, fresh) if isinstance(fresh, str) else []
+
+    def _check_fresh(self) -> None:
+        """Raise InputError if fresh weights that are needed cannot be drawn."""
+        check_fresh(self.fresh, self._blank)
+        if self._without_rule and self.train_offline:
+            raise no_rule_for(self._without_rule)
+        if self._without_rule and RETRAIN in self.probing.readouts:
+            call, names = self.model.class_call, self._features[:-1]
+            cuts = find_each(self._blank, names, self._sample, call, self.model.trainable)
+            refuse_what_no_rule_writes(self._blank, [cut.facts for cut in cuts], self.fresh)
+
+    def _learner(self, name: str, hashes: Hashes, steps: tuple[int, ...]) -> PlannedLearner:
+        kind = name if name in CONTROLS else KIND
+        weight_hashes = {
+            f"{run.order}/{run.seed}": by_tasks_seen
+            for run, by_tasks_seen in hashes.items()
+            if run.learner == name
+        }
+        return PlannedLearner(
+            kind=kind,
+            modules=_MODULES,
+            listed=bool(weight_hashes) or kind != UNTRAINED,
+            offline=kind in CONTROLS,
+            task_aware=self.model.task_aware,
+            features=self._features,
+            steps=steps,
+            network={"own": self.network_name, "source": self._identity},
+            settings={"kind": kind},
+            training=self.recipe,
+            weight_hashes=weight_hashes,
+        )
+
+    @cached_property
+    def _sample(self) -> Value:
+        return first(self.scenario.tasks[0].test.x, SAMPLE)
+
+    @cached_property
+    def _blank(self) -> nn.Module:
+        return unwrapped(self.weights.blank()).to(tensors(self._sample)[0].device)
+
+    @cached_property
+    def _features(self) -> tuple[str, ...]:
+        with located(f"network {self.network_name}"):
+            classes = self.scenario.classes
+            if self.model.classes is not None:
+                outputs_of(classes, self._logits(self.model.model_call).shape, self.model.classes)
+            call = self.model.class_call
+            return features_of(self._blank, call, self._sample, classes, self.features)
+
+    def _logits(self, call: ModelCall) -> Tensor:
+        with torch.no_grad(), explained(self._sample), mode(self._blank, training=False):
+            return call(self._blank, self._sample)
+
+    @cached_property
+    def _identity(self) -> str:
+        """A hash of the network's code, its architecture, and the ranks of its outputs.
+
+        Code does not show the values in a closure or a partial function. Logits themselves would
+        not do, as machines round them differently.
+        """
+        ranks = self._logits(self.model.class_call).argsort(dim=1, stable=True)
+        fresh: object = self.fresh
+        if not isinstance(self.fresh, str):
+            fresh = tensor_hash(dict(fresh_state(self.fresh, stream(0, "build"))))
+        ranks_hash = tensor_hash({"ranks": ranks})
+        identity = (self.code, str(self._blank), fresh, self.model.trainable, ranks_hash)
+        return hashlib.sha256(repr(identity).encode()).hexdigest()
+
+
+@dataclass(kw_only=True)
+class JobNetworks:
+    """The networks of one job that were trained elsewhere; only the controls are trained here."""
+
+    source: NetworkSource
+    job: Job
+    scenario: Scenario
+    results: Results
+    call: ModelCall
+    fresh: Fresh
+
+    def after(self, tasks_seen: int) -> TrainedNetwork:
+        """Return the network after so many tasks."""
+        job, cost = self.job, None
+        run = Run(job.learner, job.order, job.seed)
+        model = self.source.load(run, tasks_seen)
+        if model is None and tasks_seen:
+            model, cost = self._offline_network()
+        if model is None:
+            model = self.source.fresh_network(job.seed)
+        if job.kind == UNTRAINED:
+            self._reestimate(model)
+        learned = len(self.scenario.tasks) if job.offline and tasks_seen else tasks_seen
+        classes = (c for task in self.scenario.tasks[:learned] for c in task.classes)
+        return TrainedNetwork(
+            model=model,
+            logits=partial(self.call, model),
+            scenario=self.scenario,
+            classes_seen=tuple(dict.fromkeys(classes)),
+            task_aware=job.task_aware,
+            cost=cost,
+            recorded_counts=self.source.recorded_counts(run, tasks_seen),
+        )
+
+    def compared_with(self, peer: str) -> nn.Module:
+        """Return an earlier or the untrained network to compare with."""
+        tasks_seen = 0 if peer == UNTRAINED else int(peer.removeprefix("step-"))
+        model = self.after(tasks_seen).model
+        if peer == UNTRAINED:
+            self._reestimate(model)
+        return model
+
+    def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
+        """Return the cuts of the first network at all features, which serve all others."""
+        return self.source.shared_cuts(model, features, sample)
+
+    def _reestimate(self, model: nn.Module) -> None:
+        """Give an untrained network's batch norm the statistics of the training inputs.
+
+        The initial statistics, which come from no data, would make the floor too low.
+        """
+        reestimate(model, self.scenario.merged.train.x, self.call)
+
+    def _offline_network(self) -> tuple[nn.Module, TrainingCost]:
+        """Return the offline network, from its checkpoint or trained here, and its cost."""
+        model = self.source.fresh_network(self.job.seed)
+        checkpoint = self.results.load_checkpoint(self.job.last)
+        if checkpoint and checkpoint.learner:
+            model.load_state_dict(checkpoint.model)
+            return model, TrainingCost.of_state(dict(checkpoint.learner))
+        recipe = self.source.plan.learners[OFFLINE].training
+        with located("all tasks"):
+            cost = train_offline(model, self.call, self.scenario, recipe, self.job.seed)
+        self.results.save_checkpoint(self.job.last, model.state_dict(), cost.to_state())
+        return model, cost
+
+
+def _check_names(runs: Sequence[Run]) -> None:
+    """Raise InputError for names of learners and orders that no folder or job can have."""
+    for name in dict.fromkeys(name for run in runs for name in (run.learner, run.order)):
+        if name in CONTROLS:
+            raise InputError(
+                f"the checkpoints are of a learner {name!r}, the name of a control: rename it, and "
+                f"give the offline networks by offline"
+            )
+        if not re.fullmatch(FOLDER_NAME, name):
+            raise InputError(
+                f"{name[:20]!r} becomes part of a folder's name: use letters, digits, _ and -, 80 "
+                f"at most"
+            )
+
+
+def _check_steps(steps: Sequence[int], tasks: int) -> None:
+    """Raise InputError unless there is a network after all tasks, and none after more."""
+    if steps[-1] > tasks:
+        raise InputError(
+            f"there is a network after {steps[-1]} tasks, and there are {tasks} tasks: name all "
+            f"tasks, or remove it"
+        )
+    if steps[-1] < tasks:
+        last = "only an untrained network" if steps[-1] == 0 else f"none after task {steps[-1]}"
+        raise InputError(
+            f"there is no network after all {tasks} tasks ({last}), which is the one to be "
+            f"measured: add it, name fewer tasks, or write {{index}} for {{task}} if your files "
+            f"count tasks from 0"
+        )
+
+
+def _orders(
+    names: Sequence[str], listed: str | Mapping[str, Sequence[int]] | None, tasks: int
+) -> dict[str, tuple[int, ...]]:
+    """Return the orders of the networks by name, tasks from 0."""
+    if listed is None and len(names) > 1:
+        raise InputError(
+            f"the networks are of the orders {', '.join(names)}: give the tasks of each, by "
+            f"--orders FILE or Model(orders=...)"
+        )
+    if listed is None:
+        return {names[0]: tuple(range(tasks))}
+    with located("orders"):
+        order_by_name = orders(listed, tasks)
+    if missing := [name for name in names if name not in order_by_name]:
+        raise InputError(
+            f"the networks are of an order {missing[0]!r}, and the orders are "
+            f"{', '.join(order_by_name)}: name it there"
+        )
+    return {name: order_by_name[name] for name in names}

@@ -1,0 +1,281 @@
+"""Networks that were trained elsewhere, in checkpoints or in memory, by run and tasks seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import index
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from probe.by_layer.fingerprint import tensor_hash
+from probe.by_layer.plan import OFFLINE, UNTRAINED
+from probe.errors import InputError, located
+from probe.model import Model
+from probe.modules import check_model, check_values, copied, unwrapped
+from probe.record.checkpoints import Checkpoints, Run
+from probe.record.recording import Recording, RunRecord
+from probe.record.state_files import fit_state, load_state
+from probe.seeding import global_stream, stream
+from probe.training.fresh_weights import fresh_state
+
+LEARNER, ORDER = "model", "0"
+"""The names in tables of a run that has no other."""
+
+Network = nn.Module | Path
+"""A network in memory, or its file."""
+
+Progress = Callable[[Sequence[Network]], Iterable[Network]]
+"""Iterates over networks, as a progress bar does."""
+
+Hashes = dict[Run, dict[int, str]]
+"""A hash of the weights of each network, by run and number of tasks learned."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedNetworks:
+    """Networks of one architecture, all in files or all in memory, by run and tasks learned.
+
+    The controls are runs with their names, without an order. build: makes a network of the same
+    architecture, None for networks in memory; progress: iterates over the networks; records: what a
+    recorder has kept of their runs.
+    """
+
+    runs: Mapping[Run, Mapping[int, Network]]
+    build: Callable[[], nn.Module] | None = None
+    progress: Progress = iter
+    records: Mapping[Run, RunRecord] = field(default_factory=dict)
+
+    def blank(self) -> nn.Module:
+        """Return a new network, its weights drawn from a fixed seed; in memory a copy of one."""
+        network = next(network for networks in self.runs.values() for network in networks.values())
+        if isinstance(network, nn.Module):
+            return copied(network)
+        with global_stream(stream(0, "build")):
+            return cast(Callable[[], nn.Module], self.build)()
+
+    def weight_hashes(self) -> Hashes:
+        """Hash the weights of every network.
+
+        Raises:
+            InputError: There is NaN in a network, its file does not fit the others, or it is not
+                the one that was recorded.
+        """
+        names = {
+            network: display_name(run, tasks_seen) if self.build is None else str(network)
+            for run, networks in self.runs.items()
+            for tasks_seen, network in networks.items()
+        }
+        order: Sequence[Network] = list(names)
+        if self.build is not None:
+            order = sorted(cast(Sequence[Path], order))
+        hash_of_network, model = dict[Network, str](), self.blank()
+        for network in self.progress(order):
+            if isinstance(network, nn.Module):
+                state = network.state_dict()
+            else:
+                state = load_state(network)
+                fit_state(unwrapped(model), state, str(network))
+            if broken := [key for key, values in state.items() if values.isnan().any()]:
+                raise InputError(
+                    f"{names[network]} has NaN in {broken[0]!r}: its training diverged; take an "
+                    f"earlier one, or train it again"
+                )
+            hash_of_network[network] = tensor_hash(state)
+        hashes = {
+            run: {tasks_seen: hash_of_network[network] for tasks_seen, network in networks.items()}
+            for run, networks in self.runs.items()
+        }
+        for run, record in self.records.items():
+            for tasks_seen, recorded in record.hashes.items():
+                if hashes[run][tasks_seen] != recorded:
+                    raise InputError(
+                        f"{self.runs[run][tasks_seen]} is not the network that was recorded, and "
+                        f"the accuracies are of that: put it back, or record the run again"
+                    )
+        return hashes
+
+    def load(self, run: Run, tasks_seen: int, expected: str) -> nn.Module:
+        """Return a copy of a network.
+
+        Args:
+            run: Its run.
+            tasks_seen: The number of tasks learned.
+            expected: The hash of its weights.
+
+        Raises:
+            InputError: Its file has changed or does not fit.
+        """
+        network = self.runs[run][tasks_seen]
+        if isinstance(network, nn.Module):
+            return copied(network)
+        model, state = self.blank(), load_state(network)
+        if tensor_hash(state) != expected:
+            raise InputError(
+                f"{network} has changed since the run started: restore the file, or run the same "
+                f"command again"
+            )
+        fit_state(unwrapped(model), state, str(network))
+        return model
+
+
+def trained_networks(
+    model: Model,
+    untrained: nn.Module | None,
+    offline: nn.Module | str | Path | None,
+    recording: Recording | None,
+    tasks: int,
+    seeds: int,
+) -> TrainedNetworks:
+    """Return the networks that a caller gives.
+
+    Args:
+        model: The networks by number of tasks learned, or their files.
+        untrained: The network before any task.
+        offline: The network trained on all tasks at once, or its file.
+        recording: The content of a recorder's folder, if the networks are from one.
+        tasks: T.
+        seeds: The number of retrainings of networks in memory.
+
+    Raises:
+        InputError: Some are in files and some in memory, or they do not fit the tasks.
+    """
+    networks = model.network
+    values = networks.values() if isinstance(networks, Mapping) else ()
+    if not isinstance(networks, str | Path) and not any(isinstance(v, str | Path) for v in values):
+        return _in_memory(networks, untrained, offline, tasks, seeds)
+    if seeds != 1:
+        raise InputError(
+            f"from files each run is retrained once, from its own seed; got seeds={seeds}: give "
+            f"the networks of several seeds"
+        )
+    if model.build is None:
+        raise InputError(
+            "networks in files need a function that makes the network anew: Model(files, "
+            "fresh=build)"
+        )
+    if untrained is not None or isinstance(offline, nn.Module):
+        raise _MIXED
+    fresh_state(model.build, stream(0, "check"))
+    if recording is None:
+        return in_checkpoints(_checkpoints(networks, offline, tasks), model.build, {})
+    if offline is not None:
+        raise InputError("offline= is kept by rec.offline(model), or 'train': leave it out")
+    return in_checkpoints(recording.checkpoints, model.build, recording.records)
+
+
+def in_checkpoints(
+    checkpoints: Checkpoints,
+    build: Callable[[], nn.Module],
+    records: Mapping[Run, RunRecord],
+    progress: Progress = iter,
+) -> TrainedNetworks:
+    """Return the networks of checkpoints, see `TrainedNetworks`."""
+    runs = _with_controls(checkpoints.runs, checkpoints.offline)
+    return TrainedNetworks(runs=runs, build=build, progress=progress, records=records)
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Return the device of a model's parameters, the CPU for one without any."""
+    return next((p.device for p in model.parameters()), torch.device("cpu"))
+
+
+def display_name(run: Run, tasks_seen: int) -> str:
+    """Return a network's name in messages.
+
+    >>> display_name(Run("model", "0", 0), 1), display_name(Run("offline", "", 0), 3)
+    ('the model after 1 task', 'the offline model')
+    """
+    if not tasks_seen:
+        return "the untrained model"
+    if run.learner == OFFLINE:
+        return "the offline model"
+    return f"the model after {tasks_seen} task{'' if tasks_seen == 1 else 's'}"
+
+
+_MIXED = InputError(
+    "networks are files or models, got some of both: save all with torch.save, the untrained one "
+    "as task 0"
+)
+
+
+def _checkpoints(
+    files: Mapping[Any, Any] | str | Path, offline: str | Path | None, tasks: int
+) -> Checkpoints:
+    """Return the files of all networks, from a pattern or by number of tasks learned."""
+    if isinstance(files, str | Path):
+        return Checkpoints.find(files, offline, LEARNER)
+    for tasks_seen, path in files.items():
+        if not isinstance(path, str | Path):
+            raise _MIXED
+        if not isinstance(tasks_seen, int) or tasks_seen < 0:
+            raise InputError(
+                f"files are given by tasks learned, as {{{tasks}: 'task{tasks}.pt'}}, got one for "
+                f"{tasks_seen!r}"
+            )
+    return Checkpoints(
+        runs={Run(LEARNER, ORDER, 0): {t: Path(path) for t, path in files.items()}},
+        offline={} if offline is None else {0: Path(offline)},
+    )
+
+
+def _in_memory(
+    models: object, untrained: Any, offline: Any, tasks: int, seeds: int
+) -> TrainedNetworks:
+    """Return networks in memory, the same for each seed.
+
+    Raises InputError for anything but a mapping to models, for rows that T tasks do not have, a
+    missing last row, and two untrained networks.
+    """
+    if not isinstance(models, Mapping):
+        raise InputError(
+            f"models must map tasks learned to the model then, as {{{tasks}: model}}, got "
+            f"{type(models).__name__}"
+        )
+    rows: dict[int, nn.Module] = {}
+    for key, model in models.items():
+        if not hasattr(key, "__index__") or not 0 <= key <= tasks:
+            raise InputError(
+                f"models has a row {key!r}: with {tasks} tasks, rows are numbers of tasks learned "
+                f"from 0 to {tasks}"
+            )
+        rows[index(key)] = model
+    if tasks not in rows:
+        raise InputError(
+            f"models has no row {tasks}, the model after all {tasks} tasks, which is the one to be "
+            f"measured: add it"
+        )
+    if untrained is not None and 0 in rows:
+        raise InputError("got untrained and row 0 of models, which are the same: give one of them")
+    rows |= {} if untrained is None else {0: untrained}
+    model_by_name = {display_name(Run(LEARNER, ORDER, 0), t): model for t, model in rows.items()}
+    model_by_name |= {} if offline is None else {display_name(Run(OFFLINE, "", 0), tasks): offline}
+    for name, model in model_by_name.items():
+        with located(name):
+            check_model(model)
+    device = device_of(rows[tasks])
+    for name, model in model_by_name.items():
+        if device_of(model) != device:
+            raise InputError(
+                f"{name}: it is on {device_of(model)} and the model after {tasks} tasks on "
+                f"{device}: move all models to one device"
+            )
+        check_values(model)
+    runs = {Run(LEARNER, ORDER, seed): dict(sorted(rows.items())) for seed in range(seeds)}
+    ceilings = {} if offline is None else dict.fromkeys(range(seeds), offline)
+    return TrainedNetworks(runs=_with_controls(runs, ceilings))
+
+
+def _with_controls(
+    runs: Mapping[Run, Mapping[int, Network]], offline: Mapping[int, Network]
+) -> dict[Run, Mapping[int, Network]]:
+    """Add the controls of each seed to runs; the floor is the first network before any task."""
+    every = dict(runs)
+    for run, networks in runs.items():
+        if 0 in networks:
+            every.setdefault(Run(UNTRAINED, "", run.seed), {0: networks[0]})
+    last = max(tasks_seen for networks in runs.values() for tasks_seen in networks)
+    return every | {Run(OFFLINE, "", seed): {last: network} for seed, network in offline.items()}

@@ -1,0 +1,164 @@
+"""The face of a cut: all that the rest of the package sees of it.
+
+A `Cut` has its facts, its two parts, and can be made again. `probe.cut.cuts` makes the cuts of one
+network, `Cuts`, whose values and features come from one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, get_args
+
+import torch
+from torch import Tensor, nn
+
+from probe.batch import Value
+from probe.cut.batch_dimension import BatchedShape
+from probe.errors import unknown
+from probe.training.fresh_weights import Fresh, fresh_state, initialize
+
+Axis = Literal["first", "last"]
+"""`first`: (B, C, positions ...), as of convolutions; `last`: (B, positions ..., C), as of linear
+layers. Wherever the examples lie: that is known besides, see `probe.cut.batch_dimension`."""
+
+Trainable = Literal["tail", "as given"]
+"""The parameters to train downstream of a feature: all, or those that the user has not frozen."""
+
+
+def check_trainable(trainable: str) -> None:
+    """Raise InputError for an unknown choice of the parameters to train."""
+    if trainable not in get_args(Trainable):
+        raise unknown("choice of what is trainable", trainable, get_args(Trainable))
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A copy of a model, cut at a feature: tail(prefix(x)) is model(x), bit for bit.
+
+    - prefix: maps inputs x (B, ...) to the tail's input, one tensor (B, ...) or several;
+      always in eval mode and without gradients;
+    - tail: maps the prefix's output to the logits (B, K); the tail is re-initialized and trained;
+    - frozen: names, in the model, of the parameters and buffers that the feature's value depends
+      on, which no training of the tail changes;
+    - trainable: whether the output depends on any parameter that is trained in the tail; at the
+      model's own output there is none;
+    - slow: the reason for which the model could not be cut, empty if it was. If not, the prefix is
+      the identity, and the tail is the whole model with the frozen part held fixed;
+    - around: whether the code of the modules around the feature stays in eval mode too, as in
+      training mode it would change the feature or the way in which it is computed;
+    - fresh_values: the tensors that are re-initialized, of any shape, by their names in the model.
+    """
+
+    feature: str
+    prefix: nn.Module
+    tail: nn.Module
+    frozen: tuple[str, ...]
+    trainable: bool
+    slow: str = ""
+    around: bool = False
+    fresh_values: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
+    _kept: frozenset[str] = field(default=frozenset(), repr=False)
+    _unread: frozenset[str] = field(default=frozenset(), repr=False)
+
+    @property
+    def cached(self) -> bool:
+        """Whether the prefix computes what is frozen, so that its values can be kept."""
+        return not self.slow
+
+    @torch.no_grad()
+    def reinitialize(self, fresh: Fresh, generator: torch.Generator) -> None:
+        """Give everything in the tail that is not frozen a fresh value.
+
+        Args:
+            fresh: The source of the values. Those of a state are taken by their names in the model;
+                what it lacks stays. Parameters that the model never reads stay if a rule does not
+                write them.
+            generator: The source of randomness.
+
+        Raises:
+            InputError: A rule does not write a parameter.
+        """
+        if isinstance(fresh, str):
+            initialize(self.tail, fresh, generator, keep=self._kept, unread=self._unread)
+            return
+        state = fresh_state(fresh, generator)
+        for name in self.fresh_values.keys() & state.keys():
+            tensor = self.fresh_values[name]
+            # A buffer of another shape holds what the model has worked out for its inputs' size.
+            if tensor.shape == state[name].shape or isinstance(tensor, nn.Parameter):
+                tensor.copy_(state[name])
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """A tensor of a feature's value, or one that a cut keeps.
+
+    - shape: for any batch size, with one example's; None where it has no row for each example;
+    - seen_shape: its shape when the model was followed on `CutFacts.examples` examples;
+    - dtype: its type;
+    - axis: of its channels, None where no layer tells;
+    - input_index: the tensor of the model's input that it is, unchanged; None if it is none.
+    """
+
+    shape: BatchedShape | None
+    seen_shape: tuple[int, ...]
+    dtype: torch.dtype
+    axis: Axis | None = None
+    input_index: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutFacts:
+    """Facts about the cut of a network at a feature.
+
+    - name: of the feature; position: among all runs of modules, in the order in which they end;
+    - frozen, trained: names of the parameters and buffers that the feature depends on, and of the
+      parameters downstream that the logits depend on and that are trained;
+    - slow: the reason for running the whole model, empty if its prefix is cached;
+    - around: the reason for keeping the code around the feature in eval mode, empty if it is not;
+    - is_output: whether the feature is the logits;
+    - random_downstream: whether what is downstream draws at random in eval mode too;
+    - work: floating-point operations of one pass until the feature;
+    - value, kept: the tensors of the feature's own value, and those that the prefix gives;
+    - inputs: the model's input, its tensors with no examples;
+    - logits_shape: of the model's output, for this number of examples.
+    """
+
+    name: str
+    position: int
+    frozen: tuple[str, ...]
+    trained: frozenset[str]
+    slow: str
+    around: str
+    is_output: bool
+    random_downstream: bool
+    work: int
+    value: tuple[TensorFacts, ...]
+    kept: tuple[TensorFacts, ...]
+    inputs: Value = field(repr=False)
+    logits_shape: tuple[int, ...]
+    examples: int
+
+
+class Cut(Protocol):
+    """A cut of a network at one feature."""
+
+    @property
+    def facts(self) -> CutFacts:
+        """Its facts, which pickle."""
+
+    def split(self) -> Split:
+        """Return prefix and tail, the tail with parameters of its own."""
+
+    def again(self, x: Value, reason: str = "", whole: bool = False) -> Cut:
+        """Return the cut for data on which this one does not do.
+
+        Where it runs the whole model, the feature is found again on examples from all x, as the
+        path through a model may depend on the data.
+
+        Args:
+            x: The training inputs, one or more tensors (N, ...).
+            reason: The reason why this cut does not do, the end of a sentence; empty if it does.
+            whole: Whether to run the whole model at once.
+        """

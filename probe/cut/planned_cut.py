@@ -1,0 +1,262 @@
+"""Planned and checked cuts at one feature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from probe.batch import Value, first, gather, tensors
+from probe.cut.channels import channels_of
+from probe.cut.checks import ReferenceValues, stays_fixed
+from probe.cut.feature import Feature, PartlyEval, find
+from probe.cut.interface import CutFacts, Split, TensorFacts, Trainable
+from probe.cut.model_call import ModelCall, undisturbed
+from probe.cut.names import INPUT, Name, of_input
+from probe.cut.plan import CutPlan
+from probe.cut.planning import plan_each
+from probe.cut.replay import Prefix, Replay
+from probe.cut.trace import trace
+from probe.errors import Failed, InputError, described
+from probe.modules import copied, named_state
+
+_WIDE = 256  # examples that show what a value depends on where the path depends on the data
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlannedCut:
+    """A cut at a feature; see `probe.cut.interface.Cut`.
+
+    - feature: with the trace of the model that is cut;
+    - trainable: the choice of the parameters that are trained in the tail;
+    - plan: of prefix and tail, None if the model has to be run whole, for the reason `slow`;
+    - chain: the number of links of a chain before the tail, None if the model is no chain.
+    """
+
+    feature: Feature
+    trainable: Trainable
+    plan: CutPlan | None = None
+    slow: str = ""
+    chain: int | None = None
+
+    @cached_property
+    def facts(self) -> CutFacts:
+        """The facts that others see."""
+        feature, trace = self.feature, self.feature.trace
+        behind = trace.large.upstream([trace.large.logits]) - feature.upstream
+        steps, visit = trace.large.steps, feature.visit
+        metadata = {**trace.large.metadata, **dict(zip(visit.names, visit.metadata, strict=True))}
+
+        def tensor_facts(name: Name) -> TensorFacts:
+            shape = trace.shapes.get(name)
+            has_rows = shape is not None and shape.dim is not None
+            return TensorFacts(
+                shape=shape if has_rows else None,
+                seen_shape=metadata[name].shape,
+                dtype=metadata[name].dtype,
+                axis=channels_of(trace, name) if has_rows else None,
+                input_index=name[1] if of_input(name) else None,
+            )
+
+        return CutFacts(
+            name=feature.name,
+            position=feature.at,
+            frozen=tuple(sorted(feature.frozen)),
+            trained=(trace.behind_logits - self.held) & trace.parameters,
+            slow=self.slow,
+            around=feature.around,
+            is_output=trace.large.logits in visit.names,
+            random_downstream=any(steps[n].random for n in behind & steps.keys()),
+            work=visit.work,
+            value=tuple(map(tensor_facts, visit.names)),
+            kept=tuple(map(tensor_facts, self.kept)),
+            inputs=first(trace.sample, 0),
+            logits_shape=trace.large.metadata[trace.large.logits].shape,
+            examples=trace.sizes[0],
+        )
+
+    @property
+    def kept(self) -> tuple[Name, ...]:
+        """The names of the values that the prefix gives: the input where nothing is cached."""
+        if self.plan is not None:
+            return self.plan.kept
+        return tuple((INPUT[0], at) for at in range(len(tensors(self.feature.trace.sample))))
+
+    @property
+    def held(self) -> frozenset[str]:
+        """The names of the parameters and buffers of the tail that stay as they are."""
+        feature = self.feature
+        held = feature.frozen | feature.eval_buffers
+        return held | feature.trace.given_frozen if self.trainable == "as given" else held
+
+    @cached_property
+    def prefix(self) -> nn.Module:
+        """The module that computes the kept values; it hands on its input where there are none."""
+        return nn.Identity() if self.plan is None else Prefix(self.feature.trace, self.plan)
+
+    def whole(self) -> PartlyEval:
+        """Return a copy of the model in training mode, its frozen part held fixed.
+
+        Unless the cut is slow, the copy takes kept values in place of inputs.
+        """
+        trace = self.feature.trace
+        model = copied(trace.model)
+        arguments = model, self.feature.eval_calls, trace.call
+        module = PartlyEval(*arguments) if self.plan is None else Replay(*arguments, self.plan)
+        # What is held asks for no gradient, and what is frozen stays in eval mode: `PartlyEval`.
+        held = {id(tensor) for name, tensor in named_state(model).items() if name in self.held}
+        for parameter in model.parameters():
+            parameter.requires_grad_(id(parameter) not in held)
+        return module.train()
+
+    def split(self) -> Split:
+        """Return prefix and tail, the tail with parameters of its own."""
+        module = self.whole()
+        tail: nn.Module = module
+        if self.chain is not None:
+            tail = nn.Sequential(*links_of(module.model)[self.chain :])
+        in_model = named_state(module.model)
+        # Of several names of a tensor the first.
+        in_tail = {id(tensor): name for name, tensor in reversed(named_state(tail).items())}
+        fresh = {n: t for n, t in in_model.items() if n not in self.held and id(t) in in_tail}
+        # What nothing reads needs no rule.
+        read = self.feature.trace.behind_logits
+        unread = {in_tail[id(tensor)] for name, tensor in fresh.items() if name not in read}
+        # A chain's tail holds nothing of what is frozen.
+        held = {id(in_model[name]) for name in self.held if name in in_model} & in_tail.keys()
+        return Split(
+            feature=self.feature.name,
+            prefix=self.prefix,
+            tail=tail,
+            frozen=self.facts.frozen,
+            trainable=bool(self.facts.trained),
+            slow=self.slow,
+            around=bool(self.feature.around),
+            fresh_values=fresh,
+            _kept=frozenset(in_tail[tensor] for tensor in held),
+            _unread=frozenset(unread),
+        )
+
+    def again(self, x: Value, reason: str = "", whole: bool = False) -> PlannedCut:
+        """Return the cut for data on which this one does not do; see `Cut.again`.
+
+        First with the code around the feature in eval mode, as chance may choose the path in
+        training mode; then with nothing cached.
+        """
+        cut, feature = self, self.feature
+        if whole or (reason and feature.around):
+            cut = self.run_whole(reason)
+        elif reason:
+            with undisturbed(feature.trace.sample):
+                [(calmer, plan)] = plan_each([replace(feature, around=reason)])
+                reference = ReferenceValues(feature.trace, [calmer], [plan])
+                cut = replace(self, feature=calmer).checked(plan, reference)
+        return cut._on_more_examples(x) if cut.slow else cut
+
+    def _on_more_examples(self, x: Value) -> PlannedCut:
+        """Return the cut of the whole model with its feature found on examples from all of x.
+
+        Few examples need not show all that a value depends on, as in a mixture of experts, and what
+        they do not show would be retrained.
+        """
+        traced, n, device = self.feature.trace, len(tensors(x)[0]), tensors(x)[0].device
+        indices = torch.linspace(0, n - 1, min(n, _WIDE), device=device).long()
+        wide = trace(traced.model, gather(x, indices), traced.call, len(indices))
+        wide = replace(wide, given_frozen=traced.given_frozen)
+        feature = replace(find(wide, self.feature.name), around=self.feature.around)
+        if feature.frozen == self.feature.frozen:
+            return self
+        return replace(self, feature=feature).run_whole(self.slow)
+
+    def run_whole(self, slow: str) -> PlannedCut:
+        """Return the cut with nothing cached: the model is run whole, what is frozen held fixed.
+
+        slow: the reason, the end of a sentence. Raises InputError if it does not stay fixed.
+        """
+        cut = replace(self, plan=None, slow=slow, chain=None)
+        with undisturbed(self.feature.trace.sample):
+            stays_fixed(self.feature, cut.whole(), slow)
+        return cut
+
+    def checked(self, plan: CutPlan | str, reference: ReferenceValues) -> PlannedCut:
+        """Return the cut by a plan if that passes all checks; else of the whole model.
+
+        plan: or the reason for which there is none. Raises InputError if neither is possible.
+        """
+        try:
+            if isinstance(plan, str):
+                raise Failed(plan)
+            return replace(self, plan=plan, slow="", chain=None)._compared(plan, reference)
+        except Failed as failure:
+            slow = str(failure)
+        except Exception as error:  # the user's code, run in a way that it was not written for
+            slow = f"replaying it fails ({described(error)})"
+        try:
+            return self.run_whole(slow)
+        except InputError:
+            # The code around it may be what moves it in training mode.
+            calmer = replace(self.feature, around="its value changes in training mode")
+            with suppress(InputError):
+                return replace(self, feature=calmer).run_whole(slow)
+            raise
+
+    def _compared(self, plan: CutPlan, reference: ReferenceValues) -> PlannedCut:
+        """Return the cut with the simpler tail if that will do; raises Failed if neither does."""
+        if not reference.repeats:
+            raise Failed(
+                "the model gives different outputs for the same input in eval mode (by a generator "
+                "or a state of its own), so that its score is of a single draw"
+            )
+        tail = self.whole()
+        if not reference.is_same(plan, tail):
+            raise Failed("its two parts together do not give the model's output")
+        reference.same_training(self.feature, plan, tail)
+        chain = _chain_end(self.feature, plan)
+        if chain is not None:
+            links = nn.Sequential(*links_of(tail.model)[chain:])
+            chain = chain if reference.is_same(plan, links) else None
+        if not reference.stays(self.feature, plan):
+            raise Failed("its value depends on something that torch's functions do not show")
+        return replace(self, chain=chain)
+
+
+def _chain_end(feature: Feature, plan: CutPlan) -> int | None:
+    """Return the number of links of a chain in the prefix, if a link gives the kept value.
+
+    The tail is the links after these, which do what a replay does without its cost in every call.
+    None if the model is no such chain, if its links give anything but a tensor with the examples
+    first, or if a later link uses again what is frozen.
+    """
+    plain = feature.trace.call == ModelCall() and isinstance(plan.form, Tensor)
+    if len(plan.kept) != 1 or not plain:
+        return None
+    shape = plan.shapes[plan.kept[0]]
+    visits = {visit.module: visit.names for visit in feature.trace.large.visits}
+    links = list(_named_links(feature.trace.model, ""))
+    # The first of them: a link may hand on the very value that it is given, and remember it.
+    ends = [at + 1 for at, (name, _) in enumerate(links) if visits.get(name) == plan.kept]
+    if not ends or shape.dim != 0 or shape.per[0] != 1:
+        return None
+    behind = links[ends[0] :]
+    if any(name.startswith(f"{link}.") for link, _ in behind for name in feature.frozen):
+        return None
+    return ends[0]
+
+
+def links_of(model: nn.Module) -> list[nn.Module]:
+    """Return the links of a chain in order; each maps the value of the one before."""
+    return [module for _, module in _named_links(model, "")]
+
+
+def _named_links(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
+    if type(module) is not nn.Sequential or module._forward_hooks or module._forward_pre_hooks:
+        yield name, module
+        return
+    # Not `named_children`, which leaves out a module's second occurrence.
+    for child_name, child in module._modules.items():
+        if child is not None:
+            yield from _named_links(child, f"{name}.{child_name}" if name else child_name)

@@ -1,0 +1,260 @@
+"""User-defined networks, data, metrics and readouts, marked by decorators for studies to name.
+
+A decorator only marks: nothing is registered until a study loads the file, as by
+`probe run study.toml --load mynets.py`. Learners: `scenarios.learners.catalog.learner`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from typing_extensions import TypeVar, dataclass_transform
+
+from probe.errors import InputError, unknown
+from probe.validation import configuration
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from probe.cut.model_call import Call, Output
+    from probe.metrics.matrix import AccuracyMatrix
+
+Marked = TypeVar("Marked", bound=Callable[..., Any])
+Class = TypeVar("Class")
+
+NamedSteps = Literal["ends", "spread", "all", "last"]
+"""`ends`: before any task and after all; `all`: after each as well; `last`: after all, no floor.
+
+`spread`: as `all` of up to ten tasks, of more after ten of them, see `spread_over`.
+"""
+
+_ROWS = 10
+
+_MARKS = "__forgetting_probe__"
+_RESERVED = ("retrain", "diagnostics")
+_NAME = r"[A-Za-z0-9]([A-Za-z0-9_:-]|\.[0-9])*"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """Anything that can be registered, by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkEntry(Entry):
+    """A user's network by its name: build() makes a new one with randomly drawn weights.
+
+    features: those to retrain downstream of, None = a suggested set; output, call: the key of the
+    logits, and the call on a batch, see `probe.cut.model_call.ModelCall`; draws: whether build()
+    draws fresh weights, and not a recipe's rule.
+    """
+
+    build: Callable[[], nn.Module]
+    features: tuple[str, ...] | None = None
+    output: Output = None
+    call: Call | None = None
+    draws: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataEntry(Entry):
+    """A user's data set by its name: load() returns (train, test).
+
+    Each is an `Examples`, a pair (x, y), anything that `Examples.of` reads, or a list of these with
+    the data of each task. class_order: the label that stands for each class 0..K-1, others being
+    left out; empty = the labels themselves.
+    """
+
+    load: Callable[[], object]
+    class_order: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricEntry(Entry):
+    """A user's metric by its name: score(R) returns a number for an accuracy matrix R (T+1, T)."""
+
+    score: Callable[[AccuracyMatrix], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerEntry(Entry):
+    """A user's learner by its name: a subclass of `scenarios.learners.base.Learner`."""
+
+    learner: type[Any] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadoutEntry(Entry):
+    """A readout by its name: a class of settings with `predict`, see `probe.readouts.readout`.
+
+    steps: after how many tasks it is measured unless a study says so; task_aware: whether it is
+    fitted for each task to the task's own training examples, and tells only its classes apart.
+    """
+
+    readout: type[Any] = field(repr=False)
+    steps: NamedSteps = "spread"
+    task_aware: bool = False
+
+
+Kind = TypeVar("Kind", bound=Entry, default=Entry)
+
+
+def network(
+    name: str,
+    *,
+    features: tuple[str, ...] | list[str] | None = None,
+    output: Output = None,
+    call: Call | None = None,
+) -> Callable[[Marked], Marked]:
+    """Mark a function or class that makes a network, called without arguments.
+
+    Args:
+        name: By which studies name the network.
+        features: The layers to retrain downstream of, None = a suggested set.
+        output: The key of the logits in the network's output, None = it is the logits.
+        call: `call(network, x)` gives the output on a batch; None = `network(x)`.
+
+    Returns:
+        The decorator.
+
+    >>> @network("tiny", features=["0"])
+    ... def build(): ...
+    >>> marks_of(build)[0].features
+    ('0',)
+    """
+    chosen = None if features is None else tuple(features)
+    return lambda build: mark(
+        build, NetworkEntry(name=name, build=build, features=chosen, output=output, call=call)
+    )
+
+
+def data(name: str) -> Callable[[Marked], Marked]:
+    """Mark a function that returns (train, test), called without arguments; see `DataEntry`.
+
+    >>> import torch
+    >>> @data("noise")
+    ... def load():
+    ...     return [(torch.randn(n, 4), torch.arange(n) % 2) for n in (80, 20)]
+    """
+    return lambda load: mark(load, DataEntry(name=name, load=load))
+
+
+def learner(name: str) -> Callable[[type[Class]], type[Class]]:
+    """Mark a subclass of `scenarios.learners.base.Learner`, so that a study can name it.
+
+    >>> from scenarios.learners.continual import Finetune
+    >>> @learner("mine")
+    ... class Mine(Finetune): ...
+
+    Raises InputError for what is no learner.
+    """
+
+    def decorate(cls: type[Class]) -> type[Class]:
+        if not (isinstance(cls, type) and hasattr(cls, "learn") and hasattr(cls, "restore")):
+            got = getattr(cls, "__name__", type(cls).__name__)
+            raise InputError(f"@learner({name!r}) marks {got}: mark a subclass of Learner")
+        return mark(cls, LearnerEntry(name=name, learner=cls))
+
+    return decorate
+
+
+def metric(name: str) -> Callable[[Marked], Marked]:
+    """Mark a function of an accuracy matrix that returns a number; see `MetricEntry`.
+
+    >>> @metric("last")
+    ... def last(R):
+    ...     return R.cell(R.tasks, R.tasks)
+    """
+    return lambda score: mark(score, MetricEntry(name=name, score=score))
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def readout(
+    name: str, *, steps: NamedSteps = "spread", task_aware: bool = False
+) -> Callable[[type[Class]], type[Class]]:
+    """Mark a class of readouts and make it a `configuration`: its fields are checked settings.
+
+    The class has `predict(x, y, test, classes)`, see `probe.readouts.readout.Readout`.
+
+    Args:
+        name: By which studies and `analyze` name the readout.
+        steps: After how many tasks it is measured unless a study says so.
+        task_aware: Whether it is fitted for each task to the task's own training examples, and
+            tells only its classes apart.
+
+    Returns:
+        The decorator.
+
+    Raises:
+        InputError: The class has no `predict` or a setting called `steps`, or other measurements
+            have the name.
+
+    >>> @readout("constant")
+    ... class Constant:
+    ...     label: int = 0
+    ...
+    ...     def predict(self, x, y, test, classes):
+    ...         return y.new_full((len(test),), self.label)
+    >>> Constant(label=2)
+    Constant(label=2)
+    """
+    if steps not in get_args(NamedSteps):
+        raise unknown("rule for steps", steps, get_args(NamedSteps))
+    # Names of results end with variants (`retrain@2`, `linear+bn`) and stand in names of files.
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", str(name)) or name.startswith(_RESERVED):
+        raise InputError(
+            f"a readout's name has letters, digits, _ and -, and does not begin with "
+            f"{' or '.join(_RESERVED)}, got {name!r}"
+        )
+
+    def decorate(cls: type[Class]) -> type[Class]:
+        if not (isinstance(cls, type) and callable(getattr(cls, "predict", None))):
+            got = getattr(cls, "__name__", type(cls).__name__)
+            raise InputError(f"@readout({name!r}) marks {got}: mark a class that has predict")
+        if "steps" in vars(cls).get("__annotations__", {}):
+            raise InputError(f"readout {name!r} has a setting steps, as all have: rename it")
+        checked = configuration(cls)
+        entry = ReadoutEntry(name=name, readout=checked, steps=steps, task_aware=task_aware)
+        return mark(checked, entry)
+
+    return decorate
+
+
+def spread_over(steps: Sequence[int]) -> tuple[int, ...]:
+    """Return ten of the steps, evenly spaced, the first and the last among them; all if no more.
+
+    >>> spread_over(range(1, 51))
+    (1, 6, 12, 17, 23, 28, 34, 39, 45, 50)
+    """
+    last = len(steps) - 1
+    if last < _ROWS:
+        return tuple(steps)
+    return tuple(steps[round(row * last / (_ROWS - 1))] for row in range(_ROWS))
+
+
+def mark(what: Marked, entry: Entry) -> Marked:
+    """Add a mark to a function or class; raises InputError for a name that no table could hold."""
+    name = entry.name
+    if not callable(what):
+        raise InputError(f"{name!r} must mark a function or class, got {type(what).__name__}")
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > 80:
+        raise InputError(f"a name has 80 letters, digits, _, : and - at most, got {name!r}")
+    setattr(what, _MARKS, (*marks_of(what), entry))
+    return what
+
+
+def marks_of(what: object, kind: type[Kind] = Entry) -> tuple[Kind, ...]:  # type: ignore[assignment]
+    """Return the marks of a function or class, of one kind, none of them inherited."""
+    entries = vars(what).get(_MARKS, ()) if hasattr(what, "__dict__") else ()
+    return tuple(entry for entry in entries if isinstance(entry, kind))
+
+
+def marked_in(names: Mapping[str, object], kind: type[Kind] = Entry) -> Iterator[Kind]:  # type: ignore[assignment]
+    """Yield every mark in a module's names once; what it imported is among them."""
+    values = list(names.values())
+    yield from {id(entry): entry for value in values for entry in marks_of(value, kind)}.values()

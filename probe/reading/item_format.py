@@ -1,0 +1,216 @@
+"""Items of datasets and loaders, an example or a batch, as inputs and labels."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from probe.batch import Value, kinds, mapped, tensors
+from probe.errors import InputError, unknown
+
+Batch = tuple[Value, Tensor]
+"""Inputs of n examples, each tensor (n, ...), and their labels (n,), int64."""
+
+_LABELS = ("label", "labels")
+_NUMBERS = "biufc"  # numpy's kinds of types that torch has too
+_ONE = (
+    "one class of each example can be measured, no multi-label, regression or segmentation targets"
+)
+
+
+@dataclass(frozen=True)
+class ItemFormat:
+    """The form of the items of some data.
+
+    - batched: whether an item is a batch; None = its labels tell;
+    - tasks: whether task labels follow x and y, as in Avalanche: they are left out;
+    - label: the name of the labels where an item is a mapping; None = `label` or `labels`;
+    - columns: the names in x where x is a mapping; of a single name as a text, that column is x;
+      None = all but the label.
+    """
+
+    batched: bool | None
+    tasks: bool
+    label: str | None
+    columns: str | Sequence[str] | None
+
+    def batch(self, item: object) -> Batch:
+        """Return an item as a batch; raises InputError if it is none."""
+        inputs, labels = self._pair(item)
+        x, y = _value(self._select(inputs)), _labels(labels, self.batched)
+        if y.ndim == 0:
+            return mapped(x, lambda tensor: tensor[None]), y[None]
+        if wrong := [tuple(t.shape) for t in tensors(x) if t.ndim < 1 or len(t) != len(y)]:
+            raise InputError(f"a batch has {len(y)} labels, but x of shape {wrong[0]}")
+        return x, y
+
+    def _pair(self, item: object) -> tuple[object, object]:
+        if isinstance(item, Mapping):
+            name = self._label_in(item)
+            return {key: column for key, column in item.items() if key != name}, item[name]
+        if self.label is not None:
+            raise InputError(f"it has no names, so none is {self.label!r}: leave out label=")
+        if isinstance(item, tuple | list) and (len(item) == 2 or (self.tasks and len(item) > 2)):
+            return item[0], item[1]
+        many = f" of {len(item)}" if isinstance(item, tuple | list) else ""
+        raise InputError(
+            f"a {type(item).__name__}{many} is neither a pair (x, y) nor a mapping with a label: "
+            f"wrap the data so that they give pairs, several inputs as ((a, b), y)"
+        )
+
+    def _label_in(self, item: Mapping[Any, object]) -> str:
+        if self.label is not None:
+            if self.label not in item:
+                raise unknown("column", self.label, map(str, item))
+            return self.label
+        labels = [name for name in _LABELS if name in item]
+        if len(labels) != 1:
+            names = ", ".join(map(str, item)) or "no columns"
+            raise InputError(f"cannot tell which of {names} is the label: name it with label=")
+        return labels[0]
+
+    def _select(self, x: object) -> object:
+        if self.columns is None:
+            return x
+        if not isinstance(x, Mapping):
+            raise InputError(f"x is a {type(x).__name__} without columns: leave out columns=")
+        names = [self.columns] if isinstance(self.columns, str) else self.columns
+        for name in names:
+            if name not in x:
+                raise unknown("column", name, map(str, x))
+        return x[self.columns] if isinstance(self.columns, str) else {n: x[n] for n in names}
+
+
+def pair(x: object, y: Any) -> tuple[Value, Any]:
+    """Return x and y of many examples as `Examples` takes them, without copying arrays.
+
+    Args:
+        x: Tensors or arrays of numbers, (N, ...).
+        y: (N,) labels, whole numbers; others are returned as they are, and `Examples` refuses them.
+
+    Raises:
+        InputError: x is anything else.
+    """
+    if isinstance(y, list) and all(isinstance(label, int | np.integer) for label in y):
+        y = np.asarray(y)
+    labels = _tensor(y) if _is_array(y) else y
+    return _value(x), labels.long() if is_whole(labels) else labels
+
+
+def same_form(x: Value, first: Value) -> Value:
+    """Return a batch x with its tensors in the order of the first batch's.
+
+    Args:
+        x: The batch.
+        first: x of the first batch.
+
+    Raises:
+        InputError: An example of it has other names, shapes or types.
+    """
+    if isinstance(x, Mapping) and isinstance(first, Mapping) and x.keys() == first.keys():
+        x = {name: x[name] for name in first}
+    if _signature(x) != _signature(first):
+        got, expected = (  # there may be no example
+            kinds(mapped(value, lambda tensor: tensor.new_empty(tensor.shape[1:])))
+            for value in (x, first)
+        )
+        raise InputError(
+            f"x is {got}, but {expected} in earlier examples: give all one shape and one type"
+        )
+    return x
+
+
+def _signature(x: Value) -> tuple[object, ...]:
+    names = tuple(x) if isinstance(x, Mapping) else isinstance(x, Tensor)
+    return names, *((tensor.dtype, tensor.shape[1:]) for tensor in tensors(x))
+
+
+def _value(x: object) -> Value:
+    """Return x as tensors; raises InputError for whatever else is in it."""
+    if isinstance(x, Mapping):
+        strange = {name: type(value).__name__ for name, value in x.items() if not _is_array(value)}
+        if strange:
+            listed = ", ".join(f"{name!r} ({kind})" for name, kind in strange.items())
+            raise InputError(
+                f"columns of x hold no tensors, {listed}: choose others with columns=, or let the "
+                f"data give tensors, as dataset.set_format('torch') does"
+            )
+        value: Value = {name: _tensor(column) for name, column in x.items()}
+    elif isinstance(x, tuple | list):
+        value = tuple(map(_tensor, x))
+    else:
+        return _tensor(x)
+    if not value:
+        raise InputError("x is empty: give a tensor, or several")
+    return value
+
+
+def _is_array(part: object) -> bool:
+    numbers = isinstance(part, np.ndarray | np.generic) and part.dtype.kind in _NUMBERS
+    return numbers or isinstance(part, Tensor)
+
+
+def _tensor(part: Any) -> Tensor:
+    """Return a tensor or an array as a dense tensor without a gradient, as it is otherwise."""
+    if not _is_array(part):
+        raise InputError(
+            f"x is or contains a value of type {type(part).__name__}, expected tensors: "
+            f"give the data a transform that makes them, as ToTensor of torchvision does"
+        )
+    if not isinstance(part, Tensor):
+        # A copy of an array that is read-only, or has bytes in an order that torch does not know.
+        native = part.dtype.newbyteorder("=")
+        return torch.from_numpy(np.require(part, dtype=native, requirements=["C", "W"]))
+    if part.layout != torch.strided or part.is_nested:
+        raise InputError("x is a sparse or nested tensor: pad it, or give x.to_dense()")
+    return part.detach()
+
+
+def _labels(y: object, batched: bool | None) -> Tensor:
+    """Return labels as int64: () of an example, (n,) of a batch."""
+    # A number of Python's counts as an array of numpy's.
+    array = np.asarray(y) if isinstance(y, int) else y
+    if not _is_array(array):
+        kind = type(y).__name__
+        raise InputError(f"a label is of type {kind}, expected a whole number: number the classes")
+    labels = _tensor(array)
+    expected = (0, 1) if batched is None else (int(batched),)
+    if labels.ndim in expected and is_whole(labels):
+        return labels.long()
+    what = "one whole number for each example" if batched else "one whole number"
+    remedy = remedy_for(labels if batched else labels[None])
+    raise InputError(f"labels are {kinds(labels)}, expected {what}: {remedy}")
+
+
+def check_labels(y: object) -> None:
+    """Raise InputError unless labels are an int64 vector (N,)."""
+    if isinstance(y, Tensor) and y.ndim == 1 and y.dtype == torch.int64:
+        return
+    got, remedy = type(y).__name__, "number the classes from 0, and give torch.as_tensor(y)"
+    if isinstance(y, Tensor):
+        got, remedy = kinds(y), remedy_for(y)
+    raise InputError(f"labels must be an int64 vector (N,), got {got}: {remedy}")
+
+
+def is_whole(y: object) -> bool:
+    """Return whether labels are a tensor of whole numbers by its type."""
+    return isinstance(y, Tensor) and not y.is_floating_point() and not y.is_complex()
+
+
+def remedy_for(y: Tensor) -> str:
+    """Return the remedy for labels (N, ...) that are not N class numbers, the end of a sentence.
+
+    >>> remedy_for(torch.ones(3, 1))
+    'give y.flatten().long() if these are class numbers'
+    """
+    if y.layout is not torch.strided or y.is_quantized or not y.ndim:
+        return _ONE
+    finite = not y.is_complex() and bool(y.isfinite().all())
+    if finite and torch.equal(y.double(), y.double().round()) and y.numel() == len(y):
+        return "give y.flatten().long() if these are class numbers"
+    if y.ndim == 2 and bool((((y == 0) | (y == 1)).all(1) & (y.sum(1) == 1)).all()):
+        return f"give y.long().argmax(1) if these are one-hot vectors; {_ONE}"
+    return _ONE

@@ -1,0 +1,104 @@
+"""A result that holds rows: its tables can be read, shown, drawn and saved.
+
+pandas and xarray are imported when a table is asked for: to measure takes neither.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from probe.errors import InputError, unknown
+from probe.tables.folder import KINDS, Saved, Tables, write_folder
+from probe.tables.rows import MeasurementRow
+from probe.tables.sheets import Sheet, as_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+
+class ResultBase(ABC):
+    """A result in memory, with the same tables as the run directory of a study."""
+
+    @abstractmethod
+    def measurements(self) -> list[MeasurementRow]:
+        """Return all measurements, one row each, as in measurements.csv."""
+
+    @abstractmethod
+    def sheets(self) -> list[Sheet]:
+        """Return the tables that are printed."""
+
+    @abstractmethod
+    def remarks(self) -> Sequence[str]:
+        """Return the notes that are printed above them."""
+
+    @abstractmethod
+    def saved(self) -> Saved:
+        """Return the content of the folder that `save` writes."""
+
+    def tables(self) -> Tables:
+        """Return all tables, by their names in a run directory."""
+        from probe.tables.summary import summarize
+
+        return {"measurements": self.measurements(), "summary": summarize(self.measurements())}
+
+    def to_pandas(self, table: str = "measurements") -> pd.DataFrame:
+        """Return a table as a pandas DataFrame, see `probe.tables.frames`.
+
+        Args:
+            table: Its name, as of the file in a run directory.
+
+        Raises:
+            InputError: There is no table of that name.
+        """
+        from probe.tables.frames import to_frame
+
+        if table not in KINDS:
+            raise unknown("table", table, KINDS)
+        return to_frame(self.tables().get(table, ()), KINDS[table])
+
+    def to_xarray(self) -> xr.Dataset:
+        """Return all measurements as an xarray Dataset, see `probe.tables.dataset`.
+
+        Raises:
+            InputError: xarray is not installed.
+        """
+        from probe.tables.dataset import to_dataset
+
+        return to_dataset(self.measurements())
+
+    def save(self, folder: str | Path) -> None:
+        """Write it into a folder, from which `probe.load` reads it back exactly.
+
+        The folder appears as a whole or not at all, and holds no code and no pickles.
+
+        Args:
+            folder: An earlier result in it is replaced.
+
+        Raises:
+            InputError: The folder holds something else.
+            NotWritten: It cannot be written.
+        """
+        write_folder(Path(folder), self.saved())
+
+    @property
+    def plot(self) -> Any:
+        """The figures of this result, a method for each kind, as `plot.depth(ax=None)`.
+
+        Raises:
+            InputError: Another module of the user's has the name of `figures`.
+        """
+        # The only arrow up: what is drawn is asked for here, and nowhere before.
+        try:
+            from figures.build import Plot
+        except ImportError as error:
+            where = sys.modules.get("figures", error)
+            raise InputError(f"{where} is not that of forgetting-probe: rename it") from error
+        return Plot(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.sheets(), self.remarks())

@@ -1,0 +1,147 @@
+"""Networks that use the task of each example: own heads, or outputs of the task's classes."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from probe.batch import Value, gather, mapped, tensors
+from probe.cut.model_call import explained, logits_of
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.model import Model
+from probe.modules import kept_buffers, mode
+from probe.seeding import every_global_stream, stream
+from probe.tasked_examples import TaskedExamples
+from probe.training.evaluation import barred_but
+
+_TASK = "task"  # its name in inputs that have names
+
+
+def make_task_aware(
+    model: Model,
+    examples: TaskedExamples,
+    network: Callable[[], nn.Module],
+    orders: Iterable[str] = (),
+) -> tuple[Model, TaskedExamples]:
+    """Put the number of the task into the inputs, so that only the task's classes compete.
+
+    They do so in training, too. A model that is not task-aware is returned as it is, with its
+    examples.
+
+    Args:
+        model: How the network is called.
+        examples: The data, with the task of each example.
+        network: Returns a network of the model, on which a call that takes the task is tried, and
+            which is left unchanged.
+        orders: The names of the task orders of all runs.
+
+    Returns:
+        A model whose inputs hold the number of the task, and such examples.
+
+    Raises:
+        InputError: The call uses the task of one example for a whole batch, a task has one class,
+            or several orders leave open the number that a call gets.
+    """
+    if not model.task_aware:
+        return model, examples
+    if single := [task[0] for task in examples.classes if len(task) == 1]:
+        raise InputError(
+            f"task-aware, class {single[0]} is always right, as its task has no other: give tasks "
+            f"of two or more classes, or a single head"
+        )
+    if model.call_is_task_aware and examples.order is None and len(set(orders) - {""}) > 1:
+        raise InputError(
+            "call takes the number of the task, which is open for tasks given by their classes in "
+            "several orders: give each example its task, Examples(x, y, task)"
+        )
+    order = examples.order or range(len(examples.classes))
+    classes_by_number = [examples.classes[order.index(number)] for number in range(len(order))]
+    numbers = torch.tensor(order)
+
+    def class_logits(network: nn.Module, x: Value, task: Tensor) -> Tensor:
+        if not model.call_is_task_aware:
+            return model.class_call(network, x)
+        logits = logits_of(cast(Any, model.call)(network, x, task), model.output)
+        return logits if model.classes is None else logits[:, list(model.classes)]
+
+    splits = {
+        name: append_task(split, numbers[examples.numbers(name)].to(split.y.device))
+        for name, split in examples.splits.items()
+    }
+    call = restrict_to_task(class_logits, classes_by_number, examples.n_classes)
+    if model.call_is_task_aware:
+        _check_batches(network(), call, splits["test"].x)
+    aware = replace(model, call=call, output=None, head="multi", classes=None)
+    return aware, replace(examples, splits=splits)
+
+
+def restrict_to_task(
+    call: Callable[[nn.Module, Value, Tensor], Tensor], tasks: Sequence[Sequence[int]], classes: int
+) -> Callable[[nn.Module, Value], Tensor]:
+    """Return a call by which only the classes of an example's task compete.
+
+    Args:
+        call: Gives the logits of K classes for a network, inputs, and the number of the task of
+            each.
+        tasks: The classes of each task.
+        classes: K.
+
+    Returns:
+        The call, on inputs that hold the number of the task.
+    """
+    barred = barred_but(tasks, classes, torch.device("cpu"))
+
+    def restricted(network: nn.Module, x: Value) -> Tensor:
+        task = x[_TASK] if isinstance(x, Mapping) else tensors(x)[-1]
+        logits = call(network, _without_task(x), task)
+        if logits.shape[1:] != barred.shape[1:]:
+            return logits  # the caller raises the error
+        # Finite, so that two models can be compared.
+        return logits.masked_fill(barred.to(task.device)[task], torch.finfo(logits.dtype).min)
+
+    return restricted
+
+
+def _check_batches(
+    network: nn.Module, call: Callable[[nn.Module, Value], Tensor], x: Value
+) -> None:
+    """Raise InputError if an example's logits depend on the task of another one in its batch."""
+    if any(map(is_lazy, network.parameters())):
+        return  # it would get its shapes here, and with them its weights
+    task, device = tensors(x)[-1], next((p.device for p in network.parameters()), None)
+    for other in (task != task[0]).nonzero()[:1, 0].tolist():
+        pair, single = (
+            mapped(gather(x, task.new_tensor(rows)), lambda t: t.to(device or t.device))
+            for rows in ([0, other], [other])
+        )
+        draws, buffers = every_global_stream(stream(0, "check")), kept_buffers(network)
+        with torch.no_grad(), mode(network, training=False), buffers, draws, explained(pair):
+            logits, expected = call(network, pair)[1:], call(network, single)
+        if logits.shape == expected.shape and not logits.allclose(expected, rtol=1e-2, atol=1e-3):
+            raise InputError(
+                "call takes the task of one example for the whole batch: choose the head of each "
+                "example, as by torch.stack(outputs)[task, torch.arange(len(task))]"
+            )
+
+
+def append_task(examples: Examples[Any], task: Tensor | int) -> Examples[Any]:
+    """Return examples whose inputs hold the number of the task of each: (N,), or one for all."""
+    x = examples.x
+    numbers = torch.full_like(examples.y, task) if isinstance(task, int) else task
+    if not isinstance(x, Mapping):
+        return examples.changed(x=(*tensors(x), numbers))
+    if _TASK in x:
+        raise InputError("x has an input named task, the name of the task's number: rename it")
+    return examples.changed(x={**x, _TASK: numbers})
+
+
+def _without_task(x: Value) -> Any:
+    """Return the inputs to which `append_task` added the tasks' numbers."""
+    if isinstance(x, Mapping):
+        return {name: tensor for name, tensor in x.items() if name != _TASK}
+    *columns, _ = tensors(x)
+    return columns[0] if len(columns) == 1 else tuple(columns)

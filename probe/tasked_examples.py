@@ -1,0 +1,303 @@
+"""Examples with the task of each: numbered, in a list by task, or told apart by the classes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import index
+from textwrap import shorten
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from probe.batch import Value, kinds, mapped
+from probe.errors import InputError, located
+from probe.examples import Examples, check_examples, join
+from probe.metrics.task_counts import TaskCounts, share_classes
+from probe.reading.item_format import pair
+
+_LENGTH = 80  # characters of what a message quotes
+
+Tasks = Sequence[Sequence[int]] | Sequence[int] | None
+"""The classes of each task in order, or the order of numbered tasks, None = by their numbers."""
+
+Labels: TypeAlias = Tensor | NDArray[Any] | Sequence[int]
+
+Source: TypeAlias = (
+    Examples[Any]
+    | tuple[Value | NDArray[Any], Labels]
+    | Dataset[Any]
+    | DataLoader[Any]
+    | Iterable[Any]
+)
+"""Examples, a pair (x, y), a Dataset or DataLoader, or another source that `Examples.of` reads."""
+
+Data: TypeAlias = Source | Sequence[Source]
+"""The examples of all tasks, as one or as a list with those of each task."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TaskedExamples:
+    """Examples with the number of the task of each, in the order of the tasks.
+
+    splits: examples by the name of the split, such as `test`; classes: of each of the T tasks;
+    order: of numbered tasks, the number of each in the data, None where the classes tell the tasks
+    apart.
+    """
+
+    splits: Mapping[str, Examples[Any]]
+    classes: tuple[tuple[int, ...], ...]
+    order: tuple[int, ...] | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """K, the number of classes over all tasks."""
+        return len({label for task in self.classes for label in task})
+
+    def numbers(self, split: str) -> Tensor:
+        """Return the number of each example's task, (N,) on the CPU."""
+        return cast(Tensor, self.splits[split].task).cpu()
+
+    def sizes(self, split: str) -> list[int]:
+        """Return the number of examples of each task, (T,)."""
+        sizes: list[int] = self.numbers(split).bincount(minlength=len(self.classes)).tolist()
+        return sizes
+
+    def counted(self, predicted: Tensor) -> TaskCounts:
+        """Count predictions (N,) for the test examples."""
+        by_task = self.numbers("test").argsort(stable=True)
+        true, predicted = (y.cpu()[by_task] for y in (self.splits["test"].y, predicted))
+        return TaskCounts.of(true, predicted, self.sizes("test"), self.classes, self.n_classes)
+
+
+def assign_tasks(
+    data: Mapping[str, Data], tasks: Tasks, outputs: Sequence[int] | None = None
+) -> TaskedExamples:
+    """Number the task of each example, from 0 in the order of the tasks, and check all examples.
+
+    Args:
+        data: The examples by the name of the split.
+        tasks: The classes of each task, or the order of tasks that the examples have. Only these
+            may share classes.
+        outputs: The network's outputs of the classes, whose own numbers the labels may be, see
+            `probe.Model`.
+
+    Returns:
+        The examples with their tasks.
+
+    Raises:
+        InputError: A task has no examples, or is there twice or not at all, or examples and tasks
+            do not fit together.
+
+    >>> x, y = torch.zeros(4, 2), torch.tensor([0, 1, 0, 1])
+    >>> examples = assign_tasks({"train": [Examples(x[:2], y[:2]), Examples(x[2:], y[2:])]}, None)
+    >>> examples.classes, examples.splits["train"].task.tolist()
+    (((0, 1), (0, 1)), [0, 0, 1, 1])
+    """
+    splits: Mapping[str, Examples[Any]] = {n: as_examples(split, n) for n, split in data.items()}
+    if outputs is not None:
+        splits, tasks = _by_position(splits, tasks, outputs)
+    with_task = [name for name, split in splits.items() if split.task is not None]
+    if with_task and len(with_task) < len(splits):
+        [without, *_] = splits.keys() - set(with_task)
+        raise InputError(f"{with_task[0]} has tasks of its examples, {without} has not: give both")
+    examples = _by_number(splits, tasks) if with_task else _by_class(splits, tasks)
+    for name, split in examples.splits.items():
+        check_examples(split, range(examples.n_classes), name)
+    return examples
+
+
+def as_examples(data: Data, name: str) -> Examples[Any]:
+    """Return any data as Examples, those of a list of tasks with the number of each one's task.
+
+    Args:
+        data: Examples, which are returned as they are, a pair (x, y), a Dataset, a DataLoader, or
+            a list with one of these for each task.
+        name: Of the data, for messages.
+
+    Returns:
+        The examples.
+
+    Raises:
+        InputError: The data are anything else.
+
+    >>> x, y = np.zeros((3, 8)), [0, 1, 1]
+    >>> len(as_examples((x, y), "test")), as_examples([(x, y), (x, y)], "test").task.tolist()
+    (3, [0, 0, 0, 1, 1, 1])
+    """
+    if isinstance(data, Examples):
+        return data
+    if isinstance(data, list) and data and not _is_pair(data) and all(map(_is_task, data)):
+        parts = [as_examples(task, f"{name}, task {k}") for k, task in enumerate(data, 1)]
+        return _joined(parts, name)
+    # Not a list: it could be (train, test).
+    if isinstance(data, tuple) and all(isinstance(part, Examples) for part in data):
+        raise InputError(f"{name} is a tuple of Examples: give a list of those of each task")
+    with located(name):
+        return Examples(*pair(*cast(Any, data))) if _is_pair(data) else Examples.of(data)
+
+
+def _is_pair(data: object) -> bool:
+    """Return whether these are x and y of many examples."""
+    match data:
+        case [_, Tensor() | np.ndarray() as y] | [Tensor() | np.ndarray(), list() as y]:
+            return len(getattr(y, "shape", (0,))) > 0
+    return False
+
+
+def _is_task(data: object) -> bool:
+    """Return whether these are the examples of a task, and no example."""
+    return _is_pair(data) or not isinstance(data, tuple | list | Mapping)
+
+
+def _joined(parts: Sequence[Examples[Any]], name: str) -> Examples[Any]:
+    """Return the examples of each task as one, numbered by their position; name: for messages."""
+    forms = [kinds(mapped(part.x, lambda tensor: tensor[:0])) for part in parts]
+    for number, (part, form) in enumerate(zip(parts, forms, strict=True), 1):
+        if part.task is not None or form != forms[0]:
+            raise InputError(
+                f"{name}: give examples by task without numbers of tasks, all x {forms[0]}, got "
+                f"{f'x {form}' if part.task is None else 'numbers'} in those of task {number}"
+            )
+    examples, sizes = join(parts), torch.tensor([len(part) for part in parts])
+    numbers = torch.arange(len(parts)).repeat_interleave(sizes)
+    return examples.changed(task=numbers.to(examples.y.device))
+
+
+def _by_position(
+    splits: Mapping[str, Examples[Any]], tasks: Tasks, outputs: Sequence[int]
+) -> tuple[Mapping[str, Examples[Any]], Tasks]:
+    """Return labels and tasks' classes that are numbers of outputs by their positions there.
+
+    Labels 0..K-1 are positions already, whatever the outputs.
+    """
+    labels = set(torch.cat([split.y.unique().cpu() for split in splits.values()]).tolist())
+    if labels <= set(range(len(outputs))) or not labels <= set(outputs):
+        return splits, tasks
+    position = {output: k for k, output in enumerate(outputs)}
+    if all(split.task is None for split in splits.values()):
+        classes = as_tasks(tasks)
+        if strange := sorted({label for task in classes for label in task} - set(outputs)):
+            raise InputError(
+                f"tasks has the classes {strange}, which are not in classes=, as labels are"
+            )
+        tasks = [[position[label] for label in task] for task in classes]
+    positions = {name: [position[y] for y in split.y.tolist()] for name, split in splits.items()}
+    return {n: s.changed(y=s.y.new_tensor(positions[n])) for n, s in splits.items()}, tasks
+
+
+def _by_class(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamples:
+    classes = as_tasks(tasks)
+    check_tasks(classes, n_classes := sum(map(len, classes)))
+    task_of_class = torch.zeros(n_classes, dtype=torch.int64)
+    for number, task in enumerate(classes):
+        task_of_class[list(task)] = number
+    # Labels are checked later: a strange one gets any task.
+    labels = {name: split.y.clamp(0, n_classes - 1) for name, split in splits.items()}
+    numbered = {
+        n: s.changed(task=task_of_class.to(s.y.device)[labels[n]]) for n, s in splits.items()
+    }
+    return TaskedExamples(splits=numbered, classes=classes)
+
+
+def _by_number(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamples:
+    numbers = {name: cast(Tensor, s.task).unique().tolist() for name, s in splits.items()}
+    T = len(set().union(*numbers.values()))
+    for name, listed in numbers.items():
+        if listed != list(range(T)):
+            got = shorten(str(listed), _LENGTH)
+            raise InputError(
+                f"{name} has the task numbers {got}, expected all of 0..{T - 1}: number them so, "
+                f"as by task.unique(return_inverse=True)[1]"
+            )
+    order = _order(tasks, T)
+    position = torch.tensor(order).argsort()
+    placed = {n: s.changed(task=position.to(s.y.device)[s.task]) for n, s in splits.items()}
+    classes = [
+        torch.cat([split.y[split.task == number].cpu() for split in placed.values()]).unique()
+        for number in range(T)
+    ]
+    labels = torch.cat(classes).unique().tolist()
+    if labels != list(range(len(labels))):
+        raise InputError(
+            f"the labels of all tasks are {shorten(str(labels), _LENGTH)}, expected each of "
+            f"0..K-1: number the classes so, or name their outputs by Model(..., classes=)"
+        )
+    return TaskedExamples(
+        splits=placed, classes=tuple(tuple(task.tolist()) for task in classes), order=order
+    )
+
+
+def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
+    """Return the order of numbered tasks; raises InputError unless it names each once."""
+    try:
+        order = tuple(range(count) if tasks is None else map(index, cast(Any, tasks)))
+    except TypeError:
+        order = ()
+    if sorted(order) != list(range(count)):
+        raise InputError(
+            f"the examples have their tasks, so tasks is left out or an order of 0..{count - 1}, "
+            f"got {shorten(repr(tasks), _LENGTH)}"
+        )
+    return order
+
+
+def as_tasks(tasks: object) -> tuple[tuple[int, ...], ...]:
+    """Return the classes of each task; raises InputError unless they are lists of numbers.
+
+    >>> as_tasks([range(2), [2]])
+    ((0, 1), (2,))
+    """
+    try:
+        return tuple(tuple(map(index, task)) for task in cast(Any, tasks))
+    except TypeError:
+        raise InputError(
+            f"tasks must be a list with the class numbers of each task, as [[0, 1], [2, 3]], got "
+            f"{shorten(repr(tasks), _LENGTH)}; or give each example its task, Examples(x, y, task)"
+        ) from None
+
+
+def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
+    """Check that every class of 0..K-1 is in exactly one task.
+
+    Args:
+        tasks: The classes of each of the T tasks.
+        classes: K.
+
+    Raises:
+        InputError: A task is empty, or a class is unknown, in two tasks or in none.
+    """
+    if not all(map(len, tasks)) or not tasks:
+        empty = [number for number, task in enumerate(tasks, 1) if not len(task)]
+        what = f"tasks {empty} of {len(tasks)} have no classes" if tasks else "there are no tasks"
+        raise InputError(f"{what}: give each task its classes, as [[0, 1], [2, 3]]")
+    listed = sorted(c for task in tasks for c in task)
+    if outside := sorted({c for c in listed if not 0 <= c < classes}):
+        raise InputError(f"classes {outside} are outside 0..{classes - 1}: count from 0")
+    if twice := sorted({c for c, following in pairwise(listed) if c == following}):
+        raise InputError(
+            f"classes {twice} are in more than one task: leave out tasks and give each example its "
+            f"task, by Examples(x, y, task), a list with the data of each task, or feature files: "
+            f"'sites/{{task}}.npz', or one with task_train and task_test"
+        )
+    if missing := sorted(set(range(classes)) - set(listed)):
+        raise InputError(f"classes {missing} are in no task: every class belongs to one")
+
+
+def task_names(tasks: Sequence[Sequence[int]]) -> list[str]:
+    """Return a name for each task: of its classes, or its number where tasks share classes.
+
+    >>> task_names([[3], [0, 1, 2], [5, 4]]), task_names([[0, 1], [0, 1]])
+    (['3', '0-2', '5+4'], ['1', '2'])
+    """
+    if share_classes(tuple(map(tuple, tasks))):
+        return [str(number) for number in range(1, len(tasks) + 1)]
+    return [
+        f"{task[0]}-{task[-1]}"
+        if len(task) > 1 and list(task) == list(range(task[0], task[-1] + 1))
+        else "+".join(map(str, task))
+        for task in tasks
+    ]

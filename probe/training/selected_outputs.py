@@ -1,0 +1,58 @@
+"""Networks of which only some outputs are read: those of the tasks' classes."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from probe.batch import Value
+from probe.errors import InputError
+
+
+class SelectedOutputs(nn.Module):
+    """A network (B, ...) -> (B, O), read only at K chosen outputs: (B, ...) -> (B, K).
+
+    outputs: their numbers, (K,) int64 on the network's device. The others neither compete in a
+    training loss nor can they be predicted.
+    """
+
+    def __init__(self, network: nn.Module, outputs: Tensor) -> None:
+        super().__init__()
+        self.network, self._outputs = network, outputs
+
+    def forward(self, value: Value) -> Tensor:
+        """Return the chosen logits (B, K)."""
+        logits: Tensor = self.network(value)
+        return logits.index_select(1, self._outputs)
+
+
+def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None) -> Tensor | None:
+    """Return the outputs that stand for classes 0..K-1, (K,) int64; None if these are all outputs.
+
+    classes: K; shape: (B, O), of the logits; chosen: by the user, None = O is K. Raises InputError
+    where O is not K, and for outputs that do not exist, are too few, or are named twice.
+
+    >>> outputs_of(2, (8, 10), [3, 7])
+    tensor([3, 7])
+    """
+    if len(shape) != 2:
+        raise InputError(
+            f"the model's output has shape {('B', *shape[1:])}, expected (B, K), one logit for "
+            f"each class"
+        )
+    if chosen is None:
+        if shape[1] != classes:
+            raise InputError(
+                f"the model has {shape[1]} outputs and the tasks have {classes} classes: list "
+                f"the outputs of these classes in classes="
+            )
+        return None
+    outputs = list(chosen)
+    if len(outputs) != classes or len(set(outputs)) != classes:
+        raise InputError(
+            f"classes= names {len(set(outputs))} outputs, expected a different one for each of the "
+            f"{classes} classes of the tasks"
+        )
+    if outside := [output for output in outputs if not 0 <= output < shape[1]]:
+        raise InputError(f"classes= names outputs {outside}, the model has 0 to {shape[1] - 1}")
+    return torch.tensor(outputs)

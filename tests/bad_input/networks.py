@@ -1,0 +1,161 @@
+"""A user's own networks, checkpoints, data and code, each with one mistake."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from tests.bad_input.making import TRAP, Trap, saved, study
+
+CODE = """
+import sys
+import torch
+from torch import nn
+import probe
+
+@probe.network("own", features=["0"])
+def build():
+    return nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4))
+
+x, y = torch.randn(24, 6), torch.arange(24) % 4
+
+def load():
+    return (x, y), (x, y)
+
+def changed(train=(x, y), test=(x, y)):
+    return lambda: (train, test)
+
+class Raising(nn.Sequential):
+    def __init__(self):
+        super().__init__(*build())
+
+    def forward(self, x):
+        raise ValueError("line one\\nline two")
+
+class Leaving(nn.Module):
+    def forward(self, x):
+        sys.exit(5)
+
+class Pair(Raising):
+    def forward(self, x):
+        return (nn.Sequential.forward(self, x),) * 2
+
+def few():
+    return nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))
+
+def lazy():
+    return nn.Sequential(nn.LazyLinear(5), nn.ReLU(), nn.Linear(5, 4))
+
+def needs(size):
+    return nn.Linear(size, 2)
+
+def leaving():
+    sys.exit(0)
+
+def nothing():
+    return None
+
+plain = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 2))
+data_below = changed(train=(x, y - 1))
+data_onehot = changed(train=(x, nn.functional.one_hot(y)))
+data_shapes = changed(test=(torch.randn(24, 7), y))
+data_lengths = changed(train=(x[:-1], y))
+data_untested = changed(test=(x[y < 2], y[y < 2]))
+data_nan = changed(train=(x * float("nan"), y))
+"""
+WEIGHTS = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4)).state_dict()
+GOOD = saved(WEIGHTS)
+# The second checkpoint of a run, of which the first is good.
+BAD: dict[str, Any] = {
+    "cut": GOOD[:-40],
+    "empty": b"",
+    "trap": TRAP,
+    "trap-entry": saved({**WEIGHTS, "x": Trap()}),
+    "optimizer": saved({"optimizer": {"lr": 0.1}, "epoch": 3}),
+    "complex": saved({name: value.cfloat() for name, value in WEIGHTS.items()}),
+    "lacking": saved({name: value for name, value in WEIGHTS.items() if name != "2.bias"}),
+}
+THERE = (
+    *("ck/offline-0", "ck/seed0-task1", "ck/seed0-task2"),
+    *(f"ck-{name}/task1" for name in BAD),
+    *("ck-orders/a-task2", "ck-ragged/seed0-task1", "ck-ragged/seed0-task2"),
+    *("ck-ragged/seed1-task2", "ck-first/task1", "ck-twice/task2", "ck-twice/task02"),
+)
+FILES: dict[str, str | bytes] = {
+    "ownnets.py": CODE,
+    "broken.py": "def build(:\n",
+    "lacking.py": "import surely_not_installed\n",
+    "exits.py": "raise SystemExit(4)\n",
+    "odd.py": "class Odd(Exception):\n    def __str__(self):\n        1 / 0\nraise Odd\n",
+    "ownnone.py": "x = 1\n",
+    "ownours.py": "import probe\n@probe.network('mlp')\ndef build(): ...\n",
+    "ownname.py": "import probe\n@probe.network('my net')\ndef build(): ...\n",
+    "orders-text.toml": 'a = ["1", "2"]\n',
+    "rec-none/runs/x": "",
+    "own.toml": study({"network.name": '"own"', "network.features": '["0"]'}),
+    **{f"{name}.pt": GOOD for name in THERE},
+    **{f"ck-{name}/task2.pt": content for name, content in BAD.items()},
+}
+MODEL = "model ownnets:{} --data ownnets:{} --checkpoints {} --tasks {} --workers 1 --out new-run"
+SEED = "'ck/seed0-task{task}.pt'"
+
+
+def model(
+    build: str = "build", data: str = "load", files: str = SEED, tasks: str = "0-1,2-3"
+) -> str:
+    return MODEL.format(build, data, files, tasks)
+
+
+ORDERS = model(files="'ck-orders/{order}-task{task}.pt'")
+MISTAKES: dict[str, tuple[str, ...]] = {
+    **{model(files=f"'ck-{x}/task{{task}}.pt'"): (f"ck-{x}/task2.pt",) for x in BAD},
+    model(files="'absent/task{task}.pt'"): ("absent",),
+    model(files="'ck/*.pt'"): ("'ck/*.pt'", "{task}"),
+    model(files="'ck/seed{sed}-task{task}.pt'"): ("'sed'", "'seed'"),
+    model(files="rec-none"): ("rec-none",),
+    model(files="'ck-twice/task{task}.pt'"): ("ck-twice/task02.pt", "ck-twice/task2.pt"),
+    model(files="'ck-ragged/seed{seed}-task{task}.pt'"): ("seed-1",),
+    model(files="'ck-first/task{task}.pt'"): ("2 tasks", "1"),
+    model("few"): ("[4, 5]", "[3, 5]"),
+    model("lazy"): ("'0.weight'",),
+    model("absent"): ("'absent'",),
+    model("Raising"): ("line one line two",),
+    model("Pair"): ("tuple",),
+    model(tasks="0-1,1-3"): ("[1]",),
+    model(tasks="0-1,2"): ("[3]",),
+    model(tasks="0-1,2-5"): ("[4, 5]",),
+    model(tasks="3-2,0-1"): ("'3-2,0-1'",),
+    model(data="leaving"): ("ownnets:leaving", "SystemExit"),
+    model(data="data_below"): ("[-1]",),
+    model(data="data_onehot"): ("(24, 4)",),
+    model(data="data_shapes"): ("(6,)", "(7,)"),
+    model(data="data_lengths"): ("(23, 6)", "(24"),
+    model(data="data_untested"): ("'2-3'",),
+    model(data="data_nan"): ("ownnets:data_nan", "NaN"),
+    f"{model()} --output 7": ("7",),
+    f"{model()} --features 0,0": ("'0', '0'",),
+    f"{model()} --features 2": ("own",),
+    f"{model()} --readouts Linear": ("'Linear'", "'linear'"),
+    f"{model()} --epochs 0": ("epochs", "got 0"),
+    f"{model()} --learner 'a b'": ("'a b'",),
+    f"{model()} --offline 'ck/offline-{{seed}}.pt' --train-offline": ("offline",),
+    f"{ORDERS} --orders orders-text.toml": ("a.0", "'1'"),
+    f"{ORDERS} --orders absent.toml": ("absent.toml",),
+    "model ownnets:build": ("--data",),
+    "layers mien:build --input 4": ("'mien'",),
+    "layers ownnets.plain --input 4": ("'ownnets.plain'",),
+    "layers ownnets:plian --input 4": ("'plian'", "'plain'"),
+    "layers ownnets:needs --input 4": ("ownnets:needs", "size"),
+    "layers ownnets:nothing --input 4": ("NoneType",),
+    "layers ownnets:Leaving --input 4": ("SystemExit",),
+    **{f"layers {x}:build --input 4": (x,) for x in ("broken", "exits", "odd", "lacking")},
+    **{
+        f"run own.toml --out new-run --load {x}.py": (said,)
+        for x, said in (
+            *(("ownnone", "ownnone"), ("ownours", "'mlp'"), ("ownname", "'my net'")),
+            *(("ownnets", "mat1 and mat2"), ("ownnets.py --load ownnets", "ownnets")),
+        )
+    },
+    "run own.toml --out new-run": ("'own'", "--load"),
+}

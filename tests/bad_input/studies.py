@@ -1,0 +1,102 @@
+"""Flags that cannot have their values, and studies in files that are none."""
+
+from __future__ import annotations
+
+from tests.bad_input.making import TINY, TRAP, study
+
+LINES = {
+    "runn digits": ("'runn'", "'run'"),
+    "run": ("PRESET|FILE.toml",),
+    "run digits --sedes 1": ("--sedes", "--seeds"),
+    "status here there": ("there",),
+    "run digits --epochs 0": ("training.epochs", "got 0"),
+    "run digits --learners er,er": ("'er,er'",),
+    "run digits --learners ../er": ("'../er'", "'er'"),
+    "run digits --orders shuffle:٣": ("'shuffle:٣'",),
+    "run digits --weights mine=1,0": ("got 2", "7"),
+    "run digits --weights ../up=1,0,0,0,0,0,0": ("'../up'",),
+    "run digits --cache-budget 1G": ("'1G'",),
+    "run digits --device cuda:99": ("'cuda:99'",),
+    "run digits --out file": ("file", "--out"),
+    "run digits --out full": ("full", "--out"),
+    "run digits --executor dask": ("'dask'", "pool"),
+    "run digits --executor inline --shard ٢/٣": ("'٢/٣'",),
+    "run digits --executor ray --gpus-per-job nan": ("nan",),
+    "init --data digit": ("'digit'", "'digits'"),
+    "init nowhere/study.toml": ("nowhere/study.toml",),
+    "figures full --label er": ("'er'",),
+    "layers cnn3 --input 1x2x2x2x2": ("(1, 2",),
+    "layers nosuch --input 4": ("'nosuch'", "cnn3"),
+}
+# One study with several mistakes says all of them: keys, their values, and what is named.
+KEYS: dict[str, dict[str, tuple[str, str]]] = {
+    "types": {
+        "seeds": ("'two'", "'two'"),
+        "training.learning_rate": ("'1e-3'", "'1e-3'"),
+        "network.name": ("1979-05-27T07:32:00Z", "1979-05-27"),
+        "report.heads": ("[1]", "report.heads.0"),
+        "probing.budget": ("[1, 1.5, 99999]", "1.5"),
+        "learners.finetune.exemplars.balanced": ("'yes'", "'yes'"),
+    },
+    "bounds": {
+        "seeds": ("0", "got 0"),
+        "name": ("'../up'", "'../up'"),
+        "training.learning_rate": ("nan", "nan"),
+        "network.features": ("[]", "network.features"),
+        "learners.geppnet.rows": ("9223372036854775807", "learners.geppnet.rows"),
+    },
+    "unknown": {
+        "sedes": ("2", "'seeds'"),
+        r'"\u001b[31m\u202e"': ("1", r"\x1b[31m\u202e"),
+        "learners.slow": ("{kind = 'ewc', strenght = 1.0}", "'strength'"),
+        "probing.readouts.linear.c": ("1.0", "'C'"),
+    },
+    "values": {
+        "training.momentum": ("0.9", "'sgd'"),
+        "network.name": ("'mpl'", "'mlp'"),
+        "learners.finetune.exemplars": ("{per_class = 5, total = 5}", "per_class"),
+        f"learners.{'a' * 260}": ("{kind = 'er'}", "aaa"),
+        "probing.readouts.linear.steps": ("[3, 1]", "[3, 1]"),
+    },
+}
+# Mistakes that show once the keys are right: changes, and what is named.
+ONCE: dict[str, tuple[dict[str, str | None], str]] = {
+    "none": (dict.fromkeys(("scenario.data", "network.name")), "network"),
+    "no-learners": ({"learners": "{}"}, "finetune"),
+    "learner": ({"learners.a": "{kind = 'fintune'}"}, "'fintune'"),
+    "number": ({"seeds": "99999999999999999999"}, "99999999999999999999"),
+    "feature": ({"network.features": "['hiden1']"}, "hiden1"),
+    "kind": ({"scenario.kind": "'splits'"}, "'splits'"),
+    "budget-warmup": ({"probing.budget": "[1, 2]", "retraining.warmup": "0.1"}, "budget"),
+    "order": ({"orders.mine": "[1, 2, 3, 4, 4]"}, "(1, 2, 3, 4, 4)"),
+    "data-file": ({"scenario.data": r'"~root\u0000\u001b[2J.npz"'}, r"~root\x00\x1b[2J.npz"),
+    "thirds": ({"scenario.classes_per_task": "3"}, "3"),
+    "grid": (
+        {"orders": "'shuffle:10000'", "seeds": "10000", "learners": "{er = {}, offline = {}}"},
+        "100020000",
+    ),
+    "steps": ({"probing.readouts": "{ncm = [0, 6]}"}, "got 6"),
+    "knn": ({"probing.readouts": "{knn = {k = 51}}"}, "got 51"),
+}
+NO_TOML: dict[str, str | bytes] = {
+    "broken": "seeds = [",
+    "pickle": TRAP,
+    "deep": f"seeds = {'[' * 20000}{']' * 20000}\n{TINY}",
+    "deep-key": f"{'.'.join('a' * 1000)} = 1\n{TINY}",
+}
+FILES: dict[str, str | bytes] = {
+    "file": "",
+    "full/thesis.txt": "",
+    "folder.toml/x": "",
+    "wrong.json": "{}",
+    **{f"{x}.toml": study({k: v for k, (v, _) in keys.items()}) for x, keys in KEYS.items()},
+    **{f"{name}.toml": study(changes) for name, (changes, _) in ONCE.items()},
+    **{f"{name}.toml": content for name, content in NO_TOML.items()},
+}
+MISTAKES: dict[str, tuple[str, ...]] = {
+    **LINES,
+    **{f"run {x}.toml": (x, *(said for _, said in keys.values())) for x, keys in KEYS.items()},
+    **{f"run {name}.toml": (said,) for name, (_, said) in ONCE.items()},
+    **{f"run {name}.toml": (f"{name}.toml",) for name in (*NO_TOML, "folder")},
+    "run wrong.json": ("wrong.json",),
+}

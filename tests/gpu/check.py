@@ -1,0 +1,390 @@
+"""Checks for a machine with a GPU: `python -m tests.gpu.check [--device cuda:0] [--small]`.
+
+Prints a line for each check, PASS, FAIL or SKIP, and exits with 1 if any failed. Without a GPU it
+runs small ones on the CPU, which shows that the checks themselves work. On an H100 all take under
+six minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import probe
+from probe.analysis.similarity import Compared
+from probe.analysis.units import effective_rank
+from probe.readouts.linear import fit_linear
+from probe.values.allocation import CacheSettings
+
+TASKS = [[0, 1], [2, 3], [4, 5]]
+READOUTS = ["retrain", "linear", "linear-task", "ncm", "knn"]
+Data = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The device, and whether to run small checks."""
+
+    device: torch.device
+    small: bool
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the device is a GPU."""
+        return self.device.type == "cuda"
+
+    def to_device(self, network: nn.Module) -> nn.Module:
+        """Return a copy of a network on the device."""
+        return deepcopy(network).to(self.device)
+
+    def peak(self) -> float:
+        """Return the most gigabytes that were allocated on the GPU, NaN without one."""
+        return torch.cuda.max_memory_allocated() / 1e9 if self.on_gpu else float("nan")
+
+    def seconds(self, action: Callable[[], object]) -> float:
+        """Return the wall time of an action, with all that it started on the GPU."""
+        begin = time.perf_counter()
+        action()
+        if self.on_gpu:
+            torch.cuda.synchronize()
+        return time.perf_counter() - begin
+
+
+def images(examples: int, size: int, seed: int = 0) -> Data:
+    """Return noisy patterns of six classes in [0, 1], (N, 3, size, size), and their labels."""
+    noise = torch.Generator().manual_seed(seed)
+    labels = torch.arange(examples) % 6
+    patterns = torch.rand(6, 3, size // 8, size // 8, generator=torch.Generator().manual_seed(9))
+    x = nn.functional.interpolate(patterns, size=size)[labels]
+    return (x + torch.rand(examples, 3, size, size, generator=noise)) / 2, labels
+
+
+def cnn() -> nn.Module:
+    """Return a small network with batch norm and dropout."""
+    return nn.Sequential(
+        *(nn.Conv2d(3, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.ReLU()),
+        *(nn.Conv2d(16, 32, 3, 2, 1), nn.ReLU(), nn.Dropout(0.1)),
+        *(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(128, 6)),
+    )
+
+
+def trained(
+    network: nn.Module, data: Data, classes: Sequence[int], steps: int, device: torch.device
+) -> nn.Module:
+    """Return a copy of a network, trained on the examples of some classes."""
+    network, (x, labels) = deepcopy(network).to(device).train(), data
+    examples = torch.isin(labels, torch.tensor(classes)).nonzero()[:, 0]
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+    draw = torch.Generator().manual_seed(1)
+    for _ in range(steps):
+        batch = examples[torch.randint(len(examples), (32,), generator=draw)]
+        optimizer.zero_grad()
+        logits = network(x[batch].to(device))
+        nn.functional.cross_entropy(logits, labels[batch].to(device)).backward()
+        optimizer.step()
+    return network.eval()
+
+
+def setting(examples: int = 600) -> tuple[nn.Module, Data, Data]:
+    """Return an untrained network, training data and test data."""
+    torch.manual_seed(0)
+    return cnn(), images(examples, 32), images(examples // 2, 32, seed=1)
+
+
+def analysis(device: torch.device) -> probe.Analysis:
+    """Return an analysis, by all readouts, of networks that were trained on the CPU."""
+    network, train, test = setting()
+    cpu = torch.device("cpu")
+    networks = {
+        t: trained(network, train, TASKS[t - 1], 60, cpu).to(device) for t in (1, 2, 3)
+    }  # fmt: skip
+    return probe.analyze(
+        networks, train, test, TASKS, ["2", "4"], untrained=deepcopy(network).to(device),
+        offline=trained(network, train, range(6), 120, cpu).to(device), readouts=READOUTS,
+        recipe=probe.Recipe(epochs=2, batch_size=32),
+    )  # fmt: skip
+
+
+def name_device(settings: Settings) -> str:
+    """Name the device."""
+    if not settings.on_gpu:
+        return f"cpu, torch {torch.__version__}"
+    free = torch.cuda.mem_get_info()[0] / 1e9
+    bf16 = torch.cuda.is_bf16_supported(False)
+    return f"{torch.cuda.get_device_name()}, torch {torch.__version__}, bf16 {bf16}, {free:.0f} GB"
+
+
+def compare_with_cpu(settings: Settings) -> str:
+    """All readouts give the CPU's accuracies but for 3 points, retraining but for 15."""
+    here, cpu = analysis(settings.device), analysis(torch.device("cpu"))
+    largest = dict.fromkeys(READOUTS, 0.0)
+    for readout in READOUTS:
+        for feature in here.features:
+            change = here.matrix(feature, readout).values - cpu.matrix(feature, readout).values
+            largest[readout] = max(largest[readout], float(np.nanmax(abs(change))))
+    assert all(x <= (0.15 if name == "retrain" else 0.03) for name, x in largest.items()), largest
+    return f"largest differences { ({name: round(x, 3) for name, x in largest.items()}) }"
+
+
+def repeat(settings: Settings) -> str:
+    """The same call gives the same tables, on a GPU but for the last digits."""
+    same = str(analysis(settings.device)) == str(analysis(settings.device))
+    assert same or settings.on_gpu
+    return "the same" if same else "printed tables differ in last digits"
+
+
+def mix_devices(settings: Settings) -> str:
+    """Data on the device are taken; networks on two devices are refused."""
+    network, (x, y), test = setting(120)
+    untrained, data = settings.to_device(network), (x.to(settings.device), y.to(settings.device))
+    models = {3: settings.to_device(network)}
+    probe.analyze(models, data, test, TASKS, ["2"], untrained=untrained, readouts=["linear"])
+    if not settings.on_gpu:
+        return "data on the device"
+    try:
+        models = {1: network, 3: settings.to_device(network)}
+        probe.analyze(models, (x, y), test, TASKS, ["2"], readouts=["linear"])
+    except probe.errors.InputError as error:
+        return f"refused: {error}"
+    raise AssertionError("networks on two devices were not refused")
+
+
+def use_precisions(settings: Settings) -> str:
+    """Retraining runs in each precision."""
+    network, train, test = setting()
+    accuracy = {}
+    for precision in ("fp32", "tf32", "bf16", "auto"):
+        result = probe.analyze(
+            {3: settings.to_device(network)}, train, test, TASKS, ["2"],
+            untrained=settings.to_device(network), readouts=["retrain"],
+            recipe=probe.Recipe(epochs=2, batch_size=32, precision=precision),
+        )  # fmt: skip
+        values = result.matrix("2", "retrain").values
+        accuracy[precision] = round(float(np.nanmax(values)), 3)
+    return str(accuracy)
+
+
+def use_caches(settings: Settings) -> str:
+    """Values in memory, mapped and recomputed give the same, on a GPU but for the last digits."""
+    network, train, test = setting()
+    with TemporaryDirectory() as folder:
+        mapped = CacheSettings(budget=0, scratch=Path(folder))
+        texts = {
+            str(
+                probe.partial_retrain(
+                    settings.to_device(network), ["2", "4"], train, test, TASKS,
+                    probe.Recipe(epochs=2), cache=cache,
+                )
+            )
+            for cache in (None, mapped, CacheSettings(budget=0))
+        }  # fmt: skip
+    assert len(texts) == 1 or settings.on_gpu, texts
+    return "the same" if len(texts) == 1 else f"differ: {texts}"
+
+
+def count_waits(settings: Settings) -> str:
+    """Count where a training waits for the GPU."""
+    if not settings.on_gpu:
+        return "no GPU"
+    network, train, test = setting()
+    torch.cuda.set_sync_debug_mode("warn")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        recipe = probe.Recipe(epochs=5, batch_size=32)
+        probe.partial_retrain(settings.to_device(network), ["2"], train, test, TASKS, recipe)
+    torch.cuda.set_sync_debug_mode("default")
+    places = Counter(f"{Path(w.filename).name}:{w.lineno}" for w in caught)
+    return f"95 steps: {places.total()} waits, {places.most_common(8)}"
+
+
+def measure_memory(settings: Settings) -> str:
+    """Measure how many copies of the data are on the device."""
+    (x, y), test = images(60 if settings.small else 6000, 224), images(60, 224, seed=1)
+    x, test = (x * 255).to(torch.uint8), ((test[0] * 255).to(torch.uint8), test[1])
+    torch.manual_seed(0)
+    network = cnn()
+    model = probe.Model(
+        {3: settings.to_device(network)}, call=lambda model, z: model(z.float() / 255), fresh=cnn
+    )
+    untrained = settings.to_device(network)
+    probe.analyze(model, (x, y), test, TASKS, ["2"], untrained=untrained, readouts=["linear"])
+    return f"data {x.nbytes / 1e9:.3f} GB, peak {settings.peak() / (x.nbytes / 1e9):.1f} times that"
+
+
+def fit_and_compare(settings: Settings) -> str:
+    """A linear fit, CKA and rank run on the device."""
+    n, width, classes = (500, 64, 10) if settings.small else (50_000, 512, 1000)
+    draw = torch.Generator().manual_seed(0)
+    labels = torch.arange(n) % classes
+    centers = 0.4 * torch.randn(classes, width, generator=draw)
+    x = (torch.randn(n, width, generator=draw) + centers[labels]).to(settings.device)
+    few, labels = x[:10_000], labels.to(settings.device)
+    assert fit_linear(x, labels, classes).weight.device.type == settings.device.type
+    seconds = {
+        "fit": settings.seconds(lambda: fit_linear(x, labels, classes)),
+        "cka": settings.seconds(lambda: Compared(few).cka(few.flip(1))),
+        "rank": settings.seconds(lambda: effective_rank(few)),
+    }
+    return f"{n} x {width}, {classes} classes, seconds {seconds}"
+
+
+def probe_network(
+    settings: Settings, build: Callable[[], nn.Module], features: list[str], size: int
+) -> str:
+    """Measure a network of torchvision by the linear readout and by retraining."""
+    torch.manual_seed(0)
+    examples = 12 if settings.small else 1000
+    network, train = build().eval(), images(examples, size)
+    test = images(max(12, examples // 5), size, seed=1)
+    steps = 2 if settings.small else 40
+    networks = {t: trained(network, train, TASKS[t - 1], steps, settings.device) for t in (1, 3)}
+    result = probe.analyze(
+        probe.Model(networks, fresh=build), train, test, TASKS, features,
+        untrained=settings.to_device(network), readouts=["linear", "retrain"],
+        recipe=probe.Recipe(epochs=1, batch_size=32, precision="auto"),
+    )  # fmt: skip
+    ends = [float(result.matrix(name, "linear").values[-1].mean()) for name in result.features]
+    return f"{examples} images of {size}: {dict(zip(result.features, ends, strict=True))}"
+
+
+def probe_resnet(settings: Settings) -> str:
+    """Measure layers of resnet18."""
+    import torchvision.models as networks
+
+    features, size = ["layer1", "layer3", "layer4"], 64 if settings.small else 224
+    return probe_network(settings, lambda: networks.resnet18(num_classes=6), features, size)
+
+
+def probe_transformer(settings: Settings) -> str:
+    """Measure the last block of a vision transformer."""
+    import torchvision.models as networks
+
+    def build() -> nn.Module:
+        if settings.small:  # the same code, a network for a CPU
+            return networks.VisionTransformer(32, 8, 12, 2, 16, 32, num_classes=6)
+        return networks.vit_b_16(num_classes=6)
+
+    features = ["encoder.layers.encoder_layer_10"]
+    return probe_network(settings, build, features, 32 if settings.small else 224)
+
+
+STUDY = """\
+orders = "none"
+seeds = 1
+scenario = { data = "digits", classes_per_task = 2 }
+network = { name = "cnn3" }
+training = { epochs = 2, batch_size = 32, precision = "auto" }
+learners = { finetune = {}, er = { memory_per_class = 10 }, gem = { memory_per_class = 10 }, \
+ewc = {}, offline = {} }
+"""
+
+
+def run_study(*options: str) -> str:
+    """Run a small study by the command line."""
+    with TemporaryDirectory() as folder:
+        Path(folder, "study.toml").write_text(STUDY)
+        command = ["-m", "probe", "run", "study.toml", "--out", "out", *options]
+        done = subprocess.run(
+            [sys.executable, *command], capture_output=True, text=True, timeout=300, cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, (done.stdout + done.stderr)[-600:]
+        return f"{len(list(Path(folder, 'out').glob('*.csv')))} tables"
+
+
+def run_two_workers(settings: Settings) -> str:
+    """Two workers share one device."""
+    return run_study("--device", str(settings.device), "--workers", "2")
+
+
+def run_ray(settings: Settings) -> str:
+    """Ray's jobs take a share of a GPU."""
+    try:
+        import ray  # noqa: F401
+    except ImportError:
+        return "ray is not installed"
+    share = ["--gpus-per-job", "0.5"] if settings.on_gpu else []
+    return run_study("--device", settings.device.type, "--executor", "ray", *share)
+
+
+def read_checkpoints(settings: Settings) -> str:
+    """Checkpoints of the device are read on the CPU; a recorder takes networks on the device."""
+    network, train, test = setting(120)
+    with TemporaryDirectory() as folder:
+        for t in (1, 2, 3):
+            torch.save(settings.to_device(network).state_dict(), f"{folder}/seed0-task{t}.pt")
+        files = probe.Model(f"{folder}/seed{{seed}}-task{{task}}.pt", fresh=cnn)
+        probe.analyze(files, train, test, TASKS, ["2"], untrained=None, readouts=["linear"])
+        recorder = probe.Recorder(
+            f"{folder}/recording", settings.to_device(network), test, TASKS, train=train
+        )
+        for t in (1, 2, 3):
+            recorder.after_task(t)
+        assert recorder.R.values.shape == (4, 3)
+    return "both ways"
+
+
+CHECKS: Sequence[Callable[[Settings], str]] = (
+    *(name_device, compare_with_cpu, repeat, mix_devices, use_precisions, use_caches),
+    *(count_waits, measure_memory, fit_and_compare, probe_resnet, probe_transformer),
+    *(run_two_workers, read_checkpoints, run_ray),
+)
+
+
+def run(check: Callable[[Settings], str], settings: Settings) -> bool:
+    """Run a check and print its line; return whether it passed."""
+    if settings.on_gpu:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    begin, result = time.perf_counter(), "PASS"
+    try:
+        text = check(settings)
+    # A check may fail by anything; the others go on.
+    except Exception as error:
+        result, (*_, last) = "FAIL", traceback.extract_tb(error.__traceback__)
+        text = f"{type(error).__name__}: {str(error)[:300]} ({last.filename}:{last.lineno})"
+    seconds = time.perf_counter() - begin
+    text = f"{text}; {seconds:.1f} s, peak {settings.peak():.2f} GB"
+    print(f"{result} {check.__name__}: {text}", flush=True)
+    return result == "PASS"
+
+
+def main() -> int:
+    """Run the checks, and return how many failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    on_gpu = torch.cuda.is_available()
+    parser.add_argument("--device", default="cuda:0" if on_gpu else "cpu")
+    parser.add_argument("--small", action="store_true", default=not on_gpu)
+    parser.add_argument("--only", default="", help="a part of the names of the checks to run")
+    parser.add_argument("--limit", type=float, default=330, help="no check begins after so many s")
+    options = parser.parse_args()
+    settings = Settings(torch.device(options.device), options.small)
+    begin, failed = time.perf_counter(), []
+    for check in CHECKS:
+        if options.only not in check.__name__:
+            continue
+        if time.perf_counter() - begin > options.limit:
+            print(f"SKIP {check.__name__}: time is up")
+        elif not run(check, settings):
+            failed.append(check.__name__)
+    print(f"{len(failed)} failed: {failed}; {time.perf_counter() - begin:.0f} s in all")
+    return len(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 1))

@@ -1,0 +1,121 @@
+"""What is tested is in eval mode: no test example's prediction depends on the others."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import probe
+from probe.seeding import stream
+from tests.laws.reference import predictions
+from tests.laws.tables import METRIC
+from tests.scenarios.learners.tiny_learners import seeded
+
+TASKS = [[0, 3], [1, 2]]
+RECIPE = probe.Recipe(epochs=2, batch_size=9, optimizer="sgd", learning_rate=0.1, init="murata")
+Half = tuple[Tensor, Tensor]
+
+
+def network() -> nn.Sequential:
+    """Return a network with batch norm and dropout before and behind its second layer."""
+    layers = [
+        *(nn.Linear(6, 12), nn.BatchNorm1d(12), nn.ReLU(), nn.Dropout(0.3)),
+        *(nn.Linear(12, 10), nn.BatchNorm1d(10), nn.ReLU(), nn.Dropout(0.5), nn.Linear(10, 4)),
+    ]
+    return nn.Sequential(*layers)
+
+
+def points(n: int, seed: int) -> Half:
+    draw = torch.Generator().manual_seed(seed)
+    y = torch.arange(n) % 4
+    return torch.eye(4, 6)[y] * 2 + torch.randn(n, 6, generator=draw), y
+
+
+def trained() -> nn.Module:
+    """Return a network as a training loop leaves it: in training mode, its statistics moved."""
+    model = seeded(network)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        for seed in range(20):
+            model(points(30, seed)[0] + 1)
+    return model.train()
+
+
+TRAIN, TEST = points(45, 1), points(301, 2)
+
+
+def rows(model: nn.Module, test: Half) -> dict[tuple[object, ...], float]:
+    """Analyze a network; return each readout's accuracy on each task."""
+    readouts = probe.Measure(readouts=["retrain", "linear", "linear-task", "ncm", "knn"])
+    found = probe.analyze(
+        {0: seeded(network, 1), 2: model},
+        TRAIN,
+        test,
+        tasks=TASKS,
+        features=["0", "2", "4"],
+        recipe=RECIPE,
+        readouts=readouts,
+    ).to_pandas("rows")
+    found = found[found[METRIC] == "accuracy"]
+    keys = [column for column in found.columns if column != "value"]
+    return {
+        tuple(map(str, row[:-1])): row[-1]
+        for row in found[[*keys, "value"]].itertuples(index=False, name=None)
+    }
+
+
+def test_the_readouts_of_an_analysis_test_each_example_by_itself() -> None:
+    """Twice the same test data in another order, the network in training mode when given."""
+    model, order = (
+        trained(),
+        torch.randperm(len(TEST[1]), generator=torch.Generator().manual_seed(3)),
+    )
+    before = copy.deepcopy(model.state_dict())
+    once = rows(model, TEST)
+    x, y = (torch.cat([half[order], half]) for half in TEST)
+    assert rows(model, (x, y)) == pytest.approx(once, abs=1e-12)
+    assert all(map(torch.equal, before.values(), model.state_dict().values()))
+    assert model.training
+
+
+@pytest.mark.parametrize("feature", [0, 2, 4, 6])
+def test_a_tail_with_dropout_is_retrained_and_tested_as_a_plain_loop_does(feature: int) -> None:
+    """Its dropout draws in training only, its batch norm uses the statistics of training."""
+    model = trained()
+    found = probe.partial_retrain(model, [str(feature)], TRAIN, TEST, TASKS, RECIPE)
+    prefix = copy.deepcopy(model)[: feature + 1].eval()
+    tail = copy.deepcopy(model)[feature + 1 :].train()
+    draw = stream(0, "tail", str(feature))
+    for module in tail:
+        if isinstance(module, nn.BatchNorm1d):
+            torch.randint(2**62, (), generator=draw)
+            module.reset_parameters()
+        elif isinstance(module, nn.Linear):
+            nn.init.normal_(module.weight, std=0.01, generator=draw)
+            nn.init.zeros_(module.bias)
+    with torch.no_grad():
+        x, test = prefix(TRAIN[0]), prefix(TEST[0])
+    draw = stream(0, "retrain", str(feature))
+    optimizer = torch.optim.SGD(tail.parameters(), lr=RECIPE.learning_rate, foreach=False)
+    with torch.random.fork_rng():
+        torch.manual_seed(int(torch.randint(2**62, (), generator=draw)))
+        for _ in range(RECIPE.epochs):
+            for batch in torch.randperm(len(x), generator=draw).split(RECIPE.batch_size):
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(tail(x[batch]), TRAIN[1][batch]).backward()
+                optimizer.step()
+    table = np.zeros((4, 4), dtype=int)
+    np.add.at(table, (TEST[1].numpy(), predictions(tail, test)), 1)
+    assert np.abs(found.counts[str(feature)].table - table).sum() <= 2
+
+
+def test_a_network_s_own_output_is_that_of_eval_mode() -> None:
+    model = trained()
+    found = probe.analyze({2: model}, TRAIN, TEST, tasks=TASKS, features=["4"], readouts=("ncm",))
+    predicted = np.array(predictions(copy.deepcopy(model), TEST[0]))
+    right = [float((predicted == TEST[1].numpy())[np.isin(TEST[1], task)].mean()) for task in TASKS]
+    np.testing.assert_allclose(found.R.values[2], right, atol=1e-12)

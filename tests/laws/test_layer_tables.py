@@ -1,0 +1,248 @@
+"""Every layer's quantity and metric against plain loops over rows, and rows over the networks."""
+
+from __future__ import annotations
+
+import copy
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe.metrics.scorecard import scorecard
+from tests.laws.tables import OUTPUT, POSITION, accuracies, table
+from tests.laws.worlds import NAMES, ORDERS, TASKS, T, World, of_networks, of_study
+
+CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12}
+
+
+@pytest.fixture(scope="module")
+def networks(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return of_networks(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return of_study(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(params=["networks", "study"])
+def world(request: pytest.FixtureRequest) -> World:
+    return request.getfixturevalue(request.param)
+
+
+class Layer:
+    """The accuracies of a layer as they are in the rows, looked up one by one."""
+
+    def __init__(self, world: World, learner: str, feature: str, readout: str) -> None:
+        self.world, self.runs = world, list(product(range(world.seeds), ORDERS))
+        self.A, self.floor, self.ceiling = (
+            accuracies(world.folder, name, feature, readout)
+            for name in (learner, "untrained", "offline")
+        )
+
+    def at(self, seed: int, order: str, seen: int, task: int) -> float:
+        """A by number of tasks seen, that of the untrained network before any."""
+        found = self.A.get((seed, order, seen, NAMES[task]))
+        return self.floor[seed, "", 0, NAMES[task]] if found is None else found
+
+    def control(self, seed: int, kind: str, task: int) -> float:
+        if kind == "floor":
+            return self.floor[seed, "", 0, NAMES[task]]
+        return self.ceiling[seed, "", T, NAMES[task]]
+
+    def matrix(self, seed: int, order: str) -> np.ndarray:
+        """A run's matrix (T+1, T), tasks by position."""
+        each = [
+            [self.at(seed, order, seen, task) for task in ORDERS[order]] for seen in range(T + 1)
+        ]
+        return np.array(each)
+
+    def by_position(self, quantity: str, position: int) -> float:
+        """The mean over seeds and orders of a quantity of the task at a position, from 1."""
+        return float(np.mean([self.of_run(quantity, *run, position) for run in self.runs]))
+
+    def of_run(self, quantity: str, seed: int, order: str, position: int) -> float:
+        task = ORDERS[order][position - 1]
+        last, learned = (self.at(seed, order, seen, task) for seen in (T, position))
+        floor, ceiling = (self.control(seed, kind, task) for kind in ("floor", "ceiling"))
+        between = [self.at(seed, order, seen, task) for seen in range(position, T)]
+        return {
+            "accuracy": last,
+            "floor": floor,
+            "ceiling": ceiling,
+            "missing": ceiling - last,
+            "never_learned": ceiling - learned,
+            "forgotten": learned - last,
+            "forgotten_max": max(between, default=np.nan) - last,
+            "above_floor": last - floor,
+            "acquired": learned - floor,
+        }[quantity]
+
+    def overall(self, quantity: str) -> float:
+        """The same of all tasks, by their test examples; forgetting by positions."""
+        positions = range(1, T + 1)
+        if quantity in ("forgotten", "forgotten_max"):
+            return float(np.mean([self.by_position(quantity, p) for p in positions[:-1]]))
+        weights, values = [], []
+        for seed, order in self.runs:
+            for p in positions:
+                weights.append(self.world.test_counts[ORDERS[order][p - 1]])
+                values.append(self.of_run(quantity, seed, order, p))
+        return float(np.average(values, weights=weights))
+
+    def of_all(self) -> dict[tuple[str, str], float]:
+        """Every quantity by name and position, "" for all tasks."""
+        whole = ["accuracy", "floor", "ceiling", "missing", "never_learned", "above_floor"]
+        whole.append("acquired")
+        partly = ["forgotten", "forgotten_max"]
+        found = {(name, ""): self.overall(name) for name in (*whole, *partly)}
+        for p in range(1, T + 1):
+            names = whole if p == T else (*whole, *partly)
+            found |= {(name, str(p)): self.by_position(name, p) for name in names}
+        for at in ("", *map(str, range(1, T + 1))):
+            found["retained", at] = found["above_floor", at] / (
+                found["ceiling", at] - found["floor", at]
+            )
+        found["forgotten_share", ""] = 1 - found["never_learned", ""] / found["missing", ""]
+        worse = [found["never_learned", str(p)] for p in range(1, T + 1)]
+        found["never_learned_slope", ""] = np.polyfit(range(T), worse, 1)[0]
+        return found
+
+
+def layers(world: World) -> list[tuple[str, str, str]]:
+    return list(product(world.learners, (*world.features, OUTPUT), world.readouts))
+
+
+def test_quantities_of_layers_are_those_of_the_rows(world: World) -> None:
+    """None is left out but a ratio whose denominator may be zero."""
+    ratios = 0
+    for learner, feature, readout in layers(world):
+        expected = Layer(world, learner, feature, readout).of_all()
+        here = {"learner": learner, "feature": feature, "readout": readout}
+        frame = table(world.folder, "layers", **here)
+        frame = frame[frame["quantity"] != "chance"]
+        assert set(frame["seeds"]) == {world.seeds}
+        got = {
+            (name, str(position)): float(value or "nan")
+            for name, position, value in zip(
+                frame["quantity"], frame[POSITION], frame["value"], strict=True
+            )
+        }
+        undecided = {key for key, value in got.items() if np.isnan(value)}
+        assert {name for name, _ in undecided} <= {"retained", "forgotten_share"}
+        ratios += sum(name == "retained" and (name, at) not in undecided for name, at in got)
+        assert got.keys() == expected.keys()
+        for key in got.keys() - undecided:
+            assert got[key] == pytest.approx(expected[key], **CLOSE), (learner, feature, key)
+    assert ratios
+
+
+def test_metrics_of_layers_are_those_of_each_run_s_matrix(world: World) -> None:
+    """Kemker's ideal is the ceiling on the task that the run learns first; R's metrics, too."""
+    for learner, feature, readout in layers(world):
+        layer, cards = Layer(world, learner, feature, readout), {}
+        for seed, (name, order) in product(range(world.seeds), ORDERS.items()):
+            card = scorecard(
+                layer.matrix(seed, name),
+                ideal=layer.control(seed, "ceiling", order[0]) or None,
+                test_sizes=[world.test_counts[task] for task in order],
+            )
+            cards[seed, name] = {(paper, metric): value for paper, metric, value in card.rows()}
+        at_output = feature == OUTPUT
+        here = {"feature": "", "head": "single"} if at_output else {"feature": feature}
+        frame = table(
+            world.folder, "metrics", learner=learner, readout="" if at_output else readout, **here
+        )
+        columns = (frame[name] for name in ("paper", "metric", "mean", "std"))
+        got = {
+            (paper, metric): (mean, std) for paper, metric, mean, std in zip(*columns, strict=True)
+        }
+        checked = set()
+        for key in got.keys() & cards[0, "cyclic"].keys():
+            values = {run: card[key] for run, card in cards.items() if card[key] is not None}
+            seeds = [
+                np.mean([value for (s, _), value in values.items() if s == seed])
+                for seed in dict.fromkeys(seed for seed, _ in values)
+            ]
+            mean, std = map(float, (np.mean(seeds), np.std(seeds, ddof=1)))
+            assert tuple(map(float, got[key])) == pytest.approx((mean, std), **CLOSE), key
+            checked.add(key[1])
+        assert {"omega_base", "omega_all", "bwt", "fwt", "forgetting[3]"} <= checked
+
+
+def values_at(network: nn.Module, feature: str, x: Tensor) -> Tensor:
+    """The feature of each example in eval mode, the network run up to it, one by one."""
+    network = copy.deepcopy(network).eval()
+    with torch.no_grad():
+        each = []
+        for one in x.split(1):
+            for name, stage in network.named_children():
+                one = stage(one)
+                if name == feature:
+                    break
+            each.append(one.flatten())
+        return torch.stack(each).double()
+
+
+def by_class_means(world: World, network: nn.Module, feature: str) -> np.ndarray:
+    """Predictions by the nearest class mean of the standardized feature."""
+    (x, y), (test, _) = world.train, world.test
+    seen, tested = (values_at(network, feature, half) for half in (x, test))
+    spread = seen.std(0, unbiased=False)
+    spread[spread < 1e-6] = 1
+    seen, tested = ((half - seen.mean(0)) / spread for half in (seen, tested))
+    means = torch.stack([seen[y == label].mean(0) for label in range(10)])
+    return torch.cdist(tested, means, compute_mode="donot_use_mm_for_euclid_dist").argmin(1).numpy()
+
+
+def by_outputs(world: World, network: nn.Module, learned: list[int]) -> np.ndarray:
+    """Predictions among the classes learned, all before the first task."""
+    scores = values_at(network, "", world.test[0])
+    barred = [label for label in range(10) if learned and label not in learned]
+    scores[:, barred] = -torch.inf
+    return scores.argmax(1).numpy()
+
+
+def test_rows_are_the_accuracies_of_the_networks_in_eval_mode(world: World) -> None:
+    """By class means at every layer, and by the output, example by example."""
+    y, compared = world.test[1].numpy(), 0
+    for (kind, seed, names), network in world.networks.items():
+        if kind not in world.learners or names[:1] == ("before",):
+            continue
+        [(order, tasks)] = [(n, o) for n, o in ORDERS.items() if NAMES[o[0]] == names[0]]
+        classes = [label for task in tasks[: len(names)] for label in TASKS[task]]
+        for feature in (*world.features, OUTPUT):
+            at_output = feature == OUTPUT
+            predicted = (
+                by_outputs(world, network, classes)
+                if at_output
+                else by_class_means(world, network, feature)
+            )
+            rows = accuracies(world.folder, kind, feature, "ncm")
+            for task, name in enumerate(NAMES):
+                own = np.isin(y, TASKS[task])
+                right = int((predicted[own] == y[own]).sum())
+                found = rows[seed, order, len(names), name] * own.sum()
+                # In float32 and in batches an example between two means may fall either way.
+                assert abs(found - right) < 1.5 if not at_output else found == pytest.approx(right)
+                compared += 1
+    assert compared == len(world.learners) * world.seeds * len(ORDERS) * T * 3 * T
+
+
+def test_a_seed_s_learners_and_orders_start_from_the_same_weights(study: World) -> None:
+    """Each seed from others: no two have a parameter in common but those that start at 0 or 1."""
+    starts: dict[int, list[dict[str, Tensor]]] = {0: [], 1: []}
+    for (_, seed, names), network in study.networks.items():
+        if names[:1] == ("before",):
+            starts[seed].append({name: p.detach() for name, p in network.named_parameters()})
+    # Two learners in two orders, and the offline network.
+    assert [len(own) for own in starts.values()] == [5, 5]
+    for own in starts.values():
+        for other in own[1:]:
+            assert all(torch.equal(own[0][name], p) for name, p in other.items())
+    for name, p in starts[0][0].items():
+        if p.std() > 0:
+            assert not (p == starts[1][0][name]).any(), name

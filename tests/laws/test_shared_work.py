@@ -1,0 +1,188 @@
+"""Work that is shared or skipped: what differs in one setting gets what it gets on its own."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import torch
+
+from probe.readouts.readout import READOUTS
+from probe.tables.run_directory import TIMES
+from probe.training.costs import OpsMeter
+from probe.training.recipe import Recipe, RecipeChanges
+from scenarios.learners.base import Learner
+from scenarios.learners.catalog import LEARNERS
+from tests.scenarios.learners.tiny_learners import SMALL
+from tests.scenarios.tiny_run import Tiny
+
+SHARING = [kind for kind in LEARNERS if "first_task" in vars(LEARNERS[kind])]
+# Another value of each setting; a new one needs one here.
+OTHER: dict[str, Any] = {
+    **{"epochs": 3, "batch_size": 11, "optimizer": "nadam", "learning_rate": 0.05},
+    **{"weight_decay": 0.3, "momentum": 0.9, "schedule": "cosine", "warmup": 0.6},
+    **{"clip_norm": 0.05, "init": "murata", "precision": "bf16"},
+    **{"C": 0.001, "pool": "projection", "width": 60, "k": 1},
+    **{"strength": 3.0, "temperature": 5.0, "fisher_examples": 4, "anchors": "last"},
+    **{"memory_per_class": 2, "margin": 0.1},
+}
+BESIDE = {"momentum": {"optimizer": "sgd"}}
+RECIPE = {"epochs": 2, "batch_size": 7, "learning_rate": 0.02, "init": "torch"}
+BASE: dict[str, Any] = {
+    "orders": {"swapped": [2, 1]},
+    "scenario": {
+        **{"data": "digits", "classes_per_task": 5},
+        **{"train_limit": 6, "test_limit": 12},
+    },
+    "network": {"name": "cnn3", "features": ["conv1"]},
+    "training": RECIPE,
+    "retraining": RECIPE,
+    "probing": {
+        "readouts": {
+            "retrain": {"steps": "last"},
+            "linear": {"steps": "all", "width": 300},
+            "linear-task": {"steps": "last", "width": 300},
+            "ncm": {"steps": "last"},
+            "knn": {"steps": "last", "k": 5},
+        },
+        "diagnostics": False,
+    },
+    "learners": {"finetune": {}, "offline": {}},
+}
+
+
+def changed(study: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """Return a copy of a study with one setting changed, and what that needs beside it."""
+    study = copy.deepcopy(study)
+    *tables, name = path.split(".")
+    table = study
+    for key in tables:
+        table = table.setdefault(key, {})
+    table |= {**BESIDE.get(name, {}), name: value}
+    return study
+
+
+def run(folder: Path, study: dict[str, Any], **flags: Any) -> dict[str, bytes]:
+    """Run a study in a folder, or go on with it; return its tables but that of seconds."""
+    keys = (f"{name} = {inline(value)}\n" for name, value in study.items())
+    Tiny(folder).run("".join(keys), **flags)
+    tables = (folder / "run").glob("*.csv")
+    return {path.name: path.read_bytes() for path in tables if path.name != TIMES}
+
+
+def inline(value: Any) -> str:
+    """Return a value as TOML has it."""
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    return "{" + ", ".join(f"{key} = {inline(own)}" for key, own in value.items()) + "}"
+
+
+def variants(kind: str) -> dict[str, dict[str, Any]]:
+    """Return a learner's settings, and the same with each of them changed, by name."""
+    plain = SMALL.get(kind, {})
+    found: dict[str, dict[str, Any]] = {kind: plain}
+    for name, field in LEARNERS[kind].settings_class.model_fields.items():
+        if name == "training" and kind in ("finetune", "icarl"):
+            for each in RecipeChanges.__pydantic_fields__:
+                training = {**BESIDE.get(each, {}), each: OTHER[each]}
+                found[f"{kind}-{each}"] = {**plain, "training": training}
+        elif name == "loss_classes":
+            for value in get_args(field.annotation):
+                found[f"{kind}-{value}"] = {**plain, name: value}
+        elif name == "exemplars" and field.default is None and kind not in ("er", "gem"):
+            found[f"{kind}-stored"] = {**plain, name: {"per_class": 2}}
+            found[f"{kind}-balanced"] = {**plain, name: {"total": 20, "balanced": True}}
+        elif name not in ("kind", "exemplars", "training"):
+            found[f"{kind}-{name}"] = {**plain, name: OTHER[name]}
+    return {name: {"kind": kind, **own} for name, own in found.items()}
+
+
+def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every setting of every learner whose first task is shared: weights, losses and cost."""
+    learn, train = Learner.learn, Learner.train
+    compared, trained, states = [], [], set()
+
+    def watched(learner: Learner, task: Any, first: Any = None) -> Any:
+        if learner.learned:
+            return learn(learner, task, first)
+        own = type(learner)
+        twin = own(copy.deepcopy(learner.model), learner.recipe, learner.settings, learner.seed)
+        cost, expected = learn(learner, task, first), learn(twin, task)
+        assert cost == expected, learner.settings
+        assert learner.losses == twin.losses, learner.settings
+        there = twin.model.state_dict()
+        for name, value in learner.model.state_dict().items():
+            assert torch.equal(value, there[name]), (learner.settings, name)
+        compared.append(learner.settings)
+        states.add(tuple(there[name].double().sum().item() for name in there))
+        return cost
+
+    def counted(learner: Learner, task: Any, data: Any, meter: OpsMeter) -> None:
+        trained.append(learner.learned)
+        train(learner, task, data, meter)
+
+    monkeypatch.setattr(Learner, "learn", watched)
+    monkeypatch.setattr(Learner, "train", counted)
+    learners = {name: own for kind in SHARING for name, own in variants(kind).items()}
+    study = changed(BASE, "probing.readouts", {"retrain": {"steps": "last"}})
+    study = changed(study, "network", {"name": "mlp", "features": ["output"]})
+    run(tmp_path / "all", {**study, "learners": learners})
+    assert len(compared) == len(learners)
+    # One training for each of the twins, and few others: the rest is shared.
+    assert len(states) <= trained.count(0) - len(compared) < len(compared) / 2
+
+
+CHANGES: list[tuple[str, Any]] = [
+    *((f"retraining.{name}", OTHER[name]) for name in Recipe.__pydantic_fields__),
+    *((f"training.{name}", OTHER[name]) for name in ("init", "precision", "clip_norm")),
+    *(
+        (f"probing.readouts.{name}.{setting}", OTHER[setting])
+        for name, own in READOUTS.items()
+        for setting in own.readout.__pydantic_fields__
+        if setting != "channels"
+    ),
+    ("probing.readouts.linear.steps", "last"),
+    ("probing.budget", [2]),
+    ("probing.controls", ["labels", "exclusion"]),
+    ("storage", "bf16"),
+    ("network.features", ["conv2"]),
+    ("network.name", "mlp"),
+    ("scenario.train_limit", 5),
+    ("scenario.test_limit", 11),
+    ("scenario.classes_per_task", 2),
+    ("orders.swapped", [1, 2]),
+    ("seeds", [3]),
+    ("learners.finetune.competing", "seen"),
+    ("learners.finetune.exemplars", {"per_class": 2}),
+    ("learners.finetune.kind", "si"),
+]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, bytes]]:
+    folder = tmp_path_factory.mktemp("base") / "study"
+    return folder, run(folder, BASE)
+
+
+@pytest.mark.parametrize(("path", "value"), CHANGES)
+def test_a_run_that_goes_on_with_another_setting_is_as_one_begun_with_it(
+    path: str, value: Any, base: tuple[Path, dict[str, bytes]], tmp_path: Path
+) -> None:
+    """And the setting changes the tables."""
+    folder, tables = base
+    study = changed(BASE, path, value)
+    if path == "network.name":
+        study = changed(study, "network.features", ["hidden1"])
+    if path == "scenario.classes_per_task":
+        study = changed(study, "orders.swapped", [3, 1, 2, 5, 4])
+    shutil.copytree(folder, tmp_path / "study")
+    grown = run(tmp_path / "study", study)
+    fresh = run(tmp_path / "fresh", study)
+    assert fresh != tables
+    assert grown == fresh

@@ -7,8 +7,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from filelock import FileLock, Timeout
-
 from probe.errors import NotWritten
 
 
@@ -43,34 +41,6 @@ def sweep(folder: Path) -> None:
     """
     for path in folder.glob(f"*.{'[0-9a-f]' * 8}{_UNFINISHED}"):
         discard(path)
-
-
-@contextmanager
-def alone_in(folder: Path, timeout: float = -1, *, process: bool = False) -> Iterator[bool]:
-    """Hold the lock of a folder within the block, swept of what killed processes left unfinished.
-
-    Args:
-        folder: What is locked, by a file in it.
-        timeout: Seconds to wait for another process, -1 = as long as it takes.
-        process: Whether all holders in this process hold it together.
-
-    Yields:
-        Whether the lock is held.
-
-    Raises:
-        NotWritten: The folder cannot be written to.
-    """
-    lock = FileLock(folder / "lock", thread_local=False, is_singleton=process)
-    try:
-        with suppress(Timeout):
-            lock.acquire(timeout=timeout)
-            sweep(folder)
-    except OSError as error:
-        raise not_written(folder, error) from None
-    try:
-        yield lock.is_locked
-    finally:
-        lock.release()
 
 
 def discard(path: Path) -> None:

@@ -218,10 +218,13 @@ class Store:
         # Through JSON, which turns tuples into lists, as in the other folders' records.
         here = json.loads(json.dumps(self._record))
         sentences: dict[str, None] = {}
-        for folder in sorted({p.parent for p in self.folder.parent.glob(f"*/{_PREDICTIONS}")}):
+        job = self.folder.parent
+        # Of versions 1 to 6 a job has a JSON file for each network.
+        files = (*job.glob(f"*/{_PREDICTIONS}"), *job.glob("*/step-*.json"))
+        for folder in sorted({path.parent for path in files}):
             if folder != self.folder:
                 there = _record_in(folder)
-                unknown = "what they were made with is not known, as the files are corrupt"
+                unknown = "their files are corrupt, or of an earlier version"
                 sentences |= dict.fromkeys(differences(there, here) if there else [unknown])
         return list(sentences)
 

@@ -11,7 +11,8 @@ from torch import Tensor
 from probe.batch import identical, kinds, tensor_hash, tensors
 from probe.errors import InputError, unreadable
 from probe.examples import Examples, match_inputs
-from probe.files import alone_in, hashed, replacing, unhashed
+from probe.files import hashed, replacing, unhashed
+from probe.locks import lock
 from probe.record.state_files import keep_tensors
 
 _SPLITS = ("train", "test")
@@ -51,7 +52,7 @@ class DataReference:
 
     def keep(self, path: Path) -> None:
         """Write it atomically; raises NotWritten."""
-        with alone_in(path.parent), replacing(path) as partial:
+        with lock(path.parent, wait=True), replacing(path) as partial:
             partial.write_bytes(hashed(json.dumps(asdict(self)).encode()))
 
 
@@ -63,7 +64,7 @@ def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
         NotWritten: The file cannot be written.
     """
     splits = dict(zip(_SPLITS, (train, test), strict=True))
-    with alone_in(path.parent):
+    with lock(path.parent, wait=True):
         if not path.exists():
             columns = {
                 split: {name: value for name, value in vars(examples).items() if value is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import filecmp
 import re
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from operator import index
@@ -21,7 +21,8 @@ from probe.batch import tensor_hash
 from probe.cut.model_call import Call, Output, explained
 from probe.errors import InputError
 from probe.examples import Examples, match_inputs
-from probe.files import alone_in, make_folder, replacing
+from probe.files import make_folder, replacing
+from probe.locks import Locked, lock
 from probe.metrics.counts import Counts, margins
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_counts import TaskCounts
@@ -205,7 +206,7 @@ class Recorder:
         path = recording.offline_file(self.folder, self.run.seed)
         check_model(model)
         make_folder(path.parent)
-        with alone_in(path.parent):
+        with lock(path.parent, wait=True):
             keep_tensors(plain_state(unwrapped(model)), path)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -215,17 +216,19 @@ class Recorder:
     def _lock_run(self) -> None:
         """Lock the run for this recorder; raises InputError if another has recorded it."""
         folder = recording.run_folder(self.folder, self.run)
-        with ExitStack() as lock:
+        with ExitStack() as locks, suppress(Locked):
             # Only now: of the processes of one training, each of which has a recorder, one records.
             # In one process the last one made goes on, as a notebook keeps those of failed cells.
-            locked = self._lock or lock.enter_context(alone_in(folder, timeout=0, process=True))
+            if self._lock is None:
+                locks.enter_context(lock(folder, process=True))
             stored = recording.read_run(folder)
-            if not locked or (stored.hashes if stored else {}) != self._record.hashes:
-                raise InputError(
-                    f"another recorder has recorded {folder} since this one was made: give each "
-                    f"run its own seed=, order= or learner=, or end the other and make a new one"
-                )
-            self._lock = self._lock or lock.pop_all()
+            if (stored.hashes if stored else {}) == self._record.hashes:
+                self._lock = self._lock or locks.pop_all()
+                return
+        raise InputError(
+            f"another recorder has recorded {folder} since this one was made: give each run its "
+            f"own seed=, order= or learner=, or end the other and make a new one"
+        )
 
     def _keep(self, rows: Mapping[int, TaskCounts], hashes: Mapping[int, str]) -> None:
         """Set the rows, in the file first."""

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, cast
 
-from filelock import FileLock
 from torch import nn
 
 from probe.batch import first
@@ -33,6 +32,7 @@ from probe.errors import InputError
 from probe.examples import match_inputs
 from probe.extensions import NetworkEntry, marks_of
 from probe.files import make_folder
+from probe.locks import lock
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks
 from probe.modules import architecture, architecture_difference
@@ -45,7 +45,14 @@ from probe.results.analysis import Analysis
 from probe.results.precision import resolve_precision
 from probe.results.records import Records
 from probe.results.result import job_result
-from probe.results.run_directory import describe, refuse_foreign, results_hash, store_of, survey
+from probe.results.run_directory import (
+    describe,
+    refuse_foreign,
+    remove_locks,
+    results_hash,
+    store_of,
+    survey,
+)
 from probe.results.tables import tables_of, write_tables
 from probe.retrain import SAMPLE
 from probe.retraining import RetrainSettings
@@ -201,21 +208,22 @@ def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> An
     plan = source.plan
     refuse_foreign(root)
     make_folder(root)
-    with FileLock(root / "lock"):
+    with lock(root, wait=True):
         describe(root, plan)
     with ExitStack() as locks:
 
         def results_of(job: Job) -> Results:
             folder = root / "jobs" / job.name
             make_folder(folder)
-            locks.enter_context(FileLock(folder / "lock"))
+            locks.enter_context(lock(folder, wait=True))
             store = store_of(plan, root, job)
             store.sweep()
             return store
 
         records = _measure(source, cache, results_of)
-    with FileLock(root / "lock"):
+    with lock(root, wait=True):
         states = survey(plan, root)
+        remove_locks(root, states)
         write_tables(plan, root)
         describe(root, plan, results_hash(states))
     tables = {name: rows for name, rows in read_tables(root).items() if rows}

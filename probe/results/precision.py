@@ -10,7 +10,8 @@ from torch import nn
 
 from probe.batch import first
 from probe.examples import Examples
-from probe.files import alone_in, make_folder, replacing
+from probe.files import make_folder, replacing
+from probe.locks import lock
 from probe.modules import copied
 from probe.results.run_directory import PRECISION, refuse_foreign
 from probe.seeding import stream
@@ -44,7 +45,7 @@ def resolve_precision(
         return replace(recipe, precision=cast(Any, _faster(recipe, model, data, device)))
     refuse_foreign(root)
     make_folder(root)
-    with alone_in(root):
+    with lock(root, wait=True):
         path = root / PRECISION
         if not path.exists():
             with replacing(path) as partial:

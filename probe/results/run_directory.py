@@ -23,7 +23,8 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.errors import InputError
-from probe.files import replacing
+from probe.files import discard, replacing
+from probe.locks import LOCK
 
 FAILURES = "failures"
 """The folder of a run directory with the reasons of failed jobs, until they are finished."""
@@ -157,6 +158,13 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
         checkpoints: Whether to read checkpoints, too.
     """
     return [_state(plan, root, job, checkpoints) for job in jobs_of(plan)]
+
+
+def remove_locks(root: Path, states: Sequence[JobState]) -> None:
+    """Remove the locks of finished jobs: whoever waits for one has nothing left to do."""
+    for state in states:
+        if state.done == state.measurements:
+            discard(root / "jobs" / state.job.name / LOCK)
 
 
 def results_hash(states: Sequence[JobState]) -> str:

@@ -22,6 +22,7 @@ from rich.console import Console
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.plan import Plan
 from probe.files import make_folder, sweep
+from probe.locks import is_locked, lock
 from probe.results import run_directory
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.report import build, show_report
@@ -30,7 +31,6 @@ from scenarios.commands.screen.results import show_outcome
 from scenarios.commands.screen.terminal import show_line
 from scenarios.data.datasets import Location
 from scenarios.execution.devices import device_named, executor_for, side_by_side
-from scenarios.execution.locks import is_locked, lock
 from scenarios.execution.schedule import Executor, execute
 from scenarios.execution.work import Ended, Loader, Work
 from scenarios.options import RunOptions
@@ -234,6 +234,7 @@ def _write_results(console: Console, work: Work) -> list[run_directory.JobState]
             sweep(folder)
         # Before the tables: what is finished meanwhile may be in them, and then they are made anew.
         states = run_directory.survey(work.plan, work.root)
+        run_directory.remove_locks(work.root, states)
         write_tables(work.plan, work.root, REGISTRY.metrics.values())
         # Another process may have described its own study there since this one started.
         run_directory.describe(work.root, work.plan, run_directory.results_hash(states))

@@ -12,11 +12,11 @@ from typing import Any
 from rich.console import Console
 
 from probe.by_layer.jobs import keys_of
+from probe.locks import is_locked
 from probe.results.run_directory import JobState, failure, read_plan, remarks, store_of, survey
 from probe.tables.sheets import Sheet
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import print_json, show_line
-from scenarios.execution.locks import is_locked
 from scenarios.execution.time_left import pace_of, seconds_left, shown_duration
 
 STATES = ("finished", "running", "failed", "left")

@@ -26,9 +26,9 @@ from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten, described, no_exit
 from probe.files import make_folder
+from probe.locks import Locked, is_locked, lock
 from probe.results.run_directory import store_of
 from probe.values.allocation import CacheSettings
-from scenarios.execution.locks import Locked, is_locked, lock
 
 
 class Loader(Protocol):

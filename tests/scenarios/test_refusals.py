@@ -9,10 +9,10 @@ import torch
 
 from probe.errors import InputError
 from probe.examples import Examples
+from probe.locks import lock
 from probe.seeding import stream
 from scenarios.data.datasets import Dataset, Location, held_out, load
 from scenarios.execution.devices import executor_for
-from scenarios.execution.locks import lock
 from scenarios.learners.catalog import settings_of
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
 from scenarios.learners.gem import project

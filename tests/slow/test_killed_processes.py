@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.execution.locks import is_locked
+from probe.locks import is_locked
 from tests.scenarios.execution.helpers import (
     child,
     exit_code,

@@ -22,11 +22,11 @@ from probe.by_layer.measurement import Key, Measurement
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten
+from probe.locks import lock
 from probe.results.tables import write_tables
 from probe.tables.run_directory import TABLES
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
-from scenarios.execution.locks import lock
 from scenarios.execution.schedule import Executor, execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions

@@ -11,7 +11,7 @@ import torch
 
 from probe.by_layer.measurement import Key
 from probe.errors import NotWritten
-from scenarios.execution.locks import is_locked
+from probe.locks import is_locked
 from scenarios.execution.work import Ended, Measured, Work, carried_out, carry_out
 from tests.scenarios.execution.helpers import FIRST, jobs_in, locked, run, tables, work_of
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from probe.errors import NotWritten
-from scenarios.execution.locks import Locked, is_locked, lock
+from probe.locks import Locked, is_locked, lock
 from tests.scenarios.execution.helpers import alive, child, exit_code, fork, until
 
 
@@ -53,7 +53,7 @@ def test_a_lock_held_for_a_moment_is_only_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else of two shards that look at the same time neither might write the tables."""
-    monkeypatch.setattr("scenarios.execution.locks._MOMENT", 600.0)
+    monkeypatch.setattr("probe.locks._MOMENT", 600.0)
     sleep = time.sleep
     with child(lambda: hold(tmp_path)):
         until((tmp_path / "lock").exists)

@@ -8,10 +8,12 @@ so any code that computes with torch's functions can be followed.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
+from inspect import unwrap
 from typing import Any
 
 import torch
@@ -297,6 +299,16 @@ class _DynamicShapes(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+class _UncompiledShapes(_DynamicShapes):
+    """The same watch for models that cannot have been compiled, without torch's compiler."""
+
+    __torch_dispatch__ = unwrap(_DynamicShapes.__torch_dispatch__)
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+
 class _Tracing(Naming):
     """A pass that records every call."""
 
@@ -326,7 +338,8 @@ class _Tracing(Naming):
                 )
         # A call draws at random if torch's generators are not where they were.
         before, work = global_states(), self._counter.get_total_flops()
-        shapes = _DynamicShapes()
+        # Torch imports its compiler when the first of them is called, which takes a second.
+        shapes = _DynamicShapes() if "torch._dynamo" in sys.modules else _UncompiledShapes()
         # The counter does not know what torch.func and flex_attention call in between.
         odd = isinstance(call.function, HigherOrderOperator)
         with nullcontext() if odd else self._counter.mode, nullcontext() if odd else shapes:

@@ -30,15 +30,17 @@ SPOKEN = {"audio": np.zeros(400, np.int16), "offsets": np.array([0, 400])}
 SPOKEN |= {"label": np.array([3]), "index": np.array([0]), "sample_rate": np.array(8000)}
 
 ROWS = (
-    "scenario,network,learner,order,seed,step,head,feature,depth,measure,place,task,value\n"
-    "digits,mlp,finetune,0,0,1,single,,,accuracy,1,0-1,0.5\n"
+    "scenario,network,learner,order,seed,tasks_seen,head,feature,depth,metric,task_position,task,"
+    "value,readout\ndigits,mlp,finetune,0,0,1,single,,,accuracy,1,0-1,0.5,\n"
 )
 TABLES = {
-    "rows": ROWS,
-    "summary": "learner,feature,depth,measure,place,mean,std,seeds\nft,output,1,pra,,0.5,,1\n",
-    "metrics": "learner,paper,metric,head,mean,std,seeds\nfinetune,gem,acc,single,0.5,,1\n",
+    "measurements": ROWS,
+    "summary": "learner,feature,depth,metric,task_position,mean,std,seeds\n"
+    "ft,output,1,pra,,0.5,,1\n",
+    "metrics": "learner,paper,metric,head,mean,std,seeds,feature,readout\n"
+    "finetune,gem,acc,single,0.5,,1,,\n",
     "learners": "learner,kind,per_class,total,sampling\nfinetune,finetune,,,\n",
-    "times": "learner,order,seed,step,seconds\nfinetune,0,0,1,2.5\n",
+    "times": "learner,order,seed,tasks_seen,seconds\nfinetune,0,0,1,2.5\n",
 }
 # By command line: the file, its content, and what the sentence names beside the file.
 Given = str | bytes | None
@@ -76,11 +78,11 @@ WEIGHTS: dict[str, tuple[Given, str]] = {
 CHANGED: dict[str, tuple[str, Given, str]] = {
     "no-summary": ("summary", None, "summary.csv"),
     "swapped": ("summary", TABLES["metrics"], "summary.csv"),
-    "long-line": ("rows", ROWS.replace("0.5\n", "0.5,1\n"), "line 2"),
+    "long-line": ("measurements", ROWS.replace("0.5,\n", "0.5,,1\n"), "line 2"),
     "escape": ("summary", TABLES["summary"].replace("pra", "\x1b[2J\u202e"), r"\x1b[2J\u202e"),
     "hostile": ("metrics", TRAP, "metrics.csv"),
-    "accuracy": ("rows", ROWS.replace("0.5\n", "7.5\n"), "7.5"),
-    "few-cells": ("rows", ROWS.replace("0,0,1", "0,0,100000"), "100000"),
+    "accuracy": ("measurements", ROWS.replace("0.5,\n", "7.5,\n"), "7.5"),
+    "few-cells": ("measurements", ROWS.replace("0,0,1", "0,0,100000"), "100000"),
 }
 DATA: dict[str, tuple[dict[str, bytes], str]] = {
     "mnist --data lacks-labels": (mnist("lacks-labels", {LABELS: None}), "lacks-labels"),
@@ -169,7 +171,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "metrics R.csv --ideal nan": ("nan",),
     "redundancy mnist": ("mnist", "--data"),
     "redundancy good.npz --bins 1": ("1",),
-    "figures absent": ("absent/rows.csv",),
+    "figures absent": ("absent/measurements.csv",),
     **{f"status {x}": (f"{x}/study.json",) for x in ("other", "deep", "hostile-study")},
     "status older": ("older",),
     "run tiny.toml --out older": ("older", "--out"),

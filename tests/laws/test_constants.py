@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from probe.readouts.standardized import Standardization
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
@@ -15,6 +14,7 @@ from probe.analysis.units import effective_rank
 from probe.examples import Examples
 from probe.readouts.linear import fit_linear
 from probe.readouts.readout import Knn, Ncm
+from probe.readouts.standardization import Standardization
 from probe.redundancy.fcbf import _by_counting, _by_products
 from probe.seeding import stream
 from probe.training.batch_norm import reestimate

@@ -59,7 +59,7 @@ def rows(model: nn.Module, test: Half) -> dict[tuple[object, ...], float]:
         features=["0", "2", "4"],
         recipe=RECIPE,
         readouts=readouts,
-    ).to_pandas("rows")
+    ).to_pandas("measurements")
     found = found[found[METRIC] == "accuracy"]
     keys = [column for column in found.columns if column != "value"]
     return {

@@ -158,7 +158,7 @@ CHANGES: list[tuple[str, Any]] = [
     ("scenario.classes_per_task", 2),
     ("orders.swapped", [1, 2]),
     ("seeds", [3]),
-    ("learners.finetune.competing", "seen"),
+    ("learners.finetune.loss_classes", "seen"),
     ("learners.finetune.exemplars", {"per_class": 2}),
     ("learners.finetune.kind", "si"),
 ]

@@ -113,7 +113,7 @@ def frozen(cut: Split, more: set[str], less: set[str]) -> Split:
 TAMPERED: list[tuple[str, Callable[[Split], Split]]] = [
     ("identity", lambda cut: replace(cut, tail=Around(cut.tail, scaled))),
     ("gradients", lambda cut: replace(cut, tail=Around(cut.tail, scaled))),
-    ("measurements", lambda cut: replace(cut, prefix=Around(cut.prefix, mixed))),
+    ("rows", lambda cut: replace(cut, prefix=Around(cut.prefix, mixed))),
     ("train", lambda cut: replace(cut, tail=NeverTrains(cut.tail, unchanged))),
     ("live", lambda cut: replace(cut, tail=NeverTrains(cut.tail, unchanged))),
     ("unchanged", lambda cut: replace(cut, prefix=Drifting(cut.prefix, unchanged))),

@@ -64,7 +64,7 @@ CASES: dict[str, Case] = {
     "None in a mapping": (lambda: Examples({"a": None}, Y), "NoneType"),
     "a mapping by numbers": (lambda: Examples({0: X}, Y), "names of the model's arguments"),
     "uneven inputs": (lambda: Examples((X, X[:3]), Y), "(3, 4)"),
-    "uneven x and y": (lambda: Examples(X[:3], Y), "(3, 4) and y int64 (24,)"),
+    "uneven x and y": (lambda: Examples(X[:3], Y), "(3, 4), y int64 (24,)"),
     "labels of texts": (lambda: Examples(X, ["a"] * 24), "got list"),
     "sparse": (lambda: Examples(X.to_sparse(), Y), "sparse"),
     "numbers of outputs": (lambda: retrained(train=Examples(X, Y + 7), tasks=[[7], [8]]), "0..1"),

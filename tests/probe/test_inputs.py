@@ -155,7 +155,7 @@ def test_cuts_serve_data_with_their_names_in_another_order(model: nn.Module) -> 
 @pytest.mark.parametrize("x", [(LEFT, RIGHT), {"left": LEFT}], ids=["tuple", "fewer"])
 def test_cuts_refuse_data_that_are_put_together_otherwise(model: nn.Module, x: Any) -> None:
     cuts = cut_each(model, ["a#1"], ONE.x)
-    with pytest.raises(InputError, match=r"^the model was cut with x of \{left: .* cut it with"):
+    with pytest.raises(InputError, match=r"^the model was cut with x of \{left: "):
         predicted(model, cuts, Examples(x, Y))
 
 

@@ -50,7 +50,7 @@ STUDIES = [
     ({"learners": {"fel": {"connected": 1e-3}}}, "0.001"),
     ({"learners": {"fel": {"firing": 2e-4}}}, "0.0002"),
     ({"learners": {"offline": {"kind": "finetune"}}}, "offline"),
-    ({"learners": {"finetune": {"loss_classes": "task"}}}, "learners.finetune.competing"),
+    ({"learners": {"finetune": {"competing": "task"}}}, "learners.finetune.competing"),
     ({"learners": {"finetune": {"training": {"batch_size": 0}}}}, "training.batch_size"),
     ({"learners": {"finetune": {"training": {"optimizer": "nadm"}}}}, "nadm"),
     ({"learners": {"finetune": {"training": {"momentum": 0.9}}}}, "momentum 0.9"),

@@ -48,7 +48,7 @@ def test_shuffles_are_permutations_and_the_same_each_time(tasks, count):
 def test_an_order_that_is_no_permutation_is_refused(listed):
     with pytest.raises(InputError, match="mine"):
         orders({"mine": listed}, 3)
-    with pytest.raises(InputError, match=r"0\.\.2"):
+    with pytest.raises(InputError, match=r"3 tasks.* got \["):
         split_by_class(SIX).reordered([task - 1 for task in listed])
     for rule in ("rotat", "shuffle:", "shuffle:0"):
         with pytest.raises(InputError, match=rule):

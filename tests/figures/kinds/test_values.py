@@ -14,7 +14,8 @@ from figures.appearance import learner_appearances
 from figures.tables import StudyTables
 from probe.errors import InputError
 from probe.metrics import diaz_rodriguez
-from probe.tables.summary import mean_accuracies, summarize, training_seconds
+from probe.tables.matrices import mean_accuracies
+from probe.tables.summary import summarize, training_seconds
 from tests.figures import invented, papers, seen
 
 NAMES = [*papers.LEARNERS, *papers.SWEEP]

@@ -91,7 +91,7 @@ def test_readouts_that_disagree_are_a_caveat() -> None:
 
 
 RUN: dict[str, Any] = {"learner": "ft", "order": "0", "seed": 0, "feature": ""}
-CONSTANT = NoteRow(**RUN, note="it predicts class 3 for every test example")
+CONSTANT = NoteRow(**RUN, tasks_seen=5, note="it predicts class 3 for every test example")
 WITHOUT = {
     control: [row for row in layers(ALL, room=0.01) if row.quantity != control]
     for control in ("floor", "ceiling")

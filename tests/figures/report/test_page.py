@@ -17,7 +17,7 @@ from figures.report.views import Chart, ChartPoint, ReportFigure, evenly
 from probe.errors import InputError
 from probe.tables.folder import KINDS
 from probe.tables.table_file import write_table
-from tests.figures.report.hand_made import layer_rows, layers, rows, stated, tables
+from tests.figures.report.hand_made import by_seed, layer_rows, layers, rows, stated, tables
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 MISSING = {"conv1": 0.0, "conv2": 0.3, "output": 0.6}
@@ -134,13 +134,16 @@ def test_fifty_tasks_are_drawn_in_part_and_all_in_the_table() -> None:
 
 def test_differences_between_runs_are_paired_by_seed() -> None:
     """Of seeds that differ, or of a learner that lacks one of them, there is no interval."""
-    worse = [replace(STATED[0], value=0.4, by_seed="0.3 0.4 0.5 0.4 0.4")]
-    text = report({"a": study(), "b": tables(worse, MISSING)}, {})
+    worse = [replace(row, value=row.value + 0.1) for row in STATED[:1]]
+    seeds = by_seed(worse[0], (0.3, 0.4, 0.5, 0.4, 0.4))
+    text = report({"a": study(), "b": tables(worse, MISSING, statement_seeds=seeds)}, {})
     assert "10.0 [1.2, 18.8]" in text  # Student's t: 2.776 x .0707 / sqrt 5
     others = [replace(row, seed=row.seed + 1) for row in study()["measurements"]]
-    lacking = [replace(worse[0], seeds=4, by_seed="0.3 0.4 0.5 0.4")]
-    for second in (tables(worse, MISSING, measurements=others), tables(lacking, MISSING)):
-        assert "10.0 [" not in report({"a": study(), "b": second}, {})
+    for lacking in (
+        {"statement_seeds": seeds, "measurements": others},
+        {"statement_seeds": seeds[:4]},
+    ):
+        assert "10.0 [" not in report({"a": study(), "b": tables(worse, MISSING, **lacking)}, {})
 
 
 def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:

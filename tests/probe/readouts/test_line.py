@@ -39,7 +39,7 @@ def test_floor_ceiling_and_learner_are_those_of_the_average_over_time():
     (train, test), nets = sounds(), {name: net() for name in ("floor", "accuracy", "ceiling")}
     given = {2: nets["accuracy"]}, train, test, [range(5), range(5, 10)], ["1", "3"]
     found = probe.analyze(*given, nets["floor"], nets["ceiling"], [Linear(pool="mean")])
-    table = found.to_pandas("layers").query("place.isna() and feature != 'output'")
+    table = found.to_pandas("layers").query("task_position.isna() and feature != 'output'")
     rows = [row for row in table.itertuples() if row.quantity in nets]
     assert len(rows) == 6
     for row in rows:

@@ -16,7 +16,7 @@ from probe.examples import Examples
 from probe.tasks import Scenario
 from scenarios.data.datasets import Dataset, limited, load
 from scenarios.networks import mlp
-from scenarios.streams import contexts, incremental, multimodal, permuted, rotated, split_by_class
+from scenarios.streams import incremental, multimodal, permuted, relabeled, rotated, split_by_class
 from tests.scenarios.tiny_run import Tiny, probed
 
 TASKS = ((0, 1, 2), (3, 4, 5, 6), (7, 8, 9))
@@ -159,7 +159,7 @@ STREAMS = {
     "split": (split_by_class(FEW, 2), FEW.test.y),
     "incremental": (incremental(FEW, 4), FEW.test.y),
     "domain": (rotated(FEW, [0, 30, 60]), FEW.test.y.repeat(3)),
-    "contexts": (contexts(FEW, 2), FEW.test.y % 2),
+    "contexts": (relabeled(FEW, 2), FEW.test.y % 2),
     "permuted": (permuted(FEW, 3), FEW.test.y.repeat(3)),
     "multimodal": (multimodal(FEW, SOUND), torch.cat([FEW.test.y, 10 + SOUND.test.y])),
 }

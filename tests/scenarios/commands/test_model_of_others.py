@@ -5,8 +5,8 @@ import pytest
 
 from probe.metrics.log_file import read_log
 from probe.metrics.matrix import AccuracyMatrix
+from probe.tables.matrices import mean_accuracies
 from probe.tables.rows import MeasurementRow
-from probe.tables.summary import mean_accuracies
 from probe.tables.table_file import read_table
 from tests.probe.metrics.test_log_file import PRINTED
 from tests.probe.record.readers_nets import RUNS

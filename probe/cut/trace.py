@@ -299,7 +299,7 @@ class _DynamicShapes(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-class _UncompiledShapes(_DynamicShapes):
+class _UncompiledShapes(_DynamicShapes, TorchDispatchMode):
     """The same watch for models that cannot have been compiled, without torch's compiler."""
 
     __torch_dispatch__ = unwrap(_DynamicShapes.__torch_dispatch__)

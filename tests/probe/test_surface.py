@@ -41,7 +41,7 @@ probe.Recorder("rec", build(), (X, Y), [[0], [1]], train=pairs).after_task(1)
 names = [one.feature for one in probe.candidates(build(), sample)]
 print(probe.load("rec"), probe.split(build(), "0", sample), probe.cut_each(build(), names, sample))
 print(*probe.cache_plan(build(), names, sample, (60, 10)))
-R = found.R.values.tolist()
+R, rows = found.R.values.tolist(), probe.predictions(found)["predicted"]
 score: float = probe.metrics.forgetting(R, k=2) + probe.metrics.pra(counts.table)
 score += probe.metrics.intransigence(R, np.array(R)) + probe.metrics.gem_bwt(found.R)
 """

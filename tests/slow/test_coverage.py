@@ -62,7 +62,7 @@ def coverage(world, examples, seeds, studies):
     covered, known = Counter[str](), Counter[str]()
     for _ in range(studies):
         for q in quantities(study(world, where, seeds, chance), where):
-            if q.place is None:
+            if q.task_position is None:
                 covered[q.quantity] += q.low <= truth[q.quantity] <= q.high
                 known[q.quantity] += q.value == q.value
     # Shares of a difference that is not clearly above 0 are not given.

@@ -108,4 +108,5 @@ def layout_of(test: TestExamples, orders: Sequence[Sequence[int]]) -> TestLayout
 def correct(test: TestExamples, scores: Scores) -> Right:
     """Return whether each test example is classified correctly, (N,), in the order of a layout."""
     by_class = np.lexsort((test.labels, test.tasks))
-    return np.asarray(scores.predicted[by_class] == test.labels[by_class])
+    right = np.unpackbits(scores.right_bits, count=len(by_class)).astype(bool)
+    return np.asarray(right[by_class])

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,17 +39,18 @@ class Scores:
     """The scores of one readout downstream of a feature; fractions in [0, 1].
 
     depth: of the feature, from 1; pra: the accuracy on the test data of all tasks; accuracy, f1:
-    each task's, (T,); predicted: the class of each test example, (N,); constant: the class
-    predicted for every test example, None for several; history: of its training, None for readouts
-    that are not trained by epochs; notes: sentences needed to read it; control: the accuracy on
-    permuted training labels, None if it was not fitted to them.
+    each task's, (T,); right_bits: whether each test example is classified correctly, eight to a
+    byte, as `np.packbits` has them; constant: the class predicted for every one, None for several;
+    history: of its training, None for readouts that are not trained by epochs; notes: sentences
+    needed to read it; control: the accuracy on permuted training labels, None if it was not fitted
+    to them.
     """
 
     depth: int
     pra: float
     accuracy: NDArray[np.float64]
     f1: NDArray[np.float64]
-    predicted: NDArray[Any]
+    right_bits: NDArray[np.uint8]
     constant: int | None
     history: History | None
     notes: tuple[str, ...]
@@ -195,7 +195,7 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
             pra=pra(counts.total),
             accuracy=counts.accuracies(plan.report.mean),
             f1=counts.f1(),
-            predicted=predicted,
+            right_bits=np.packbits(predicted == measurement.test.labels),
             constant=_constant_prediction(counts.total),
             history=measurement.history,
             notes=measurement.notes,
@@ -218,16 +218,18 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
             [head] = measurements[key].predicted
             downstream[key] = scores(measurements[key], head, key.feature)
     task_aware = [name for name, readout in plan.readouts.items() if readout.task_aware]
+    test = next((measurement.test for measurement in measurements.values()), None)
+    size = len(test.labels) if test else 0
     return JobResult(
         job=job,
         tasks=tasks,
         features=features,
         heads=plan.report.heads,
         outputs=outputs,
-        downstream=dict(_with_notes_on_slow(downstream)),
+        downstream=dict(_with_notes_on_slow(downstream, size)),
         task_aware_readouts=frozenset(v for name in task_aware for v in plan.variants(name)),
         diagnostics=diagnostics,
-        test=next((measurement.test for measurement in measurements.values()), None),
+        test=test,
         costs={
             t: measurement.cost for t, measurement in finished.items() if t and measurement.cost
         },
@@ -235,17 +237,18 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
 
 
 def _with_notes_on_slow(
-    downstream: Mapping[Key, Scores],
+    downstream: Mapping[Key, Scores], size: int
 ) -> Iterator[tuple[Key, Scores]]:
     """Yield scores with a note on slow retrainings that the linear readout is still better than.
 
-    By two standard errors of the difference; of the same network and feature.
+    By two standard errors of the difference on `size` test examples; of the same network and
+    feature.
     """
     pra_of = {key[:3]: scores.pra for key, scores in downstream.items()}
     for key, scores in downstream.items():
         linear = "linear" + REESTIMATED * key.reestimates
         p, q = scores.pra, pra_of.get((key.tasks_seen, key.feature, linear), 0.0)
-        least = p + 2 * math.sqrt((q * (1 - q) + p * (1 - p)) / scores.predicted.size)
+        least = p + 2 * math.sqrt((q * (1 - q) + p * (1 - p)) / size)
         if scores.history and scores.history.slow and scores.converged and q > least:
             note = f"it is slow, and {100 * (q - p):.1f} points below the linear readout"
             scores = replace(scores, notes=(*scores.notes, f"{UNFINISHED}: {note}"))

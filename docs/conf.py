@@ -14,6 +14,7 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.ext.napoleon import Config, GoogleDocstring
 from sphinx.util.docutils import SphinxDirective
 
 from figures.kinds import KINDS
@@ -75,7 +76,7 @@ autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 80
 
-# Docstrings are plain text with `names` and doctests: outside these nothing is markup.
+# Docstrings are plain text in Google style with `names` and doctests: nothing else is markup.
 _NAMES_AND_TESTS = re.compile(r"(`+[^`]+`+|^ *>>>(?:.*\n?)+?(?=\n|\Z))", re.MULTILINE)
 _MARKUP = re.compile(r"(?<=[\w*])_(?:\{([^}]*)\}|([a-zA-Z0-9]{1,2}\b))|[*|]|(?<=\w)_(?!\w)")
 
@@ -90,7 +91,7 @@ def as_rst(text: str, *, formulas: bool = False) -> str:
 
     parts = _NAMES_AND_TESTS.split(text.replace("sum_", "Σ_") if formulas else text)
     parts[::2] = [_MARKUP.sub(written, part) for part in parts[::2]]
-    return "".join(parts)
+    return str(GoogleDocstring("".join(parts), Config(napoleon_use_ivar=True)))
 
 
 def directive(head: str, text: str) -> str:

@@ -51,7 +51,7 @@ def test_without_the_last_task_it_is_the_network_before_that_task(results):
     run, last = results[0], results[T]
     np.testing.assert_array_equal(last.output[T].accuracy, run.output[T - 1].accuracy)
     own, other = (each.rows("hidden1", "linear") for each in (last, run))
-    np.testing.assert_array_equal(own[T].predicted, other[T - 1].predicted)
+    np.testing.assert_array_equal(own[T].right_bits, other[T - 1].right_bits)
 
 
 @pytest.mark.parametrize("feature", ["hidden1", "output"])

@@ -180,7 +180,14 @@ def kinds(value: Value) -> str:
 
 
 def identical(a: Tensor, b: Tensor) -> bool:
-    """Return whether two tensors of any shape are equal bit for bit, NaN where NaN.
+    """Return whether two tensors are equal bit for bit; NaN equals NaN.
+
+    Args:
+        a: A tensor of any shape.
+        b: The tensor to compare with.
+
+    Returns:
+        Whether shape, dtype and values are the same.
 
     >>> identical(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, torch.nan]))
     True

@@ -49,9 +49,11 @@ class Entry:
 class NetworkEntry(Entry):
     """A user's network by its name: build() makes a new one with randomly drawn weights.
 
-    features: those to retrain downstream of, None = a suggested set; output, call: the key of the
-    logits, and the call on a batch, see `probe.cut.model_call.ModelCall`; draws: whether build()
-    draws fresh weights, and not a recipe's rule.
+    Attributes:
+        features: The features to retrain downstream of, None = a suggested set.
+        output: Key or index of the logits, see `probe.cut.model_call.ModelCall`.
+        call: Function that calls the network on a batch, see `probe.cut.model_call.ModelCall`.
+        draws: Whether build() draws fresh weights, in place of a recipe's rule.
     """
 
     build: Callable[[], nn.Module]
@@ -147,11 +149,18 @@ def data(name: str) -> Callable[[Marked], Marked]:
 def learner(name: str) -> Callable[[type[Class]], type[Class]]:
     """Mark a subclass of `scenarios.learners.base.Learner`, so that a study can name it.
 
+    Args:
+        name: The name in studies.
+
+    Returns:
+        A decorator for the class.
+
+    Raises:
+        InputError: The class is no learner.
+
     >>> from scenarios.learners.continual import Finetune
     >>> @learner("mine")
     ... class Mine(Finetune): ...
-
-    Raises InputError for what is no learner.
     """
 
     def decorate(cls: type[Class]) -> type[Class]:

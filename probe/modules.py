@@ -85,7 +85,12 @@ def named_state(model: nn.Module) -> dict[str, Tensor]:
 def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
     """Restore a model, in place, to the values that `named_state` returned.
 
-    Unlike `load_state_dict`, also buffers that no file keeps and those of another shape by now.
+    Unlike `load_state_dict`, it also restores buffers that are not persistent and buffers whose
+    shape has changed.
+
+    Args:
+        model: The model.
+        state: The values by name.
 
     >>> model = nn.Linear(2, 2)
     >>> before = {name: value.clone() for name, value in named_state(model).items()}
@@ -188,6 +193,10 @@ _WRAPPERS["OptimizedModule"] = "_orig_mod"
 @contextmanager
 def mode(model: nn.Module, training: bool) -> Iterator[None]:
     """Put the model into train or eval mode; restore each module's own mode, also after a failure.
+
+    Args:
+        model: The model.
+        training: Whether to put it into train mode.
 
     >>> model = nn.Sequential(nn.Dropout(), nn.Dropout().eval())
     >>> with mode(model, training=False):

@@ -60,10 +60,17 @@ def of_outputs(logits: Tensor) -> list[str]:
 
 
 def of_recorded(recorded: TaskCounts, again: TaskCounts) -> Iterator[str]:
-    """Yield a note on each task whose accuracies, recorded and measured again, differ.
+    """Yield a note on each task whose recorded accuracy differs from the one measured now.
 
-    By more than another device, or another size of batches, makes of them; and only if both are of
-    the same tasks.
+    The difference must exceed what another device or batch size can explain. Nothing is compared
+    unless both are of the same tasks.
+
+    Args:
+        recorded: The counts of the evaluation that was recorded.
+        again: The counts measured now.
+
+    Yields:
+        The notes.
     """
     if recorded.tasks == again.tasks:
         accuracies = zip(recorded.accuracies(), again.accuracies(), again.test_sizes(), strict=True)
@@ -125,9 +132,14 @@ def constant(label: int) -> str:
 
 
 def of_classes(tasks: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[str]:
-    """Return notes on the classes 0..K-1 that are missing in training or test data.
+    """Return notes on the classes 0..K-1 that are missing in the training or test data.
 
-    tasks: the labels (N,) of the training and of the test examples of each.
+    Args:
+        tasks: The labels (N,) of the training and of the test examples of each task.
+        classes: K.
+
+    Returns:
+        The notes.
     """
     notes, present = [], [tuple(set(half.unique().tolist()) for half in task) for task in tasks]
     for half, without in zip(zip(*present, strict=True), _WITHOUT, strict=True):

@@ -118,11 +118,21 @@ def retrain_each(
     classes: int,
     how: RetrainSettings,
 ) -> Iterator[Retrained]:
-    """Yield each feature with the predictions of its partial retrained model, once it is done.
+    """Yield each feature with the predictions of its partially retrained model, once it is done.
 
     All cuts are made and checked before the first training; one pass over the data computes the
-    values of every feature that is kept. classes: K. See `partial_retrain`, which checks its inputs
-    and counts.
+    values of every feature that is cached. `partial_retrain` checks the inputs and counts.
+
+    Args:
+        model: The model.
+        features: The features to retrain downstream of, or their cuts.
+        train: The training examples.
+        test: The test examples.
+        classes: K.
+        how: The settings.
+
+    Yields:
+        Each feature with its predictions.
     """
     called = Model.coerce(model)
     fresh = how.recipe.init if called.fresh is None else called.fresh

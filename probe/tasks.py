@@ -55,7 +55,16 @@ class TestExamples:
     def counts(
         self, predicted: NDArray[Any], order: Sequence[int], classes: Sequence[Sequence[int]]
     ) -> TaskCounts:
-        """Count predictions (N,); classes: of the tasks, in the order in which they come."""
+        """Count predictions by task.
+
+        Args:
+            predicted: The predicted classes, (N,).
+            order: The order of the tasks.
+            classes: The classes of each task, in that order.
+
+        Returns:
+            The counts.
+        """
         positions = self.by_task(order)
         sizes = np.bincount(self.tasks, minlength=len(order))[list(order)].tolist()
         known = len({label for task in classes for label in task})

@@ -85,9 +85,13 @@ class Design:
         self._scale = weights[self._used] * np.repeat(self.sizes, self.sizes)
 
     def scaled(self, e: Floats) -> Floats:
-        """Return the parts that seeds and examples have in the mean, sorted by stratum.
+        """Return the contributions of seeds and examples to the mean, sorted by stratum.
 
-        e: (S, n), a finite value for every seed and test example.
+        Args:
+            e: (S, n), a finite value for every seed and test example.
+
+        Returns:
+            The contributions, of the same shape.
         """
         return np.asarray(e[:, self._used] * self._scale)
 
@@ -117,10 +121,17 @@ class Design:
     def spread(self, components: Floats, seeds: int) -> Spread:
         """Return the variance V_seeds + max(V_items - V_both, 0) in its two parts.
 
-        V_seeds holds the seeds' own part and the residual, V_items the examples' own part and
-        the residual once more, so that V_both comes off: the sum is unbiased but for the floor,
-        and never below V_seeds. A floor for V_seeds as well (at V_both) would make intervals of
-        3 seeds cover 98 % and more where seeds hardly differ.
+        V_seeds contains the seeds' own part and the residual, V_items the examples' own part and
+        the residual again; V_both is subtracted to count the residual once. The sum is unbiased
+        except for the floor, and never below V_seeds. Flooring V_seeds as well (at V_both) would
+        make intervals of 3 seeds cover 98 % and more where seeds hardly differ.
+
+        Args:
+            components: The variance components.
+            seeds: The number of seeds.
+
+        Returns:
+            The two parts of the variance.
         """
         by_seeds, items, both = np.maximum(components, 0).tolist()
         return Spread(

@@ -30,10 +30,14 @@ from probe.training.fresh_weights import Fresh
 class TrainedNetwork:
     """A network after some tasks, on the device of the data.
 
-    logits: maps a batch to its logits; scenario: the tasks, as its learner sees them; classes_seen:
-    the classes learned so far; task_aware: whether its learner receives the task id; cost: of the
-    last task learned; recorded_counts: of an earlier evaluation by the head `all`, by `multi` where
-    its learner is task-aware.
+    Attributes:
+        logits: Maps a batch to its logits.
+        scenario: The tasks, as the network's learner sees them.
+        classes_seen: The classes learned so far.
+        task_aware: Whether the learner receives the task id.
+        cost: Cost of the last task learned.
+        recorded_counts: Counts of an earlier evaluation with the head `all`, or `multi` where the
+            learner is task-aware.
     """
 
     model: nn.Module

@@ -184,7 +184,14 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 def display_name(run: Run, tasks_seen: int) -> str:
-    """Return a network's name in messages.
+    """Return the name by which messages call a network.
+
+    Args:
+        run: The run that the network belongs to.
+        tasks_seen: The number of tasks that it has learned.
+
+    Returns:
+        The name.
 
     >>> display_name(Run("model", "0", 0), 1), display_name(Run("offline", "", 0), 3)
     ('the model after 1 task', 'the offline model')

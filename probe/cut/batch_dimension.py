@@ -88,9 +88,13 @@ class BatchedShape:
         return rest if self.per[self.dim] == 1 else (self.per[self.dim], *rest)
 
     def channel_dim(self, axis: str | None) -> int | None:
-        """Return the dimension of the channels in an example, None where it is unknown.
+        """Return the dimension of the channels in a single example.
 
-        axis: of the channels in the whole tensor, `first` or `last`.
+        Args:
+            axis: The channels' axis in the whole tensor, `first` or `last`, None if it is unknown.
+
+        Returns:
+            The dimension, None if it is unknown.
         """
         dim = 1 if axis == "first" else len(self.seen.shape) - 1
         if axis is None or self.dim is None or dim == self.dim:

@@ -104,10 +104,18 @@ class Feature:
 
 
 def find(trace: Trace, name: str) -> Feature:
-    """Find a feature in a trace by name: "layer1.0.conv1", or "drop#2" for the second call.
+    """Find a feature in a trace by name.
 
-    Raises InputError for a name that does not exist, does not run, gives no tensor, or runs more
-    than once without the number of the call.
+    Args:
+        trace: The traced model.
+        name: The module, as in "layer1.0.conv1", or "drop#2" for its second call.
+
+    Returns:
+        The feature.
+
+    Raises:
+        InputError: The module does not exist, does not run, returns no tensor, or runs more than
+            once and the name has no number.
     """
     dotted, _, number = name.partition("#")
     module = layer(trace.model, dotted)

@@ -158,10 +158,18 @@ class Naming(TorchFunctionMode):
         """Look at a value that came into being because its memory was written to elsewhere."""
 
     def name_result(self, number: int, inputs: list[Tensor], result: Any) -> Any:
-        """Name the new tensors, of any shape, in what a call returned, and return that.
+        """Name the new tensors in what a call returned.
 
-        A call that hands on its input, as dropout in eval mode does, gets an object of its own to
-        return: in training mode it may be another value, so that the two must not share a name.
+        A call that returns its own input, as dropout does in eval mode, gets a new object to
+        return: in training mode it may be another value, so the two must not share a name.
+
+        Args:
+            number: The number of the call.
+            inputs: The tensors that the call received.
+            result: What it returned, with tensors of any shape.
+
+        Returns:
+            The result, with the new objects in it.
         """
 
         def apart(tensor: Tensor) -> Tensor:
@@ -214,7 +222,9 @@ class Naming(TorchFunctionMode):
     def overwrite(self, call: TorchCall, written: Sequence[int]) -> None:
         """Rename the inputs that a call wrote into, and note the write for all their views.
 
-        written: the numbers of these inputs.
+        Args:
+            call: The call.
+            written: The indices of these inputs.
         """
         changed = []
         for at in written:
@@ -273,9 +283,14 @@ def _holds(tensor: Tensor, content: int | Tensor) -> bool:
 
 
 def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
-    """Return the number of the first of the others that shares its memory with the tensor.
+    """Find the first tensor that shares memory with another one.
 
-    Tensors of any shape; None if none does.
+    Args:
+        tensor: A tensor of any shape.
+        others: The tensors to search.
+
+    Returns:
+        Its index in `others`, None if no tensor shares memory.
 
     >>> import torch
     >>> x = torch.ones(2, 3)

@@ -48,8 +48,16 @@ _SUMS = words("add add_ __add__ __iadd__ __radd__")
 def plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) -> CutPlan:
     """Plan how the model runs downstream of the feature in the modes in which it is trained.
 
-    seen: the model followed in these modes; barred: values that must not be kept. Raises Failed if
-    no others suffice, or if training would move what is frozen.
+    Args:
+        feature: The feature.
+        trained_pass: The forward pass in these modes.
+        barred: Values that must not be cached.
+
+    Returns:
+        The plan.
+
+    Raises:
+        Failed: Other values do not suffice, or training would change what is frozen.
     """
     trace = feature.trace
     steps, state = trace.large.steps, trace.state.keys()

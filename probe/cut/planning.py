@@ -32,11 +32,16 @@ Progress = Callable[[Sequence[Feature]], Iterable[Feature]]
 def plan_each(
     features: Sequence[Feature], progress: Progress = iter
 ) -> list[tuple[Feature, CutPlan | str]]:
-    """Plan a cut at each feature of one trace such that each kept row belongs to one example.
+    """Plan a cut at each feature of one trace so that each cached row belongs to one example.
 
-    A feature without a plan gets the reason instead, the end of a sentence; a feature that can only
-    be cut with the code around it in eval mode is returned so. progress: iterates over the
-    features, as `tqdm` does.
+    A feature that can only be cut with the code around it in eval mode is returned in that form.
+
+    Args:
+        features: The features of one trace.
+        progress: Wraps the features, as `tqdm` does.
+
+    Returns:
+        Each feature with its plan, or with the reason why it has none, the end of a sentence.
     """
     if not features:
         return []

@@ -257,11 +257,19 @@ def _refuse_odd_parts(model: nn.Module) -> None:
 def follow(
     model: nn.Module, names: Names, state: StateCalls, sample: Value, call: ModelCall
 ) -> Pass:
-    """Run `model` on `sample` (B, ...) as it is, in its own modes; return what it computed.
+    """Run `model` as it is, in its own modes, and record what it computes.
 
-    names: of the calls met before; state: which "calls" stand for the model's parameters and
-    buffers; call: how it is asked for its logits. Buffers and generators are left as they
-    were.
+    Buffers and random generators keep their state.
+
+    Args:
+        model: The model.
+        names: The names of earlier calls.
+        state: The "calls" that stand for the model's parameters and buffers.
+        sample: The inputs, (B, ...).
+        call: How the model is called, and where its logits are.
+
+    Returns:
+        The recorded forward pass.
     """
     run = _Tracing(names, state_tags(model, state))
     # A copy: a model may write into its input.

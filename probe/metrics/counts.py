@@ -40,9 +40,18 @@ class Counts:
 
     @classmethod
     def of(cls, true: ArrayLike, predicted: ArrayLike, classes: int) -> Counts:
-        """Count N pairs of labels in 0..K-1, K = classes.
+        """Count N pairs of labels in 0..K-1.
 
-        true, predicted: (N,) whole numbers. Raises InputError for anything else.
+        Args:
+            true: The labels, (N,) whole numbers.
+            predicted: The predicted classes, (N,) whole numbers.
+            classes: K.
+
+        Returns:
+            The counts.
+
+        Raises:
+            InputError: The labels are not of this form.
         """
         return ConfusionCounts.of(true, predicted, classes, [np.asarray(true).size]).total()
 

@@ -72,7 +72,14 @@ class AccuracyMatrix:
     def square(cls, values: ArrayLike) -> AccuracyMatrix:
         """Build R from a (T, T) matrix without the row before any training, which stays NaN.
 
-        Raises InputError for another shape and for values outside [0, 1].
+        Args:
+            values: (T, T) accuracies in [0, 1].
+
+        Returns:
+            R.
+
+        Raises:
+            InputError: The shape is another one, or a value is outside [0, 1].
         """
         table = np.array(values, dtype=np.float64)
         if table.ndim != 2 or table.shape[0] != table.shape[1]:
@@ -138,7 +145,18 @@ class AccuracyMatrix:
         return self.measured(k, np.arange(1, k + 1)) if self._has_gaps else self.values[k, :k]
 
     def check_task(self, k: int | None, name: str = "k") -> int:
-        """Return k, by default T; raises InputError unless it is in 1..T; name: for the message."""
+        """Check a number of tasks k.
+
+        Args:
+            k: The number, None = T.
+            name: Its name in the message.
+
+        Returns:
+            k, or T.
+
+        Raises:
+            InputError: k is not in 1..T.
+        """
         k = self.tasks if k is None else k
         if not 1 <= k <= self.tasks:
             raise InputError(f"{name} = {k} is no task's number: R has tasks 1..{self.tasks}")

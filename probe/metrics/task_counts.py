@@ -44,10 +44,20 @@ class TaskCounts:
         tasks: Sequence[Sequence[int]],
         classes: int,
     ) -> TaskCounts:
-        """Count N labels and predictions, (N,) in 0..K-1, K = classes.
+        """Count N labels and predictions, the test data of the tasks one after the other.
 
-        The test data of the tasks lie one after the other; sizes: (T,), how many each task has;
-        tasks: the classes of each. Raises InputError if these do not fit together.
+        Args:
+            true: The labels, (N,) in 0..K-1.
+            predicted: The predicted classes, (N,) in 0..K-1.
+            sizes: (T,), the number of test examples of each task.
+            tasks: The classes of each task.
+            classes: K.
+
+        Returns:
+            The counts by task.
+
+        Raises:
+            InputError: The arguments do not fit together.
 
         >>> both = TaskCounts.of([0, 1, 0, 1], [0, 1, 0, 0], [2, 2], [[0, 1], [0, 1]], classes=2)
         >>> both.accuracies().tolist(), both.test_sizes().tolist()
@@ -69,9 +79,13 @@ class TaskCounts:
         return ConfusionCounts.joined(self.tables).total()
 
     def accuracies(self, mean: Mean = "examples") -> NDArray[np.float64]:
-        """Return the accuracy on each task's test data, (T,), in [0, 1]; NaN where it has none.
+        """Return the accuracy on each task's test data.
 
-        mean: over the test examples, or over the classes' own accuracies.
+        Args:
+            mean: Mean over the test `examples`, or over the accuracies of the `classes`.
+
+        Returns:
+            (T,), in [0, 1]; NaN where a task has no test data.
         """
         true, _, right = self._margins
         if mean == "examples":

@@ -146,11 +146,20 @@ def _eigenvectors(gram: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def minimize(objective: LogisticLoss, curvature: Curvature, tolerance: float, most: int) -> Minimum:
-    """Minimise from zero until the remaining gain is below `tolerance`, a share of the objective.
+    """Minimize from zero until the remaining gain is below a share of the objective.
 
-    most: iterations. The remaining gain is estimated by half the Newton decrement, g'Hg / 2, with
-    the inverse second derivatives H as L-BFGS approximates them: with many classes and a weak
-    penalty, it may be thirty times as large.
+    The remaining gain is estimated by half the Newton decrement, g'Hg / 2, with L-BFGS's
+    approximation H of the inverse Hessian. With many classes and a weak penalty the true gain may
+    be thirty times as large.
+
+    Args:
+        objective: The loss to minimize.
+        curvature: The preconditioner.
+        tolerance: The share of the objective at which to stop.
+        most: The largest number of iterations.
+
+    Returns:
+        The minimum.
     """
     where = objective.start
     point = objective(where)

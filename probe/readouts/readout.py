@@ -39,10 +39,16 @@ class Readout(Protocol):
     """A classifier that is fitted to a feature; its fields are settings."""
 
     def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor | Read:
-        """Fit to x (N, D) with labels y (N,), and predict the classes (M,) of test (M, D).
+        """Fit to the training examples, and predict the classes of the test examples.
 
-        x, test: float32, not standardised; y: int64, below `classes`, all on one device. Return
-        class numbers int64, or `Read` where there are notes.
+        Args:
+            x: Training features, (N, D) float32, not standardized.
+            y: Training labels, (N,) int64, below `classes`, on the device of x.
+            test: Test features, (M, D) float32, not standardized.
+            classes: K.
+
+        Returns:
+            The predicted classes, (M,) int64, or `Read` if there are notes.
         """
 
 

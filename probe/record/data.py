@@ -57,10 +57,17 @@ class DataReference:
 
 
 def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
-    """Write both to a file, unless it has them already; of several processes one writes.
+    """Write train and test examples to a file, unless it has them already.
+
+    If several processes call it, one of them writes.
+
+    Args:
+        path: The file.
+        train: The training examples.
+        test: The test examples.
 
     Raises:
-        InputError: The file has others.
+        InputError: The file has other examples.
         NotWritten: The file cannot be written.
     """
     splits = dict(zip(_SPLITS, (train, test), strict=True))
@@ -83,7 +90,16 @@ def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
 def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
     """Return the train and test examples of a file; no code of it is run.
 
-    They stay in the file until they are used. Raises InputError for a file that is damaged.
+    The tensors stay in the file until they are used.
+
+    Args:
+        path: The file that `keep_data` wrote.
+
+    Returns:
+        The train and test examples.
+
+    Raises:
+        InputError: The file is damaged.
     """
     try:
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)

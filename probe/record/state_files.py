@@ -149,9 +149,16 @@ def _compact(content: Any) -> Any:
 
 
 def read_content(path: Path) -> object:
-    """Return all that a file of torch holds, on the CPU, tensors and plain values.
+    """Read all tensors and plain values in a file written by torch, onto the CPU.
 
-    Raises InputError for a file that cannot be read, or that could run code.
+    Args:
+        path: The file.
+
+    Returns:
+        What it holds.
+
+    Raises:
+        InputError: The file cannot be read, or could run code.
     """
     try:
         with path.open("rb") as file:

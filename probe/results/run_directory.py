@@ -38,9 +38,15 @@ _BEFORE = {"lock", "checkpoints", PRECISION}
 
 
 def refuse_foreign(root: Path) -> None:
-    """Raise InputError for a folder with anything but a study of this version in it.
+    """Check that a folder has nothing but a study of this version in it.
 
-    An empty or missing folder is fine. So `--out` never mixes a study with a user's other files.
+    So `--out` never mixes a study with a user's other files. An empty or missing folder is fine.
+
+    Args:
+        root: The folder.
+
+    Raises:
+        InputError: The folder has anything else.
     """
     try:
         entries = {path.name for path in root.iterdir() if path.suffix != ".tmp"}
@@ -83,7 +89,14 @@ def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
 def read_plan(root: Path) -> Plan:
     """Read the plan that a run directory was last used for.
 
-    Raises InputError without one, for one of an earlier version, and for a corrupt description.
+    Args:
+        root: The run directory.
+
+    Returns:
+        The plan.
+
+    Raises:
+        InputError: There is none, it is of an earlier version, or its file is corrupt.
     """
     path = root / _DESCRIPTION
     if not path.is_file():
@@ -173,9 +186,16 @@ def results_hash(states: Sequence[JobState]) -> str:
 
 
 def older_tables(root: Path, states: Sequence[JobState]) -> str:
-    """Return a sentence if the tables do not show the present results, else "".
+    """Return a sentence if the tables do not show the present results.
 
     They are outdated during a run with other settings, code or data.
+
+    Args:
+        root: The run directory.
+        states: The states of its jobs.
+
+    Returns:
+        The sentence, or "".
     """
     if _tables_of(root) == results_hash(states):
         return ""

@@ -59,11 +59,15 @@ class Saved:
 
 
 def write_folder(folder: Path, saved: Saved) -> None:
-    """Write a result into a folder, atomically; an empty folder and an earlier result are replaced.
+    """Write a result into a folder, atomically, in place of an earlier result.
+
+    Args:
+        folder: A new or empty folder, or one with an earlier result.
+        saved: The result.
 
     Raises:
         InputError: The folder holds anything else.
-        NotWritten: It cannot be written.
+        NotWritten: The folder cannot be written.
     """
     folder = folder.absolute()
     _refuse_foreign(folder)

@@ -195,10 +195,12 @@ class StatementSeedRow(_OfStatement):
 class FirstLayerRow:
     """The range of the first layer of which a statement is true, for one learner and readout.
 
-    first_possible: the first by depth that is not excluded, empty where all are; first_confirmed:
-    the first by which it is confirmed from there to the output, empty where none is, see
-    `probe.analysis.statements.first_layer`; seeds_needed: about how many seeds would narrow the
-    range, None where it has one layer or two neighbors, and where more seeds would not help.
+    Attributes:
+        first_possible: The first layer by depth that is not excluded; empty if all are.
+        first_confirmed: The first layer by which the statement is confirmed from there to the
+            output; empty if there is none, see `probe.analysis.statements.first_layer`.
+        seeds_needed: About how many seeds would narrow the range; None if it is one layer or two
+            neighbors, and where more seeds would not help.
     """
 
     learner: str

@@ -33,9 +33,17 @@ def as_text(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
 
 
 def as_html(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
-    """Return the same for a notebook: every text escaped, and no color but the page's own.
+    """Return sheets and notes as HTML for a notebook.
 
-    So it can be read in light and dark; nothing is loaded from anywhere.
+    Every text is escaped, nothing is loaded from elsewhere, and the colors are the page's, so that
+    it can be read in light and dark themes.
+
+    Args:
+        sheets: The sheets.
+        notes: The notes.
+
+    Returns:
+        The HTML.
     """
     said = "".join(f"<li>{escape(note)}</li>" for note in notes)
     parts = [f"<details><summary>Notes</summary><ul>{said}</ul></details>"] if said else []

@@ -107,7 +107,15 @@ def read_table(
 
 
 def wrong_cell(error: ValidationError, columns: Sequence[str] = ()) -> str:
-    """Return a sentence on the first wrong cell; columns: if they were checked by position."""
+    """Describe the first wrong cell in a sentence.
+
+    Args:
+        error: The validation error.
+        columns: The names of the columns, if cells were checked by position.
+
+    Returns:
+        The sentence.
+    """
     detail = next(problems(error))
     column = detail["loc"][0]
     column = columns[column] if isinstance(column, int) else column

@@ -124,9 +124,16 @@ class Chain:
 
 @contextmanager
 def chained(model: nn.Module, precision: Precision) -> Iterator[Chain | None]:
-    """Give the training passes of a model that is a chain, within the block; None for any other.
+    """Prepare a model that is a chain of layers for training passes, within the block.
 
-    Its parameters are the same; in memory, those of convolutions have their channels last.
+    Its parameters are the same; weights of convolutions become channels-last in memory.
+
+    Args:
+        model: The model.
+        precision: The precision of the training.
+
+    Yields:
+        The chain, None for any other model.
     """
     inner = model.network if isinstance(model, SelectedOutputs) else model
     if type(inner) is not nn.Sequential or precision != "fp32" or not _is_chain(inner):

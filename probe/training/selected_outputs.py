@@ -27,10 +27,18 @@ class SelectedOutputs(nn.Module):
 
 
 def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None) -> Tensor | None:
-    """Return the outputs that stand for classes 0..K-1, (K,) int64; None if these are all outputs.
+    """Return the outputs that stand for the classes 0..K-1.
 
-    classes: K; shape: (B, O), of the logits; chosen: by the user, None = O is K. Raises InputError
-    where O is not K, and for outputs that do not exist, are too few, or are named twice.
+    Args:
+        classes: K.
+        shape: The shape of the logits, (B, O).
+        chosen: The outputs that the user chose, None if O is K.
+
+    Returns:
+        (K,) int64, None if these are all outputs.
+
+    Raises:
+        InputError: O is not K, or outputs do not exist, are too few, or are named twice.
 
     >>> outputs_of(2, (8, 10), [3, 7])
     tensor([3, 7])

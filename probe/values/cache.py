@@ -44,7 +44,12 @@ class ValueCache:
     def plan(self, cuts: Sequence[Cut], sizes: tuple[int, int]) -> tuple[Allocation, ...]:
         """Return the location of each cut's values; nothing is computed.
 
-        sizes: the numbers of training and test examples.
+        Args:
+            cuts: The cuts.
+            sizes: The numbers of training and test examples.
+
+        Returns:
+            The locations.
         """
         # At the model's output nothing is trained: no training example is needed.
         facts = {cut.facts.name: cut.facts for cut in cuts}
@@ -60,9 +65,17 @@ class ValueCache:
         return numbers * stored_type(kept.dtype, self._settings.storage).itemsize
 
     def rows(self, cuts: Sequence[Cut], plan: Sequence[Allocation], x: Value) -> dict[str, Rows]:
-        """Return every cut's values for all inputs x (N, ...), by feature, stored as planned.
+        """Return every cut's values for all inputs, stored as planned.
 
-        All stored values are computed in one pass over the inputs.
+        One pass over the inputs computes all stored values.
+
+        Args:
+            cuts: The cuts.
+            plan: Where the values are stored, see `plan`.
+            x: The inputs, (N, ...).
+
+        Returns:
+            The values by feature.
         """
         inputs, storage = Inputs(x), self._settings.storage
         cut_of_name = {cut.facts.name: cut for cut in cuts}

@@ -77,8 +77,14 @@ class ForeignRuns:
 def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
     """Return the runs of several folders as one.
 
-    Raises InputError for two runs of one name, and for runs whose outputs stand for different
-    classes.
+    Args:
+        runs_by_folder: The runs of each folder.
+
+    Returns:
+        All runs.
+
+    Raises:
+        InputError: Two runs have one name, or outputs that stand for different classes.
     """
     (first, merged), *_ = runs_by_folder.items()
     folder_of_run: dict[Run, Path] = {}
@@ -99,9 +105,17 @@ def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
 
 
 def run_folders(folder: Path, pattern: str) -> list[Path]:
-    """Return the folders of runs: this one if files of it fit a pattern, else those in it that do.
+    """Find the folders of runs.
 
-    Raises InputError where there is none.
+    Args:
+        folder: The folder to search.
+        pattern: Files that a run has.
+
+    Returns:
+        The folder itself if it has such files, else the folders in it that do.
+
+    Raises:
+        InputError: There is none.
     """
     check_is_folder(folder)
     if any(folder.glob(pattern)):

@@ -10,7 +10,14 @@ from matplotlib.text import Text
 
 
 def balanced(count: int, most: int) -> int:
-    """Return the number of columns, at most `most`, that fills the fewest rows most evenly.
+    """Return the number of columns that fills the fewest rows most evenly.
+
+    Args:
+        count: The number of panels.
+        most: The largest number of columns.
+
+    Returns:
+        The number of columns.
 
     >>> [balanced(n, most=4) for n in (1, 4, 5, 6, 7, 9)]
     [1, 4, 3, 3, 4, 3]
@@ -74,6 +81,13 @@ def arrange(figure: Figure) -> None:
 
 def ticks(first: int, last: int) -> list[int]:
     """Return the whole numbers to mark on an axis: all of them up to eleven, else a few.
+
+    Args:
+        first: The first number.
+        last: The last number.
+
+    Returns:
+        The numbers to mark.
 
     >>> ticks(0, 5), ticks(1, 20)
     ([0, 1, 2, 3, 4, 5], [1, 5, 10, 15, 20])

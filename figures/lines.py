@@ -201,10 +201,17 @@ def widths(count: int) -> list[float]:
 
 
 def dodges(count: int, most: float = 0.08, span: float = 0.5) -> list[float]:
-    """Return offsets along x that keep the bars of `count` learners apart, symmetric about 0.
+    """Return offsets along x that keep the bars of learners apart, symmetric about 0.
 
-    They are `most` apart, or less where all of them would take more than `span`. Points that
-    coincide, as at an accuracy of 1, then stay visible side by side.
+    Points that coincide, such as accuracies of 1, then stay visible side by side.
+
+    Args:
+        count: The number of learners.
+        most: The largest distance between two of them.
+        span: The largest distance between the first and the last.
+
+    Returns:
+        The offsets.
     """
     gap = min(most, span / count)
     return [gap * (k - (count - 1) / 2) for k in range(count)]
@@ -235,7 +242,15 @@ def dress(
 
 
 def keys(entries: Iterable[Entry], *, joined: bool = True) -> list[Key]:
-    """Return the keys of a legend; joined: whether a line runs through the markers."""
+    """Return the keys of a legend.
+
+    Args:
+        entries: The entries.
+        joined: Whether a line runs through the markers.
+
+    Returns:
+        The keys.
+    """
     return [
         dress(Line2D([], [], label=entry.label), entry, joined=joined)
         if isinstance(entry, Appearance)

@@ -119,9 +119,17 @@ class Page:
         return max(1, min(most, round(most * self.max_width / style.DOUBLE / self.scale)))
 
     def blank(self, rows: int, *, wide: bool) -> Figure:
-        """Begin an empty figure for so many rows of panels, one or two columns of a page wide.
+        """Begin an empty figure.
 
-        It is too high until `fit` makes it fit, and unknown to pyplot, which would keep it.
+        It is too high until `fit` is called, and not registered with pyplot, which would keep it
+        alive.
+
+        Args:
+            rows: The number of rows of panels.
+            wide: Whether it is two columns of a page wide.
+
+        Returns:
+            The figure.
         """
         width = self.options.width or (style.DOUBLE if wide else style.SINGLE)
         self.figure = Figure(figsize=(width, 4 * rows + 3), layout="constrained")
@@ -385,9 +393,15 @@ class Page:
         self.name_ticks(grid, [list(name_of) for name_of in layers], names)
 
     def fold_title(self, title: str, columns: int) -> str:
-        """Break a title in lines that fit above one of so many panels side by side.
+        """Break a title into lines that fit above a panel.
 
-        For 0 columns it stays as it is on a page of the house's size.
+        Args:
+            title: The title.
+            columns: The number of panels side by side; with 0 the title is kept on pages of the
+                default size.
+
+        Returns:
+            The title with line breaks.
         """
         if self.options.width is None and self.options.font_size is None:
             return captions.folded(title) if columns else title

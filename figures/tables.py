@@ -129,9 +129,14 @@ class StudyTables:
         return {r.learner: r for r in self.metrics if (r.paper, r.metric) == (paper, name)}
 
     def by_bracket(self, paper: str, name: str) -> dict[str, dict[str, MetricRow]]:
-        """Return the rows of name[...] by the text in the brackets and by learner.
+        """Return the rows of the metrics name[...], in the order of the table.
 
-        Both in the order of the table.
+        Args:
+            paper: The paper.
+            name: The metric's name before the brackets.
+
+        Returns:
+            The rows by the text in the brackets and by learner.
 
         >>> rows = [MetricRow(learner="er", paper="chaudhry", metric=f"forgetting[{k}]", head="",
         ...                   mean=0.1, std=0.01, seeds=3) for k in (2, 3)]

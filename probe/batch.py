@@ -187,7 +187,7 @@ def identical(a: Tensor, b: Tensor) -> bool:
         b: The tensor to compare with.
 
     Returns:
-        Whether shape, dtype and values are the same.
+        Whether shape and values are the same.
 
     >>> identical(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, torch.nan]))
     True

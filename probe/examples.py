@@ -24,7 +24,9 @@ X = TypeVar("X", bound=Value, covariant=True, default=Tensor)
 class Labeled:
     """N examples to train or evaluate on.
 
-    x: inputs, rows by index or tensors (N, ...); y: labels (N,) int64, class numbers from 0.
+    Attributes:
+        x: Inputs, rows by index or tensors (N, ...).
+        y: Labels, (N,) int64, class numbers from 0.
     """
 
     x: Rows | Value

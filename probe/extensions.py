@@ -94,8 +94,11 @@ class LearnerEntry(Entry):
 class ReadoutEntry(Entry):
     """A readout by its name: a class of settings with `predict`, see `probe.readouts.readout`.
 
-    steps: after how many tasks it is measured unless a study says so; task_aware: whether it is
-    fitted for each task to the task's own training examples, and tells only its classes apart.
+    Attributes:
+        readout: The class of settings.
+        steps: The numbers of tasks learned after which it is measured unless a study says so.
+        task_aware: Whether it is fitted separately for each task, to the task's training examples,
+            and predicts only the task's classes.
     """
 
     readout: type[Any] = field(repr=False)

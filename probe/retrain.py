@@ -172,11 +172,14 @@ def retrain_each(
 
 @dataclass(frozen=True, kw_only=True)
 class Retrained:
-    """A feature's partial retrained model, tested.
+    """A feature's partially retrained model, tested.
 
-    predicted: (N,) class numbers, in the order of the test data; history: of its training, None
-    where nothing was left to train; multiple: of the recipe's epochs, see `RetrainSettings`; notes:
-    on this feature.
+    Attributes:
+        feature: Name of the feature.
+        predicted: (N,), class numbers in the order of the test data.
+        history: History of the training, None if nothing was left to train.
+        multiple: Multiple of the recipe's epochs, see `RetrainSettings`.
+        notes: Notes on this feature.
     """
 
     feature: str
@@ -188,9 +191,16 @@ class Retrained:
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """The retrainings of one model's tails: data on its device, K classes, outputs that are read.
+    """The retrainings of one model's tails.
 
-    outputs: which stand for the classes, None = all; fresh: the source of fresh values.
+    Attributes:
+        train: The training examples, on the model's device.
+        test: The test examples, on the model's device.
+        classes: K.
+        outputs: The outputs that stand for the classes, None = all.
+        fresh: The source of fresh values.
+        how: The settings.
+        values: The cache of features' values.
     """
 
     train: Examples[Any]

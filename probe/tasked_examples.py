@@ -41,11 +41,12 @@ Data: TypeAlias = Source | Sequence[Source]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TaskedExamples:
-    """Examples with the number of the task of each, in the order of the tasks.
+    """Examples with the task id of each, in the order of the tasks.
 
-    splits: examples by the name of the split, such as `test`; classes: of each of the T tasks;
-    order: of numbered tasks, the number of each in the data, None where the classes tell the tasks
-    apart.
+    Attributes:
+        splits: Examples by the name of the split, such as `test`.
+        classes: The classes of each of the T tasks.
+        order: The task ids in the data, in order; None if the classes tell the tasks apart.
     """
 
     splits: Mapping[str, Examples[Any]]

@@ -22,10 +22,14 @@ from probe.tasked_examples import TaskedExamples, task_names
 class Task:
     """One task: its classes and the examples to learn and to test them.
 
-    index: its number in the base order, from 1; classes: the labels that occur in it, which other
-    tasks may have, too, 0..K-1 over all tasks; train, test: finite inputs (N, ...), labels (N,)
-    among the classes; test_index: the position of each test example in the test data that a caller
-    gave, (N,), None where these are the tasks' one after the other.
+    Attributes:
+        index: Its number in the base order, from 1.
+        name: Its name.
+        classes: The labels that occur in it, 0..K-1 over all tasks; other tasks may have them, too.
+        train: Training examples: finite inputs (N, ...), labels (N,) among the classes.
+        test: Test examples of the same form.
+        test_index: (N,), the position of each test example in the test data that a caller gave;
+            None if these are the tasks' one after the other.
     """
 
     index: int
@@ -40,7 +44,9 @@ class Task:
 class TestExamples:
     """The N test examples of all tasks, in the order in which the caller gave them.
 
-    labels: (N,) int64; tasks: (N,) int64, the task of each in base order, from 0.
+    Attributes:
+        labels: (N,) int64.
+        tasks: (N,) int64, the task of each in base order, from 0.
     """
 
     __test__: ClassVar[bool] = False  # no test, whatever its name

@@ -96,9 +96,18 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
 
 
 def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
-    """Build the built-in network of that name, from inputs (B, *shape) to scores (B, K).
+    """Build a built-in network, from inputs (B, *shape) to scores (B, K).
 
-    Raises InputError for an unknown name, and for inputs that it cannot take.
+    Args:
+        name: Name of the network.
+        shape: Shape of an input, without the batch.
+        classes: K.
+
+    Returns:
+        The network.
+
+    Raises:
+        InputError: The name is unknown, or the network cannot take such inputs.
 
     >>> build_network("cnn3", (1, 28, 28), classes=10)(torch.zeros(2, 1, 28, 28)).shape
     torch.Size([2, 10])

@@ -18,9 +18,17 @@ from probe.tables.matrices import Matrices
 
 
 def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
-    """Return the answers with their caveats and the heat maps; sheets (HTML) and notes folded.
+    """Show the answers with their caveats and the heat maps; sheets and notes are folded.
 
-    The maps are of the readouts of the answers; without answers, of all.
+    The maps show the readouts of the answers, or all readouts if there are no answers.
+
+    Args:
+        tables: The tables of the result.
+        sheets: The sheets as HTML.
+        notes: The notes.
+
+    Returns:
+        The HTML.
     """
     answered = answers(tables)
     readouts = {answer.readout for answer in answered}

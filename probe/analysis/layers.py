@@ -45,8 +45,10 @@ NAMES = (
 class TestLayout:
     """The n test examples, in the order in which all evaluations have them.
 
-    tasks: (n,), the task of each, 0..T-1 as the scenario numbers them; strata: (n,), one number
-    for each task and class; orders: (O, T), the task at each position of each order.
+    Attributes:
+        tasks: (n,), the task of each, 0..T-1 as the scenario numbers them.
+        strata: (n,), one number for each task and class.
+        orders: (O, T), the task at each position of each order.
     """
 
     # The name is no test's.
@@ -59,10 +61,14 @@ class TestLayout:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerOutcomes:
-    """The right test examples downstream of one feature, by one learner and readout.
+    """Which test examples are classified correctly downstream of one feature.
 
-    rows: by tasks learned t, 0..T, (S, O, n) for S seeds and O orders; row T is needed. floor,
-    ceiling: (S, n), by the same seeds, None where not measured.
+    They are those of one learner and readout.
+
+    Attributes:
+        rows: By tasks learned t, 0..T, (S, O, n) for S seeds and O orders; row T is needed.
+        floor: (S, n), for the same seeds, None if not measured.
+        ceiling: (S, n), for the same seeds, None if not measured.
     """
 
     rows: Mapping[int, Right]

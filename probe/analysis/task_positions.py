@@ -16,9 +16,11 @@ from probe.analysis.variance import Floats
 class TaskPosition:
     """The test examples at one task position of O orders, or of all tasks.
 
-    position: 1..T, None for all tasks; examples: (m,), numbers of those that count, of n; weights:
-    (m,), of sum 1, in the mean; used: (O, m), the orders with the example at this position, None
-    for all orders.
+    Attributes:
+        position: 1..T, None for all tasks.
+        examples: (m,), the indices of the examples that count, among n.
+        weights: (m,), their weights in the mean, which sum to 1.
+        used: (O, m), the orders with the example at this position, None for all orders.
     """
 
     position: int | None

@@ -22,9 +22,13 @@ _POWER = 1.25
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """The variance of a mean over seeds and test examples, in its two parts, each >= 0.
+    """The variance of a mean over seeds and test examples, in its two parts.
 
-    seeds_df, items_df: the degrees of freedom, from 1, with which each part is known.
+    Attributes:
+        by_seeds: The part due to seeds, >= 0.
+        by_items: The part due to test examples, >= 0.
+        seeds_df: Degrees of freedom of the first part, from 1.
+        items_df: Degrees of freedom of the second part, from 1.
     """
 
     by_seeds: float
@@ -91,7 +95,7 @@ class Design:
             e: (S, n), a finite value for every seed and test example.
 
         Returns:
-            The contributions, of the same shape.
+            The contributions of the examples that count.
         """
         return np.asarray(e[:, self._used] * self._scale)
 

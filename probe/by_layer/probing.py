@@ -66,9 +66,13 @@ class StrictModel(BaseModel):
 
 
 class PlannedReadout(StrictModel):
-    """A readout and its steps; task_aware: see `probe.extensions.ReadoutEntry`.
+    """A readout and when it is measured.
 
-    source: a hash of the code of a user-defined one.
+    Attributes:
+        steps: The numbers of tasks learned after which it is measured.
+        settings: Its settings.
+        source: A hash of the code of a user-defined readout.
+        task_aware: See `probe.extensions.ReadoutEntry`.
     """
 
     steps: str | tuple[int, ...]

@@ -48,9 +48,12 @@ _TRIES = 5  # to read files that another process merges meanwhile
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state of a learner after a task: its model's, and all that it carries besides, by name.
+    """The state of a learner after a task.
 
-    learner: None where it is no longer kept; code: a hash of the code that made it.
+    Attributes:
+        model: The state of its model, by name.
+        learner: Everything else that it carries, by name; None if that is no longer kept.
+        code: A hash of the code that made it.
     """
 
     model: dict[str, Tensor]

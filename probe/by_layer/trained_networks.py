@@ -39,9 +39,13 @@ Hashes = dict[Run, dict[int, str]]
 class TrainedNetworks:
     """Networks of one architecture, all in files or all in memory, by run and tasks learned.
 
-    The controls are runs with their names, without an order. build: makes a network of the same
-    architecture, None for networks in memory; progress: iterates over the networks; records: what a
-    recorder has kept of their runs.
+    Controls are runs with their own names and without an order.
+
+    Attributes:
+        runs: The networks of each run.
+        build: Makes a network of the same architecture, None for networks in memory.
+        progress: Wraps an iteration over the networks, as `tqdm` does.
+        records: What a recorder has kept of their runs.
     """
 
     runs: Mapping[Run, Mapping[int, Network]]

@@ -44,9 +44,10 @@ class TensorMetadata:
 class BatchedShape:
     """A tensor's shape as a function of the batch size B.
 
-    seen: the tensor at one batch size; per: for each dimension 0 if it is of one size whatever B,
-    else k where its size is k times B; order: the dimensions from the outermost to the innermost in
-    memory.
+    Attributes:
+        seen: The tensor at one batch size.
+        per: For each dimension 0 if its size does not depend on B, else k if it is k times B.
+        order: The dimensions from the outermost to the innermost in memory.
 
     >>> large, small = (TensorMetadata.of(torch.empty(5, 2 * b, 3)) for b in (4, 2))
     >>> shape = BatchedShape.of(large, small, (4, 2))  # 2 entries of dimension 1 per example

@@ -152,13 +152,16 @@ class Cut(Protocol):
         """Return prefix and tail, the tail with parameters of its own."""
 
     def again(self, x: Value, reason: str = "", whole: bool = False) -> Cut:
-        """Return the cut for data on which this one does not do.
+        """Cut again, for data that this cut does not fit.
 
-        Where it runs the whole model, the feature is found again on examples from all x, as the
+        If the whole model has to be run, the feature is found again on examples from all x, as the
         path through a model may depend on the data.
 
         Args:
             x: The training inputs, one or more tensors (N, ...).
-            reason: The reason why this cut does not do, the end of a sentence; empty if it does.
+            reason: Why this cut does not fit, the end of a sentence; empty if it does.
             whole: Whether to run the whole model at once.
+
+        Returns:
+            The new cut.
         """

@@ -24,8 +24,10 @@ Call = Callable[..., object]
 class ModelCall:
     """The call that gives the logits of a batch.
 
-    call: gives the model a batch x and returns its output; None = `model(x)` for a tensor,
-    `model(*x)` for a tuple, `model(**x)` for a mapping; output: where in that the logits are.
+    Attributes:
+        call: Calls the model on a batch x and returns its output; None = `model(x)` for a tensor,
+            `model(*x)` for a tuple, `model(**x)` for a mapping.
+        output: Where in the output the logits are.
 
     >>> import torch
     >>> ModelCall(call=lambda model, x: (model(x + 1), "more"), output=0)(nn.ReLU(), torch.zeros(1))

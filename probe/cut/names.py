@@ -91,8 +91,13 @@ class Tag:
 class TorchCall:
     """One call of a torch function, before it is run.
 
-    inputs: the tensors among its arguments, in order; parents: their names; number: of the call,
-    that of LIVE if any parent is live.
+    Attributes:
+        function: The function.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        inputs: The tensors among its arguments, in order.
+        parents: The names of the inputs.
+        number: The number of the call, LIVE's if any parent is live.
     """
 
     function: Callable[..., Any]

@@ -150,9 +150,9 @@ class PlannedCut:
         choose the path; if that does not help, nothing is cached.
 
         Args:
-            x: The data that it does not fit.
-            reason: Why it does not, the end of a sentence.
-            whole: Whether to cache nothing at once.
+            x: The training inputs, one or more tensors (N, ...).
+            reason: Why this cut does not fit, the end of a sentence; empty if it does.
+            whole: Whether to run the whole model at once.
 
         Returns:
             The new cut.

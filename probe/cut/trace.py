@@ -103,8 +103,12 @@ class Visit:
 class Pass:
     """A recorded forward pass.
 
-    steps: by the calls' numbers, in order of execution; visits: of modules, in order of finishing;
-    logits: the name of the output; metadata: of each value; drawn: whether `random` or numpy was.
+    Attributes:
+        steps: The calls by number, in order of execution.
+        visits: The runs of modules, in the order in which they end.
+        logits: The name of the output.
+        metadata: The metadata of each value.
+        drawn: Whether `random` or numpy drew numbers.
     """
 
     steps: dict[int, Step]

@@ -21,9 +21,13 @@ Mean = Literal["examples", "classes"]
 class TaskCounts:
     """One evaluation on the test data of T tasks.
 
-    tasks: the classes of each; tables: where no two tasks share a class, one (K, K) table of all
-    test data, as an example's class tells its task; otherwise one table per task. Raises
-    InputError for more or fewer tables.
+    Attributes:
+        tasks: The classes of each task.
+        tables: One (K, K) table of all test data if no two tasks share a class, since an example's
+            class then determines its task; otherwise one table per task.
+
+    Raises:
+        InputError: There are more or fewer tables.
     """
 
     tasks: tuple[tuple[int, ...], ...]

@@ -56,8 +56,11 @@ class Readout(Protocol):
 class Linear:
     """Multinomial logistic regression to convergence on the standardized feature.
 
-    C: the weight of the examples against the penalty, as in scikit-learn; pool, width, channels:
-    see `probe.readouts.pooling.Pooling`.
+    Attributes:
+        C: Weight of the examples against the penalty, as in scikit-learn.
+        pool: See `probe.readouts.pooling.Pooling`.
+        width: See `probe.readouts.pooling.Pooling`.
+        channels: See `probe.readouts.pooling.Pooling`.
     """
 
     C: Annotated[float, Strict(), Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0

@@ -54,10 +54,15 @@ def offline_files(root: Path) -> dict[int, Path]:
 class RunRecord:
     """One run: its tasks in executed order, and the counts on each by tasks seen, 0..T.
 
-    tasks: the classes of each; numbers: those that the tasks have in the data, None where the
-    classes tell them apart; output: where in the model's output the logits are; head: of the
-    evaluation, None = all outputs compete; called: whether the model was given batches by a
-    function, which is not kept; hashes: of the network of each row, none in older recordings.
+    Attributes:
+        run: The run.
+        tasks: The classes of each task.
+        numbers: The task ids in the data, None if the classes tell the tasks apart.
+        output: Where in the model's output the logits are.
+        head: The head of the evaluation, None = all outputs compete.
+        called: Whether a function called the model on batches; the function is not kept.
+        rows: The counts by tasks seen.
+        hashes: Hash of the network of each row; empty in older recordings.
     """
 
     run: Run

@@ -39,11 +39,16 @@ from probe.training.history import History
 class Scores:
     """The scores of one readout downstream of a feature; fractions in [0, 1].
 
-    depth: of the feature, from 1; pra: the accuracy on the test data of all tasks; accuracy, f1:
-    each task's, (T,); predicted: the class of each test example, (N,); constant: the class
-    predicted for every test example, None for several; history: of its training, None for readouts
-    that are not trained by epochs; notes: sentences needed to read it; control: the accuracy on
-    permuted training labels, None if it was not fitted to them.
+    Attributes:
+        depth: Depth of the feature, from 1.
+        pra: The accuracy on the test data of all tasks.
+        accuracy: (T,), the accuracy on each task.
+        f1: (T,), the F1 of each task.
+        predicted: (N,), the predicted class of each test example.
+        constant: The class predicted for every test example, None if there are several.
+        history: History of the training, None for readouts that are not trained by epochs.
+        notes: Sentences needed to read the scores.
+        control: The accuracy on permuted training labels, None if it was not measured.
     """
 
     depth: int

@@ -50,7 +50,14 @@ _ARRAYS = "arrays.npz"
 
 @dataclass(frozen=True, kw_only=True)
 class Saved:
-    """The contents of a folder; kind: of result; record: JSON values; arrays: by name."""
+    """The contents of a folder.
+
+    Attributes:
+        kind: The kind of result.
+        tables: The tables by name.
+        record: JSON values.
+        arrays: The arrays by name.
+    """
 
     kind: str
     tables: Tables

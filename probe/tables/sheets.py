@@ -7,9 +7,14 @@ from html import escape
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """One table; lines: one cell for each column; after: sentences below it.
+    """One table of ready texts.
 
-    of: whose it is, empty for nobody's in particular; title: what it shows, both a line above it.
+    Attributes:
+        title: What it shows.
+        columns: The names of the columns.
+        lines: One cell for each column.
+        after: Sentences below the table.
+        of: Whose table it is, written before the title; empty if it is nobody's in particular.
     """
 
     title: str

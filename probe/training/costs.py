@@ -117,7 +117,7 @@ class OpsMeter:
 
         Args:
             size: The batch size.
-            skipped: Returns the operations that the step saved.
+            skipped: Returns the multiply-adds that the step skipped.
         """
         # Counting slows a step down: each size is counted once.
         if size in self._known:

@@ -30,10 +30,13 @@ class Objective:
     """The loss of one step, and hooks around it; plain cross-entropy unless overridden.
 
     For every batch of B examples the first four methods are called once each, in this order.
-    losses: of the epochs so far, see `probe.training.history.History`. by_scores: whether a small
-    network may be trained without autograd (`probe.training.chain`): the loss needs no gradients
-    but those of its scores, scores are neither changed nor kept, and parameters and gradients are
-    only changed in place. It is not inherited: a class that overrides anything says so itself.
+
+    Attributes:
+        losses: Losses of the epochs so far, see `probe.training.history.History`.
+        by_scores: Whether a small network may be trained without autograd (`probe.training.chain`):
+            the loss needs no gradients except those of its scores, scores are neither changed nor
+            kept, and parameters and gradients are only changed in place. It is not inherited: a
+            class that overrides anything must set it itself.
     """
 
     losses: tuple[float, ...] = ()

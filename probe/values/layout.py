@@ -18,9 +18,13 @@ PrefixCall = Callable[[Value], Value]
 class TensorLayout:
     """One tensor of an example's value.
 
-    shape, strides: of one example, in elements, so that channels-last stays channels-last; dtype:
-    as handed out; stored: as kept; input_index: the number of the tensor of the model's
-    input that it is, unchanged, None if it is none.
+    Attributes:
+        shape: Its shape.
+        strides: Its strides in elements, so that channels-last stays channels-last.
+        dtype: The type that is returned.
+        stored: The type that is stored.
+        input_index: Index of the tensor in the model's input if it is that tensor, unchanged; else
+            None.
     """
 
     shape: tuple[int, ...]

@@ -45,9 +45,19 @@ class Pool:
         self._devices = devices
 
     def events(self, work: Work, take: Take) -> Generator[Event]:
-        """See `Executor.events`; raises InputError if there are too many workers to start.
+        """See `Executor.events`.
 
-        A worker is started with its first job: no more than there are jobs.
+        A worker is started with its first job, so there are never more workers than jobs.
+
+        Args:
+            work: The plan and its run directory.
+            take: Returns the next job.
+
+        Yields:
+            The events.
+
+        Raises:
+            InputError: There are too many workers to start.
         """
         idle = [_Worker(replace(work, device=device)) for device in reversed(self._devices)]
         workers = tuple(idle)

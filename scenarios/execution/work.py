@@ -140,8 +140,17 @@ Event = Measured | Ended
 def carry_out(work: Work, job: Job) -> Iterator[Event]:
     """Do the rest of a job; yield each finished measurement, and last its end.
 
-    Raises NotWritten if the run directory cannot be written to, which stops all jobs. It turns any
-    other error into the job's end.
+    Errors become part of the job's end, except NotWritten.
+
+    Args:
+        work: The plan and its run directory.
+        job: The job.
+
+    Yields:
+        The events.
+
+    Raises:
+        NotWritten: The run directory cannot be written to, which stops all jobs.
     """
     try:
         with no_exit():
@@ -162,9 +171,16 @@ def carry_out(work: Work, job: Job) -> Iterator[Event]:
 
 
 def carried_out(work: Work, job: Job) -> Ended:
-    """Do the rest of a job as `carry_out` does, and return its end.
+    """Do the rest of a job as `carry_out` does, in a worker process.
 
-    It serves workers in other processes, whose measurements appear in the run directory.
+    The measurements appear in the run directory.
+
+    Args:
+        work: The plan and its run directory.
+        job: The job.
+
+    Returns:
+        The end of the job.
     """
     [ended] = (event for event in carry_out(work, job) if isinstance(event, Ended))
     return ended

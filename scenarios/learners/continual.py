@@ -25,10 +25,12 @@ from scenarios.learners.exemplars import Exemplars, ExemplarSettings
 class ContinualSettings(base.Settings):
     """The settings that all continual learners share.
 
-    loss_classes: the outputs in the training's cross-entropy: `all`; those of the classes `seen` so
-    far, the present task's included; or those of each example's own `task`, as for a multi-head
-    network (Chaudhry 2018, section 2.1). exemplars: stored of earlier tasks and replayed (the "-S"
-    variants of Chaudhry 2018).
+    Attributes:
+        loss_classes: The outputs in the training's cross-entropy: `all`; those of the classes
+            `seen` so far, including the present task's; or those of each example's own `task`, as
+            in a multi-head network (Chaudhry 2018, section 2.1).
+        exemplars: Examples of earlier tasks that are stored and replayed (the "-S" variants of
+            Chaudhry 2018).
     """
 
     loss_classes: Literal["all", "seen", "task"] = "all"

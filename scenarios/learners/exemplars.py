@@ -138,13 +138,17 @@ ReplayMode = Literal["batch", "joined"]
 class ExemplarSettings(BaseModel):
     """The number of exemplars, their choice and their replay.
 
-    per_class: of each class of each task; total: of all classes of the tasks learned, shared out
-    equally and rounded down, so that earlier ones give some up as new ones come (give one of the
-    two). A class that recurs counts in each task that has it. sampling: see
-    `scenarios.learners.exemplars`. replay: `batch` appends as many exemplars as a batch has new
-    examples; `joined` adds all to the task's training data, each visited once per epoch (as iCaRL
-    does). balanced: in the cross-entropy of a batch with exemplars every class weighs the same;
-    else every example, so that a new class outweighs an old one.
+    Give either `per_class` or `total`. A class that recurs counts in each task that has it.
+
+    Attributes:
+        per_class: The number for each class of each task.
+        total: The number for all classes of the tasks learned, shared equally and rounded down, so
+            that earlier classes give some up as new ones come.
+        sampling: How they are chosen, see `scenarios.learners.exemplars`.
+        replay: `batch` appends as many exemplars as a batch has new examples; `joined` adds all to
+            the task's training data, each visited once per epoch (as iCaRL does).
+        balanced: Whether every class has the same weight in the cross-entropy of a batch with
+            exemplars; otherwise every example has, so that a new class outweighs an old one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

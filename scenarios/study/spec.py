@@ -109,10 +109,11 @@ class _Table(BaseModel):
 class NetworkSpec(_Table):
     """The network, and the features to retrain downstream of (None = all of its stages).
 
-    name: one of `scenarios.networks`, or registered; features: in any order. Features of learners
-    that have networks of their own can be named, too. For a registered network None is a suggested
-    set of features, which is found once there are data to call it on
-    (`scenarios.study.plan.with_user_features`).
+    Attributes:
+        name: One of `scenarios.networks`, or a registered one.
+        features: Names in any order; features of learners with networks of their own may be among
+            them. For a registered network, None is a suggested set of features, which is found once
+            there are data to call it on (`scenarios.study.plan.with_user_features`).
     """
 
     name: str

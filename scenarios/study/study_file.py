@@ -27,10 +27,18 @@ _BITS = 63  # of TOML's whole numbers, beside the sign
 
 
 def read_study(source: str) -> dict[str, Any]:
-    """Read a preset by its name, or a TOML file by its path, unchecked: see `check_study`.
+    """Read a preset or a TOML file, unchecked: see `check_study`.
 
-    A study without a name is named after its file. Raises InputError for an unknown preset, and for
-    a file that cannot be read or is not TOML.
+    A study without a name is named after its file.
+
+    Args:
+        source: Name of the preset, or path of the file.
+
+    Returns:
+        The study's keys and values.
+
+    Raises:
+        InputError: The preset is unknown, or the file cannot be read or is not TOML.
     """
     path = Path(source)
     if source in preset_names():
@@ -141,10 +149,19 @@ def _message(detail: ErrorDetails, table: str, keys: Sequence[str]) -> str:
 
 
 def overridden(study: Study, options: RunOptions) -> Study:
-    """Return the study changed by the flags; raises InputError for impossible changes.
+    """Return the study changed by flags; flags that are not given change nothing.
 
-    Only given flags change anything. Learners are chosen first, so that `--epochs` changes only
-    their recipes.
+    Learners are chosen first, so that `--epochs` changes only their recipes.
+
+    Args:
+        study: The study.
+        options: The flags of `probe run`.
+
+    Returns:
+        The changed study.
+
+    Raises:
+        InputError: A change is impossible.
 
     >>> study = check_study(read_study("digits"), "digits")
     >>> overridden(study, RunOptions(seeds=3)).seeds

@@ -80,7 +80,15 @@ class StudyNetworks:
     scenario: Scenario
 
     def networks(self, job: Job, results: Results) -> LearnedNetworks:
-        """Return the networks of a job; results: its store, for checkpoints."""
+        """Return the networks of a job.
+
+        Args:
+            job: The job.
+            results: The store of its results, for checkpoints.
+
+        Returns:
+            The networks.
+        """
         if not isinstance(results, Store):
             raise TypeError("learners keep checkpoints, which need a store")
         # First the order, then the view: a learner's view may depend on which task comes first.

@@ -109,7 +109,7 @@ def run_folders(folder: Path, pattern: str) -> list[Path]:
 
     Args:
         folder: The folder to search.
-        pattern: Files that a run has.
+        pattern: Glob pattern of a run's files.
 
     Returns:
         The folder itself if it has such files, else the folders in it that do.

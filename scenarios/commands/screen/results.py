@@ -148,10 +148,18 @@ def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[
 def note_lines(root: Path) -> list[str]:
     """Return a line for each note on the results of a run directory, those on most jobs first.
 
-    Before them, those on no feature but the network itself. A line names the learners and features
-    of the note, the readout and the number of tasks learned unless it is `retrain` after all tasks,
-    and the share of the jobs that have it. Beyond a few lines, the last one only counts the rest.
-    Raises InputError for tables that cannot be read.
+    Notes on the network itself precede those on features. A line names the learners and features of
+    the note, the share of the jobs that have it, and the readout and the number of tasks learned,
+    unless it is `retrain` after all tasks. After a few lines, the last one only counts the rest.
+
+    Args:
+        root: The run directory.
+
+    Returns:
+        The lines.
+
+    Raises:
+        InputError: The tables cannot be read.
     """
     if not (root / NOTES).is_file():
         return []

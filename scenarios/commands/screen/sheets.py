@@ -12,7 +12,12 @@ from scenarios.commands.screen.terminal import printable, show_line
 
 
 def show_sheet(console: Console, sheet: Sheet) -> None:
-    """Print a sheet below its heading, if any, with its sentences below."""
+    """Print a sheet with its heading, if it has one, and the sentences below it.
+
+    Args:
+        console: The console to print to.
+        sheet: The sheet.
+    """
     if sheet.heading:
         console.print(printable(sheet.heading), markup=False, highlight=False)
     lines = [(Text(printable(name)), *map(Text, rest)) for name, *rest in sheet.lines]

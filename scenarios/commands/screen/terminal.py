@@ -59,7 +59,11 @@ def printed() -> Iterator[None]:
 
 
 def print_json(record: object) -> None:
-    """Print one JSON object, with null in place of NaN and Inf; record: JSON values."""
+    """Print one JSON object, with null in place of NaN and Inf.
+
+    Args:
+        record: JSON values.
+    """
     plain = json.loads(json.dumps(record), parse_constant=lambda name: None)
     print(json.dumps(plain, indent=2))
 

@@ -99,9 +99,13 @@ class PathNetwork(nn.Module):
 
     @torch.no_grad()
     def keep(self, task: int, path: Tensor) -> None:
-        """Give the task (from 0) its path (L, N) and freeze the modules on it.
+        """Give the task its path and freeze the modules on it.
 
-        Tasks not yet learned are seen through it from now on.
+        Tasks not yet learned use this path from now on.
+
+        Args:
+            task: The task, from 0.
+            path: Its path, (L, N).
         """
         self.learned[task] = True
         shown = ~self.learned

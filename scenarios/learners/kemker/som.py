@@ -222,7 +222,15 @@ class OnlineMap:
 
 
 def decayed(first: float, last: float, part: float) -> float:
-    """Return the value of an exponential decay from `first` to `last` after a part of it, 0 to 1.
+    """Return the value of an exponential decay after a part of it.
+
+    Args:
+        first: The value at 0.
+        last: The value at 1.
+        part: The part, 0 to 1.
+
+    Returns:
+        The value.
 
     >>> round(decayed(0.1, 0.001, 0.5), 6)
     0.01
@@ -231,9 +239,17 @@ def decayed(first: float, last: float, part: float) -> float:
 
 
 def longest_block(rate: float, most: int = 64) -> int:
-    """Return the steps of a block, 1 to `most`, at a rate above 0 and below 1.
+    """Return the largest number of steps that can be done as a block.
 
-    More than a millionth of a prototype is left after them, which its share is divided by.
+    More than a millionth of a prototype must be left after them, because its share is divided by
+    it.
+
+    Args:
+        rate: The learning rate, above 0 and below 1.
+        most: The largest number to return.
+
+    Returns:
+        The number of steps, from 1.
 
     >>> longest_block(0.01), longest_block(0.9)
     (64, 5)

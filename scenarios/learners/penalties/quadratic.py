@@ -47,8 +47,12 @@ class PenalizedLearner(ContinualLearner):
 class Quadratic:
     """sum_i w_i (theta_i - a_i)^2 + c, over parameters theta given by name.
 
-    importance: w, 0 or more; anchor: a, of the parameters' names and shapes; constant: c, 0 or
-    more. Parameters without a name here are free.
+    Parameters without a name here are free.
+
+    Attributes:
+        importance: w, 0 or more.
+        anchor: a, with the parameters' names and shapes.
+        constant: c, 0 or more.
 
     >>> a, b = (Quadratic({"w": torch.ones(1)}, {"w": torch.tensor([at])}) for at in (0.0, 2.0))
     >>> a.plus(b)

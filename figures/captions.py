@@ -102,7 +102,14 @@ def together(names: Iterable[str]) -> str:
 
 
 def counted(count: int, thing: str) -> str:
-    """Return a number of things.
+    """Return a number and a noun, in the plural unless it is one.
+
+    Args:
+        count: The number.
+        thing: The noun in the singular.
+
+    Returns:
+        The text.
 
     >>> counted(1, "seed"), counted(3, "seed")
     ('1 seed', '3 seeds')
@@ -165,7 +172,15 @@ def with_interval(rows: Iterable[LayerRow]) -> str:
 
 
 def means_are(rows: Iterable[Mean | LayerRow], what: str = "Points") -> str:
-    """State in a sentence over how many seeds points are means."""
+    """Say in a sentence over how many seeds points are means.
+
+    Args:
+        rows: The means that are shown.
+        what: What the points are called.
+
+    Returns:
+        The sentence.
+    """
     seeds = mean_over(rows)
     return f"{what} are " + (
         "those of one seed" if seeds == "One seed" else seeds.replace("Mean", "means")
@@ -241,7 +256,15 @@ def measured_on(rows: Sequence[MeasurementRow]) -> str:
 
 
 def of_accuracies(tables: StudyTables, what: str) -> Iterator[str]:
-    """Yield sentences on accuracies of the output: means, their spread, and the head."""
+    """Yield sentences on accuracies of the output: means, their spread, and the head.
+
+    Args:
+        tables: The tables of the study.
+        what: What the points are called.
+
+    Yields:
+        The sentences.
+    """
     rows, deviations = tables.measurements, tables.seed_deviations
     if several := [f"{name}s" for name in ("order", "seed") if len(_values(rows, name)) > 1]:
         yield f"{what} are means over {together(several)}"

@@ -55,7 +55,17 @@ def filled(figure: Figure, text: str, room: float, size: str) -> str:
 
 
 def fold(figure: Figure, label: Text, inches: float, along: int) -> bool:
-    """Break a label that is longer than so many inches along x (0) or y (1); return if it was."""
+    """Break a label if it is too long.
+
+    Args:
+        figure: The figure.
+        label: The label.
+        inches: The longest that it may be.
+        along: The direction, 0 = x, 1 = y.
+
+    Returns:
+        Whether it was broken.
+    """
     length = label.get_window_extent().size[along] / figure.dpi
     if length < 0.98 * inches:
         return False
@@ -67,7 +77,14 @@ def fold(figure: Figure, label: Text, inches: float, along: int) -> bool:
 
 
 def center(figure: Figure, label: Text, middle: float, along: int) -> None:
-    """Center a label, on the figure, around a share of its width (along 0) or height (1)."""
+    """Center a label on the figure.
+
+    Args:
+        figure: The figure.
+        label: The label.
+        middle: The center, as a share of the figure's width or height.
+        along: The direction, 0 = x, 1 = y.
+    """
     half = 0.001 + label.get_window_extent().size[along] / figure.bbox.size[along] / 2
     position = min(max(middle, half), 1 - half) if half < 0.5 else 0.5
     label.set(**{"xy"[along]: position}, multialignment="center")

@@ -145,7 +145,12 @@ def plot_courses(
 
 
 def mark_steps(axes: Axes, last: int) -> None:
-    """Give an axis of steps, or of task positions, from 1 to the last its limits and its ticks."""
+    """Set limits and ticks of an axis of steps, or of task positions.
+
+    Args:
+        axes: The axes.
+        last: The last step; the first is 1.
+    """
     axes.set_xlim(0.5, last + 0.5)
     axes.set_xticks(ticks(1, last))
 
@@ -186,7 +191,12 @@ def _narrowed(heights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def hold_fractions(axes: Axes, most: float = 1) -> None:
-    """Give the y axis of fractions, or of those times `most`, all of its range, and all bars."""
+    """Extend the y axis of fractions to its whole range and to all bars.
+
+    Args:
+        axes: The axes.
+        most: The number that stands for 1, such as 100 for percentages.
+    """
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, -0.04 * most), max(high, 1.04 * most))
 

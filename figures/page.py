@@ -64,7 +64,15 @@ class Page:
         return self.options.width or style.DOUBLE
 
     def legible(self, columns: int, rows: int) -> bool:
-        """Return whether numbers fit in so many cells of a panel; on our own pages they do."""
+        """Return whether numbers fit in the cells of a panel; on our own pages they always do.
+
+        Args:
+            columns: The number of columns.
+            rows: The number of rows.
+
+        Returns:
+            Whether they fit.
+        """
         return True
 
     def appearances(self, learners: Iterable[str]) -> dict[str, Appearance]:
@@ -272,7 +280,13 @@ class Page:
         bar.outline.set_visible(False)
 
     def color_steps(self, grid: Sequence[Axes], colors: Sequence[str], label: str) -> None:
-        """Explain the colors of 1, 2, ... by a color bar at the right of the panels."""
+        """Add a color bar at the right of the panels that explains the colors of 1, 2, ...
+
+        Args:
+            grid: The axes of the panels.
+            colors: The colors in order.
+            label: The label of the bar.
+        """
         palette = ListedColormap(colors)
         # From half a step before the first: so each color stands around its number.
         scale = ScalarMappable(Normalize(0.5, palette.N + 0.5), palette)
@@ -388,7 +402,12 @@ class Page:
                     label.set(rotation=rotation, rotation_mode="anchor", ha="right", va=va)
 
     def name_layers(self, grid: Sequence[Axes], layers: Sequence[Mapping[int, str]]) -> None:
-        """Write the names of layers, by depth, below the x axis of each panel."""
+        """Write the names of layers below the x axis of each panel.
+
+        Args:
+            grid: The axes of the panels.
+            layers: For each panel, the names by depth.
+        """
         names = [captions.shortened(list(name_of.values())) for name_of in layers]
         self.name_ticks(grid, [list(name_of) for name_of in layers], names)
 

@@ -101,7 +101,15 @@ def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:
 
 
 def first(value: AnyValue, n: int) -> AnyValue:
-    """Return the first n examples of a value, each tensor (n, ...), without copying them."""
+    """Return the first examples of a value, without copying them.
+
+    Args:
+        value: The value, each tensor (N, ...).
+        n: The number of examples.
+
+    Returns:
+        The same with tensors (n, ...).
+    """
     return mapped(value, lambda tensor: tensor[:n])
 
 
@@ -196,7 +204,15 @@ def identical(a: Tensor, b: Tensor) -> bool:
 
 
 def close(a: Tensor, b: Tensor) -> bool:
-    """Return whether two tensors are equal up to the rounding of sums in another order."""
+    """Return whether two tensors are equal up to the rounding of sums in another order.
+
+    Args:
+        a: A tensor.
+        b: The tensor to compare with.
+
+    Returns:
+        Whether they are.
+    """
     if a.shape != b.shape or not (a.is_floating_point() or a.is_complex()):
         return identical(a, b)
     if torch.equal(a, b):

@@ -72,7 +72,16 @@ def unknown(kind: str, name: str, names: Iterable[str]) -> InputError:
 
 
 def unreadable(path: object, error: OSError, remedy: str) -> InputError:
-    """Return the error for a file that cannot be read, with its reason and the remedy."""
+    """Return the error for a file that cannot be read.
+
+    Args:
+        path: The file.
+        error: The reason.
+        remedy: What to do about it.
+
+    Returns:
+        The error.
+    """
     return InputError(f"{path} cannot be read ({error.strerror or error}): {remedy}")
 
 

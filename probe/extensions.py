@@ -250,7 +250,18 @@ def spread_over(steps: Sequence[int]) -> tuple[int, ...]:
 
 
 def mark(what: Marked, entry: Entry) -> Marked:
-    """Add a mark to a function or class; raises InputError for a name that no table could hold."""
+    """Add a mark to a function or class.
+
+    Args:
+        what: The function or class.
+        entry: The mark.
+
+    Returns:
+        The same function or class.
+
+    Raises:
+        InputError: It is neither, or the name cannot be written into a table.
+    """
     name = entry.name
     if not callable(what):
         raise InputError(f"{name!r} must mark a function or class, got {type(what).__name__}")
@@ -261,12 +272,28 @@ def mark(what: Marked, entry: Entry) -> Marked:
 
 
 def marks_of(what: object, kind: type[Kind] = Entry) -> tuple[Kind, ...]:  # type: ignore[assignment]
-    """Return the marks of a function or class, of one kind, none of them inherited."""
+    """Return the marks of a function or class; marks are not inherited.
+
+    Args:
+        what: The function or class.
+        kind: The kind of marks to return.
+
+    Returns:
+        The marks.
+    """
     entries = vars(what).get(_MARKS, ()) if hasattr(what, "__dict__") else ()
     return tuple(entry for entry in entries if isinstance(entry, kind))
 
 
 def marked_in(names: Mapping[str, object], kind: type[Kind] = Entry) -> Iterator[Kind]:  # type: ignore[assignment]
-    """Yield every mark in a module's names once; what it imported is among them."""
+    """Yield every mark in a module's names once, including names that it imported.
+
+    Args:
+        names: The objects by name.
+        kind: The kind of marks to return.
+
+    Yields:
+        The marks.
+    """
     values = list(names.values())
     yield from {id(entry): entry for value in values for entry in marks_of(value, kind)}.values()

@@ -58,7 +58,15 @@ def make_folder(folder: Path) -> None:
 
 
 def not_written(path: Path, error: OSError) -> NotWritten:
-    """Return the error for a file or folder that cannot be written."""
+    """Return the error for a file or folder that cannot be written.
+
+    Args:
+        path: The file or folder.
+        error: The reason.
+
+    Returns:
+        The error.
+    """
     if isinstance(error, FileNotFoundError):
         remedy = "was its folder moved or removed? Name the folder where it is now"
     else:

@@ -28,7 +28,18 @@ def check_values(model: nn.Module) -> None:
 
 
 def layer(model: nn.Module, name: str) -> nn.Module:
-    """Return the module of that dotted name; raises InputError suggesting the nearest names."""
+    """Return a module by its dotted name.
+
+    Args:
+        model: The model.
+        name: The name.
+
+    Returns:
+        The module.
+
+    Raises:
+        InputError: There is none; the message suggests the nearest names.
+    """
     modules: dict[str, nn.Module] = dict(model.named_modules(remove_duplicate=False))
     if not name or name not in modules:
         raise unknown("feature", name, filter(None, modules))
@@ -165,7 +176,15 @@ def architecture(model: nn.Module) -> dict[str, object]:
 
 
 def architecture_difference(before: Mapping[str, object], after: Mapping[str, object]) -> str:
-    """Return the first name at which two architectures differ, empty if they are the same."""
+    """Find the first name at which two architectures differ.
+
+    Args:
+        before: The first architecture, by name.
+        after: The second architecture, by name.
+
+    Returns:
+        The name, empty if they are the same.
+    """
     names = before.keys() | after.keys()
     differ = sorted(
         (n for n in names if before.get(n) != after.get(n)), key=lambda n: (n == _TIES, n)

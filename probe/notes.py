@@ -120,7 +120,15 @@ class UnchangedParameters:
 
 
 def of_predictions(predicted: Tensor, labels: Tensor) -> list[str]:
-    """Return a note if all N predictions (N,) are one class although the labels (N,) are not."""
+    """Return a note if all predictions are one class although the labels are not.
+
+    Args:
+        predicted: The predicted classes, (N,).
+        labels: The labels, (N,).
+
+    Returns:
+        The note, if there is one.
+    """
     if len(predicted) and bool((predicted == predicted[0]).all()) and len(labels.unique()) > 1:
         return [constant(int(predicted[0]))]
     return []

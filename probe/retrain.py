@@ -347,7 +347,16 @@ def cache_plan(
 
 
 def refuse_what_no_rule_writes(model: nn.Module, cuts: Iterable[CutFacts], fresh: Fresh) -> None:
-    """Raise InputError if a rule cannot give fresh values downstream of some feature."""
+    """Check that a rule can give fresh values downstream of every feature.
+
+    Args:
+        model: The model.
+        cuts: The facts about its cuts.
+        fresh: The source of fresh values.
+
+    Raises:
+        InputError: It cannot.
+    """
     if isinstance(fresh, str):
         # Parameters that all features need stay as they are, and those that nothing reads may.
         trained = frozenset[str]().union(*(cut.trained for cut in cuts))

@@ -45,7 +45,15 @@ class RetrainSettings:
 
 
 def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
-    """Raise InputError for multiples of a recipe's epochs that one training cannot serve."""
+    """Check that one training can be measured at several multiples of a recipe's epochs.
+
+    Args:
+        multiples: The multiples.
+        recipe: The recipe.
+
+    Raises:
+        InputError: It cannot.
+    """
     positive = all(type(multiple) is int and multiple > 0 for multiple in multiples)
     if not multiples or not positive or sorted(set(multiples)) != list(multiples):
         raise InputError(

@@ -129,7 +129,18 @@ def _check_batches(
 
 
 def append_task(examples: Examples[Any], task: Tensor | int) -> Examples[Any]:
-    """Return examples whose inputs hold the number of the task of each: (N,), or one for all."""
+    """Append the task id of each example to its input.
+
+    Args:
+        examples: The examples.
+        task: The task ids, (N,), or one for all examples.
+
+    Returns:
+        The examples with the longer inputs.
+
+    Raises:
+        InputError: An input has the name of the task id already.
+    """
     x = examples.x
     numbers = torch.full_like(examples.y, task) if isinstance(task, int) else task
     if not isinstance(x, Mapping):

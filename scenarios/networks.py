@@ -51,7 +51,14 @@ def bare(model: nn.Module) -> tuple[nn.Module, ModelCall]:
 
 
 def draw_weights(model: nn.Module, name: str, rule: Rule, generator: torch.Generator) -> None:
-    """Give a network of that name fresh weights, see `fresh_source`."""
+    """Give a network fresh weights, see `fresh_source`.
+
+    Args:
+        model: The network, which is changed in place.
+        name: Its name.
+        rule: The rule.
+        generator: Source of randomness.
+    """
     source = fresh_source(name, rule)
     if isinstance(source, str):
         initialize(model, rule, generator)
@@ -61,7 +68,15 @@ def draw_weights(model: nn.Module, name: str, rule: Rule, generator: torch.Gener
 
 
 def fresh_source(name: str, rule: Rule) -> Fresh:
-    """Return the source of fresh weights: a rule, or for torch's rule the user's factory."""
+    """Return the source of fresh weights.
+
+    Args:
+        name: Name of the network.
+        rule: The rule.
+
+    Returns:
+        The rule, or for torch's rule the user's factory.
+    """
     entry = REGISTRY.networks.get(name)
     return entry.build if entry and entry.draws and rule == "torch" else rule
 

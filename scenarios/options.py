@@ -29,7 +29,16 @@ def _require(holds: bool, message: str) -> None:
 
 
 def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:
-    """Define a flag by its help; MISSING as its default makes it required."""
+    """Define a flag.
+
+    Args:
+        text: Its help.
+        default: Its default; with MISSING the flag is required.
+        metavar: The name of its value in the help.
+
+    Returns:
+        The field of a dataclass.
+    """
     return field(default=default, metadata={"help": text, "metavar": metavar})
 
 

@@ -72,13 +72,33 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
 
 
 def group_classes(data: Dataset, kind: str, groups: Iterable[Sequence[int]]) -> Scenario:
-    """Return a scenario of that kind with a task of each group of classes, in the data's order."""
+    """Return a scenario with one task for each group of classes, in the data's order.
+
+    Args:
+        data: The data set.
+        kind: The kind of the scenario.
+        groups: The classes of each task.
+
+    Returns:
+        The scenario.
+    """
     examples = assign_tasks({"train": data.train, "test": data.test}, list(groups))
     return Scenario.of_examples(data.name, examples, kind)
 
 
 def dataset_tasks(data: Dataset, kind: str) -> Scenario:
-    """Return the tasks that a data set has, in their order; raises InputError if it has none."""
+    """Return the tasks of a data set, in their order.
+
+    Args:
+        data: The data set.
+        kind: The kind of the scenario.
+
+    Returns:
+        The scenario.
+
+    Raises:
+        InputError: The data set has no tasks.
+    """
     if not data.has_tasks:
         how = "return a list of (train, test), or name feature files as 'sites/{task}.npz'"
         raise InputError(f"{data.name} brings no tasks: {how}")

@@ -210,7 +210,16 @@ class _Layer:
 
 
 def quantity(name: str, position: TaskPosition, estimate: Estimate) -> Quantity:
-    """Return an estimate as a quantity of a task position, its interval cut to what can be."""
+    """Return an estimate as a quantity of a task position, its interval clipped to possible values.
+
+    Args:
+        name: Name of the quantity.
+        position: The task position.
+        estimate: The estimate.
+
+    Returns:
+        The quantity.
+    """
     if name not in ("retained", "forgotten_share"):
         # Nothing beyond can be true of an accuracy, or of a difference of two; NaN stays.
         least = 0 if name in ("accuracy", "floor", "ceiling") else -1

@@ -80,7 +80,15 @@ def at_position(
 def mean_over_positions(
     positions: Sequence[TaskPosition], values: Sequence[Floats]
 ) -> tuple[TaskPosition, Floats]:
-    """Return the mean over task positions as one `TaskPosition` and its values, (S, m)."""
+    """Return the mean over task positions.
+
+    Args:
+        positions: The task positions.
+        values: The values at each, (S, m).
+
+    Returns:
+        One `TaskPosition` for all, and its values, (S, m).
+    """
     n = 1 + max(int(position.examples.max()) for position in positions)
     weights, total = np.zeros(n), np.zeros((len(values[0]), n))
     for position, e in zip(positions, values, strict=True):

@@ -105,7 +105,16 @@ def measure(
 
 
 def offline_network(source: Source, job: Job, results: Results) -> nn.Module:
-    """Return the network of an offline job, trained here unless there is one already."""
+    """Return the network of an offline job, which is trained now unless it was before.
+
+    Args:
+        source: The networks.
+        job: The offline job.
+        results: The store of its results.
+
+    Returns:
+        The network.
+    """
     with located(str(job)), one_thread():
         return source.networks(job, results).after(job.last).model
 

@@ -186,7 +186,16 @@ def readout_keys(plan: Plan, job: Job) -> list[Key]:
 
 
 def permutes_labels(plan: Plan, job: Job, key: Key) -> bool:
-    """Return whether a readout is also fitted to permuted labels."""
+    """Return whether a readout is also fitted to permuted labels.
+
+    Args:
+        plan: The plan.
+        job: One of its jobs.
+        key: One of the job's keys.
+
+    Returns:
+        Whether it is.
+    """
     output = plan.learners[job.learner].features[-1]
     last = key.tasks_seen == job.last and key.feature != output and not job.without
     return "labels" in plan.controls and last and key.readout_name != RETRAIN

@@ -106,7 +106,16 @@ class Networks(Protocol):
         """Return an earlier or the untrained network to compare with, see `jobs.peers_of`."""
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
-        """Return the cuts of the first network at all features, which serve all others."""
+        """Return the cuts of the first network, which serve all others.
+
+        Args:
+            model: The network.
+            features: The features to cut at.
+            sample: Real inputs, on which the cuts are checked.
+
+        Returns:
+            The cuts.
+        """
 
 
 class Source(Protocol):

@@ -177,7 +177,17 @@ def in_checkpoints(
     records: Mapping[Run, RunRecord],
     progress: Progress = iter,
 ) -> TrainedNetworks:
-    """Return the networks of checkpoints, see `TrainedNetworks`."""
+    """Return the networks in checkpoints, see `TrainedNetworks`.
+
+    Args:
+        checkpoints: The files.
+        build: Makes a network of the same architecture.
+        records: What a recorder has kept of the runs.
+        progress: Wraps an iteration over the networks, as `tqdm` does.
+
+    Returns:
+        The networks.
+    """
     runs = _with_controls(checkpoints.runs, checkpoints.offline)
     return TrainedNetworks(runs=runs, build=build, progress=progress, records=records)
 

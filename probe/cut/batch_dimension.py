@@ -65,7 +65,16 @@ class BatchedShape:
     def of(
         cls, large: TensorMetadata, small: TensorMetadata, batches: tuple[int, int]
     ) -> BatchedShape:
-        """Compare one value at two batch sizes: dimensions that differ grow with the batch."""
+        """Compare one value at two batch sizes: dimensions that differ grow with the batch.
+
+        Args:
+            large: The value at the larger batch size.
+            small: The value at the smaller batch size.
+            batches: The two batch sizes.
+
+        Returns:
+            The shape.
+        """
         sizes = zip(large.shape, small.shape, strict=True)
         per = tuple(0 if a == b else a // batches[0] for a, b in sizes)
         dims = range(len(large.shape))

@@ -157,10 +157,20 @@ class Naming(TorchFunctionMode):
         return self.name_result(call.number, call.inputs, result)
 
     def met(self, name: Name, tensor: Tensor) -> None:
-        """Look at a value of any shape that has just come into being; to be overridden."""
+        """Look at a new value; to be overridden.
+
+        Args:
+            name: Its name.
+            tensor: The value, of any shape.
+        """
 
     def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
-        """Look at a value that came into being because its memory was written to elsewhere."""
+        """Look at a value that changed because its memory was written to elsewhere.
+
+        Args:
+            name: Its new name.
+            parents: The names of the values that it depends on.
+        """
 
     def name_result(self, number: int, inputs: list[Tensor], result: Any) -> Any:
         """Name the new tensors in what a call returned.
@@ -214,7 +224,13 @@ class Naming(TorchFunctionMode):
         return name
 
     def tag(self, tensor: Tensor, name: Name, base: Tensor | None = None) -> None:
-        """Give a tensor of any shape a name; it shares its memory with `base`, if that is given."""
+        """Give a tensor a name.
+
+        Args:
+            tensor: The tensor, of any shape.
+            name: The name.
+            base: A tensor that shares its memory, if there is one.
+        """
         written = [] if base is None else self._known_tag(base).written
         self.attach(tensor, Tag(self, name, written))
 
@@ -242,7 +258,12 @@ class Naming(TorchFunctionMode):
             tag.seen = len(tag.written)
 
     def attach(self, tensor: Tensor, tag: Tag) -> None:
-        """Attach a tag to a tensor of any shape, replacing an earlier one."""
+        """Attach a tag to a tensor, in place of an earlier one.
+
+        Args:
+            tensor: The tensor, of any shape.
+            tag: The tag.
+        """
         inner = innermost(tensor)
         inner._probe_tag = tag  # type: ignore[attr-defined]
         if inner is not tensor:  # the transform may hand out another look at this memory

@@ -288,7 +288,15 @@ def follow(
 
 
 def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
-    """Return the tags of a model's parameters and buffers, by the tensors' ids, for all runs."""
+    """Return the tags of a model's parameters and buffers, for all runs.
+
+    Args:
+        model: The model.
+        state: The "calls" that stand for its parameters and buffers.
+
+    Returns:
+        The tags by the tensors' ids.
+    """
     state_of_name = named_state(model)
     tags = [(names, Tag(None, (number, 0), [])) for number, names in state.items()]
     return {id(state_of_name[name]): tag for names, tag in tags for name in names}

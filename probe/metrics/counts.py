@@ -119,7 +119,20 @@ class ConfusionCounts(Sequence[Counts]):
     def of(
         cls, true: ArrayLike, predicted: ArrayLike, K: int, sizes: Sequence[int]
     ) -> ConfusionCounts:
-        """Count pairs of labels, (N,), apart for parts of these sizes; raises as `Counts.of`."""
+        """Count pairs of labels separately for consecutive parts.
+
+        Args:
+            true: The labels, (N,).
+            predicted: The predicted classes, (N,).
+            K: The number of classes.
+            sizes: The sizes of the parts.
+
+        Returns:
+            The counts.
+
+        Raises:
+            InputError: As `Counts.of`.
+        """
         y, p = (np.asarray(labels) for labels in (true, predicted))
         if y.shape != p.shape or y.ndim != 1:
             raise InputError(f"expected two label vectors of one length, got {y.shape}, {p.shape}")
@@ -178,7 +191,16 @@ def margins(tables: Sequence[Counts]) -> list[NDArray[np.int64]]:
 
 
 def sums_at(at: NDArray[np.int64], numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Return the sums of the numbers at each of 0..size - 1, exactly."""
+    """Sum numbers exactly by index.
+
+    Args:
+        at: The index of each number, 0..size - 1.
+        numbers: The numbers.
+        size: The number of sums.
+
+    Returns:
+        The sums, (size,).
+    """
     sums = np.zeros(size, dtype=np.int64)
     np.add.at(sums, at, numbers)
     return sums

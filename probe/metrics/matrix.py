@@ -131,7 +131,18 @@ class AccuracyMatrix:
         return cells
 
     def cell(self, i: int, j: int) -> float:
-        """Return R[i, j]; raises as `measured` does, which takes many times as long for one."""
+        """Return R[i, j]; much faster than `measured` for a single cell.
+
+        Args:
+            i: The number of tasks learned, 0..T.
+            j: The task, 1..T.
+
+        Returns:
+            The accuracy.
+
+        Raises:
+            NotMeasured: As `measured`.
+        """
         # What is in order is read at once; what is not, `measured` explains.
         if 0 <= i <= self.tasks and 1 <= j <= self.tasks:
             value = float(self.values[i, j - 1])

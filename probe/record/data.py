@@ -27,7 +27,16 @@ class DataReference:
 
     @classmethod
     def to(cls, name: str, train: Examples[Any], test: Examples[Any]) -> Self:
-        """Return a reference to examples by a name."""
+        """Return a reference to examples.
+
+        Args:
+            name: The name that gave them.
+            train: The training examples.
+            test: The test examples.
+
+        Returns:
+            The reference.
+        """
         columns = {
             f"{split}.{number}": tensor
             for split, examples in zip(_SPLITS, (train, test), strict=True)
@@ -46,7 +55,15 @@ class DataReference:
             raise InputError(f"{path} is damaged: remove it, and record with data= again") from None
 
     def check(self, train: Examples[Any], test: Examples[Any]) -> None:
-        """Raise InputError unless examples are those that were recorded."""
+        """Check that examples are those that were recorded.
+
+        Args:
+            train: The training examples.
+            test: The test examples.
+
+        Raises:
+            InputError: They are not.
+        """
         if DataReference.to(self.name, *match_inputs(train, test)).sha != self.sha:
             raise InputError(f"the data are not those recorded, which {self.name} gave: give these")
 

@@ -30,17 +30,42 @@ _VERSION = 2
 
 
 def run_folder(root: Path, run: Run) -> Path:
-    """Return the folder of one run in that of a recording."""
+    """Return the folder of one run in a recording.
+
+    Args:
+        root: The folder of the recording.
+        run: The run.
+
+    Returns:
+        The folder.
+    """
     return root / "runs" / str(run)
 
 
 def network_file(root: Path, run: Run, tasks_seen: int) -> Path:
-    """Return the file of a run's network after a number of tasks."""
+    """Return the file of a run's network.
+
+    Args:
+        root: The folder of the recording.
+        run: The run.
+        tasks_seen: The number of tasks that it has learned.
+
+    Returns:
+        The file.
+    """
     return run_folder(root, run) / f"task-{tasks_seen}.pt"
 
 
 def offline_file(root: Path, seed: int) -> Path:
-    """Return the file of the network that was trained on all tasks at once."""
+    """Return the file of the network that was trained on all tasks at once.
+
+    Args:
+        root: The folder of the recording.
+        seed: The seed.
+
+    Returns:
+        The file.
+    """
     return root / "offline" / f"seed-{seed}.pt"
 
 
@@ -122,7 +147,15 @@ def read_runs(root: Path) -> list[RunRecord]:
 
 
 def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
-    """Raise InputError unless a run has the tasks of the others, in one order under one name."""
+    """Check that a run has the tasks of the others, in one order under one name.
+
+    Args:
+        record: The run.
+        others: The other runs.
+
+    Raises:
+        InputError: It has not.
+    """
     for other in others:
         tasks, expected = (
             dict(zip(r.names, map(set, r.tasks), strict=True)) for r in (record, other)

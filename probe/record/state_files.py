@@ -129,7 +129,15 @@ def write_tensors(content: object, path: Path) -> None:
 
 
 def keep_tensors(content: object, path: Path) -> None:
-    """Write tensors to a file atomically; raises NotWritten."""
+    """Write tensors to a file atomically.
+
+    Args:
+        content: The tensors.
+        path: The file.
+
+    Raises:
+        NotWritten: It cannot be written.
+    """
     with replacing(path) as partial:
         write_tensors(content, partial)
 

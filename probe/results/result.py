@@ -125,7 +125,15 @@ class JobResult:
         return list(dict.fromkeys(key.readout for key in self.downstream))
 
     def rows(self, feature: str, readout: str) -> dict[int, Scores]:
-        """Return the measured rows of a feature's matrix A, by the number of tasks."""
+        """Return the measured rows of a feature's matrix A.
+
+        Args:
+            feature: Name of the feature.
+            readout: Name of the readout.
+
+        Returns:
+            The scores by number of tasks seen.
+        """
         if feature == self.features[-1] and readout not in self.task_aware_readouts:
             return dict(self.output)
         rows = {
@@ -136,7 +144,15 @@ class JobResult:
         return dict(sorted(rows.items()))
 
     def at_end(self, feature: str, readout: str) -> Scores | None:
-        """Return the last row of a feature's matrix A, None if it is not measured."""
+        """Return the last row of a feature's matrix A.
+
+        Args:
+            feature: Name of the feature.
+            readout: Name of the readout.
+
+        Returns:
+            The scores, None if they are not measured.
+        """
         return self.rows(feature, readout).get(self.job.last)
 
     def matrix(

@@ -119,18 +119,43 @@ def read_plan(root: Path) -> Plan:
 
 
 def store_of(plan: Plan, root: Path, job: Job) -> Store:
-    """Return the store of a job's results, under its fingerprint."""
+    """Return the store of a job's results, under its fingerprint.
+
+    Args:
+        plan: The plan.
+        root: The run directory.
+        job: One of the plan's jobs.
+
+    Returns:
+        The store.
+    """
     record = plan.record(job.learner, job.order, job.tasks, job.seed, job.without)
     return Store(root, job.name, record, code_hash(plan.learners[job.learner].modules))
 
 
 def failure_file(root: Path, job: Job) -> Path:
-    """Return the file with the reason of a job's failure: a sentence or a traceback."""
+    """Return the file with the reason of a job's failure: a sentence or a traceback.
+
+    Args:
+        root: The run directory.
+        job: The job.
+
+    Returns:
+        The file.
+    """
     return root / FAILURES / f"{job.name}.txt"
 
 
 def failure(root: Path, job: Job) -> str:
-    """Return the reason of a job's last failure in one line, "" if there is none."""
+    """Return the reason of a job's last failure in one line.
+
+    Args:
+        root: The run directory.
+        job: The job.
+
+    Returns:
+        The line, "" if there is none.
+    """
     try:
         lines = failure_file(root, job).read_text("utf-8", "replace").split("\n")
     except OSError:
@@ -174,7 +199,12 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
 
 
 def remove_locks(root: Path, states: Sequence[JobState]) -> None:
-    """Remove the locks of finished jobs: whoever waits for one has nothing left to do."""
+    """Remove the locks of finished jobs: nobody needs to wait for them.
+
+    Args:
+        root: The run directory.
+        states: The states of its jobs.
+    """
     for state in states:
         if state.done == state.measurements:
             discard(root / "jobs" / state.job.name / LOCK)

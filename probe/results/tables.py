@@ -173,7 +173,15 @@ def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) ->
 
 
 def summary_rows(plan: Plan, results: Sequence[JobResult]) -> list[SummaryRow]:
-    """Summarize the networks at the end of jobs, see `probe.tables.summary.summarize`."""
+    """Summarize the networks at the end of jobs, see `probe.tables.summary.summarize`.
+
+    Args:
+        plan: The plan.
+        results: The results of its jobs.
+
+    Returns:
+        The rows.
+    """
     rows = [(result.job.last, row) for result in results for row in measured_rows(plan, [result])]
     learners = list(dict.fromkeys(row.learner for _, row in rows))
     summary = summarize(row for last, row in rows if row.tasks_seen == last)

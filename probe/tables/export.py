@@ -36,7 +36,12 @@ def to_tensorboard(tables: Tables, sheets: Sequence[Sheet], where: Any) -> None:
 
 
 def to_wandb(tables: Tables, run: Any) -> None:
-    """Log tables to a run of wandb, over an axis of its own, the number of tasks learned."""
+    """Log tables to a run of wandb, over an axis of their own, the number of tasks learned.
+
+    Args:
+        tables: The tables.
+        run: The run.
+    """
     import wandb
 
     axis = "tasks learned"

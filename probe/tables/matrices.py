@@ -120,7 +120,16 @@ class Matrices:
         return self._matrix(learner, *self._key(learner, feature, readout))
 
     def ceiling(self, learner: str, feature: str, readout: str) -> NDArray[np.float64]:
-        """Return the accuracies of the offline-trained network, (T,), by position; NaN if none."""
+        """Return the accuracies of the offline-trained network.
+
+        Args:
+            learner: Name of the learner.
+            feature: Name of the feature.
+            readout: Name of the readout.
+
+        Returns:
+            (T,), by task position; NaN if there are none.
+        """
         cells = self._control(OFFLINE, learner, *self._key(learner, feature, readout))
         row: NDArray[np.float64] = accuracy_matrix(cells, self.tasks).values[0]
         return row

@@ -273,9 +273,8 @@ class LearnerRow:
     Attributes:
         learner: Its name.
         kind: Its kind.
-        per_class: Its budget in examples per class, None if it has none.
-        total: Its budget in examples in total, None if it has none; a learner has at most one of
-            both.
+        per_class: Its budget in examples per class; at most one of the two budgets is set.
+        total: Its budget in examples in total.
         sampling: Its sampling strategy, empty for a learner that stores no exemplars.
     """
 

@@ -30,7 +30,15 @@ class Sheet:
 
 
 def as_text(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
-    """Return notes, and below them sheets in columns, one after the other."""
+    """Return notes, and below them sheets in columns, as plain text.
+
+    Args:
+        sheets: The sheets.
+        notes: The notes.
+
+    Returns:
+        The text.
+    """
     lines = [f"note: {note}" for note in notes]
     for sheet in sheets:
         lines += ["", sheet.heading, *columns_of(sheet), *sheet.after]

@@ -60,7 +60,15 @@ def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
 
 
 def table_file(folder: Path, name: str) -> Path:
-    """Return the file of a table: NAME.csv, or NAME.csv.gz where only that exists."""
+    """Return the file of a table.
+
+    Args:
+        folder: The folder of the tables.
+        name: The table.
+
+    Returns:
+        NAME.csv, or NAME.csv.gz where only that exists.
+    """
     path, compressed = folder / f"{name}.csv", folder / f"{name}.csv.gz"
     return compressed if compressed.is_file() and not path.exists() else path
 

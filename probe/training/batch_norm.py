@@ -72,7 +72,16 @@ def reestimate(
 def reestimated(
     model: nn.Module, x: Value, call: Callable[[nn.Module, Value], object] | None = None
 ) -> nn.Module:
-    """Return a copy of the model with the running statistics of x (N, ...); see `reestimate`."""
+    """Return a copy of the model with re-estimated running statistics, see `reestimate`.
+
+    Args:
+        model: The model.
+        x: The inputs, (N, ...).
+        call: Calls the model on a batch, `model(x)` by default.
+
+    Returns:
+        The copy.
+    """
     copy = copied(model)
     reestimate(copy, x, call)
     return copy

@@ -57,7 +57,15 @@ class Chain:
 
     @torch.no_grad()
     def step(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Return the scores (B, K) and their mean cross-entropy; None for other inputs."""
+        """Do a forward and a backward pass.
+
+        Args:
+            x: The inputs, (B, ...).
+            y: The labels, (B,).
+
+        Returns:
+            The scores (B, K) and their mean cross-entropy; None for inputs of another form.
+        """
         if not self._takes(x):
             return None
         links, scores = self._pass(x)

@@ -24,7 +24,15 @@ class Link(Protocol):
         """Return the output for a batch."""
 
     def backward(self, dy: Tensor, wanted: bool) -> Tensor:
-        """Write the gradients of the parameters; return that of the batch, if it is wanted."""
+        """Write the gradients of the parameters.
+
+        Args:
+            dy: The gradient of the output.
+            wanted: Whether the gradient of the input is needed.
+
+        Returns:
+            The gradient of the input, if it is needed.
+        """
 
 
 class Dense(Link):
@@ -116,7 +124,15 @@ class Windows(Link):
 
     @classmethod
     def numbers(cls, module: nn.Conv2d, x: Tensor) -> int:
-        """Return how many numbers the windows hold; 0 where there are none, or no plain ones."""
+        """Return how many numbers the windows hold.
+
+        Args:
+            module: The convolution.
+            x: Its input.
+
+        Returns:
+            The number; 0 if there are no windows, or no plain ones.
+        """
         plain = module.groups == 1 and set(module.dilation) == {1} and x.ndim == 4
         if not plain or module.padding_mode != "zeros" or isinstance(module.padding, str):
             return 0

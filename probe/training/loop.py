@@ -73,7 +73,12 @@ class Objective:
         return functional.cross_entropy(scores, y)
 
     def saw(self, scores: Tensor, y: Tensor) -> None:
-        """Look at the scores (B, K) of a batch, before its step."""
+        """Look at the scores of a batch, before its step.
+
+        Args:
+            scores: The scores, (B, K).
+            y: The labels, (B,) int64.
+        """
 
     def after_backward(self, model: nn.Module) -> None:
         """Read or change the gradients before the optimizer's step."""

@@ -64,7 +64,15 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
 
 
 def penultimate_of(model: nn.Module, examples: Examples) -> Tensor:
-    """Return phi(x) (N, D) of N examples x (N, ...), in eval mode and without gradients."""
+    """Return phi(x) of N examples, in eval mode and without gradients.
+
+    Args:
+        model: The model.
+        examples: The examples, x (N, ...).
+
+    Returns:
+        (N, D).
+    """
     return in_batches(partial(penultimate, model), model, examples)
 
 

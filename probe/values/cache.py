@@ -140,7 +140,12 @@ class CachedRows:
         return self._layout.value(list(gathered))
 
     def put(self, value: Value, where: slice) -> None:
-        """Keep the first examples of a batch as the rows from `where.start` to `where.stop`."""
+        """Store the first examples of a batch.
+
+        Args:
+            value: The batch.
+            where: The rows to store them at; it has as many rows as there are examples to store.
+        """
         rows = [r.rows if isinstance(r, MappedRows) else r for r in self._rows]
         parts = zip(self._layout.parts, rows, strict=True)
         targets = [None if p.input_index is not None else to[where] for p, to in parts]

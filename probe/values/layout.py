@@ -190,7 +190,15 @@ def tensor_layout(part: Tensor, storage: Storage, input_index: int | None = None
 
 
 def stored_type(dtype: torch.dtype, storage: Storage) -> torch.dtype:
-    """Return the type in which values are kept."""
+    """Return the type in which values are stored.
+
+    Args:
+        dtype: Their type.
+        storage: The precision of storage.
+
+    Returns:
+        The type.
+    """
     return torch.bfloat16 if storage == "bf16" and dtype.is_floating_point else dtype
 
 

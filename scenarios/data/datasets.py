@@ -81,7 +81,15 @@ class Location:
 
     @classmethod
     def of(cls, folder: Path | None, download: bool) -> Self:
-        """Return the location of a folder, or else of the environment variable PROBE_DATA."""
+        """Return the location of the data folder.
+
+        Args:
+            folder: The folder, None = that of the environment variable PROBE_DATA.
+            download: Whether torchvision may download missing files.
+
+        Returns:
+            The location.
+        """
         default = os.environ.get("PROBE_DATA")
         return cls(folder or (Path(default) if default else None), download)
 
@@ -270,7 +278,15 @@ def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
 
 
 def in_order(split: Examples[Any], class_order: Sequence[int]) -> Examples[Any]:
-    """Return the examples of some classes, each labeled by its position in the order."""
+    """Return the examples of some classes, each labeled by its position in the order.
+
+    Args:
+        split: The examples.
+        class_order: The classes in order.
+
+    Returns:
+        The examples.
+    """
     positions = torch.zeros(1 + max(class_order), dtype=torch.int64)
     positions[list(class_order)] = torch.arange(len(class_order))
     selected = split.of_classes(class_order)

@@ -69,7 +69,18 @@ class Cluster:
         self._gpus = gpus
 
     def events(self, work: Work, take: Take) -> Generator[Event]:
-        """See `Executor.events`; raises InputError if there is no GPU for the jobs to share."""
+        """See `Executor.events`.
+
+        Args:
+            work: The plan and its run directory.
+            take: Returns the next job.
+
+        Yields:
+            The events.
+
+        Raises:
+            InputError: There is no GPU for the jobs to share.
+        """
         work = replace(work, root=work.root.absolute())
         with _connected(self._address, self._workers) as ray:
             _refuse_without_gpu(ray, self._gpus)

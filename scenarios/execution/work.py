@@ -38,7 +38,18 @@ class Loader(Protocol):
         """Load the user's code for the block; raises InputError if it has changed."""
 
     def source(self, plan: Plan, device: torch.device) -> Source:
-        """Return the networks, with the data on a device; raises InputError for other data."""
+        """Return the networks, with the data on a device.
+
+        Args:
+            plan: The plan.
+            device: The device.
+
+        Returns:
+            The networks.
+
+        Raises:
+            InputError: The data are not those of the plan.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)

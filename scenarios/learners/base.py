@@ -155,7 +155,13 @@ class Learner(Objective):
         return task.train
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
-        """Train the model on the `data` of `examples`; `meter` counts the multiply-adds."""
+        """Train the model.
+
+        Args:
+            task: The task.
+            data: The result of `examples`.
+            meter: Counts the multiply-adds.
+        """
         fit(self.model, data, self.recipe, self.stream("batches"), objective=self, meter=meter)
 
     def end(self, task: Task) -> None:

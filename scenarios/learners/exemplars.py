@@ -54,7 +54,16 @@ def choose(
 
 
 def uniform(n: int, count: int, generator: torch.Generator) -> Tensor:
-    """Draw at most `count` of n, each with the same probability: (m,) int64."""
+    """Draw without replacement, each with the same probability.
+
+    Args:
+        n: The number to draw from.
+        count: The number to draw, or all if there are fewer.
+        generator: Source of randomness.
+
+    Returns:
+        The indices, (m,) int64.
+    """
     return torch.randperm(n, generator=generator)[:count]
 
 
@@ -192,7 +201,13 @@ class Exemplars:
         return join(self._groups) if self._groups else None
 
     def add(self, model: nn.Module, task: Task, generator: torch.Generator) -> None:
-        """Choose exemplars of a task's classes; those of earlier tasks shrink to their quota."""
+        """Choose exemplars of a task's classes; those of earlier tasks shrink to their quota.
+
+        Args:
+            model: The model after the task.
+            task: The task.
+            generator: Source of randomness.
+        """
         labels = _trained_classes(task)
         quota = self.settings.quota(len(self._groups) + len(labels))
         for label in labels:
@@ -210,7 +225,12 @@ class Exemplars:
         return {"memory.x": stored.x, "memory.y": stored.y} if stored else {}
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
-        """Restore the state that `state` returned after the tasks `past`."""
+        """Restore the state that `state` returned.
+
+        Args:
+            state: The tensors by name.
+            past: The tasks learned until then.
+        """
         self._groups = []
         if "memory.x" in state:
             there = [int((t.train.y == c).sum()) for t in past for c in _trained_classes(t)]

@@ -112,7 +112,14 @@ class FirstTask:
     spared: float = 0.0
 
     def train(self, learner: Learner, task: Task, data: Examples, meter: OpsMeter) -> None:
-        """Train a learner, or give it the weights, the losses and the counts of that training."""
+        """Train a learner, or load the weights, losses and counts of the same training.
+
+        Args:
+            learner: The learner.
+            task: The first task.
+            data: The examples to train on.
+            meter: Counts the multiply-adds.
+        """
         saved = self.store.load_checkpoint(1)
         if saved and saved.learner and saved.code == self.store.code:
             learner.model.load_state_dict(saved.model)
@@ -131,7 +138,17 @@ class FirstTask:
 
 
 def first_task(plan: Plan, job: Job, learner: Learner, store: Store) -> FirstTask | None:
-    """Return the training of a job's first task; None for a learner that trains in its own way."""
+    """Return the training of a job's first task.
+
+    Args:
+        plan: The plan.
+        job: One of its jobs.
+        learner: The job's learner.
+        store: The store of the job's results.
+
+    Returns:
+        The training, None for a learner that trains in its own way.
+    """
     loss = vars(type(learner)).get("first_task")
     if loss is None or job.without == 1:
         return None

@@ -76,7 +76,17 @@ def with_user_features(study: Study, scenario: Scenario) -> Study:
 def with_precision(
     study: Study, scenario: Scenario, device: torch.device, root: Path | None
 ) -> Study:
-    """Return the study with the precision that `auto` stands for, see `resolve_precision`."""
+    """Return the study with the precision that `auto` stands for, see `resolve_precision`.
+
+    Args:
+        study: The study.
+        scenario: Its scenario.
+        device: The device of the jobs.
+        root: The run directory.
+
+    Returns:
+        The study.
+    """
     recipes = {"training": study.training, "retraining": study.retraining}
     recipes = {n: recipe for n, recipe in recipes.items() if recipe and recipe.precision == "auto"}
     if not recipes:
@@ -303,7 +313,18 @@ class StudyLoader:
             yield
 
     def source(self, plan: Plan, device: torch.device) -> StudyNetworks:
-        """Return the networks, with the data on a device; raises InputError for other data."""
+        """Return the networks, with the data on a device.
+
+        Args:
+            plan: The plan.
+            device: The device.
+
+        Returns:
+            The networks.
+
+        Raises:
+            InputError: The data are not those of the plan.
+        """
         spec = self.study.scenario
         scenario = _loaded(spec, self.location.now(spec.data), str(device), plan.data)
         return StudyNetworks(plan=plan, study=self.study, scenario=scenario)

@@ -194,7 +194,15 @@ def overridden(study: Study, options: RunOptions) -> Study:
 
 
 def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the named learners, with the study's settings or else with the defaults."""
+    """Return the settings of the chosen learners.
+
+    Args:
+        chosen: The names of the learners.
+        settings: The settings of the study's learners; others get the defaults.
+
+    Returns:
+        The settings by learner.
+    """
     if "" in chosen or len(set(chosen)) < len(chosen):
         raise InputError(f"--learners expects different names a,b,c, got {','.join(chosen)!r}")
     # In this order: the study's settings replace the defaults of the kind.

@@ -177,7 +177,16 @@ class LearnedNetworks:
         return replace(self).after(step).model
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
-        """Return the cuts of the first network of this process, which serve all others."""
+        """Return the cuts of the first network of this process, which serve all others.
+
+        Args:
+            model: The network.
+            features: The features to cut at.
+            sample: Real inputs, on which the cuts are checked.
+
+        Returns:
+            The cuts.
+        """
         # A task-aware call is another for each job.
         call, parameters = self.call, frozenset(architecture(model).items())
         key = tuple(features), self.call, parameters

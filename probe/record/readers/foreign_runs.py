@@ -151,7 +151,19 @@ def files_by_run(folder: Path, pattern: str, name: str) -> dict[str, dict[int, P
 
 
 def only_file(folder: Path, pattern: str, what: str) -> Path | None:
-    """Return the file that fits a pattern, None if there is none; raises InputError for several."""
+    """Find the only file that fits a pattern.
+
+    Args:
+        folder: The folder.
+        pattern: The glob pattern.
+        what: What the file is, for the message.
+
+    Returns:
+        The file, None if there is none.
+
+    Raises:
+        InputError: There are several.
+    """
     files = sorted(folder.glob(pattern))
     if len(files) > 1:
         raise InputError(
@@ -162,7 +174,15 @@ def only_file(folder: Path, pattern: str, what: str) -> Path | None:
 
 
 def run_named(learner: object, seed: object) -> Run:
-    """Return the run of a learner and a seed as a framework writes them."""
+    """Return the run of a learner and a seed as a framework writes them.
+
+    Args:
+        learner: The learner.
+        seed: The seed.
+
+    Returns:
+        The run.
+    """
     name = re.sub(r"[^A-Za-z0-9_-]", "-", str(learner)) or "model"
     return Run(name, "0", seed if isinstance(seed, int) and seed >= 0 else 0)
 

@@ -32,7 +32,12 @@ def printable(text: str) -> str:
 
 
 def show_line(console: "Console", text: str) -> None:
-    """Print a text in one piece, which may be copied, made `printable`."""
+    """Print a text in one piece, which may be copied, made `printable`.
+
+    Args:
+        console: The console to print to.
+        text: The text.
+    """
     console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 

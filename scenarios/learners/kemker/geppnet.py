@@ -186,7 +186,12 @@ class ShortTermMemory:
         return Examples(torch.stack(x), torch.tensor(y, device=x[0].device))
 
     def put(self, x: Tensor, label: int) -> None:
-        """Store an example (D,), unless the memory answers it with this label."""
+        """Store an example, unless the memory already gives it this label.
+
+        Args:
+            x: The example, (D,).
+            label: Its label.
+        """
         key = x.cpu().numpy().tobytes()
         if label != next((old for k, _, old in reversed(self._held) if k == key), None):
             self._held.append((key, x.clone(), label))

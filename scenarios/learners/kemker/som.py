@@ -106,7 +106,12 @@ class MapSteps:
         return torch.sub(self._norms, product, alpha=2, out=self._squared).add_(self._squares[k])
 
     def move(self, k: int, share: Tensor) -> None:
-        """Move the prototypes by shares (U,) toward example k, right after its distances."""
+        """Move the prototypes toward an example, right after its distances were computed.
+
+        Args:
+            k: The index of the example.
+            share: The share of the way that each prototype moves, (U,).
+        """
         keep = torch.sub(self._ones, share, out=self._keep)
         # |w + p (x - w)|^2 = (1 - p) ((1 - p) |w|^2 + 2 p w x) + p^2 |x|^2
         self._norms.mul_(keep).addcmul_(self._product, share, value=2).mul_(keep)
@@ -155,7 +160,13 @@ class OnlineMap:
 
     @torch.no_grad()
     def organize(self, x: Tensor, rates: Sequence[float], radii: Sequence[float]) -> None:
-        """Train only the map on examples (B, D), with a rate and a radius for each of the B."""
+        """Train the map only.
+
+        Args:
+            x: The examples, (B, D).
+            rates: The learning rate for each example.
+            radii: The neighborhood radius for each example.
+        """
         steps, share = MapSteps(self._som, x), torch.empty_like(self._lattice[0])
         for k, (rate, radius) in enumerate(zip(rates, radii, strict=True)):
             winner = int(steps.squared_distances(k).argmin())

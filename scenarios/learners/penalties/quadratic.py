@@ -65,13 +65,26 @@ class Quadratic:
 
     @classmethod
     def around(cls, model: nn.Module, importance: Mapping[str, Tensor]) -> Quadratic:
-        """Return the penalty around a copy of the model's present parameters."""
+        """Return the penalty around a copy of the model's present parameters.
+
+        Args:
+            model: The model.
+            importance: w by parameter name.
+
+        Returns:
+            The penalty.
+        """
         anchor = {n: p.detach().clone() for n, p in model.named_parameters() if n in importance}
         return cls(importance, anchor)
 
     @torch.no_grad()
     def add_gradient(self, model: nn.Module, scale: float) -> None:
-        """Add the gradient of scale times the penalty to that of each parameter that has one."""
+        """Add the gradient of the scaled penalty to that of each parameter that has one.
+
+        Args:
+            model: The model.
+            scale: The scale.
+        """
         for name, p in model.named_parameters():
             if p.grad is not None and name in self.importance:
                 # In one pass, as it runs at every step.

@@ -74,7 +74,7 @@ def check_value(value: Any, name: str) -> None:
     if any(column.layout != torch.strided or column.is_nested for column in columns):
         raise InputError(f"{name} must be plain tensors, got a sparse or nested one: make it dense")
     if not all(column.ndim for column in columns) or len(set(map(len, columns))) > 1:
-        raise InputError(f"{name} must have N examples in each tensor, got {kinds(value)}")
+        raise InputError(f"{name} must have as many examples in each tensor, got {kinds(value)}")
 
 
 def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:

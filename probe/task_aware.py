@@ -146,7 +146,7 @@ def append_task(examples: Examples[Any], task: Tensor | int) -> Examples[Any]:
     if not isinstance(x, Mapping):
         return examples.changed(x=(*tensors(x), numbers))
     if _TASK in x:
-        raise InputError("x has an input named task, the name of the task's number: rename it")
+        raise InputError("x has an input named task, which is reserved for the task id: rename it")
     return examples.changed(x={**x, _TASK: numbers})
 
 

@@ -104,7 +104,9 @@ def assign_tasks(
     with_task = [name for name, split in splits.items() if split.task is not None]
     if with_task and len(with_task) < len(splits):
         [without, *_] = splits.keys() - set(with_task)
-        raise InputError(f"{with_task[0]} has tasks of its examples, {without} has not: give both")
+        raise InputError(
+            f"{with_task[0]} has task ids and {without} has none: give both, or neither"
+        )
     examples = _by_number(splits, tasks) if with_task else _by_class(splits, tasks)
     for name, split in examples.splits.items():
         check_examples(split, range(examples.n_classes), name)
@@ -285,7 +287,7 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
             f"'sites/{{task}}.npz', or one with task_train and task_test"
         )
     if missing := sorted(set(range(classes)) - set(listed)):
-        raise InputError(f"classes {missing} are in no task: every class belongs to one")
+        raise InputError(f"classes {missing} are in no task: add each to one")
 
 
 def task_names(tasks: Sequence[Sequence[int]]) -> list[str]:

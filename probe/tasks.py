@@ -113,7 +113,10 @@ class Scenario:
         for split, what in (("train", "training"), ("test", "test")):
             for number, size in enumerate(examples.sizes(split)):
                 if not size:
-                    raise InputError(f"the {what} data of task {names[number]!r} holds no examples")
+                    raise InputError(
+                        f"the {what} data of task {names[number]!r} have no examples: add some, "
+                        f"or leave the task out"
+                    )
         for k, classes in enumerate(examples.classes):
             train, test = (examples.splits[split].of_task(k) for split in ("train", "test"))
             where = np.flatnonzero(examples.numbers("test").numpy() == k)

@@ -210,7 +210,10 @@ def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Se
         stages[f"conv{depth}"] = nn.Sequential(*parts)
         channels = width
     if not height * breadth:
-        raise InputError(f"cnn4 and cnn6 need images of 4 x 4 or more, got {shape[1]} x {shape[2]}")
+        raise InputError(
+            f"cnn4 and cnn6 need images of 4 x 4 or more, got {shape[1]} x {shape[2]}: choose "
+            f"another network"
+        )
     inputs = channels * height * breadth
     if hidden is None:
         return _chain(**stages, output=nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes)))
@@ -246,7 +249,10 @@ def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.S
     # Three strides of 2 halve the sides, rounded up.
     side = [-(-s // 8) // 4 for s in (height, breadth)]
     if 0 in side:
-        raise InputError(f"reduced_resnet18 needs 25 x 25 or more, got {height} x {breadth}")
+        raise InputError(
+            f"reduced_resnet18 needs images of 25 x 25 or more, got {height} x {breadth}: choose "
+            f"another network"
+        )
     dense = nn.Linear(width * side[0] * side[1], classes)
     return _chain(**stages, output=nn.Sequential(nn.AvgPool2d(4), nn.Flatten(), dense))
 
@@ -276,7 +282,9 @@ def _chain(**stages: nn.Module) -> nn.Sequential:
 
 def _image(shape: Sequence[int]) -> tuple[int, int, int]:
     if len(shape) != 3:
-        raise InputError(f"a convolutional network needs images (C, H, W), got {tuple(shape)}")
+        raise InputError(
+            f"a convolutional network needs images (C, H, W), got {tuple(shape)}: choose another"
+        )
     return shape[0], shape[1], shape[2]
 
 

@@ -196,7 +196,10 @@ def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
     """
     size = data.train.x[0].numel()
     if size < 2:
-        raise InputError(f"the inputs of {data.name} have {size} element, which cannot be permuted")
+        raise InputError(
+            f"the inputs of {data.name} have {size} element, which cannot be permuted: choose data "
+            f"with more"
+        )
 
     def permute(x: Tensor, session: int) -> Tensor:
         if session == 1:

@@ -100,7 +100,7 @@ def loaded(targets: Iterable[str], reserved: Names) -> Iterator[None]:
             stack.enter_context(importing(target))
             module = imported(target)
             if earlier := target_of_module.get(module.__name__):
-                raise InputError(f"{target} is loaded twice, also as {earlier}")
+                raise InputError(f"{target} is loaded twice, also as {earlier}: load it once")
             target_of_module[module.__name__] = target
             entries = [e for e in marks.marked_in(vars(module)) if not _is_built_in(e)]
             if not entries:

@@ -377,8 +377,8 @@ def _check_names(runs: Sequence[Run]) -> None:
     for name in dict.fromkeys(name for run in runs for name in (run.learner, run.order)):
         if name in CONTROLS:
             raise InputError(
-                f"the checkpoints are of a learner {name!r}, the name of a control: rename it, and "
-                f"give the offline networks by offline"
+                f"the checkpoints are of a learner {name!r}, the name of a control: rename "
+                f"it, and give offline networks as offline"
             )
         if not re.fullmatch(FOLDER_NAME, name):
             raise InputError(
@@ -391,8 +391,8 @@ def _check_steps(steps: Sequence[int], tasks: int) -> None:
     """Raise InputError unless there is a network after all tasks, and none after more."""
     if steps[-1] > tasks:
         raise InputError(
-            f"there is a network after {steps[-1]} tasks, and there are {tasks} tasks: name all "
-            f"tasks, or remove it"
+            f"there is a network after {steps[-1]} tasks, but only {tasks} tasks are named: name "
+            f"all tasks, or remove it"
         )
     if steps[-1] < tasks:
         last = "only an untrained network" if steps[-1] == 0 else f"none after task {steps[-1]}"
@@ -409,7 +409,7 @@ def _orders(
     """Return the orders of the networks by name, tasks from 0."""
     if listed is None and len(names) > 1:
         raise InputError(
-            f"the networks are of the orders {', '.join(names)}: give the tasks of each, by "
+            f"the networks are of the orders {', '.join(names)}: give the tasks of each with "
             f"--orders FILE or Model(orders=...)"
         )
     if listed is None:
@@ -418,7 +418,7 @@ def _orders(
         order_by_name = orders(listed, tasks)
     if missing := [name for name in names if name not in order_by_name]:
         raise InputError(
-            f"the networks are of an order {missing[0]!r}, and the orders are "
-            f"{', '.join(order_by_name)}: name it there"
+            f"the networks are of an order {missing[0]!r}, which is not among the orders "
+            f"{', '.join(order_by_name)}: add it"
         )
     return {name: order_by_name[name] for name in names}

@@ -49,7 +49,7 @@ def _check_steps(steps: object, to_tuple: ValidatorFunctionWrapHandler) -> str |
     numbers: tuple[int, ...] = to_tuple(steps)
     if sorted(set(numbers)) != list(numbers) or numbers[0] < 0:
         raise InputError(
-            f"steps are numbers of tasks learned, from 0 and ascending, as [0, 2, 5], got "
+            f"steps must be ascending numbers of tasks learned from 0, such as [0, 2, 5], got "
             f"{list(numbers)}"
         )
     return numbers
@@ -231,10 +231,14 @@ class Measure:
     def probing(self) -> ProbingSpec:
         """The settings of `[probing]`; raises InputError for invalid values."""
         if type(self.seeds) is not int or self.seeds < 1:
-            raise InputError(f"seeds is the number of retrainings, 1 or more, got {self.seeds!r}")
+            raise InputError(
+                f"seeds must be the number of retrainings, 1 or more, got {self.seeds!r}"
+            )
         tables = {name: settings_record(readout) for name, readout in self._readouts.items()}
         if not isinstance(self.steps, Mapping):
-            raise InputError(f"steps are by readout, as {{'linear': 'all'}}, got {self.steps!r}")
+            raise InputError(
+                f"steps must be given by readout, as in {{'linear': 'all'}}, got {self.steps!r}"
+            )
         for name, steps in self.steps.items():
             if name not in tables:
                 raise unknown("readout of this measure", name, tables)
@@ -245,7 +249,9 @@ class Measure:
         except ValidationError as error:
             raise InputError("; ".join(map(problem, problems(error)))) from None
         if "exclusion" in probing.controls:
-            raise InputError("controls: exclusion trains networks, these are given: leave it out")
+            raise InputError(
+                "controls: exclusion trains networks, but yours are trained already: leave it out"
+            )
         return probing
 
     @property
@@ -264,7 +270,7 @@ class Measure:
         if isinstance(self.readouts, str) or not isinstance(self.readouts, Sequence):
             text = isinstance(self.readouts, str)
             got = repr(self.readouts) if text else type(self.readouts).__name__
-            raise InputError(f"readouts must be a list, as ['retrain', 'linear'], got {got}")
+            raise InputError(f"readouts must be a list such as ['retrain', 'linear'], got {got}")
         names = (RETRAIN, *READOUTS)
         if not self.readouts:
             raise InputError(f"there are no readouts: name one or more of {', '.join(names)}")

@@ -18,7 +18,7 @@ WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
 def _check_heads(heads: tuple[Head, ...]) -> tuple[Head, ...]:
     """Return the heads; raises InputError if one is named twice."""
     if len(set(heads)) < len(heads):
-        raise InputError(f"heads names each head once, got {', '.join(heads)}")
+        raise InputError(f"heads must not repeat, got {', '.join(heads)}: name each head once")
     return heads
 
 

@@ -200,7 +200,7 @@ def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
     if not _alike(values[0], before := values[2]):
         raise InputError(
             f"cannot cut at {feature.name!r}: {slow}; and its value differs for the same input in "
-            f"eval mode, so that it cannot be held fixed"
+            f"eval mode, so that it cannot be held fixed: choose another layer"
         )
 
     def stays(trial: PartlyEval, far: float) -> bool:

@@ -219,7 +219,7 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
     model = unwrapped(model)
     _refuse_odd_parts(model)
     if (n := len(tensors(sample)[0])) <= _SMALL:
-        raise InputError(f"the sample holds {n} examples, expected {_SMALL + 1} or more")
+        raise InputError(f"the sample has {n} examples: give {_SMALL + 1} or more")
     sizes = (min(examples, n), _SMALL)
     with undisturbed(sample), explained(sample):
         copy = copied(model).requires_grad_(True).eval()

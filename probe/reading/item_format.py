@@ -44,7 +44,10 @@ class ItemFormat:
         if y.ndim == 0:
             return mapped(x, lambda tensor: tensor[None]), y[None]
         if wrong := [tuple(t.shape) for t in tensors(x) if t.ndim < 1 or len(t) != len(y)]:
-            raise InputError(f"a batch has {len(y)} labels, but x of shape {wrong[0]}")
+            raise InputError(
+                f"a batch has {len(y)} labels, but x of shape {wrong[0]}: give one label for each "
+                f"row of x"
+            )
         return x, y
 
     def _pair(self, item: object) -> tuple[object, object]:
@@ -52,7 +55,7 @@ class ItemFormat:
             name = self._label_in(item)
             return {key: column for key, column in item.items() if key != name}, item[name]
         if self.label is not None:
-            raise InputError(f"it has no names, so none is {self.label!r}: leave out label=")
+            raise InputError(f"the data have no names, so none is {self.label!r}: leave out label=")
         if isinstance(item, tuple | list) and (len(item) == 2 or (self.tasks and len(item) > 2)):
             return item[0], item[1]
         many = f" of {len(item)}" if isinstance(item, tuple | list) else ""

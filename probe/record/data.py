@@ -65,7 +65,9 @@ class DataReference:
             InputError: They are not.
         """
         if DataReference.to(self.name, *match_inputs(train, test)).sha != self.sha:
-            raise InputError(f"the data are not those recorded, which {self.name} gave: give these")
+            raise InputError(
+                f"the data are not those recorded, which {self.name} gives: give those"
+            )
 
     def keep(self, path: Path) -> None:
         """Write it atomically; raises NotWritten."""

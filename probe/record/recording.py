@@ -264,7 +264,8 @@ def read_recording(folder: str | Path) -> Recording:
         settings, expected = (f"output={r.output!r}, head={r.head!r}" for r in (record, first))
         if settings != expected:
             raise InputError(
-                f"{record.run} was recorded by {settings}, {first.run} by {expected}: use the same"
+                f"{record.run} was recorded with {settings}, {first.run} with {expected}: record "
+                f"all runs with the same"
             )
     names = range(len(first.numbers)) if first.numbers else first.names
     number_of = {name: number for number, name in enumerate(names)}

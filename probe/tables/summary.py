@@ -48,7 +48,9 @@ def of_one_study(rows: Iterable[MeasurementRow]) -> pd.DataFrame:
     table = to_frame(rows)
     studies = sorted(set(table["network"] + " on " + table["scenario"]))
     if len(studies) > 1:
-        raise InputError(f"rows of different studies cannot be averaged: {', '.join(studies)}")
+        raise InputError(
+            f"rows of different studies ({', '.join(studies)}) cannot be averaged: choose one"
+        )
     return table
 
 

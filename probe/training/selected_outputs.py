@@ -62,5 +62,7 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
             f"{classes} classes of the tasks"
         )
     if outside := [output for output in outputs if not 0 <= output < shape[1]]:
-        raise InputError(f"classes= names outputs {outside}, the model has 0 to {shape[1] - 1}")
+        raise InputError(
+            f"classes= names outputs {outside}, but the model has outputs 0 to {shape[1] - 1}"
+        )
     return torch.tensor(outputs)

@@ -94,7 +94,10 @@ def files_of(path: Path) -> list[Path]:
     files = sorted((int(fields["task"]), file) for file, fields in matches)
     numbers, first = [number for number, _ in files], min(files[0][0], 1)
     if numbers != list(range(first, first + len(files))):
-        raise InputError(f"{path} fits files of numbers {numbers}, expected each from 0 or from 1")
+        raise InputError(
+            f"{path} matches files with the numbers {numbers}, expected 0, 1, ... or 1, 2, ...: "
+            f"rename them"
+        )
     return [file for _, file in files]
 
 

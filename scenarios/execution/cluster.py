@@ -169,7 +169,7 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     # Ray raises almost anything here.
     except Exception as error:
         where = f"connect to Ray at {address}" if address else "start Ray on this machine"
-        raise InputError(f"cannot {where} ({error}): see --ray-address, --executor") from None
+        raise InputError(f"cannot {where} ({error}): check --ray-address, --executor") from None
     finally:
         signal.signal(signal.SIGTERM, stopping)
 

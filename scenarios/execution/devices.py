@@ -37,7 +37,8 @@ def device_named(name: str, here: bool = True) -> torch.device:
     device = torch.device(name)
     if here and device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise InputError(
-            f"no device {name!r}: torch sees {torch.cuda.device_count()} CUDA devices here"
+            f"there is no device {name!r}, as torch sees {torch.cuda.device_count()} CUDA devices "
+            f"here: choose another"
         )
     return device
 

@@ -47,7 +47,10 @@ def read_study(source: str) -> dict[str, Any]:
         # If it looks like a file, names of presets would not help.
         if "." not in source and "/" not in source:
             raise unknown("preset", source, preset_names())
-        raise InputError(f"{source} is no preset of `probe list`, and no TOML file NAME.toml")
+        raise InputError(
+            f"{source} is neither a preset nor a TOML file: name a preset of `probe list`, or "
+            f"a file NAME.toml"
+        )
     try:
         return {"name": path.stem, **tomllib.loads(path.read_text("utf-8-sig"))}
     except OSError as error:

@@ -119,9 +119,9 @@ def flipped(value: AnyValue) -> AnyValue:
 
 
 def pieces(tensor: Tensor) -> Iterator[Tensor]:
-    """Yield a tensor (N, ...) cut into views of 16 MB or less, or of one row.
+    """Yield a tensor (N, ...) in views of at most 16 MB, or of one row.
 
-    It may be a file larger than the memory, so work on it goes piece by piece.
+    The tensor may be a file larger than the memory, so it is processed piece by piece.
 
     >>> [len(piece) for piece in pieces(torch.zeros(3, 2**21))]
     [2, 1]

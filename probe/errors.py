@@ -27,7 +27,7 @@ class NotMeasured(InputError):
 
 
 class ModelRaised(InputError):
-    """An error that the user's model raised on a batch; raised: that error."""
+    """An error that the user's model raised on a batch; `raised` is that error."""
 
     def __init__(self, message: str, raised: Exception) -> None:
         super().__init__(message)

@@ -67,9 +67,9 @@ class NetworkEntry(Entry):
 class DataEntry(Entry):
     """A user's data set by its name: load() returns (train, test).
 
-    Each is an `Examples`, a pair (x, y), anything that `Examples.of` reads, or a list of these with
-    the data of each task. class_order: the label that stands for each class 0..K-1, others being
-    left out; empty = the labels themselves.
+    Each of the two is an `Examples`, a pair (x, y), anything that `Examples.of` reads, or a list of
+    these with the data of each task. With `class_order`, class k is the label at its position k,
+    and other labels are left out; without it, labels are the classes.
     """
 
     load: Callable[[], object]

@@ -50,7 +50,14 @@ def discard(path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it; raises NotWritten if that cannot be done."""
+    """Make a folder and its parents.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        NotWritten: It cannot be made.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

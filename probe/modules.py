@@ -12,14 +12,28 @@ from probe.errors import InputError, unknown
 
 
 def check_model(model: object) -> None:
-    """Raise InputError for anything but a model."""
+    """Check that an object is a model.
+
+    Args:
+        model: The object.
+
+    Raises:
+        InputError: It is not.
+    """
     if not isinstance(model, nn.Module):
         got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise InputError(f"the model must be an instance of torch.nn.Module, got {got}: make one")
 
 
 def check_values(model: nn.Module) -> None:
-    """Raise InputError for parameters without values, of lazy modules or on the device meta."""
+    """Check that all parameters have values: those of lazy modules or on the device meta have none.
+
+    Args:
+        model: The model.
+
+    Raises:
+        InputError: A parameter has no value.
+    """
     for name, parameter in model.named_parameters():
         lazy = is_lazy(parameter)
         if lazy or parameter.device.type == "meta":
@@ -119,7 +133,7 @@ def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
 
 
 def innermost(tensor: Tensor) -> Tensor:
-    """Return the tensor that transforms of torch.func have wrapped, itself where none has."""
+    """Return the tensor inside wrappers of torch.func's transforms, itself if there are none."""
     while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         tensor = torch._C._functorch.get_unwrapped(tensor)
     return tensor
@@ -250,7 +264,7 @@ def forget(model: nn.Module) -> None:
 def copied(model: nn.Module) -> nn.Module:
     """Copy a model, also one with tensors that torch does not copy.
 
-    These are values that it keeps of its last pass, and those of a subclass without a copy.
+    Such tensors are values kept from the last pass, or of a subclass that cannot be copied.
     """
     memo = {}
     for module in model.modules():

@@ -85,9 +85,11 @@ def of_recorded(recorded: TaskCounts, again: TaskCounts) -> Iterator[str]:
 
 
 class UnchangedParameters:
-    """A watch for parameters of a tail that training does not change.
+    """A check for parameters of a tail that training does not change.
 
-    tail: re-initialized; trained: the names of the parameters that the logits depend on.
+    Args:
+        tail: The re-initialized tail.
+        trained: Names of the parameters that the logits depend on.
     """
 
     def __init__(self, tail: Split, trained: Collection[str]) -> None:

@@ -249,7 +249,16 @@ def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
 
 
 def as_tasks(tasks: object) -> tuple[tuple[int, ...], ...]:
-    """Return the classes of each task; raises InputError unless they are lists of numbers.
+    """Return the classes of each task.
+
+    Args:
+        tasks: The argument of the caller.
+
+    Returns:
+        The classes of each task.
+
+    Raises:
+        InputError: It is not lists of numbers.
 
     >>> as_tasks([range(2), [2]])
     ((0, 1), (2,))

@@ -28,8 +28,8 @@ from scenarios.user_code import REGISTRY, build_model, unregistered
 class BuiltInNetwork:
     """A network's builder, and its features in order of depth (the last is the output).
 
-    build: from the shape of one input and the number of classes K to a chain of stages, which maps
-    inputs (B, ...) to scores (B, K).
+    `build` takes the shape of one input and the number of classes K, and returns a chain of stages
+    that maps inputs (B, ...) to scores (B, K).
     """
 
     build: Callable[[Sequence[int], int], nn.Sequential]
@@ -37,7 +37,17 @@ class BuiltInNetwork:
 
 
 def network_entry(name: str) -> BuiltInNetwork | NetworkEntry:
-    """Return the network of that name; raises InputError suggesting the nearest names."""
+    """Return a registered or built-in network by name.
+
+    Args:
+        name: The name.
+
+    Returns:
+        The network.
+
+    Raises:
+        InputError: There is none; the message suggests the nearest names.
+    """
     if name in ARCHITECTURES:
         return ARCHITECTURES[name]
     if name in REGISTRY.networks:

@@ -46,7 +46,7 @@ def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:
 class Shard:
     """One of several processes that share a run directory without communicating.
 
-    number: from 1 to `of`, the number of processes. All run the same study; each starts with
+    It is process `number`, from 1, of `of` processes. All run the same study; each starts with
     different jobs, and locks prevent two processes from running the same job.
     """
 

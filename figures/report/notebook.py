@@ -1,7 +1,7 @@
-"""The first screen of a report as a piece of HTML for notebooks: no script, no other style.
+"""The first screen of a report as a piece of HTML for notebooks, without scripts and style sheets.
 
-All of its style stands in its elements, as notebooks keep no other; texts have the color of the
-notebook's own, and cells one that can be read on theirs, so that it serves light and dark ones.
+Notebooks drop style sheets, so all style is in the elements. Texts have the notebook's color, and
+numbers one that is legible on their cell, so that light and dark themes both work.
 """
 
 import re

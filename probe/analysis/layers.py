@@ -78,7 +78,10 @@ class LayerOutcomes:
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity(Estimate):
-    """One quantity, as a fraction, with its interval; task_position: 1..T, None for all tasks."""
+    """One quantity of a layer, as a fraction, with its interval.
+
+    Its task position is 1..T, None for all tasks.
+    """
 
     quantity: str
     task_position: int | None

@@ -1,7 +1,7 @@
 """The interfaces of networks to the engine: `Source` gives the `Networks` of each job.
 
-Both have two implementations: networks learned by a study (`scenarios.study.learned`), and networks
-trained elsewhere, in files or in memory (`probe.by_layer.network_source`).
+Both have two implementations: networks learned by a study (`scenarios.study.training`), and
+networks trained elsewhere, in files or in memory (`probe.by_layer.network_source`).
 """
 
 from collections.abc import Sequence

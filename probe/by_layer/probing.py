@@ -204,15 +204,18 @@ class Measure:
     >>> Measure(readouts=["retrain", "linear"], steps={"linear": "all"}, seeds=3).seeds
     3
 
-    - readouts: names, or settings such as `Linear(C=0.1)`;
-    - steps: by readout, the numbers of tasks learned after which it is measured, such as [0, 2, 5],
-      or `ends` (before any task and after all), `all`, `spread` or `last`. By default retraining is
-      measured at the ends and every other readout after every task, of more than ten after ten;
-    - seeds: the number of retrainings of each feature of networks in memory. Several give
-      intervals, over retrainings and test examples only;
-    - budget: multiples of the recipe's epochs after which a retrained network is tested, ascending;
-    - controls: `labels` fits each readout to permuted labels, too, after all tasks;
-    - cache: memory and disk for features' values.
+    Args:
+        readouts: Names, or settings such as `Linear(C=0.1)`.
+        steps: By readout, the numbers of tasks learned after which it is measured, such as [0, 2,
+            5], or `ends` (before any task and after all), `all`, `spread` or `last`. By default
+            retraining is measured at the ends and every other readout after every task, or after
+            ten tasks if there are more.
+        seeds: The number of retrainings of each feature of networks in memory. Several give
+            intervals, over retrainings and test examples only.
+        budget: Multiples of the recipe's epochs after which a retrained network is tested,
+            ascending.
+        controls: `labels` also fits each readout to permuted labels, after all tasks.
+        cache: Memory and disk for features' values.
     """
 
     readouts: Sequence[str | Readout] = (RETRAIN, "linear")
@@ -224,7 +227,7 @@ class Measure:
 
     @classmethod
     def coerce(cls, measure: Measure | Sequence[str | Readout]) -> Measure:
-        """Return a Measure, made from a list of readouts if need be."""
+        """Return a Measure; a list of readouts is converted."""
         return measure if isinstance(measure, Measure) else cls(readouts=measure)
 
     @property

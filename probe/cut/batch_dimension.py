@@ -21,7 +21,7 @@ def unusual(tensor: Tensor) -> str:
 
 @dataclass(frozen=True)
 class TensorMetadata:
-    """A tensor's shape, strides and type; unusual: the reason why it cannot be kept, with none."""
+    """A tensor's shape, strides and type, and why its value cannot be cached, if it cannot."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]

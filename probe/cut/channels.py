@@ -1,4 +1,4 @@
-"""The axis of a value along which its channels lie, told by the calls that made it.
+"""The axis of a value's channels, derived from the calls that made the value.
 
 It is never guessed from a shape: (B, 40, 100) may be 40 channels at 100 times or the reverse.
 """

@@ -42,7 +42,12 @@ _PASSES = 16  # training-mode passes, in which a feature that is held fixed is s
 class ReferenceValues:
     """The values of a traced model, with which the parts of its cuts are compared.
 
-    features, plans: of the cuts; a reason stands for a missing plan. Each pass is made once.
+    Each pass is made once.
+
+    Args:
+        trace: The traced model.
+        features: The features of the cuts.
+        plans: The plans of the cuts, or the reason why there is none.
     """
 
     def __init__(

@@ -70,9 +70,12 @@ class Names:
 class Tag:
     """The name of a tensor's current content, and the writes through its views.
 
-    run: the pass that gave the name, None for parameters and buffers; written: the names of all
-    writes into the memory that it shares with its views, in one list for all of them; seen: how
-    many of these the name takes in. Once there are more, the name is outdated.
+    Attributes:
+        name: The name.
+        run: The pass that gave the name, None for parameters and buffers.
+        written: The names of all writes into the memory that the tensor shares with its views, in
+            one list for all of them.
+        seen: How many of these writes the name includes; if there are more, the name is outdated.
     """
 
     __slots__ = ("name", "run", "seen", "written")
@@ -111,8 +114,11 @@ class TorchCall:
 class Naming(TorchFunctionMode):
     """The names of all tensors in one forward pass, which it follows.
 
-    names: the numbers of calls, shared by all runs of a model; state: the tags of the model's
-    parameters and buffers, by the tensors' ids. Use it as a context around the forward pass.
+    Use it as a context around the forward pass.
+
+    Args:
+        names: The numbers of calls, shared by all runs of a model.
+        state: The tags of the model's parameters and buffers, by the tensors' ids.
     """
 
     def __init__(self, names: Names, state: Mapping[int, Tag]) -> None:
@@ -287,9 +293,15 @@ class Naming(TorchFunctionMode):
 
 
 def watched(call: TorchCall) -> tuple[Any, list[int]]:
-    """Run a call; return its result and the numbers of the inputs that it wrote into.
+    """Run a call and find the inputs that it wrote into.
 
-    Torch counts the writes into every tensor's memory, as autograd has to know of them.
+    Torch counts the writes into every tensor's memory, which autograd needs.
+
+    Args:
+        call: The call.
+
+    Returns:
+        The result, and the indices of these inputs.
     """
     before = list(map(_content, call.inputs))
     result = call.function(*call.args, **call.kwargs)

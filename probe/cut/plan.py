@@ -16,13 +16,15 @@ from probe.errors import Failed
 class CutPlan:
     """The plan by which the two parts of a cut run.
 
-    - names: the numbers of the model's calls;
-    - kept: the values that the prefix gives and the tail takes;
-    - fates: by its number, what the tail does with a call; steps: by its number, the call itself;
-    - shapes: of each value, for any batch size;
-    - frozen: the parameters and buffers that the feature depends on;
-    - form: of the input, its tensors with no examples;
-    - writes: whether the tail writes in place, and so perhaps into what it is given.
+    Attributes:
+        names: The numbers of the model's calls.
+        kept: The values that the prefix returns and the tail takes.
+        fates: What the tail does with a call, by its number.
+        steps: The calls, by number.
+        shapes: The shape of each value, for any batch size.
+        frozen: The parameters and buffers that the feature depends on.
+        form: The input's tensors, with no examples.
+        writes: Whether the tail writes in place, and so perhaps into its input.
     """
 
     names: Names

@@ -1,7 +1,7 @@
 """Plans of cuts at many features of one model, which do not mix examples.
 
-Each feature is retrained with other modules in eval mode. Where the modes change only what modules
-do by themselves, its pass is put together from one in eval mode and one in training mode.
+For each feature, other modules are in eval mode while the rest is retrained. If the modes change
+only what modules do by themselves, the pass is combined from one in eval and one in training mode.
 """
 
 from __future__ import annotations

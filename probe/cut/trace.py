@@ -90,7 +90,7 @@ class Step:
 class Visit:
     """One run of a module: the tensors in its output, in order, by name and description.
 
-    work: floating-point operations of the pass so far.
+    It also has the floating-point operations of the pass so far.
     """
 
     module: str
@@ -186,7 +186,7 @@ class Trace:
 
     @cached_property
     def is_faster_pixelwise(self) -> bool:
-        """Whether the model is faster on images in channels-last layout, and gives the same."""
+        """Whether the model is faster on channels-last images, with the same results."""
         model, few = copied(self.model), first(self.sample, LARGE)
         with full_precision(few):
             return gains_pixelwise(model, partial(self.call, model), few)

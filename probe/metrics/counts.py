@@ -16,13 +16,19 @@ from probe.errors import InputError
 class Counts:
     """The confusion matrix of one evaluation, over the whole test set.
 
+    Only cells that are not 0 are stored, as there are few of them with thousands of classes:
+    `cells`, (n,) int64, are their indices, row by row, and `numbers`, (n,) int64, the counts in
+    them.
+
+    Args:
+        table: (K, K) whole numbers, true class x predicted class; their sum is the number of test
+            examples.
+
+    Raises:
+        InputError: The table has another shape, or anything but whole numbers from 0.
+
     >>> Counts.of([0, 0, 1], [0, 1, 1], classes=2).accuracy()
     0.6666666666666666
-
-    table: (K, K) int64, true class x predicted class; its sum is the number of test examples. Only
-    its cells that are not 0 are kept, as of thousands of classes few are: `cells`, (n,) int64, are
-    their numbers, counted row by row, and `numbers`, (n,) int64, the counts in them. Raises
-    InputError for another shape and for anything but whole numbers from 0.
     """
 
     classes: int
@@ -103,10 +109,12 @@ class Counts:
 
 
 class ConfusionCounts(Sequence[Counts]):
-    """Confusion matrices of n tasks over the same K classes, kept together: there may be thousands.
+    """Confusion matrices of n tasks over the same K classes, kept as one: there may be thousands.
 
-    classes: K; cells: those that are not 0, counted through all n, ascending, (m,) int64; numbers:
-    the counts in them, (m,) int64.
+    Attributes:
+        classes: K.
+        cells: (m,) int64, the indices of cells that are not 0, through all n matrices, ascending.
+        numbers: (m,) int64, the counts in them.
     """
 
     def __init__(

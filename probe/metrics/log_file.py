@@ -41,7 +41,17 @@ def read_log(path: Path, source: str) -> AccuracyMatrix:
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a log; raises InputError if it cannot be read."""
+    """Return the text of a log.
+
+    Args:
+        path: The log.
+
+    Returns:
+        The text.
+
+    Raises:
+        InputError: The file cannot be read, or is no text.
+    """
     try:
         return path.read_text("utf-8")
     except OSError as error:

@@ -18,13 +18,17 @@ from probe.metrics.task_counts import Mean, TaskCounts
 class AccuracyMatrix:
     """R[i, j] = test accuracy on task j after training through task i, as fractions in [0, 1].
 
+    Args:
+        values: (T+1, T); row i = tasks learned so far (row 0: before any training, the b_j of the
+            GEM paper), column j - 1 = task j in executed order; NaN = not measured. A read-only
+            copy is kept.
+
+    Raises:
+        InputError: The shape is another one, or a value is outside [0, 1].
+
     >>> R = AccuracyMatrix([[0.5, 0.5], [0.9, 0.1], [0.5, 0.8]])  # before, after task 1, 2
     >>> R.tasks, R.cell(2, 1)
     (2, 0.5)
-
-    values: (T+1, T); row i = tasks learned so far (row 0: before any training, the b_j of the
-    GEM paper), column j - 1 = task j in executed order; NaN = not measured. It is kept as a copy
-    that cannot be written. Raises InputError for another shape and for values outside [0, 1].
     """
 
     values: NDArray[np.float64]
@@ -151,7 +155,17 @@ class AccuracyMatrix:
         return float(self.measured(i, j))
 
     def seen(self, k: int) -> NDArray[np.float64]:
-        """Return R[k, 1..k], (k,), after k in 1..T tasks; raises as `measured` does."""
+        """Return R[k, 1..k], (k,), after k in 1..T tasks.
+
+        Args:
+            k: The number of tasks learned.
+
+        Returns:
+            The accuracies on these tasks.
+
+        Raises:
+            NotMeasured: As `measured`.
+        """
         self.check_task(k)
         return self.measured(k, np.arange(1, k + 1)) if self._has_gaps else self.values[k, :k]
 

@@ -38,7 +38,17 @@ class ItemFormat:
     columns: str | Sequence[str] | None
 
     def batch(self, item: object) -> Batch:
-        """Return an item as a batch; raises InputError if it is none."""
+        """Convert an item into a batch.
+
+        Args:
+            item: An example, or a batch of them.
+
+        Returns:
+            Inputs and labels.
+
+        Raises:
+            InputError: The item is neither.
+        """
         inputs, labels = self._pair(item)
         x, y = _value(self._select(inputs)), _labels(labels, self.batched)
         if y.ndim == 0:
@@ -189,7 +199,14 @@ def _labels(y: object, batched: bool | None) -> Tensor:
 
 
 def check_labels(y: object) -> None:
-    """Raise InputError unless labels are an int64 vector (N,)."""
+    """Check that labels are an int64 vector (N,).
+
+    Args:
+        y: The labels.
+
+    Raises:
+        InputError: They are not.
+    """
     if isinstance(y, Tensor) and y.ndim == 1 and y.dtype == torch.int64:
         return
     got, remedy = type(y).__name__, "number the classes from 0, and give torch.as_tensor(y)"

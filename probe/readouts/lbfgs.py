@@ -32,7 +32,7 @@ _Pairs = deque[tuple[Tensor, Tensor]]  # a step and the gradient's change, both 
 class Evaluation:
     """The objective at a point: its value, gradient (K, D + 1) float64, and its curvature.
 
-    weight: the sum over all examples of each class's p (1 - p), (K, 1).
+    The curvature is `weight`, (K, 1), the sum over all examples of each class's p (1 - p).
     """
 
     value: float
@@ -97,7 +97,7 @@ def _turned(weight: Tensor, axes: Tensor | None) -> Tensor:
 class Minimum:
     """The result of the search: parameters (K, D + 1) of `LogisticLoss`, and whether it converged.
 
-    left: an estimate of the remaining decrease, as a fraction of the objective.
+    `left` is an estimate of the remaining decrease, as a fraction of the objective.
     """
 
     parameters: Tensor
@@ -108,10 +108,13 @@ class Minimum:
 
 
 class Curvature:
-    """An approximation of the second derivatives, C w X'X / N + I, none of I for the biases.
+    """An approximation of the Hessian, C w X'X / N + I, without I for the biases.
 
-    In the coordinates of the eigenvectors of X'X it is diagonal, for any w. x: standardised,
-    (N, D); C: as in `LogisticLoss`; axes: the eigenvectors (D, D), None for wide x, with I for X'X.
+    In the coordinates of the eigenvectors of X'X it is diagonal, for any w.
+
+    Args:
+        x: The features, (N, D), standardized.
+        C: As in `LogisticLoss`.
     """
 
     def __init__(self, x: Tensor, C: float) -> None:

@@ -91,7 +91,7 @@ class LinearTask(Linear):
 class Ncm:
     """The nearest class mean of the standardized feature (Rebuffi et al., CVPR 2017).
 
-    A class without examples is never predicted; of equally near ones the lowest is.
+    A class without examples is never predicted; in a tie the lowest class is predicted.
 
     >>> x, y = torch.tensor([[0.0], [2.0], [9.0]]), torch.tensor([0, 0, 2])
     >>> Ncm().predict(x, y, torch.tensor([[1.0], [7.0]]), 3).tolist()
@@ -116,7 +116,7 @@ class Ncm:
 class Knn:
     """The majority of the k nearest training examples in the standardized feature.
 
-    Each neighbour has one vote; of classes with as many the lowest is taken.
+    Each neighbor has one vote; in a tie the lowest class is predicted.
 
     >>> x, y = torch.tensor([[0.0], [1.0], [9.0], [8.0]]), torch.tensor([0, 0, 1, 1])
     >>> Knn(k=3).predict(x, y, torch.tensor([[2.0], [7.0]]), 2).tolist()
@@ -126,7 +126,7 @@ class Knn:
     k: Annotated[int, Strict(), Field(ge=1, le=10_000)] = 10
 
     def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
-        """Find the neighbours, and predict."""
+        """Find the nearest neighbors, and predict."""
         if self.k > len(x):
             raise InputError(
                 f"the readout 'knn' asks for {self.k} neighbours, but there are {len(x)} "

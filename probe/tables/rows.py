@@ -153,8 +153,8 @@ class LayerRow(_OfLayer):
 class ControlRow(LayerRow):
     """A quantity that is an accuracy after all tasks minus that of a control.
 
-    quantity: `exclusion_difference` or `selectivity`, see `probe.results.controls`; accuracy,
-    control: the two.
+    `quantity` is `exclusion_difference` or `selectivity`, see `probe.results.controls`; `accuracy`
+    and `control` are the two accuracies.
     """
 
     accuracy: Number
@@ -241,7 +241,7 @@ class _OfStep:
 class RetrainingRow(_OfStep):
     """An epoch of one retraining downstream of a feature, see `probe.training.history.History`.
 
-    epoch: from 1; 0 is the first batch before any step, which has only a loss.
+    Epochs count from 1; epoch 0 is the first batch before any step, which has only a loss.
     """
 
     feature: str
@@ -289,8 +289,8 @@ class LearnerRow:
 class CostRow(_OfStep):
     """The cost of learning a task in one run, in bytes and multiply-adds.
 
-    tasks_seen: the task's position in the executed order, from 1; all else as in
-    `probe.training.costs.Cost`.
+    `tasks_seen` is the task's position in the executed order, from 1; the other columns are those
+    of `probe.training.costs.Cost`.
     """
 
     parameter_bytes: Amount
@@ -306,8 +306,8 @@ class CostRow(_OfStep):
 class TimeRow(_OfStep):
     """The time to learn a task in one run.
 
-    tasks_seen: the task's position in the executed order, from 1; seconds: processor time on a CPU,
-    where one thread trains; wall time elsewhere.
+    `tasks_seen` is the task's position in the executed order, from 1; `seconds` is processor time
+    on a CPU, where one thread trains, and wall-clock time elsewhere.
     """
 
     seconds: Positive

@@ -1,8 +1,8 @@
 """Chains of small layers, trained without autograd.
 
-The time of a small network's step goes into the nodes of autograd and the set-up of kernels. Here
+A step of a small network spends its time on the nodes of autograd and on launching kernels. Here
 the passes through the layers are written out (`probe.training.chain_layers`); autograd sees only
-the scores, from which a learner's loss is computed as ever.
+the scores, from which a learner's loss is computed as usual.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,8 @@
-"""Links of a chain: layers whose forward and backward passes are written out, into kept memory.
+"""Links of a chain: layers whose forward and backward passes are written out, into reused memory.
 
 A link is made for inputs of one shape. `forward` maps x (B, ...) to y (B, ...); `backward` takes
-the gradient of the last y, writes those of the parameters, and returns that of x if it is wanted.
-What they return is overwritten by the next pass. Images (B, C, H, W) have their channels last in
-memory.
+the gradient of the last y, writes those of the parameters, and returns that of x if it is needed.
+The next pass overwrites what they return. Images (B, C, H, W) are channels-last in memory.
 """
 
 import math

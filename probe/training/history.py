@@ -81,8 +81,8 @@ class History:
 class HistoryRecorder(Objective):
     """Plain cross-entropy, with a record of the course of training.
 
-    kept: after which epochs, from 1, the model's parameters and buffers are copied into `states`,
-    by epoch and name; `probe.modules.restore` gives them back.
+    After the epochs in `kept`, from 1, the model's parameters and buffers are copied into `states`,
+    by epoch and name; `probe.modules.restore` restores them.
     """
 
     by_scores = True

@@ -23,9 +23,9 @@ _KERNELS = {"adam": torch._fused_adam_, "adamw": torch._fused_adamw_}
 
 
 class Updates:
-    """The steps of one training: a fresh optimizer, with the recipe's clipping and schedule.
+    """The steps of one training: a new optimizer, with the recipe's clipping and schedule.
 
-    They move the parameters of the model that require gradients now. steps: their number.
+    They change the parameters of the model that require gradients now; `steps` is their number.
     """
 
     def __init__(self, model: nn.Module, recipe: Recipe, steps: int) -> None:

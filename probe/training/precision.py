@@ -1,4 +1,4 @@
-"""Precision of torch's products of fp32 numbers: its global settings, borrowed for a block."""
+"""Precision of products of fp32 numbers: torch's global settings, changed inside a block."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

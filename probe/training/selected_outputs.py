@@ -12,8 +12,8 @@ from probe.errors import InputError
 class SelectedOutputs(nn.Module):
     """A network (B, ...) -> (B, O), read only at K chosen outputs: (B, ...) -> (B, K).
 
-    outputs: their numbers, (K,) int64 on the network's device. The others neither compete in a
-    training loss nor can they be predicted.
+    The other outputs neither compete in a training loss nor can they be predicted. `outputs` has
+    the chosen ones, (K,) int64 on the network's device.
     """
 
     def __init__(self, network: nn.Module, outputs: Tensor) -> None:

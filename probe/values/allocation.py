@@ -34,14 +34,16 @@ class CacheSettings:
     >>> CacheSettings(budget=2**30, storage="bf16").scratch is None
     True
 
-    - budget: bytes of memory on the model's device; None = half of the free ones;
-    - scratch: a folder for values that do not fit; None = they are computed again when needed;
-    - room: bytes of that folder's disk; None = half of the free ones;
-    - storage: `bf16` keeps floating-point values in half the bytes of fp32, rounded to 8
-      significant bits.
+    Args:
+        budget: Bytes of memory on the model's device; None = half of the free ones.
+        scratch: A folder for values that do not fit; None = they are computed again when needed.
+        room: Bytes of that folder's disk; None = half of the free ones.
+        storage: `bf16` stores floating-point values in half the bytes of fp32, rounded to 8
+            significant bits.
 
-    Raises InputError for invalid sizes, a scratch folder that is no path, room without a scratch
-    folder, and an unknown storage.
+    Raises:
+        InputError: A size is invalid, the scratch folder is not a path, room is given without a
+            scratch folder, or the storage is unknown.
     """
 
     budget: Bytes | None = None

@@ -31,8 +31,8 @@ _FEW = 4  # examples, to see the layout of a value
 class ValueCache:
     """A cache of the values of one model's cuts, on one device.
 
-    settings: None = the defaults; batch_size: of training. Prefixes are given batches of that size,
-    within limits: smaller ones spend their time in calls, larger ones take memory.
+    Prefixes run on batches of the training's batch size, within limits: smaller ones spend their
+    time on overhead, larger ones need much memory.
     """
 
     def __init__(

@@ -93,10 +93,10 @@ class ValueLayout:
 
 
 class Inputs:
-    """A model's inputs by number, one or more tensors (N, ...).
+    """A model's inputs by index, one or more tensors (N, ...).
 
-    Each batch has their memory layout. rows: the memory of each tensor as (N, D); a tensor is
-    copied if its examples do not lie in one piece.
+    Each batch has their memory layout. `rows` is the memory of each tensor as (N, D); a tensor is
+    copied if its examples are not contiguous.
     """
 
     def __init__(self, x: Value) -> None:

@@ -24,7 +24,7 @@ _BROKEN = (RuntimeError, OSError, ValueError, TypeError, EOFError, LookupError, 
 
 @dataclass(frozen=True)
 class ImageSet:
-    """An image set by the name of torchvision's class; classes: K."""
+    """An image set by the name of torchvision's class; it has K `classes`."""
 
     torchvisions: str
     classes: int = 10

@@ -38,7 +38,8 @@ _PRELOADED = ("scenarios.checkpoint_loader", "scenarios.study.plan", *MODULES.va
 class Pool:
     """Executor in several processes, each with a device and one job at a time.
 
-    devices: one for each process, as torch names them; several may share a GPU.
+    Args:
+        devices: One device for each process, as torch names them; several may share a GPU.
     """
 
     def __init__(self, devices: Sequence[str]) -> None:

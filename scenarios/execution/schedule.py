@@ -109,7 +109,7 @@ def follow(
 
 @dataclass(frozen=True)
 class Waiting:
-    """Event: only jobs of other processes are left; jobs: their number, at each look."""
+    """Event: only jobs of other processes are left; `jobs` is their number, at each look."""
 
     jobs: int
 

@@ -42,10 +42,11 @@ class ContinualSettings(base.Settings):
 
 
 class ClassMemorySettings(ContinualSettings):
-    """The settings of a learner that stores equally many examples of each class.
+    """The settings of a learner that stores the same number of examples of each class.
 
-    memory_per_class: of each class of each task, in place of `exemplars` (Murata 2020: 128 on MNIST
-    and SVHN).
+    Attributes:
+        memory_per_class: The number for each class of each task, in place of `exemplars` (Murata
+            2020: 128 on MNIST and SVHN).
     """
 
     exemplars: None = None

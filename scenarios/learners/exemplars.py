@@ -175,7 +175,16 @@ class ExemplarSettings(BaseModel):
         return self
 
     def quota(self, classes: int) -> int:
-        """Return the number of exemplars of each class; raises InputError if it is 0.
+        """Return the number of exemplars of each class.
+
+        Args:
+            classes: The number of classes.
+
+        Returns:
+            The number.
+
+        Raises:
+            InputError: It is 0.
 
         >>> ExemplarSettings(total=20).quota(6)
         3

@@ -54,7 +54,7 @@ class SelfOrganizingMap(nn.Module):
         return (beyond / scale).mul(-0.5 / self.width**2).exp()
 
     def lattice(self) -> Tensor:
-        """Return (U, U) squared distances between units on the lattice, with neighbours 1 apart.
+        """Return (U, U) squared distances between units on the lattice; neighbors are 1 apart.
 
         >>> SelfOrganizingMap(3, rows=2, columns=2, width=0.2).lattice()[0].tolist()
         [0.0, 1.0, 1.0, 2.0]

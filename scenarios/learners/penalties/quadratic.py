@@ -14,7 +14,11 @@ from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 
 class PenalizedSettings(ContinualSettings):
-    """strength: the penalty's factor, lambda or c; 0 is fine-tuning."""
+    """The settings that all learners with a penalty share.
+
+    Attributes:
+        strength: Factor of the penalty, lambda or c; 0 is fine-tuning.
+    """
 
     strength: float = Field(ge=0, allow_inf_nan=False)
 

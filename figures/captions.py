@@ -41,9 +41,16 @@ _HEADS = {
 
 
 def shortened(names: Sequence[str], width: int = 24) -> list[str]:
-    """Cut the first parts off dotted names of more than `width` characters, if they stay unique.
+    """Shorten long dotted names by their first parts, if they stay unique.
 
-    The last parts tell layers from each other; what they lie in is mostly the same.
+    The last parts tell layers apart; the modules around them are mostly the same.
+
+    Args:
+        names: The names.
+        width: Names with more characters are shortened.
+
+    Returns:
+        The names, shortened or not.
 
     >>> shortened(["stem", "backbone.features.denseblock1.denselayer2.conv1"])
     ['stem', '…denselayer2.conv1']
@@ -95,7 +102,14 @@ def together(names: Iterable[str]) -> str:
 
 
 def counted(count: int, thing: str) -> str:
-    """Return a number of things.
+    """Return a number and a noun, in the plural unless it is one.
+
+    Args:
+        count: The number.
+        thing: The noun in the singular.
+
+    Returns:
+        The text.
 
     >>> counted(1, "seed"), counted(3, "seed")
     ('1 seed', '3 seeds')
@@ -105,6 +119,13 @@ def counted(count: int, thing: str) -> str:
 
 def with_head(text: str, rows: Iterable[MeasurementRow | MetricRow]) -> str:
     """Append the name of the rows' head to a text, unless the head is "single".
+
+    Args:
+        text: The text.
+        rows: The rows that are shown.
+
+    Returns:
+        The text.
 
     >>> row = MetricRow(learner="er", paper="gem", metric="acc", head="multi", mean=0.9, std=0.01,
     ...                 seeds=3)
@@ -151,7 +172,15 @@ def with_interval(rows: Iterable[LayerRow]) -> str:
 
 
 def means_are(rows: Iterable[Mean | LayerRow], what: str = "Points") -> str:
-    """State in a sentence over how many seeds points are means."""
+    """Say in a sentence over how many seeds points are means.
+
+    Args:
+        rows: The means that are shown.
+        what: What the points are called.
+
+    Returns:
+        The sentence.
+    """
     seeds = mean_over(rows)
     return f"{what} are " + (
         "those of one seed" if seeds == "One seed" else seeds.replace("Mean", "means")
@@ -159,7 +188,14 @@ def means_are(rows: Iterable[Mean | LayerRow], what: str = "Points") -> str:
 
 
 def points_are(rows: Iterable[Mean], what: str = "Points") -> str:
-    """Describe in a sentence the points (or `what`) and bars, see `over_seeds`.
+    """Describe points and bars in a sentence, see `over_seeds`.
+
+    Args:
+        rows: The means that are shown.
+        what: What the points are called.
+
+    Returns:
+        The sentence.
 
     >>> row = SummaryRow(learner="er", feature="conv1", depth=1, metric="pra", task_position=None,
     ...                  mean=0.9, std=0.01, seeds=3)
@@ -220,7 +256,15 @@ def measured_on(rows: Sequence[MeasurementRow]) -> str:
 
 
 def of_accuracies(tables: StudyTables, what: str) -> Iterator[str]:
-    """Yield sentences on accuracies of the output: means, their spread, and the head."""
+    """Yield sentences on accuracies of the output: means, their spread, and the head.
+
+    Args:
+        tables: The tables of the study.
+        what: What the points are called.
+
+    Yields:
+        The sentences.
+    """
     rows, deviations = tables.measurements, tables.seed_deviations
     if several := [f"{name}s" for name in ("order", "seed") if len(_values(rows, name)) > 1]:
         yield f"{what} are means over {together(several)}"

@@ -1,16 +1,17 @@
 """The figures that are drawn of a study unless others are asked for.
 
-This is the one place that says so. Of the list for the study, the first `MOST` that have something
-to draw; the others are drawn by `probe figures --only NAME` and `figures.NAME`.
+Of a study's list, the first `MOST` figures that have something to draw are drawn; the others by
+`probe figures --only NAME` and `figures.NAME`. There are three lists:
 
-- layers were read: which of them lack accuracy on which task, what retraining reaches, when it was
-  lost, how many stored samples save them, whether more retraining changes that, the output, whether
-  another readout changes it, only the features;
-- only outputs, beside an offline network: Kemker's sessions, Omegas and costs;
-- only outputs: the output, forgetting against intransigence, the exemplars, criteria and scores.
+- if layers were measured: which layers lack accuracy on which task, what retraining reaches, when
+  it was lost, how many stored samples save them, whether more retraining or another readout changes
+  that, the output, and the features without a readout;
+- if only outputs were measured, with an offline network: Kemker's sessions, Omegas and costs;
+- if only outputs were measured, without one: the output, forgetting against intransigence, the
+  exemplars, criteria and scores.
 
-The output has one figure: `matrix` of few learners and tasks, `tasks` of many learners, `sessions`
-of many tasks and of Kemker's studies.
+The output has one figure: `matrix` for few learners and tasks, `tasks` for many learners,
+`sessions` for many tasks and for Kemker's studies.
 """
 
 from figures.tables import StudyTables

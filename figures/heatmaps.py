@@ -109,7 +109,18 @@ def _write_total(axes: Axes, cell: LayerCell) -> None:
 
 
 def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -> Text:
-    """Write a number into the middle of a cell of that color, black or white."""
+    """Write a number into the middle of a cell, in black or white.
+
+    Args:
+        axes: The axes of the heat map.
+        x: The cell's position along x.
+        y: The cell's position along y.
+        number: The number.
+        color: The color of the cell.
+
+    Returns:
+        The text.
+    """
     text = axes.text(x, y, number, color=ink(color), size=digits_size(), ha="center", va="center")
     text.set_in_layout(False)  # it lies within the panel, which is much to find out
     return text

@@ -41,7 +41,15 @@ def explain_layers(
     title: str,
     more: Sequence[lines.Key] = (),
 ) -> None:
-    """Explain the layers in a legend with more keys or, if they have no labels, by a color bar."""
+    """Explain the layers in a legend or, if they have no labels, by a color bar.
+
+    Args:
+        page: The page that is drawn on.
+        grid: The axes of its panels.
+        appearances: The appearance of each layer, by depth.
+        title: The title of the legend, or the label of the color bar.
+        more: More keys of the legend.
+    """
     labeled = all(appearance.label for appearance in appearances.values())
     page.legend([*(appearances.values() if labeled else ()), *more], title)
     if not labeled:

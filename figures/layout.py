@@ -10,7 +10,14 @@ from matplotlib.text import Text
 
 
 def balanced(count: int, most: int) -> int:
-    """Return the number of columns, at most `most`, that fills the fewest rows most evenly.
+    """Return the number of columns that fills the fewest rows most evenly.
+
+    Args:
+        count: The number of panels.
+        most: The largest number of columns.
+
+    Returns:
+        The number of columns.
 
     >>> [balanced(n, most=4) for n in (1, 4, 5, 6, 7, 9)]
     [1, 4, 3, 3, 4, 3]
@@ -48,7 +55,17 @@ def filled(figure: Figure, text: str, room: float, size: str) -> str:
 
 
 def fold(figure: Figure, label: Text, inches: float, along: int) -> bool:
-    """Break a label that is longer than so many inches along x (0) or y (1); return if it was."""
+    """Break a label if it is too long.
+
+    Args:
+        figure: The figure.
+        label: The label.
+        inches: The longest that it may be.
+        along: The direction, 0 = x, 1 = y.
+
+    Returns:
+        Whether it was broken.
+    """
     length = label.get_window_extent().size[along] / figure.dpi
     if length < 0.98 * inches:
         return False
@@ -60,7 +77,14 @@ def fold(figure: Figure, label: Text, inches: float, along: int) -> bool:
 
 
 def center(figure: Figure, label: Text, middle: float, along: int) -> None:
-    """Center a label, on the figure, around a share of its width (along 0) or height (1)."""
+    """Center a label on the figure.
+
+    Args:
+        figure: The figure.
+        label: The label.
+        middle: The center, as a share of the figure's width or height.
+        along: The direction, 0 = x, 1 = y.
+    """
     half = 0.001 + label.get_window_extent().size[along] / figure.bbox.size[along] / 2
     position = min(max(middle, half), 1 - half) if half < 0.5 else 0.5
     label.set(**{"xy"[along]: position}, multialignment="center")
@@ -74,6 +98,13 @@ def arrange(figure: Figure) -> None:
 
 def ticks(first: int, last: int) -> list[int]:
     """Return the whole numbers to mark on an axis: all of them up to eleven, else a few.
+
+    Args:
+        first: The first number.
+        last: The last number.
+
+    Returns:
+        The numbers to mark.
 
     >>> ticks(0, 5), ticks(1, 20)
     ([0, 1, 2, 3, 4, 5], [1, 5, 10, 15, 20])

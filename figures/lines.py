@@ -145,7 +145,12 @@ def plot_courses(
 
 
 def mark_steps(axes: Axes, last: int) -> None:
-    """Give an axis of steps, or of task positions, from 1 to the last its limits and its ticks."""
+    """Set limits and ticks of an axis of steps, or of task positions.
+
+    Args:
+        axes: The axes.
+        last: The last step; the first is 1.
+    """
     axes.set_xlim(0.5, last + 0.5)
     axes.set_xticks(ticks(1, last))
 
@@ -186,7 +191,12 @@ def _narrowed(heights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def hold_fractions(axes: Axes, most: float = 1) -> None:
-    """Give the y axis of fractions, or of those times `most`, all of its range, and all bars."""
+    """Extend the y axis of fractions to its whole range and to all bars.
+
+    Args:
+        axes: The axes.
+        most: The number that stands for 1, such as 100 for percentages.
+    """
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, -0.04 * most), max(high, 1.04 * most))
 
@@ -201,10 +211,17 @@ def widths(count: int) -> list[float]:
 
 
 def dodges(count: int, most: float = 0.08, span: float = 0.5) -> list[float]:
-    """Return offsets along x that keep the bars of `count` learners apart, symmetric about 0.
+    """Return offsets along x that keep the bars of learners apart, symmetric about 0.
 
-    They are `most` apart, or less where all of them would take more than `span`. Points that
-    coincide, as at an accuracy of 1, then stay visible side by side.
+    Points that coincide, such as accuracies of 1, then stay visible side by side.
+
+    Args:
+        count: The number of learners.
+        most: The largest distance between two of them.
+        span: The largest distance between the first and the last.
+
+    Returns:
+        The offsets.
     """
     gap = min(most, span / count)
     return [gap * (k - (count - 1) / 2) for k in range(count)]
@@ -235,7 +252,15 @@ def dress(
 
 
 def keys(entries: Iterable[Entry], *, joined: bool = True) -> list[Key]:
-    """Return the keys of a legend; joined: whether a line runs through the markers."""
+    """Return the keys of a legend.
+
+    Args:
+        entries: The entries.
+        joined: Whether a line runs through the markers.
+
+    Returns:
+        The keys.
+    """
     return [
         dress(Line2D([], [], label=entry.label), entry, joined=joined)
         if isinstance(entry, Appearance)

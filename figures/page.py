@@ -64,7 +64,15 @@ class Page:
         return self.options.width or style.DOUBLE
 
     def legible(self, columns: int, rows: int) -> bool:
-        """Return whether numbers fit in so many cells of a panel; on our own pages they do."""
+        """Return whether numbers fit in the cells of a panel; on our own pages they always do.
+
+        Args:
+            columns: The number of columns.
+            rows: The number of rows.
+
+        Returns:
+            Whether they fit.
+        """
         return True
 
     def appearances(self, learners: Iterable[str]) -> dict[str, Appearance]:
@@ -119,9 +127,17 @@ class Page:
         return max(1, min(most, round(most * self.max_width / style.DOUBLE / self.scale)))
 
     def blank(self, rows: int, *, wide: bool) -> Figure:
-        """Begin an empty figure for so many rows of panels, one or two columns of a page wide.
+        """Begin an empty figure.
 
-        It is too high until `fit` makes it fit, and unknown to pyplot, which would keep it.
+        It is too high until `fit` is called, and not registered with pyplot, which would keep it
+        alive.
+
+        Args:
+            rows: The number of rows of panels.
+            wide: Whether it is two columns of a page wide.
+
+        Returns:
+            The figure.
         """
         width = self.options.width or (style.DOUBLE if wide else style.SINGLE)
         self.figure = Figure(figsize=(width, 4 * rows + 3), layout="constrained")
@@ -264,7 +280,13 @@ class Page:
         bar.outline.set_visible(False)
 
     def color_steps(self, grid: Sequence[Axes], colors: Sequence[str], label: str) -> None:
-        """Explain the colors of 1, 2, ... by a color bar at the right of the panels."""
+        """Add a color bar at the right of the panels that explains the colors of 1, 2, ...
+
+        Args:
+            grid: The axes of the panels.
+            colors: The colors in order.
+            label: The label of the bar.
+        """
         palette = ListedColormap(colors)
         # From half a step before the first: so each color stands around its number.
         scale = ScalarMappable(Normalize(0.5, palette.N + 0.5), palette)
@@ -380,14 +402,25 @@ class Page:
                     label.set(rotation=rotation, rotation_mode="anchor", ha="right", va=va)
 
     def name_layers(self, grid: Sequence[Axes], layers: Sequence[Mapping[int, str]]) -> None:
-        """Write the names of layers, by depth, below the x axis of each panel."""
+        """Write the names of layers below the x axis of each panel.
+
+        Args:
+            grid: The axes of the panels.
+            layers: For each panel, the names by depth.
+        """
         names = [captions.shortened(list(name_of.values())) for name_of in layers]
         self.name_ticks(grid, [list(name_of) for name_of in layers], names)
 
     def fold_title(self, title: str, columns: int) -> str:
-        """Break a title in lines that fit above one of so many panels side by side.
+        """Break a title into lines that fit above a panel.
 
-        For 0 columns it stays as it is on a page of the house's size.
+        Args:
+            title: The title.
+            columns: The number of panels side by side; with 0 the title is kept on pages of the
+                default size.
+
+        Returns:
+            The title with line breaks.
         """
         if self.options.width is None and self.options.font_size is None:
             return captions.folded(title) if columns else title

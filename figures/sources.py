@@ -44,9 +44,16 @@ def read_source(source: object) -> StudyTables:
 
 
 def select(tables: StudyTables, options: Options) -> StudyTables:
-    """Return the rows of the requested learners and readouts, in the requested order.
+    """Select the rows of the requested learners and readouts, in the requested order.
 
-    The controls stay.
+    The controls are always kept.
+
+    Args:
+        tables: The tables of a study.
+        options: What is requested.
+
+    Returns:
+        The selected rows.
 
     Raises:
         InputError: No table has a requested learner or readout, or a learner with a label.

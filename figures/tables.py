@@ -125,13 +125,26 @@ class StudyTables:
         return not distinct(row.learner for row in self.learners)
 
     def metric(self, paper: str, name: str) -> dict[str, MetricRow]:
-        """Return the rows of one metric of a paper by learner, in the order of the table."""
+        """Return the rows of one metric of a paper by learner, in the order of the table.
+
+        Args:
+            paper: The paper.
+            name: The metric.
+
+        Returns:
+            The rows by learner.
+        """
         return {r.learner: r for r in self.metrics if (r.paper, r.metric) == (paper, name)}
 
     def by_bracket(self, paper: str, name: str) -> dict[str, dict[str, MetricRow]]:
-        """Return the rows of name[...] by the text in the brackets and by learner.
+        """Return the rows of the metrics name[...], in the order of the table.
 
-        Both in the order of the table.
+        Args:
+            paper: The paper.
+            name: The metric's name before the brackets.
+
+        Returns:
+            The rows by the text in the brackets and by learner.
 
         >>> rows = [MetricRow(learner="er", paper="chaudhry", metric=f"forgetting[{k}]", head="",
         ...                   mean=0.1, std=0.01, seeds=3) for k in (2, 3)]
@@ -146,7 +159,15 @@ class StudyTables:
         return dict(rows)
 
     def by_number(self, paper: str, name: str) -> dict[int, dict[str, MetricRow]]:
-        """Return the rows of name[1], name[2], ... by that number, ascending, and by learner."""
+        """Return the rows of the metrics name[1], name[2], ...
+
+        Args:
+            paper: The paper.
+            name: The metric's name before the brackets.
+
+        Returns:
+            The rows by the number in the brackets, ascending, and by learner.
+        """
         rows = self.by_bracket(paper, name)
         return {int(text): rows[text] for text in sorted(filter(str.isdecimal, rows), key=int)}
 

@@ -108,7 +108,13 @@ class UserAxes(Page):
         bar.outline.set_visible(False)
 
     def color_steps(self, grid: Sequence[Axes], colors: Sequence[str], label: str) -> None:
-        """Explain the colors of 1, 2, ... by a color bar at the right of the axes."""
+        """Add a color bar at the right of the axes that explains the colors of 1, 2, ...
+
+        Args:
+            grid: The axes.
+            colors: The colors in order.
+            label: The label of the bar.
+        """
         super().color_steps([self.axes], colors, label)
 
     def fit(

@@ -74,7 +74,7 @@ def check_value(value: Any, name: str) -> None:
     if any(column.layout != torch.strided or column.is_nested for column in columns):
         raise InputError(f"{name} must be plain tensors, got a sparse or nested one: make it dense")
     if not all(column.ndim for column in columns) or len(set(map(len, columns))) > 1:
-        raise InputError(f"{name} must have N examples in each tensor, got {kinds(value)}")
+        raise InputError(f"{name} must have as many examples in each tensor, got {kinds(value)}")
 
 
 def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:
@@ -101,7 +101,15 @@ def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:
 
 
 def first(value: AnyValue, n: int) -> AnyValue:
-    """Return the first n examples of a value, each tensor (n, ...), without copying them."""
+    """Return the first examples of a value, without copying them.
+
+    Args:
+        value: The value, each tensor (N, ...).
+        n: The number of examples.
+
+    Returns:
+        The same with tensors (n, ...).
+    """
     return mapped(value, lambda tensor: tensor[:n])
 
 
@@ -111,9 +119,9 @@ def flipped(value: AnyValue) -> AnyValue:
 
 
 def pieces(tensor: Tensor) -> Iterator[Tensor]:
-    """Yield a tensor (N, ...) cut into views of 16 MB or less, or of one row.
+    """Yield a tensor (N, ...) in views of at most 16 MB, or of one row.
 
-    It may be a file larger than the memory, so work on it goes piece by piece.
+    The tensor may be a file larger than the memory, so it is processed piece by piece.
 
     >>> [len(piece) for piece in pieces(torch.zeros(3, 2**21))]
     [2, 1]
@@ -180,7 +188,14 @@ def kinds(value: Value) -> str:
 
 
 def identical(a: Tensor, b: Tensor) -> bool:
-    """Return whether two tensors of any shape are equal bit for bit, NaN where NaN.
+    """Return whether two tensors are equal bit for bit; NaN equals NaN.
+
+    Args:
+        a: A tensor of any shape.
+        b: The tensor to compare with.
+
+    Returns:
+        Whether shape and values are the same.
 
     >>> identical(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, torch.nan]))
     True
@@ -189,7 +204,15 @@ def identical(a: Tensor, b: Tensor) -> bool:
 
 
 def close(a: Tensor, b: Tensor) -> bool:
-    """Return whether two tensors are equal up to the rounding of sums in another order."""
+    """Return whether two tensors are equal up to the rounding of sums in another order.
+
+    Args:
+        a: A tensor.
+        b: The tensor to compare with.
+
+    Returns:
+        Whether they are.
+    """
     if a.shape != b.shape or not (a.is_floating_point() or a.is_complex()):
         return identical(a, b)
     if torch.equal(a, b):

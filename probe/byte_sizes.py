@@ -12,9 +12,17 @@ _DIGITS = 18
 
 
 def parse_size(text: str, name: str) -> int:
-    """Return the bytes of a size such as 500MB (10^6), 1.5GiB (2^30) or 4096.
+    """Parse a size such as 500MB (10^6), 1.5GiB (2^30) or 4096.
 
-    name: what the size is of, for the error. Raises InputError for anything else.
+    Args:
+        text: The size.
+        name: What the size is of, for the error message.
+
+    Returns:
+        The number of bytes.
+
+    Raises:
+        InputError: The text is no such size.
 
     >>> parse_size("500MB", "--cache-budget"), parse_size("2GiB", "--cache-budget")
     (500000000, 2147483648)

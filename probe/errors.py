@@ -27,7 +27,7 @@ class NotMeasured(InputError):
 
 
 class ModelRaised(InputError):
-    """An error that the user's model raised on a batch; raised: that error."""
+    """An error that the user's model raised on a batch; `raised` is that error."""
 
     def __init__(self, message: str, raised: Exception) -> None:
         super().__init__(message)
@@ -72,7 +72,16 @@ def unknown(kind: str, name: str, names: Iterable[str]) -> InputError:
 
 
 def unreadable(path: object, error: OSError, remedy: str) -> InputError:
-    """Return the error for a file that cannot be read, with its reason and the remedy."""
+    """Return the error for a file that cannot be read.
+
+    Args:
+        path: The file.
+        error: The reason.
+        remedy: What to do about it.
+
+    Returns:
+        The error.
+    """
     return InputError(f"{path} cannot be read ({error.strerror or error}): {remedy}")
 
 

@@ -24,7 +24,9 @@ X = TypeVar("X", bound=Value, covariant=True, default=Tensor)
 class Labeled:
     """N examples to train or evaluate on.
 
-    x: inputs, rows by index or tensors (N, ...); y: labels (N,) int64, class numbers from 0.
+    Attributes:
+        x: Inputs, rows by index or tensors (N, ...).
+        y: Labels, (N,) int64, class numbers from 0.
     """
 
     x: Rows | Value
@@ -63,7 +65,7 @@ class Examples(Labeled, Generic[X]):
         check_labels(self.y)
         if len(tensors(self.x)[0]) != len(self.y):
             raise InputError(
-                f"x and y must have one length, got x {kinds(self.x)}, y {kinds(self.y)}"
+                f"x and y must have the same length, got x {kinds(self.x)}, y {kinds(self.y)}"
             )
         task: Any = self.task
         is_integers = isinstance(task, Tensor) and task.dtype == torch.int64
@@ -180,7 +182,7 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
         InputError: There are none, or the first that is wrong.
     """
     if not len(examples):
-        raise InputError(f"{name} holds no examples")
+        raise InputError(f"{name} has no examples: give at least one")
     for tensor in filter(Tensor.is_floating_point, tensors(examples.x)):
         if isinstance(tensor, FileRows) and tensor.finite:
             continue
@@ -193,7 +195,10 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
             start += len(piece)
     labels = set(classes)
     if strange := sorted(set(examples.y.unique().tolist()) - labels):
-        raise InputError(f"{name} has labels {strange}, not among the {len(labels)} classes")
+        raise InputError(
+            f"{name} has labels {strange}, not among the {len(labels)} classes of the tasks: add "
+            f"them to a task, or remove these examples"
+        )
 
 
 def match_inputs(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[Any], Examples[Any]]:

@@ -49,9 +49,11 @@ class Entry:
 class NetworkEntry(Entry):
     """A user's network by its name: build() makes a new one with randomly drawn weights.
 
-    features: those to retrain downstream of, None = a suggested set; output, call: the key of the
-    logits, and the call on a batch, see `probe.cut.model_call.ModelCall`; draws: whether build()
-    draws fresh weights, and not a recipe's rule.
+    Attributes:
+        features: The features to retrain downstream of, None = a suggested set.
+        output: Key or index of the logits, see `probe.cut.model_call.ModelCall`.
+        call: Function that calls the network on a batch, see `probe.cut.model_call.ModelCall`.
+        draws: Whether build() draws fresh weights, in place of a recipe's rule.
     """
 
     build: Callable[[], nn.Module]
@@ -65,9 +67,9 @@ class NetworkEntry(Entry):
 class DataEntry(Entry):
     """A user's data set by its name: load() returns (train, test).
 
-    Each is an `Examples`, a pair (x, y), anything that `Examples.of` reads, or a list of these with
-    the data of each task. class_order: the label that stands for each class 0..K-1, others being
-    left out; empty = the labels themselves.
+    Each of the two is an `Examples`, a pair (x, y), anything that `Examples.of` reads, or a list of
+    these with the data of each task. With `class_order`, class k is the label at its position k,
+    and other labels are left out; without it, labels are the classes.
     """
 
     load: Callable[[], object]
@@ -92,8 +94,11 @@ class LearnerEntry(Entry):
 class ReadoutEntry(Entry):
     """A readout by its name: a class of settings with `predict`, see `probe.readouts.readout`.
 
-    steps: after how many tasks it is measured unless a study says so; task_aware: whether it is
-    fitted for each task to the task's own training examples, and tells only its classes apart.
+    Attributes:
+        readout: The class of settings.
+        steps: The numbers of tasks learned after which it is measured unless a study says so.
+        task_aware: Whether it is fitted separately for each task, to the task's training examples,
+            and predicts only the task's classes.
     """
 
     readout: type[Any] = field(repr=False)
@@ -147,11 +152,18 @@ def data(name: str) -> Callable[[Marked], Marked]:
 def learner(name: str) -> Callable[[type[Class]], type[Class]]:
     """Mark a subclass of `scenarios.learners.base.Learner`, so that a study can name it.
 
+    Args:
+        name: The name in studies.
+
+    Returns:
+        A decorator for the class.
+
+    Raises:
+        InputError: The class is no learner.
+
     >>> from scenarios.learners.continual import Finetune
     >>> @learner("mine")
     ... class Mine(Finetune): ...
-
-    Raises InputError for what is no learner.
     """
 
     def decorate(cls: type[Class]) -> type[Class]:
@@ -238,7 +250,18 @@ def spread_over(steps: Sequence[int]) -> tuple[int, ...]:
 
 
 def mark(what: Marked, entry: Entry) -> Marked:
-    """Add a mark to a function or class; raises InputError for a name that no table could hold."""
+    """Add a mark to a function or class.
+
+    Args:
+        what: The function or class.
+        entry: The mark.
+
+    Returns:
+        The same function or class.
+
+    Raises:
+        InputError: It is neither, or the name cannot be written into a table.
+    """
     name = entry.name
     if not callable(what):
         raise InputError(f"{name!r} must mark a function or class, got {type(what).__name__}")
@@ -249,12 +272,28 @@ def mark(what: Marked, entry: Entry) -> Marked:
 
 
 def marks_of(what: object, kind: type[Kind] = Entry) -> tuple[Kind, ...]:  # type: ignore[assignment]
-    """Return the marks of a function or class, of one kind, none of them inherited."""
+    """Return the marks of a function or class; marks are not inherited.
+
+    Args:
+        what: The function or class.
+        kind: The kind of marks to return.
+
+    Returns:
+        The marks.
+    """
     entries = vars(what).get(_MARKS, ()) if hasattr(what, "__dict__") else ()
     return tuple(entry for entry in entries if isinstance(entry, kind))
 
 
 def marked_in(names: Mapping[str, object], kind: type[Kind] = Entry) -> Iterator[Kind]:  # type: ignore[assignment]
-    """Yield every mark in a module's names once; what it imported is among them."""
+    """Yield every mark in a module's names once, including names that it imported.
+
+    Args:
+        names: The objects by name.
+        kind: The kind of marks to return.
+
+    Yields:
+        The marks.
+    """
     values = list(names.values())
     yield from {id(entry): entry for value in values for entry in marks_of(value, kind)}.values()

@@ -50,7 +50,14 @@ def discard(path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it; raises NotWritten if that cannot be done."""
+    """Make a folder and its parents.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        NotWritten: It cannot be made.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -58,7 +65,15 @@ def make_folder(folder: Path) -> None:
 
 
 def not_written(path: Path, error: OSError) -> NotWritten:
-    """Return the error for a file or folder that cannot be written."""
+    """Return the error for a file or folder that cannot be written.
+
+    Args:
+        path: The file or folder.
+        error: The reason.
+
+    Returns:
+        The error.
+    """
     if isinstance(error, FileNotFoundError):
         remedy = "was its folder moved or removed? Name the folder where it is now"
     else:

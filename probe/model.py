@@ -85,7 +85,7 @@ class Model:
                 object.__setattr__(self, "classes", tuple(map(index, self.classes)))
         except TypeError:
             raise InputError(
-                f"classes= are numbers, as range(6), got {self.classes!r:.40}"
+                f"classes= must be class numbers, such as range(6), got {self.classes!r:.40}"
             ) from None
 
     @property

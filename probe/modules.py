@@ -12,14 +12,28 @@ from probe.errors import InputError, unknown
 
 
 def check_model(model: object) -> None:
-    """Raise InputError for anything but a model."""
+    """Check that an object is a model.
+
+    Args:
+        model: The object.
+
+    Raises:
+        InputError: It is not.
+    """
     if not isinstance(model, nn.Module):
         got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise InputError(f"the model must be an instance of torch.nn.Module, got {got}: make one")
 
 
 def check_values(model: nn.Module) -> None:
-    """Raise InputError for parameters without values, of lazy modules or on the device meta."""
+    """Check that all parameters have values: those of lazy modules or on the device meta have none.
+
+    Args:
+        model: The model.
+
+    Raises:
+        InputError: A parameter has no value.
+    """
     for name, parameter in model.named_parameters():
         lazy = is_lazy(parameter)
         if lazy or parameter.device.type == "meta":
@@ -28,7 +42,18 @@ def check_values(model: nn.Module) -> None:
 
 
 def layer(model: nn.Module, name: str) -> nn.Module:
-    """Return the module of that dotted name; raises InputError suggesting the nearest names."""
+    """Return a module by its dotted name.
+
+    Args:
+        model: The model.
+        name: The name.
+
+    Returns:
+        The module.
+
+    Raises:
+        InputError: There is none; the message suggests the nearest names.
+    """
     modules: dict[str, nn.Module] = dict(model.named_modules(remove_duplicate=False))
     if not name or name not in modules:
         raise unknown("feature", name, filter(None, modules))
@@ -85,7 +110,12 @@ def named_state(model: nn.Module) -> dict[str, Tensor]:
 def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
     """Restore a model, in place, to the values that `named_state` returned.
 
-    Unlike `load_state_dict`, also buffers that no file keeps and those of another shape by now.
+    Unlike `load_state_dict`, it also restores buffers that are not persistent and buffers whose
+    shape has changed.
+
+    Args:
+        model: The model.
+        state: The values by name.
 
     >>> model = nn.Linear(2, 2)
     >>> before = {name: value.clone() for name, value in named_state(model).items()}
@@ -103,7 +133,7 @@ def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
 
 
 def innermost(tensor: Tensor) -> Tensor:
-    """Return the tensor that transforms of torch.func have wrapped, itself where none has."""
+    """Return the tensor inside wrappers of torch.func's transforms, itself if there are none."""
     while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         tensor = torch._C._functorch.get_unwrapped(tensor)
     return tensor
@@ -160,7 +190,15 @@ def architecture(model: nn.Module) -> dict[str, object]:
 
 
 def architecture_difference(before: Mapping[str, object], after: Mapping[str, object]) -> str:
-    """Return the first name at which two architectures differ, empty if they are the same."""
+    """Find the first name at which two architectures differ.
+
+    Args:
+        before: The first architecture, by name.
+        after: The second architecture, by name.
+
+    Returns:
+        The name, empty if they are the same.
+    """
     names = before.keys() | after.keys()
     differ = sorted(
         (n for n in names if before.get(n) != after.get(n)), key=lambda n: (n == _TIES, n)
@@ -188,6 +226,10 @@ _WRAPPERS["OptimizedModule"] = "_orig_mod"
 @contextmanager
 def mode(model: nn.Module, training: bool) -> Iterator[None]:
     """Put the model into train or eval mode; restore each module's own mode, also after a failure.
+
+    Args:
+        model: The model.
+        training: Whether to put it into train mode.
 
     >>> model = nn.Sequential(nn.Dropout(), nn.Dropout().eval())
     >>> with mode(model, training=False):
@@ -222,7 +264,7 @@ def forget(model: nn.Module) -> None:
 def copied(model: nn.Module) -> nn.Module:
     """Copy a model, also one with tensors that torch does not copy.
 
-    These are values that it keeps of its last pass, and those of a subclass without a copy.
+    Such tensors are values kept from the last pass, or of a subclass that cannot be copied.
     """
     memo = {}
     for module in model.modules():

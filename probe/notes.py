@@ -60,10 +60,17 @@ def of_outputs(logits: Tensor) -> list[str]:
 
 
 def of_recorded(recorded: TaskCounts, again: TaskCounts) -> Iterator[str]:
-    """Yield a note on each task whose accuracies, recorded and measured again, differ.
+    """Yield a note on each task whose recorded accuracy differs from the one measured now.
 
-    By more than another device, or another size of batches, makes of them; and only if both are of
-    the same tasks.
+    The difference must exceed what another device or batch size can explain. Nothing is compared
+    unless both are of the same tasks.
+
+    Args:
+        recorded: The counts of the evaluation that was recorded.
+        again: The counts measured now.
+
+    Yields:
+        The notes.
     """
     if recorded.tasks == again.tasks:
         accuracies = zip(recorded.accuracies(), again.accuracies(), again.test_sizes(), strict=True)
@@ -78,9 +85,11 @@ def of_recorded(recorded: TaskCounts, again: TaskCounts) -> Iterator[str]:
 
 
 class UnchangedParameters:
-    """A watch for parameters of a tail that training does not change.
+    """A check for parameters of a tail that training does not change.
 
-    tail: re-initialized; trained: the names of the parameters that the logits depend on.
+    Args:
+        tail: The re-initialized tail.
+        trained: Names of the parameters that the logits depend on.
     """
 
     def __init__(self, tail: Split, trained: Collection[str]) -> None:
@@ -113,7 +122,15 @@ class UnchangedParameters:
 
 
 def of_predictions(predicted: Tensor, labels: Tensor) -> list[str]:
-    """Return a note if all N predictions (N,) are one class although the labels (N,) are not."""
+    """Return a note if all predictions are one class although the labels are not.
+
+    Args:
+        predicted: The predicted classes, (N,).
+        labels: The labels, (N,).
+
+    Returns:
+        The note, if there is one.
+    """
     if len(predicted) and bool((predicted == predicted[0]).all()) and len(labels.unique()) > 1:
         return [constant(int(predicted[0]))]
     return []
@@ -125,9 +142,14 @@ def constant(label: int) -> str:
 
 
 def of_classes(tasks: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[str]:
-    """Return notes on the classes 0..K-1 that are missing in training or test data.
+    """Return notes on the classes 0..K-1 that are missing in the training or test data.
 
-    tasks: the labels (N,) of the training and of the test examples of each.
+    Args:
+        tasks: The labels (N,) of the training and of the test examples of each task.
+        classes: K.
+
+    Returns:
+        The notes.
     """
     notes, present = [], [tuple(set(half.unique().tolist()) for half in task) for task in tasks]
     for half, without in zip(zip(*present, strict=True), _WITHOUT, strict=True):

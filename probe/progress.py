@@ -15,7 +15,15 @@ _PAUSE = 0.2  # seconds between two pictures in a notebook
 
 
 def tracked(items: Iterable[Item], label: str) -> Iterator[Item]:
-    """Yield the items, with a progress bar."""
+    """Yield the items, with a progress bar.
+
+    Args:
+        items: The items.
+        label: The text beside the bar.
+
+    Yields:
+        Each item.
+    """
     with progress_bar(label, length_hint(items) or None) as advance:
         for item in items:
             yield item

@@ -118,11 +118,21 @@ def retrain_each(
     classes: int,
     how: RetrainSettings,
 ) -> Iterator[Retrained]:
-    """Yield each feature with the predictions of its partial retrained model, once it is done.
+    """Yield each feature with the predictions of its partially retrained model, once it is done.
 
     All cuts are made and checked before the first training; one pass over the data computes the
-    values of every feature that is kept. classes: K. See `partial_retrain`, which checks its inputs
-    and counts.
+    values of every feature that is cached. `partial_retrain` checks the inputs and counts.
+
+    Args:
+        model: The model.
+        features: The features to retrain downstream of, or their cuts.
+        train: The training examples.
+        test: The test examples.
+        classes: K.
+        how: The settings.
+
+    Yields:
+        Each feature with its predictions.
     """
     called = Model.coerce(model)
     fresh = how.recipe.init if called.fresh is None else called.fresh
@@ -162,11 +172,14 @@ def retrain_each(
 
 @dataclass(frozen=True, kw_only=True)
 class Retrained:
-    """A feature's partial retrained model, tested.
+    """A feature's partially retrained model, tested.
 
-    predicted: (N,) class numbers, in the order of the test data; history: of its training, None
-    where nothing was left to train; multiple: of the recipe's epochs, see `RetrainSettings`; notes:
-    on this feature.
+    Attributes:
+        feature: Name of the feature.
+        predicted: (N,), class numbers in the order of the test data.
+        history: History of the training, None if nothing was left to train.
+        multiple: Multiple of the recipe's epochs, see `RetrainSettings`.
+        notes: Notes on this feature.
     """
 
     feature: str
@@ -178,9 +191,16 @@ class Retrained:
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """The retrainings of one model's tails: data on its device, K classes, outputs that are read.
+    """The retrainings of one model's tails.
 
-    outputs: which stand for the classes, None = all; fresh: the source of fresh values.
+    Attributes:
+        train: The training examples, on the model's device.
+        test: The test examples, on the model's device.
+        classes: K.
+        outputs: The outputs that stand for the classes, None = all.
+        fresh: The source of fresh values.
+        how: The settings.
+        values: The cache of features' values.
     """
 
     train: Examples[Any]
@@ -327,7 +347,16 @@ def cache_plan(
 
 
 def refuse_what_no_rule_writes(model: nn.Module, cuts: Iterable[CutFacts], fresh: Fresh) -> None:
-    """Raise InputError if a rule cannot give fresh values downstream of some feature."""
+    """Check that a rule can give fresh values downstream of every feature.
+
+    Args:
+        model: The model.
+        cuts: The facts about its cuts.
+        fresh: The source of fresh values.
+
+    Raises:
+        InputError: It cannot.
+    """
     if isinstance(fresh, str):
         # Parameters that all features need stay as they are, and those that nothing reads may.
         trained = frozenset[str]().union(*(cut.trained for cut in cuts))

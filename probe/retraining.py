@@ -45,7 +45,15 @@ class RetrainSettings:
 
 
 def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
-    """Raise InputError for multiples of a recipe's epochs that one training cannot serve."""
+    """Check that one training can be measured at several multiples of a recipe's epochs.
+
+    Args:
+        multiples: The multiples.
+        recipe: The recipe.
+
+    Raises:
+        InputError: It cannot.
+    """
     positive = all(type(multiple) is int and multiple > 0 for multiple in multiples)
     if not multiples or not positive or sorted(set(multiples)) != list(multiples):
         raise InputError(
@@ -61,13 +69,17 @@ def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartialRetraining(ResultBase):
-    """The result of partial retraining: confusion counts of each partial retrained model M_i.
+    """The result of partial retraining: confusion counts of each partially retrained model M_i.
 
-    tasks: the classes of each of the T tasks, in executed order; measured: of each feature, the
-    counts on the test examples of each task; notes: sentences on the meaning of the counts;
-    seed: of the retraining; outputs: the features with nothing left to train downstream; head: the
-    outputs that compete there, `multi` where the model is told the task.
     `print` shows it as a table; in its rows the learner is `model`, of order "0".
+
+    Attributes:
+        tasks: The classes of each of the T tasks, in executed order.
+        measured: By feature, the counts on the test examples of each task.
+        notes: Sentences on the meaning of the counts.
+        seed: Seed of the retraining.
+        outputs: The features with nothing left to train downstream.
+        head: The outputs that compete there, `multi` if the model receives the task id.
     """
 
     KIND: ClassVar[str] = "partial retraining"

@@ -1,7 +1,7 @@
 """Explicit randomness: a separate stream for every use, from a seed and a purpose.
 
-Global generators are drawn from only inside the `with` blocks below, which restore their
-state, so that a run resumed from a checkpoint draws the same numbers as one without a break.
+Global generators are only used inside the `with` blocks below, which restore their state, so that a
+run resumed from a checkpoint draws the same numbers as an uninterrupted one.
 """
 
 import hashlib

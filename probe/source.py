@@ -1,9 +1,9 @@
 """Hashes of the user's code, in which comments, docstrings and layout do not count.
 
-A user's code is every module that a file of his needs, however it is imported, and that belongs
-neither to Python nor to an installed distribution; of the distributions that it imports the
-versions count. An editable installation is the user's code. Functions marked `probe.metric` are
-left out unless something else calls them: they change tables, and no network.
+The user's code is every module that one of the user's files needs, however it is imported, and that
+belongs neither to Python nor to an installed distribution; the versions of imported distributions
+count. An editable installation is the user's code. Functions marked `probe.metric` are left out
+unless something else calls them: they change tables, but no network.
 """
 
 import ast

@@ -129,13 +129,24 @@ def _check_batches(
 
 
 def append_task(examples: Examples[Any], task: Tensor | int) -> Examples[Any]:
-    """Return examples whose inputs hold the number of the task of each: (N,), or one for all."""
+    """Append the task id of each example to its input.
+
+    Args:
+        examples: The examples.
+        task: The task ids, (N,), or one for all examples.
+
+    Returns:
+        The examples with the longer inputs.
+
+    Raises:
+        InputError: An input has the name of the task id already.
+    """
     x = examples.x
     numbers = torch.full_like(examples.y, task) if isinstance(task, int) else task
     if not isinstance(x, Mapping):
         return examples.changed(x=(*tensors(x), numbers))
     if _TASK in x:
-        raise InputError("x has an input named task, the name of the task's number: rename it")
+        raise InputError("x has an input named task, which is reserved for the task id: rename it")
     return examples.changed(x={**x, _TASK: numbers})
 
 

@@ -41,11 +41,12 @@ Data: TypeAlias = Source | Sequence[Source]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TaskedExamples:
-    """Examples with the number of the task of each, in the order of the tasks.
+    """Examples with the task id of each, in the order of the tasks.
 
-    splits: examples by the name of the split, such as `test`; classes: of each of the T tasks;
-    order: of numbered tasks, the number of each in the data, None where the classes tell the tasks
-    apart.
+    Attributes:
+        splits: Examples by the name of the split, such as `test`.
+        classes: The classes of each of the T tasks.
+        order: The task ids in the data, in order; None if the classes tell the tasks apart.
     """
 
     splits: Mapping[str, Examples[Any]]
@@ -103,7 +104,9 @@ def assign_tasks(
     with_task = [name for name, split in splits.items() if split.task is not None]
     if with_task and len(with_task) < len(splits):
         [without, *_] = splits.keys() - set(with_task)
-        raise InputError(f"{with_task[0]} has tasks of its examples, {without} has not: give both")
+        raise InputError(
+            f"{with_task[0]} has task ids and {without} has none: give both, or neither"
+        )
     examples = _by_number(splits, tasks) if with_task else _by_class(splits, tasks)
     for name, split in examples.splits.items():
         check_examples(split, range(examples.n_classes), name)
@@ -246,7 +249,16 @@ def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
 
 
 def as_tasks(tasks: object) -> tuple[tuple[int, ...], ...]:
-    """Return the classes of each task; raises InputError unless they are lists of numbers.
+    """Return the classes of each task.
+
+    Args:
+        tasks: The argument of the caller.
+
+    Returns:
+        The classes of each task.
+
+    Raises:
+        InputError: It is not lists of numbers.
 
     >>> as_tasks([range(2), [2]])
     ((0, 1), (2,))
@@ -284,7 +296,7 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
             f"'sites/{{task}}.npz', or one with task_train and task_test"
         )
     if missing := sorted(set(range(classes)) - set(listed)):
-        raise InputError(f"classes {missing} are in no task: every class belongs to one")
+        raise InputError(f"classes {missing} are in no task: add each to one")
 
 
 def task_names(tasks: Sequence[Sequence[int]]) -> list[str]:

@@ -22,10 +22,14 @@ from probe.tasked_examples import TaskedExamples, task_names
 class Task:
     """One task: its classes and the examples to learn and to test them.
 
-    index: its number in the base order, from 1; classes: the labels that occur in it, which other
-    tasks may have, too, 0..K-1 over all tasks; train, test: finite inputs (N, ...), labels (N,)
-    among the classes; test_index: the position of each test example in the test data that a caller
-    gave, (N,), None where these are the tasks' one after the other.
+    Attributes:
+        index: Its number in the base order, from 1.
+        name: Its name.
+        classes: The labels that occur in it, 0..K-1 over all tasks; other tasks may have them, too.
+        train: Training examples: finite inputs (N, ...), labels (N,) among the classes.
+        test: Test examples of the same form.
+        test_index: (N,), the position of each test example in the test data that a caller gave;
+            None if these are the tasks' one after the other.
     """
 
     index: int
@@ -40,7 +44,9 @@ class Task:
 class TestExamples:
     """The N test examples of all tasks, in the order in which the caller gave them.
 
-    labels: (N,) int64; tasks: (N,) int64, the task of each in base order, from 0.
+    Attributes:
+        labels: (N,) int64.
+        tasks: (N,) int64, the task of each in base order, from 0.
     """
 
     __test__: ClassVar[bool] = False  # no test, whatever its name
@@ -55,7 +61,16 @@ class TestExamples:
     def counts(
         self, predicted: NDArray[Any], order: Sequence[int], classes: Sequence[Sequence[int]]
     ) -> TaskCounts:
-        """Count predictions (N,); classes: of the tasks, in the order in which they come."""
+        """Count predictions by task.
+
+        Args:
+            predicted: The predicted classes, (N,).
+            order: The order of the tasks.
+            classes: The classes of each task, in that order.
+
+        Returns:
+            The counts.
+        """
         positions = self.by_task(order)
         sizes = np.bincount(self.tasks, minlength=len(order))[list(order)].tolist()
         known = len({label for task in classes for label in task})
@@ -98,7 +113,10 @@ class Scenario:
         for split, what in (("train", "training"), ("test", "test")):
             for number, size in enumerate(examples.sizes(split)):
                 if not size:
-                    raise InputError(f"the {what} data of task {names[number]!r} holds no examples")
+                    raise InputError(
+                        f"the {what} data of task {names[number]!r} have no examples: add some, "
+                        f"or leave the task out"
+                    )
         for k, classes in enumerate(examples.classes):
             train, test = (examples.splits[split].of_task(k) for split in ("train", "test"))
             where = np.flatnonzero(examples.numbers("test").numpy() == k)

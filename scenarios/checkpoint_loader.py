@@ -67,7 +67,18 @@ class CheckpointLoader:
             yield
 
     def source(self, plan: Plan, device: torch.device) -> NetworkSource:
-        """Return the networks, with the data on a device; raises InputError for other data."""
+        """Return the networks, with the data on a device.
+
+        Args:
+            plan: The plan.
+            device: The device.
+
+        Returns:
+            The networks.
+
+        Raises:
+            InputError: The data are not those of the plan.
+        """
         source = self.networks(device)
         if not self.location.now(self.data).checked and data_hash(source.scenario) != plan.data:
             raise InputError(
@@ -77,7 +88,15 @@ class CheckpointLoader:
         return source
 
     def caches(self, plan: Plan, cache: CacheSettings) -> dict[str, tuple[Allocation, ...]]:
-        """Return where jobs keep their features' values, for the network."""
+        """Return where jobs store their features' values.
+
+        Args:
+            plan: The plan.
+            cache: The limits.
+
+        Returns:
+            The locations by network.
+        """
         source = self.networks(torch.device("cpu"))
         features = next(iter(plan.learners.values())).features[:-1]
         call, sample = source.model.model_call, first(source.scenario.tasks[0].test.x, SAMPLE)
@@ -90,7 +109,15 @@ class CheckpointLoader:
     def networks(
         self, device: torch.device, progress: Callable[..., Iterable[Path]] = iter
     ) -> NetworkSource:
-        """Return the networks; to make their plan every file is read, and tried."""
+        """Return the networks, for their plan: every file is read and checked.
+
+        Args:
+            device: The device of the data.
+            progress: Wraps the files, as `tqdm` does.
+
+        Returns:
+            The networks.
+        """
         entry, options = REGISTRY.networks[self.network], self.options
         build = partial(build_model, entry.name, entry.build)
         model = Model(

@@ -28,8 +28,8 @@ from scenarios.user_code import REGISTRY, build_model, unregistered
 class BuiltInNetwork:
     """A network's builder, and its features in order of depth (the last is the output).
 
-    build: from the shape of one input and the number of classes K to a chain of stages, which maps
-    inputs (B, ...) to scores (B, K).
+    `build` takes the shape of one input and the number of classes K, and returns a chain of stages
+    that maps inputs (B, ...) to scores (B, K).
     """
 
     build: Callable[[Sequence[int], int], nn.Sequential]
@@ -37,7 +37,17 @@ class BuiltInNetwork:
 
 
 def network_entry(name: str) -> BuiltInNetwork | NetworkEntry:
-    """Return the network of that name; raises InputError suggesting the nearest names."""
+    """Return a registered or built-in network by name.
+
+    Args:
+        name: The name.
+
+    Returns:
+        The network.
+
+    Raises:
+        InputError: There is none; the message suggests the nearest names.
+    """
     if name in ARCHITECTURES:
         return ARCHITECTURES[name]
     if name in REGISTRY.networks:
@@ -51,7 +61,14 @@ def bare(model: nn.Module) -> tuple[nn.Module, ModelCall]:
 
 
 def draw_weights(model: nn.Module, name: str, rule: Rule, generator: torch.Generator) -> None:
-    """Give a network of that name fresh weights, see `fresh_source`."""
+    """Give a network fresh weights, see `fresh_source`.
+
+    Args:
+        model: The network, which is changed in place.
+        name: Its name.
+        rule: The rule.
+        generator: Source of randomness.
+    """
     source = fresh_source(name, rule)
     if isinstance(source, str):
         initialize(model, rule, generator)
@@ -61,7 +78,15 @@ def draw_weights(model: nn.Module, name: str, rule: Rule, generator: torch.Gener
 
 
 def fresh_source(name: str, rule: Rule) -> Fresh:
-    """Return the source of fresh weights: a rule, or for torch's rule the user's factory."""
+    """Return the source of fresh weights.
+
+    Args:
+        name: Name of the network.
+        rule: The rule.
+
+    Returns:
+        The rule, or for torch's rule the user's factory.
+    """
     entry = REGISTRY.networks.get(name)
     return entry.build if entry and entry.draws and rule == "torch" else rule
 
@@ -96,9 +121,18 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
 
 
 def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
-    """Build the built-in network of that name, from inputs (B, *shape) to scores (B, K).
+    """Build a built-in network, from inputs (B, *shape) to scores (B, K).
 
-    Raises InputError for an unknown name, and for inputs that it cannot take.
+    Args:
+        name: Name of the network.
+        shape: Shape of an input, without the batch.
+        classes: K.
+
+    Returns:
+        The network.
+
+    Raises:
+        InputError: The name is unknown, or the network cannot take such inputs.
 
     >>> build_network("cnn3", (1, 28, 28), classes=10)(torch.zeros(2, 1, 28, 28)).shape
     torch.Size([2, 10])
@@ -186,7 +220,10 @@ def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Se
         stages[f"conv{depth}"] = nn.Sequential(*parts)
         channels = width
     if not height * breadth:
-        raise InputError(f"cnn4 and cnn6 need images of 4 x 4 or more, got {shape[1]} x {shape[2]}")
+        raise InputError(
+            f"cnn4 and cnn6 need images of 4 x 4 or more, got {shape[1]} x {shape[2]}: choose "
+            f"another network"
+        )
     inputs = channels * height * breadth
     if hidden is None:
         return _chain(**stages, output=nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes)))
@@ -222,7 +259,10 @@ def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.S
     # Three strides of 2 halve the sides, rounded up.
     side = [-(-s // 8) // 4 for s in (height, breadth)]
     if 0 in side:
-        raise InputError(f"reduced_resnet18 needs 25 x 25 or more, got {height} x {breadth}")
+        raise InputError(
+            f"reduced_resnet18 needs images of 25 x 25 or more, got {height} x {breadth}: choose "
+            f"another network"
+        )
     dense = nn.Linear(width * side[0] * side[1], classes)
     return _chain(**stages, output=nn.Sequential(nn.AvgPool2d(4), nn.Flatten(), dense))
 
@@ -252,7 +292,9 @@ def _chain(**stages: nn.Module) -> nn.Sequential:
 
 def _image(shape: Sequence[int]) -> tuple[int, int, int]:
     if len(shape) != 3:
-        raise InputError(f"a convolutional network needs images (C, H, W), got {tuple(shape)}")
+        raise InputError(
+            f"a convolutional network needs images (C, H, W), got {tuple(shape)}: choose another"
+        )
     return shape[0], shape[1], shape[2]
 
 

@@ -29,7 +29,16 @@ def _require(holds: bool, message: str) -> None:
 
 
 def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:
-    """Define a flag by its help; MISSING as its default makes it required."""
+    """Define a flag.
+
+    Args:
+        text: Its help.
+        default: Its default; with MISSING the flag is required.
+        metavar: The name of its value in the help.
+
+    Returns:
+        The field of a dataclass.
+    """
     return field(default=default, metadata={"help": text, "metavar": metavar})
 
 
@@ -37,7 +46,7 @@ def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:
 class Shard:
     """One of several processes that share a run directory without communicating.
 
-    number: from 1 to `of`, the number of processes. All run the same study; each starts with
+    It is process `number`, from 1, of `of` processes. All run the same study; each starts with
     different jobs, and locks prevent two processes from running the same job.
     """
 

@@ -72,13 +72,33 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
 
 
 def group_classes(data: Dataset, kind: str, groups: Iterable[Sequence[int]]) -> Scenario:
-    """Return a scenario of that kind with a task of each group of classes, in the data's order."""
+    """Return a scenario with one task for each group of classes, in the data's order.
+
+    Args:
+        data: The data set.
+        kind: The kind of the scenario.
+        groups: The classes of each task.
+
+    Returns:
+        The scenario.
+    """
     examples = assign_tasks({"train": data.train, "test": data.test}, list(groups))
     return Scenario.of_examples(data.name, examples, kind)
 
 
 def dataset_tasks(data: Dataset, kind: str) -> Scenario:
-    """Return the tasks that a data set has, in their order; raises InputError if it has none."""
+    """Return the tasks of a data set, in their order.
+
+    Args:
+        data: The data set.
+        kind: The kind of the scenario.
+
+    Returns:
+        The scenario.
+
+    Raises:
+        InputError: The data set has no tasks.
+    """
     if not data.has_tasks:
         how = "return a list of (train, test), or name feature files as 'sites/{task}.npz'"
         raise InputError(f"{data.name} brings no tasks: {how}")
@@ -87,10 +107,20 @@ def dataset_tasks(data: Dataset, kind: str) -> Scenario:
 
 
 def rotated(data: Dataset, angles: Sequence[float]) -> Scenario:
-    """Return a task for each angle in degrees: all images rotated by it, counterclockwise.
+    """Return one task per angle, with all images rotated counterclockwise.
 
-    Images are interpolated bilinearly, with zeros outside; by 0 they are the data themselves. Tasks
-    are named by their angles. Raises InputError for data that are no images.
+    Images are interpolated bilinearly, with zeros outside; at 0 degrees they are unchanged. Tasks
+    are named by their angles.
+
+    Args:
+        data: The data set.
+        angles: The angles in degrees.
+
+    Returns:
+        The tasks.
+
+    Raises:
+        InputError: The data are not images.
     """
     x = data.train.x
     if not isinstance(x, Tensor) or x.ndim != 4 or not x.is_floating_point():
@@ -100,7 +130,14 @@ def rotated(data: Dataset, angles: Sequence[float]) -> Scenario:
 
 
 def rotate(x: Tensor, angle: float) -> Tensor:
-    """Return images (N, C, H, W) rotated counterclockwise by an angle in degrees.
+    """Return images rotated counterclockwise.
+
+    Args:
+        x: Images, (N, C, H, W).
+        angle: The angle in degrees.
+
+    Returns:
+        The rotated images.
 
     >>> image = torch.tensor([[[[0.0, 1.0], [0.0, 0.0]]]])
     >>> rotate(image, 90).round().tolist()
@@ -117,10 +154,20 @@ def rotate(x: Tensor, angle: float) -> Tensor:
 
 
 def relabeled(data: Dataset, size: int) -> Scenario:
-    """Return tasks of C = size consecutive classes each, all labeled 0..C-1, the class mod C.
+    """Return tasks of C consecutive classes each, all labeled 0..C-1, the class mod C.
 
-    The domain-incremental form of a split data set (van de Ven 2022). Tasks are named by their
-    classes in the data. Raises InputError as `split_by_class` does.
+    It is the domain-incremental form of a split data set (van de Ven 2022). Tasks are named by
+    their classes in the data.
+
+    Args:
+        data: The data set.
+        size: C.
+
+    Returns:
+        The tasks.
+
+    Raises:
+        InputError: As `split_by_class`.
     """
     tasks = []
     for task in split_by_class(data, size).tasks:
@@ -149,7 +196,10 @@ def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
     """
     size = data.train.x[0].numel()
     if size < 2:
-        raise InputError(f"the inputs of {data.name} have {size} element, which cannot be permuted")
+        raise InputError(
+            f"the inputs of {data.name} have {size} element, which cannot be permuted: choose data "
+            f"with more"
+        )
 
     def permute(x: Tensor, session: int) -> Tensor:
         if session == 1:
@@ -162,10 +212,18 @@ def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
 
 
 def permutation(size: int, session: int, seed: int) -> Tensor:
-    """Return the order (D,) of the D = size input elements in session t > 1.
+    """Return the order (D,) of the input elements in a session after the first.
 
-    Element i of the session is element order[i] of the data, on every machine, whatever the number
-    of sessions.
+    Element i of the session is element order[i] of the data, on every machine and for any number of
+    sessions.
+
+    Args:
+        size: D, the number of elements.
+        session: The session, from 2.
+        seed: Seed of the permutations.
+
+    Returns:
+        The order.
 
     >>> sorted(permutation(4, session=2, seed=0).tolist())
     [0, 1, 2, 3]
@@ -191,8 +249,18 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
     """Return two tasks, one data set each, with vectors of the same width and disjoint classes.
 
     Inputs are flattened and padded with zeros to the larger width D (Kemker 2018: AudioSet's 1,280
-    to CUB-200's 2,048). The labels of the second data set are raised by K of the first. Tasks have
-    the names of their data sets. Raises InputError for two of the same name.
+    become 2,048 like CUB-200's). K of the first data set is added to the labels of the second.
+    Tasks have the names of their data sets.
+
+    Args:
+        first: The first data set.
+        second: The second data set.
+
+    Returns:
+        The two tasks.
+
+    Raises:
+        InputError: Both data sets have the same name.
     """
     if first.name == second.name:
         raise InputError(

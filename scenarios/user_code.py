@@ -100,7 +100,7 @@ def loaded(targets: Iterable[str], reserved: Names) -> Iterator[None]:
             stack.enter_context(importing(target))
             module = imported(target)
             if earlier := target_of_module.get(module.__name__):
-                raise InputError(f"{target} is loaded twice, also as {earlier}")
+                raise InputError(f"{target} is loaded twice, also as {earlier}: load it once")
             target_of_module[module.__name__] = target
             entries = [e for e in marks.marked_in(vars(module)) if not _is_built_in(e)]
             if not entries:
@@ -203,12 +203,29 @@ def _short(target: str) -> str:
 
 
 def source_of(kind: str, name: str) -> str | None:
-    """Return the hash of a registered object's code, None if there is no such object."""
+    """Return the hash of a registered object's code.
+
+    Args:
+        kind: The kind of object.
+        name: Its name.
+
+    Returns:
+        The hash, None if there is no such object.
+    """
     return REGISTRY.sources.get(f"{kind} {name}")
 
 
 def unregistered(kind: str, name: str, *names: Iterable[str]) -> InputError:
-    """Return the error for a name that is neither built in nor registered."""
+    """Return the error for a name that is neither built in nor registered.
+
+    Args:
+        kind: The kind of object.
+        name: The unknown name.
+        names: The known names.
+
+    Returns:
+        The error.
+    """
     error = unknown(kind, name, [known for group in names for known in group])
     return InputError(f"{error}, or name the file that defines it with --load")
 

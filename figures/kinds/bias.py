@@ -32,12 +32,18 @@ TABLES = ("summary", "learners", "measurements")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one panel per feature and in it one line per continual learner over T task positions.
 
-    The last panel is the deepest feature, the trained model as it is; in the others everything
-    downstream of the feature was retrained. Bars are one standard deviation over seeds either way.
-    A line that rises is a bias toward the tasks learned last (Murata 2020, figures 2 and 3).
+    The last panel is the deepest feature: the trained model, unchanged. In the other panels
+    everything downstream of the feature was retrained. Bars are one standard deviation over seeds
+    either way. A rising line is a bias toward the tasks learned last (Murata 2020, figures 2 and
+    3). Each architecture has its own rows of panels. Offline training and the untrained network
+    have no order, and so no line.
 
-    Each architecture has rows of panels of its own. Offline training has no order, and so no line,
-    nor has the untrained network. Returns None without a continual learner.
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None without a continual learner.
     """
     f1 = [row for row in tables.summary if row.metric == "f1" and row.learner not in CONTROLS]
     if max((row.task_position or 1 for row in f1), default=1) > lines.MOST_BARRED:

@@ -26,7 +26,14 @@ TABLES = ("layers", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one panel per feature, a line for each learner and control over the multiples.
 
-    Bars are the 95 % intervals of layers.csv. Returns None where nothing was measured after two.
+    Bars are the 95 % intervals of layers.csv.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None where no feature was measured at two multiples.
     """
     panels: dict[str, dict[str, dict[float, LayerRow]]] = {}
     curves = budget_curves(tables.layers)

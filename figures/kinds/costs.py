@@ -28,11 +28,17 @@ TABLES = ("metrics", "learners", "times")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one marker per continual learner, against its size in one panel, its time in another.
 
-    Omega_all, or in a study without Offline, which has none, A_T (Chaudhry 2018). x: size of the
-    model with everything stored beside it (Kemker 2018, table 2), and training time of all tasks;
-    both are means. Bars are one standard deviation of the accuracy over seeds either way.
+    y: Omega_all, or A_T (Chaudhry 2018) in a study without Offline, which Omega needs. x: size of
+    the model with everything stored beside it (Kemker 2018, table 2), and training time of all
+    tasks. All are means; bars are one standard deviation of the accuracy over seeds either way. The
+    upper left corner is the best.
 
-    The upper left corner is the best. Returns None unless two learners have all three.
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None unless two learners have all three numbers.
     """
     label, scale, accuracy = _accuracy(tables)  # scale: Omega is a ratio, accuracy in percent
     sizes = tables.metric("kemker", "model_size_mb")

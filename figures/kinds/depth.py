@@ -61,15 +61,21 @@ class _Measured(NamedTuple):
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one line per continual learner over L features, between floor and ceiling.
 
-    Bars are the 95 % intervals of layers.csv; where it has none for some learner, one standard
-    deviation over seeds either way. A ring is where a learner falls below the ceiling. Where there
-    are intervals, and each learner has a ceiling, a panel below shows the points missing, on a
+    Bars are the 95 % intervals of layers.csv, or one standard deviation over seeds either way if
+    some learner has no intervals. A ring marks where a learner falls below the ceiling. If there
+    are intervals and every learner has a ceiling, a panel below shows the points missing, on a
     scale that is linear around 0.
 
-    Without a ceiling Offline is a dashed line at its one value, which is the same at every feature
-    (Murata 2020, figure 1), as all of its network is trained on all tasks. Each architecture has a
-    panel, in which that line is still that of the study's network. Returns None without a continual
-    learner, and where nothing but the output was measured.
+    Without a ceiling, Offline is a dashed line at one value, the same at every feature, since the
+    whole network is trained on all tasks (Murata 2020, figure 1). Each architecture has a panel;
+    that line is always the one of the study's network.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None without a continual learner or without a feature besides the output.
     """
     pra = [row for row in tables.summary if row.metric == "pra"]
     drawn = [(features, names) for features, names in architectures(pra) if len(features) > 1]

@@ -33,7 +33,14 @@ _PANELS = {
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one panel per metric and in it a line per learner and control over L layers.
 
-    Bars are one standard deviation over seeds either way. Returns None without two layers.
+    Bars are one standard deviation over seeds either way.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None without two layers.
     """
     panels, learners = _means(tables), continual(tables.diagnostics)
     features: dict[int, str] = {}

@@ -37,9 +37,15 @@ TABLES = ("layers", "statements", "first_layer")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one heat map per continual learner and readout: T positions (and all) by L layers.
 
-    The colors have 0 in the middle and are the same in all figures; cells below untrained are of
-    another hue. A number is gray where its interval includes 0. A frame is the first layer shown to
-    forget. Returns None where nothing missing was measured.
+    The colors are centered at 0 and are the same in all figures; cells below untrained have another
+    hue. A number is gray if its interval includes 0. A frame marks the first layer shown to forget.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None where nothing missing was measured.
     """
     panels = heatmaps.layer_panels(tables)
     if not panels:

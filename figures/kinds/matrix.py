@@ -36,7 +36,14 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
     Row = tasks learned so far, from none ("before") to T; column = position of the evaluated task
     in the executed order. The steps separate the tasks learned so far, below, from those to come.
-    Cells that were not measured are hatched. Returns None without a continual learner.
+    Cells that were not measured are hatched.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None without a continual learner.
     """
     matrices = tables.matrices
     if not matrices:

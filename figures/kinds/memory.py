@@ -39,10 +39,17 @@ TABLES = ("metrics", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw A_T against the number of stored samples (Chaudhry 2018, figure 4).
 
-    One line for each kind of learner and sampling strategy; budgets per class and in total have a
-    panel each, as they are different numbers. The x axis is logarithmic; a learner of the kind that
-    stores nothing stands at 0, beside the axis's smallest number. Bars are one standard deviation
-    over seeds either way. Returns None if no kind has two budgets.
+    There is one line for each kind of learner and sampling strategy. Budgets per class and in total
+    are different numbers, so each has a panel. The x axis is logarithmic; a learner of the kind
+    that stores nothing is drawn at 0, beside the axis's smallest number. Bars are one standard
+    deviation over seeds either way.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None if no kind has two budgets.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
     panels = sweeps(tables.learners, accuracy)
@@ -151,9 +158,14 @@ def _plot_sweeps(
 
 
 def mark_budgets(page: Page, axes: Axes, x: Mapping[int, float]) -> None:
-    """Name budgets at their positions, with a break between 0 and the others.
+    """Label the budgets at their positions, with a break between 0 and the others.
 
-    Where an axis is logarithmic there is no 0.
+    A logarithmic axis has no 0.
+
+    Args:
+        page: The page that is drawn on.
+        axes: The axes of a panel.
+        x: The position of each budget.
     """
     page.name_ticks([axes], [list(x.values())], [budget_names(x)])
     if 0 in x:

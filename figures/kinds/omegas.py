@@ -32,9 +32,16 @@ TABLES = ("metrics",)
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one group of bars per learner: its three Omegas (Kemker 2018, table 2).
 
-    The learners come in the order of their appearances, whatever the study's; error bars are one
-    standard deviation over seeds either way; the line at 1 is the offline learner, or for Omega_new
-    a perfect one. Returns None unless two learners have all three, for which Offline is needed.
+    The learners are in the order of their appearances, whatever the study's order. Error bars are
+    one standard deviation over seeds either way; the line at 1 is the offline learner, or for
+    Omega_new a perfect one.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None unless two learners have all three, which needs Offline.
     """
     omegas = {name: tables.metric("kemker", name) for name in SHADES}
     # A group with a bar missing would look like an Omega of 0.

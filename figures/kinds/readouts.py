@@ -33,7 +33,14 @@ _KEYS = {
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one panel per learner and in it a line per readout over L layers, between its controls.
 
-    Bars are the 95 % intervals of layers.csv. Returns None where no learner has two readouts.
+    Bars are the 95 % intervals of layers.csv.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None where no learner has two readouts.
     """
     panels = _panels(tables)
     if not panels:

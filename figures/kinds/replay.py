@@ -29,8 +29,15 @@ TABLES = ("layers", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one panel per kind of learner and readout, and in it a line per layer over budgets.
 
-    Bars are the 95 % intervals of layers.csv. The learner of kind `finetune` stands at 0 where none
-    of the kind stores nothing. Returns None where no kind with layers has two budgets.
+    Bars are the 95 % intervals of layers.csv. The learner of kind `finetune` is drawn at 0 if no
+    learner of the panel's kind stores nothing.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None if no kind with layers has two budgets.
     """
     panels = _panels(tables)
     if not panels:

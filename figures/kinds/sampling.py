@@ -28,9 +28,16 @@ TABLES = ("metrics", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw A_T of every strategy, grouped by kind of learner and budget (Chaudhry 2018, figure 5).
 
-    Bars are one standard deviation over seeds either way. The x axis names a budget that all groups
-    share, otherwise each group's name does. Of learners with the same kind, strategy and budget the
-    first counts. Returns None if no kind has two strategies at one budget.
+    Bars are one standard deviation over seeds either way. If all groups share a budget, the x axis
+    names it, otherwise each group's name does. Of learners with the same kind, strategy and budget
+    the first counts.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None if no kind has two strategies at one budget.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
     by_budget: defaultdict[_Group, dict[str, MetricRow]] = defaultdict(dict)

@@ -26,8 +26,15 @@ TABLES = ("metrics", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one group per weighting, W1, W2, W3 and user-defined ones, with one mark per learner.
 
-    CLscore, in [0, 1], larger is better (Diaz-Rodriguez 2018, table 3); one with a standard
-    deviation over seeds has a bar. Returns None without two learners with a score.
+    CLscore is in [0, 1], larger is better (Diaz-Rodriguez 2018, table 3). A score with a standard
+    deviation over seeds has a bar.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None without two learners with a score.
     """
     scores = tables.by_bracket("diaz_rodriguez", "cl_score")
     points = [row for group in scores.values() for row in group.values()]

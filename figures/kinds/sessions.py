@@ -30,11 +30,16 @@ TABLES = ("metrics", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw alpha_all, alpha_base and alpha_new, a panel each, against the session i = 1..T.
 
-    One line per continual learner (Kemker 2018, figures 2, S2 and S3); all are means over orders
-    and seeds. The panels share their y axis. If the base falls and the newest stays high, a
-    learner pays for new tasks with old ones.
+    There is one line per continual learner (Kemker 2018, figures 2, S2 and S3), a mean over orders
+    and seeds. The panels share their y axis. If the base falls and the newest stays high, a learner
+    pays for new tasks with old ones.
 
-    Returns None unless there are two learners and two sessions to compare.
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None unless there are two learners and two sessions to compare.
     """
     alphas = [list(tables.by_number("kemker", name).values()) for name in PANELS]
     # The same sessions in all panels: each alpha is measured after every session.

@@ -40,13 +40,20 @@ TABLES = ("metrics", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw all learners in one large panel, then each between its bounds in a small one.
 
-    A spoke is a criterion, in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a); its values
-    are means over orders and seeds. One in which all learners agree, as the model size of networks
-    that are the same, tells nothing of them and has none.
+    A spoke is a criterion in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a); its values
+    are means over orders and seeds. A criterion on which all learners agree, as on the model size
+    of equal networks, has no spoke.
 
-    The lower bound is the learner of kind `finetune` without stored samples, the upper one that of
-    kind `cumulative` (figure 2); without either there are no small panels. Learners that lack a
-    criterion are left out; returns None if there are fewer than two, or than three spokes.
+    The lower bound is the learner of kind `finetune` without stored samples, the upper bound that
+    of kind `cumulative` (figure 2); without one of them there are no small panels. Learners that
+    lack a criterion are left out.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None with fewer than two learners or three spokes.
     """
     criteria = {name: tables.metric("diaz_rodriguez", metric) for name, metric in NAMES.items()}
     # With a spoke missing the line would run straight past it, and look like a value.

@@ -29,11 +29,16 @@ TABLES = ("measurements", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one panel per position j in the executed order: R[k, j] against k = j..T.
 
-    One line per continual learner; the last panel is A_k, the average over the k tasks learned so
-    far (Chaudhry 2018, figure 2). All are means over orders and seeds.
+    There is one line per continual learner. The last panel is A_k, the average over the k tasks
+    learned so far (Chaudhry 2018, figure 2). All are means over orders and seeds. With several
+    orders, different tasks share a position, and so a panel.
 
-    A panel is of a position in the order, not of a task by its name: over several orders different
-    tasks share it. Returns None without a continual learner.
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None without a continual learner.
     """
     matrices = tables.matrices
     if tables.crowded or not matrices:

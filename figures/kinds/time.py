@@ -41,9 +41,15 @@ _DASHES = (0, (2, 0.8))
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one panel per continual learner and in it a line per layer over 0..T tasks learned.
 
-    Of the readout that was measured after most tasks, `linear` if several were. Bars are one
-    standard deviation over seeds either way; of many layers there are none. Returns None where no
-    layer but the output was measured after two tasks or more.
+    It shows the readout that was measured after most tasks, `linear` if there are several. Bars are
+    one standard deviation over seeds either way; they are left out if there are many layers.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None where no layer besides the output was measured after two tasks or more.
     """
     readout = _readout(tables)
     if not readout:

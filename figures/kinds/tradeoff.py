@@ -40,8 +40,14 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one marker per learner at (F_T, I_T), with bars of one std over seeds either way.
 
     Lower is better in both. The lines at 0 separate positive from negative transfer: backward (PBT,
-    NBT) along x, forward (PFT, NFT) along y (Chaudhry 2018, figure 3). Returns None if no learner
-    has both.
+    NBT) along x, forward (PFT, NFT) along y (Chaudhry 2018, figure 3).
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None if no learner has both.
     """
     T, forgetting = tables.after_last_task("forgetting")
     _, intransigence = tables.after_last_task("intransigence")

@@ -1,9 +1,9 @@
 """The answer of a run in words, and what limits it, by stated rules from the tables.
 
-Of each learner that learns task by task, by one readout: `linear` if statements were made of it,
-else the first there is. A layer forgot where its statement `forgets` says yes, it gained where the
-interval lies below minus the margin, and nothing can be shown where it is open; a layer gives back
-what is missing at the output where less than half as much is missing in it.
+There is one answer for each learner that learns task by task, by one readout: `linear` if there are
+statements on it, else the first readout. A layer forgot if its statement `forgets` says yes; it
+gained if the interval is below minus the margin; if the statement is open, nothing can be shown. A
+layer gives back what is missing at the output if less than half as much is missing in it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

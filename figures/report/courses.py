@@ -14,7 +14,7 @@ _MOST = 6  # tasks or layers that are drawn beside each other
 
 
 def course(_: Tables, matrices: Matrices) -> Section:
-    """Ask when it happened: of all tasks learned so far and, folded, of each task."""
+    """Ask when it happened: of all tasks learned so far and, in more figures, of each task."""
     figures, more = [], list[ReportFigure]()
     for readout in matrices.readouts:
         for learner in matrices.learners:

@@ -1,7 +1,7 @@
-"""The first screen of a report as a piece of HTML for notebooks: no script, no other style.
+"""The first screen of a report as a piece of HTML for notebooks, without scripts and style sheets.
 
-All of its style stands in its elements, as notebooks keep no other; texts have the color of the
-notebook's own, and cells one that can be read on theirs, so that it serves light and dark ones.
+Notebooks drop style sheets, so all style is in the elements. Texts have the notebook's color, and
+numbers one that is legible on their cell, so that light and dark themes both work.
 """
 
 import re
@@ -18,9 +18,17 @@ from probe.tables.matrices import Matrices
 
 
 def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
-    """Return the answers with their caveats and the heat maps; sheets (HTML) and notes folded.
+    """Show the answers with their caveats and the heat maps; sheets and notes are folded.
 
-    The maps are of the readouts of the answers; without answers, of all.
+    The maps show the readouts of the answers, or all readouts if there are no answers.
+
+    Args:
+        tables: The tables of the result.
+        sheets: The sheets as HTML.
+        notes: The notes.
+
+    Returns:
+        The HTML.
     """
     answered = answers(tables)
     readouts = {answer.readout for answer in answered}

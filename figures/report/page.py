@@ -54,7 +54,15 @@ def write_report(
 
 
 def write_page(page: str, path: Path) -> None:
-    """Write a page, all of it or nothing; raises NotWritten."""
+    """Write a page atomically.
+
+    Args:
+        page: The HTML.
+        path: The file.
+
+    Raises:
+        NotWritten: It cannot be written.
+    """
     with replacing(path) as partial:
         partial.write_text(page, encoding="utf-8")
 

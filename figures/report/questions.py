@@ -48,7 +48,7 @@ def _together(figures: Mapping[str, Sequence[ReportFigure]]) -> list[ReportFigur
 
 
 def missing(tables: Tables, matrices: Matrices) -> Section:
-    """Ask what is missing in each layer: after all tasks and, folded, after fewer."""
+    """Ask what is missing in each layer: after all tasks and, in more figures, after fewer."""
     verdicts = ("not converged", "near chance", "no ceiling")
     rows = (row for row in tables.get("statements", ()) if row.verdict in verdicts)
     barred = {(row.learner, row.readout, row.feature) for row in rows}

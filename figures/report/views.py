@@ -172,7 +172,7 @@ class ReportFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A question, with its figures, and `more` figures folded under a line."""
+    """A question with its figures; `more` figures are hidden until the reader opens them."""
 
     name: str
     question: str
@@ -238,7 +238,14 @@ def short(names: Sequence[str]) -> list[str]:
 
 
 def evenly(items: Sequence[_Item], most: int) -> list[_Item]:
-    """Return at most so many items, evenly apart, the first and the last among them.
+    """Choose some items at even distances, the first and the last among them.
+
+    Args:
+        items: The items.
+        most: The largest number to choose.
+
+    Returns:
+        The chosen items, or all if there are no more.
 
     >>> evenly(range(1, 51), 5), evenly("abc", 5)
     ([1, 13, 25, 38, 50], ['a', 'b', 'c'])

@@ -23,8 +23,12 @@ _FAR = 1e9  # a ratio so large that its interval has no end
 class Estimate:
     """A value with its interval.
 
-    low, high: its ends, in the value's unit, NaN for one seed; seeds: how many were averaged;
-    seed_values: the value of each seed, empty for a ratio.
+    Attributes:
+        value: The value.
+        low: Lower end of the interval, in the value's unit, NaN for one seed.
+        high: Upper end of the interval, NaN for one seed.
+        seeds: The number of seeds averaged.
+        seed_values: The value of each seed, empty for a ratio.
     """
 
     value: float
@@ -38,8 +42,10 @@ class Estimate:
 class SeedMean:
     """A mean over seeds.
 
-    std: the sample standard deviation (ddof=1) of the seeds' own scores, NaN for one seed; seeds:
-    how many were averaged.
+    Attributes:
+        mean: The mean.
+        std: The sample standard deviation (ddof=1) over the seeds, NaN for one seed.
+        seeds: The number of seeds averaged.
     """
 
     mean: float

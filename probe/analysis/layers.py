@@ -45,8 +45,10 @@ NAMES = (
 class TestLayout:
     """The n test examples, in the order in which all evaluations have them.
 
-    tasks: (n,), the task of each, 0..T-1 as the scenario numbers them; strata: (n,), one number
-    for each task and class; orders: (O, T), the task at each position of each order.
+    Attributes:
+        tasks: (n,), the task of each, 0..T-1 as the scenario numbers them.
+        strata: (n,), one number for each task and class.
+        orders: (O, T), the task at each position of each order.
     """
 
     # The name is no test's.
@@ -59,10 +61,14 @@ class TestLayout:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerOutcomes:
-    """The right test examples downstream of one feature, by one learner and readout.
+    """Which test examples are classified correctly downstream of one feature.
 
-    rows: by tasks learned t, 0..T, (S, O, n) for S seeds and O orders; row T is needed. floor,
-    ceiling: (S, n), by the same seeds, None where not measured.
+    They are those of one learner and readout.
+
+    Attributes:
+        rows: By tasks learned t, 0..T, (S, O, n) for S seeds and O orders; row T is needed.
+        floor: (S, n), for the same seeds, None if not measured.
+        ceiling: (S, n), for the same seeds, None if not measured.
     """
 
     rows: Mapping[int, Right]
@@ -72,7 +78,10 @@ class LayerOutcomes:
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity(Estimate):
-    """One quantity, as a fraction, with its interval; task_position: 1..T, None for all tasks."""
+    """One quantity of a layer, as a fraction, with its interval.
+
+    Its task position is 1..T, None for all tasks.
+    """
 
     quantity: str
     task_position: int | None
@@ -204,7 +213,16 @@ class _Layer:
 
 
 def quantity(name: str, position: TaskPosition, estimate: Estimate) -> Quantity:
-    """Return an estimate as a quantity of a task position, its interval cut to what can be."""
+    """Return an estimate as a quantity of a task position, its interval clipped to possible values.
+
+    Args:
+        name: Name of the quantity.
+        position: The task position.
+        estimate: The estimate.
+
+    Returns:
+        The quantity.
+    """
     if name not in ("retained", "forgotten_share"):
         # Nothing beyond can be true of an accuracy, or of a difference of two; NaN stays.
         least = 0 if name in ("accuracy", "floor", "ceiling") else -1

@@ -23,8 +23,10 @@ _TOLERANCE = 1e-12  # of a feature's own scale, below which nothing is left of i
 class Compared:
     """One feature to be compared with several others; its own terms are computed once.
 
-    x: (n, ...), n >= 4, of any type and device, flattened to (n, D); not copied. One comparison
-    takes n D1 D2 operations, or n^2 (D1 + D2) where these are fewer.
+    One comparison takes n D1 D2 operations, or n^2 (D1 + D2) if these are fewer.
+
+    Args:
+        x: The feature, (n, ...), n >= 4, of any type and device, flattened to (n, D); not copied.
     """
 
     def __init__(self, x: Tensor) -> None:

@@ -100,9 +100,17 @@ def first_layer(verdicts: Sequence[str]) -> tuple[int | None, int | None]:
 
 
 def seeds_to_decide(estimate: Estimate, margin: float) -> int | None:
-    """Return about how many seeds would tell a difference from the margin; None above 100.
+    """Return about how many seeds it takes to tell a difference from the margin.
 
-    The value is taken for the truth, and the interval to narrow only with the seeds.
+    It assumes that the estimated value is the true one, and that only more seeds narrow the
+    interval.
+
+    Args:
+        estimate: The difference, with its interval and number of seeds.
+        margin: The margin to tell it from.
+
+    Returns:
+        The number of seeds, None if it is above 100.
 
     >>> seeds_to_decide(Estimate(value=0.02, low=-0.02, high=0.06, seeds=5), 0.05)
     7

@@ -16,9 +16,11 @@ from probe.analysis.variance import Floats
 class TaskPosition:
     """The test examples at one task position of O orders, or of all tasks.
 
-    position: 1..T, None for all tasks; examples: (m,), numbers of those that count, of n; weights:
-    (m,), of sum 1, in the mean; used: (O, m), the orders with the example at this position, None
-    for all orders.
+    Attributes:
+        position: 1..T, None for all tasks.
+        examples: (m,), the indices of the examples that count, among n.
+        weights: (m,), their weights in the mean, which sum to 1.
+        used: (O, m), the orders with the example at this position, None for all orders.
     """
 
     position: int | None
@@ -78,7 +80,15 @@ def at_position(
 def mean_over_positions(
     positions: Sequence[TaskPosition], values: Sequence[Floats]
 ) -> tuple[TaskPosition, Floats]:
-    """Return the mean over task positions as one `TaskPosition` and its values, (S, m)."""
+    """Return the mean over task positions.
+
+    Args:
+        positions: The task positions.
+        values: The values at each, (S, m).
+
+    Returns:
+        One `TaskPosition` for all, and its values, (S, m).
+    """
     n = 1 + max(int(position.examples.max()) for position in positions)
     weights, total = np.zeros(n), np.zeros((len(values[0]), n))
     for position, e in zip(positions, values, strict=True):

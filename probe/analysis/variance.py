@@ -22,9 +22,13 @@ _POWER = 1.25
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """The variance of a mean over seeds and test examples, in its two parts, each >= 0.
+    """The variance of a mean over seeds and test examples, in its two parts.
 
-    seeds_df, items_df: the degrees of freedom, from 1, with which each part is known.
+    Attributes:
+        by_seeds: The part due to seeds, >= 0.
+        by_items: The part due to test examples, >= 0.
+        seeds_df: Degrees of freedom of the first part, from 1.
+        items_df: Degrees of freedom of the second part, from 1.
     """
 
     by_seeds: float
@@ -85,9 +89,13 @@ class Design:
         self._scale = weights[self._used] * np.repeat(self.sizes, self.sizes)
 
     def scaled(self, e: Floats) -> Floats:
-        """Return the parts that seeds and examples have in the mean, sorted by stratum.
+        """Return the contributions of seeds and examples to the mean, sorted by stratum.
 
-        e: (S, n), a finite value for every seed and test example.
+        Args:
+            e: (S, n), a finite value for every seed and test example.
+
+        Returns:
+            The contributions of the examples that count.
         """
         return np.asarray(e[:, self._used] * self._scale)
 
@@ -117,10 +125,17 @@ class Design:
     def spread(self, components: Floats, seeds: int) -> Spread:
         """Return the variance V_seeds + max(V_items - V_both, 0) in its two parts.
 
-        V_seeds holds the seeds' own part and the residual, V_items the examples' own part and
-        the residual once more, so that V_both comes off: the sum is unbiased but for the floor,
-        and never below V_seeds. A floor for V_seeds as well (at V_both) would make intervals of
-        3 seeds cover 98 % and more where seeds hardly differ.
+        V_seeds contains the seeds' own part and the residual, V_items the examples' own part and
+        the residual again; V_both is subtracted to count the residual once. The sum is unbiased
+        except for the floor, and never below V_seeds. Flooring V_seeds as well (at V_both) would
+        make intervals of 3 seeds cover 98 % and more where seeds hardly differ.
+
+        Args:
+            components: The variance components.
+            seeds: The number of seeds.
+
+        Returns:
+            The two parts of the variance.
         """
         by_seeds, items, both = np.maximum(components, 0).tolist()
         return Spread(

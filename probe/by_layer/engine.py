@@ -59,16 +59,20 @@ def measure(
 ) -> Iterator[Key]:
     """Make a job's missing measurements, and yield the key of each as it is stored.
 
-    All randomness comes from named streams of the job's seed, and torch has one thread meanwhile:
-    the results are the same bits however often the job was stopped and on any number of cores.
+    All randomness comes from named streams of the job's seed, and torch runs on one thread: the
+    results are bit for bit the same however often the job is interrupted and on any number of
+    cores.
 
     Args:
         source: The networks, and the plan of their measurements.
         job: One job of the plan; `jobs.keys_of` lists its keys.
         results: The store of the measurements, and of the networks that are trained.
         cache: Memory and disk for features' values.
-        offline: Returns the offline network of the same seed, where the job's last network is
-            compared with it.
+        offline: A function that returns the offline network of the same seed, to compare the job's
+            last network with.
+
+    Yields:
+        The key of each measurement, once it is stored.
 
     Raises:
         InputError: A network diverges; the message names the job.
@@ -101,7 +105,16 @@ def measure(
 
 
 def offline_network(source: Source, job: Job, results: Results) -> nn.Module:
-    """Return the network of an offline job, trained here unless there is one already."""
+    """Return the network of an offline job, which is trained now unless it was before.
+
+    Args:
+        source: The networks.
+        job: The offline job.
+        results: The store of its results.
+
+    Returns:
+        The network.
+    """
     with located(str(job)), one_thread():
         return source.networks(job, results).after(job.last).model
 
@@ -137,9 +150,16 @@ class LayerProbe:
     offline: OfflineNetwork
 
     def measure(self, network: TrainedNetwork, keys: Sequence[Key]) -> _Measured:
-        """Yield the key of each measurement with its result; the model is not changed.
+        """Yield the key of each measurement with its result.
 
-        Those with batch norm reestimated come after those of the unchanged network.
+        The model is not changed. Measurements with re-estimated batch norm come last.
+
+        Args:
+            network: The network to measure.
+            keys: The measurements to make.
+
+        Yields:
+            Each key with its measurement.
         """
         output = self.plan.learners[self.job.learner].features[-1]
         inner = [key for key in keys if key.feature != output]

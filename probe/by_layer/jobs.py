@@ -28,11 +28,18 @@ _LEARNER_FIELDS = {"kind", "steps", "offline", "task_aware", "own_network"}
 class Job:
     """One cell of a plan's grid: a learner, order and seed.
 
-    learner: its name; kind: its kind; order: the order's name, empty for the controls; tasks: the
-    T tasks in executed order, by their index in the base order, from 0; seed: from 0; steps: the
-    numbers of tasks learned after which its networks are measured; provided: whether they were
-    trained elsewhere; offline, task_aware, own_network: see `PlannedLearner`; without: the
-    position, from 1, of a task that is tested but never learned, 0 for none.
+    Attributes:
+        learner: Name of the learner.
+        kind: Kind of the learner.
+        order: Name of the order; empty for the controls.
+        tasks: The T tasks in executed order, by index in the base order, from 0.
+        seed: The seed, from 0.
+        steps: The numbers of tasks seen after which its networks are measured.
+        provided: Whether the networks were trained elsewhere.
+        offline: See `PlannedLearner`.
+        task_aware: See `PlannedLearner`.
+        own_network: See `PlannedLearner`.
+        without: Position, from 1, of a task that is tested but never learned; 0 for none.
     """
 
     learner: str
@@ -119,9 +126,16 @@ def jobs_of(plan: Plan) -> list[Job]:
 
 
 def keys_of(plan: Plan, job: Job) -> list[Key]:
-    """Return the keys of a job's measurements, in the order in which they are made.
+    """List the keys of a job's measurements, in the order in which they are made.
 
     The output of each network comes first, then its readouts, see `readout_keys`.
+
+    Args:
+        plan: The plan.
+        job: One of its jobs.
+
+    Returns:
+        The keys.
     """
     return sorted([*map(Key, job.steps), *readout_keys(plan, job)], key=itemgetter(0))
 
@@ -136,12 +150,19 @@ def is_retraining(key: Key) -> bool:
 
 
 def readout_keys(plan: Plan, job: Job) -> list[Key]:
-    """Return the keys of the measurements downstream of a job's features but the output.
+    """List the keys of the measurements downstream of a job's features, except the output.
 
-    Downstream of the output nothing is left to train: its scores are the evaluation itself. To
-    compare with task-aware readouts it is evaluated multi-head, as a measurement of its own. Floor
-    and ceiling are measured in the jobs of `untrained` and `offline`; a learner with a network of
-    another architecture has its floor in its own job, and no ceiling.
+    Nothing is left to train downstream of the output: its accuracy is the evaluation itself. To
+    compare it with task-aware readouts, it is also evaluated multi-head, as a separate measurement.
+    Floor and ceiling are measured in the jobs of `untrained` and `offline`; a learner whose network
+    has another architecture has its floor in its own job, and no ceiling.
+
+    Args:
+        plan: The plan.
+        job: One of its jobs.
+
+    Returns:
+        The keys.
     """
     *features, output = plan.learners[job.learner].features
     keys = []
@@ -165,16 +186,32 @@ def readout_keys(plan: Plan, job: Job) -> list[Key]:
 
 
 def permutes_labels(plan: Plan, job: Job, key: Key) -> bool:
-    """Return whether a readout is also fitted to permuted labels."""
+    """Return whether a readout is also fitted to permuted labels.
+
+    Args:
+        plan: The plan.
+        job: One of its jobs.
+        key: One of the job's keys.
+
+    Returns:
+        Whether it is.
+    """
     output = plan.learners[job.learner].features[-1]
     last = key.tasks_seen == job.last and key.feature != output and not job.without
     return "labels" in plan.controls and last and key.readout_name != RETRAIN
 
 
 def peers_of(plan: Plan, job: Job) -> list[str]:
-    """Return the names of the networks with which a job's last network is compared.
+    """Return the names of the networks that a job's last network is compared with.
 
-    They are those of its earlier steps, and the controls; before any task it is `untrained`.
+    They are the job's earlier networks and the controls; before any task, only `untrained`.
+
+    Args:
+        plan: The plan.
+        job: One of its jobs.
+
+    Returns:
+        The names.
     """
     offline = plan.learners.get(OFFLINE)
     after = [f"step-{tasks_seen}" for tasks_seen in job.steps[:-1] if tasks_seen]

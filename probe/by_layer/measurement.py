@@ -34,9 +34,12 @@ _COST, _SECONDS, _STUCK = "cost", "seconds", "stuck"  # in a checkpoint, beside 
 class Key(NamedTuple):
     """The key of a measurement within its job.
 
-    tasks_seen: the number of tasks learned; feature, readout: empty for the output of the network
-    itself, the readout with its variant, such as `retrain@2+bn`; settings: a digest of the settings
-    that determine its result, empty where the job's fingerprint holds them all.
+    Attributes:
+        tasks_seen: The number of tasks learned.
+        feature: Name of the feature; empty for the output of the network itself.
+        readout: The readout with its variant, such as `retrain@2+bn`; empty for the output.
+        settings: A digest of the settings that determine the result, empty if the job's fingerprint
+            covers them all.
     """
 
     tasks_seen: int
@@ -68,9 +71,10 @@ class Key(NamedTuple):
 class TrainingCost:
     """The resources spent on learning a task.
 
-    cost: bytes kept and operations counted, see `probe.training.costs.Cost`; seconds: of the
-    processor or, on a GPU, of the clock, see `probe.tables.rows.TimeRow`; stuck: whether the loss
-    never left its first value, see `probe.training.history.never_left`.
+    Attributes:
+        cost: Bytes kept and operations counted, see `probe.training.costs.Cost`.
+        seconds: Processor time or, on a GPU, wall-clock time, see `probe.tables.rows.TimeRow`.
+        stuck: Whether the loss never left its first value, see `probe.training.history.never_left`.
     """
 
     cost: Cost

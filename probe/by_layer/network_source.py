@@ -142,7 +142,15 @@ class NetworkSource:
         return self.model.source(self.recipe.init)
 
     def networks(self, job: Job, results: Results) -> JobNetworks:
-        """Return the networks of a job."""
+        """Return the networks of a job.
+
+        Args:
+            job: The job.
+            results: The store of its results.
+
+        Returns:
+            The networks.
+        """
         return JobNetworks(
             source=self,
             job=job,
@@ -153,14 +161,30 @@ class NetworkSource:
         )
 
     def load(self, run: Run, tasks_seen: int) -> nn.Module | None:
-        """Return a network, on the device of the data; None if there is none."""
+        """Load a network, on the device of the data.
+
+        Args:
+            run: The run that it belongs to.
+            tasks_seen: The number of tasks that it has learned.
+
+        Returns:
+            The network, None if there is none.
+        """
         hashes = self.plan.learners[run.learner].hashes_of(run.order, run.seed)
         if tasks_seen not in hashes:
             return None
         return self.weights.load(run, tasks_seen, hashes[tasks_seen]).to(self._device)
 
     def recorded_counts(self, run: Run, tasks_seen: int) -> TaskCounts | None:
-        """Return what was recorded of a network, where the same outputs competed; else None."""
+        """Return the counts that were recorded of a network.
+
+        Args:
+            run: The run that it belongs to.
+            tasks_seen: The number of tasks that it has learned.
+
+        Returns:
+            The counts; None without a recording, or if other outputs competed in it.
+        """
         record = self.weights.records.get(run)
         if record and self.model.task_aware in (record.head == "multi", record.called):
             return record.rows.get(tasks_seen)
@@ -177,7 +201,16 @@ class NetworkSource:
         return model.to(self._device)
 
     def shared_cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
-        """Return the cuts of the first network, which serve the networks of all jobs."""
+        """Return the cuts of the first network, which serve the networks of all jobs.
+
+        Args:
+            model: The network.
+            features: The features to cut at.
+            sample: Real inputs, on which the cuts are checked.
+
+        Returns:
+            The cuts.
+        """
         if self._cuts is None:
             call = self.model.class_call
             self._cuts = cut_each(
@@ -306,7 +339,16 @@ class JobNetworks:
         return model
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
-        """Return the cuts of the first network at all features, which serve all others."""
+        """Return the cuts of the first network, which serve all others.
+
+        Args:
+            model: The network.
+            features: The features to cut at.
+            sample: Real inputs, on which the cuts are checked.
+
+        Returns:
+            The cuts.
+        """
         return self.source.shared_cuts(model, features, sample)
 
     def _reestimate(self, model: nn.Module) -> None:
@@ -335,8 +377,8 @@ def _check_names(runs: Sequence[Run]) -> None:
     for name in dict.fromkeys(name for run in runs for name in (run.learner, run.order)):
         if name in CONTROLS:
             raise InputError(
-                f"the checkpoints are of a learner {name!r}, the name of a control: rename it, and "
-                f"give the offline networks by offline"
+                f"the checkpoints are of a learner {name!r}, the name of a control: rename "
+                f"it, and give offline networks as offline"
             )
         if not re.fullmatch(FOLDER_NAME, name):
             raise InputError(
@@ -349,8 +391,8 @@ def _check_steps(steps: Sequence[int], tasks: int) -> None:
     """Raise InputError unless there is a network after all tasks, and none after more."""
     if steps[-1] > tasks:
         raise InputError(
-            f"there is a network after {steps[-1]} tasks, and there are {tasks} tasks: name all "
-            f"tasks, or remove it"
+            f"there is a network after {steps[-1]} tasks, but only {tasks} tasks are named: name "
+            f"all tasks, or remove it"
         )
     if steps[-1] < tasks:
         last = "only an untrained network" if steps[-1] == 0 else f"none after task {steps[-1]}"
@@ -367,7 +409,7 @@ def _orders(
     """Return the orders of the networks by name, tasks from 0."""
     if listed is None and len(names) > 1:
         raise InputError(
-            f"the networks are of the orders {', '.join(names)}: give the tasks of each, by "
+            f"the networks are of the orders {', '.join(names)}: give the tasks of each with "
             f"--orders FILE or Model(orders=...)"
         )
     if listed is None:
@@ -376,7 +418,7 @@ def _orders(
         order_by_name = orders(listed, tasks)
     if missing := [name for name in names if name not in order_by_name]:
         raise InputError(
-            f"the networks are of an order {missing[0]!r}, and the orders are "
-            f"{', '.join(order_by_name)}: name it there"
+            f"the networks are of an order {missing[0]!r}, which is not among the orders "
+            f"{', '.join(order_by_name)}: add it"
         )
     return {name: order_by_name[name] for name in names}

@@ -1,7 +1,7 @@
 """The interfaces of networks to the engine: `Source` gives the `Networks` of each job.
 
-Both have two implementations: networks learned by a study (`scenarios.study.learned`), and networks
-trained elsewhere, in files or in memory (`probe.by_layer.network_source`).
+Both have two implementations: networks learned by a study (`scenarios.study.training`), and
+networks trained elsewhere, in files or in memory (`probe.by_layer.network_source`).
 """
 
 from collections.abc import Sequence
@@ -30,10 +30,14 @@ from probe.training.fresh_weights import Fresh
 class TrainedNetwork:
     """A network after some tasks, on the device of the data.
 
-    logits: maps a batch to its logits; scenario: the tasks, as its learner sees them; classes_seen:
-    the classes learned so far; task_aware: whether its learner receives the task id; cost: of the
-    last task learned; recorded_counts: of an earlier evaluation by the head `all`, by `multi` where
-    its learner is task-aware.
+    Attributes:
+        logits: Maps a batch to its logits.
+        scenario: The tasks, as the network's learner sees them.
+        classes_seen: The classes learned so far.
+        task_aware: Whether the learner receives the task id.
+        cost: Cost of the last task learned.
+        recorded_counts: Counts of an earlier evaluation with the head `all`, or `multi` where the
+            learner is task-aware.
     """
 
     model: nn.Module
@@ -102,7 +106,16 @@ class Networks(Protocol):
         """Return an earlier or the untrained network to compare with, see `jobs.peers_of`."""
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
-        """Return the cuts of the first network at all features, which serve all others."""
+        """Return the cuts of the first network, which serve all others.
+
+        Args:
+            model: The network.
+            features: The features to cut at.
+            sample: Real inputs, on which the cuts are checked.
+
+        Returns:
+            The cuts.
+        """
 
 
 class Source(Protocol):

@@ -63,7 +63,15 @@ class PlannedLearner(StrictModel):
     weight_hashes: dict[str, dict[int, str]] = Field(default_factory=dict)
 
     def hashes_of(self, order: str, seed: int) -> Mapping[int, str]:
-        """Return the hashes of a run's weights by number of tasks, none if it is trained here."""
+        """Return the hashes of a run's weights.
+
+        Args:
+            order: Name of the order.
+            seed: The seed.
+
+        Returns:
+            The hashes by number of tasks seen; empty if the run is trained here.
+        """
         return self.weight_hashes.get(f"{order}/{seed}", {})
 
 

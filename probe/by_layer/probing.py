@@ -49,7 +49,7 @@ def _check_steps(steps: object, to_tuple: ValidatorFunctionWrapHandler) -> str |
     numbers: tuple[int, ...] = to_tuple(steps)
     if sorted(set(numbers)) != list(numbers) or numbers[0] < 0:
         raise InputError(
-            f"steps are numbers of tasks learned, from 0 and ascending, as [0, 2, 5], got "
+            f"steps must be ascending numbers of tasks learned from 0, such as [0, 2, 5], got "
             f"{list(numbers)}"
         )
     return numbers
@@ -66,9 +66,13 @@ class StrictModel(BaseModel):
 
 
 class PlannedReadout(StrictModel):
-    """A readout and its steps; task_aware: see `probe.extensions.ReadoutEntry`.
+    """A readout and when it is measured.
 
-    source: a hash of the code of a user-defined one.
+    Attributes:
+        steps: The numbers of tasks learned after which it is measured.
+        settings: Its settings.
+        source: A hash of the code of a user-defined readout.
+        task_aware: See `probe.extensions.ReadoutEntry`.
     """
 
     steps: str | tuple[int, ...]
@@ -200,15 +204,18 @@ class Measure:
     >>> Measure(readouts=["retrain", "linear"], steps={"linear": "all"}, seeds=3).seeds
     3
 
-    - readouts: names, or settings such as `Linear(C=0.1)`;
-    - steps: by readout, the numbers of tasks learned after which it is measured, such as [0, 2, 5],
-      or `ends` (before any task and after all), `all`, `spread` or `last`. By default retraining is
-      measured at the ends and every other readout after every task, of more than ten after ten;
-    - seeds: the number of retrainings of each feature of networks in memory. Several give
-      intervals, over retrainings and test examples only;
-    - budget: multiples of the recipe's epochs after which a retrained network is tested, ascending;
-    - controls: `labels` fits each readout to permuted labels, too, after all tasks;
-    - cache: memory and disk for features' values.
+    Args:
+        readouts: Names, or settings such as `Linear(C=0.1)`.
+        steps: By readout, the numbers of tasks learned after which it is measured, such as [0, 2,
+            5], or `ends` (before any task and after all), `all`, `spread` or `last`. By default
+            retraining is measured at the ends and every other readout after every task, or after
+            ten tasks if there are more.
+        seeds: The number of retrainings of each feature of networks in memory. Several give
+            intervals, over retrainings and test examples only.
+        budget: Multiples of the recipe's epochs after which a retrained network is tested,
+            ascending.
+        controls: `labels` also fits each readout to permuted labels, after all tasks.
+        cache: Memory and disk for features' values.
     """
 
     readouts: Sequence[str | Readout] = (RETRAIN, "linear")
@@ -220,17 +227,21 @@ class Measure:
 
     @classmethod
     def coerce(cls, measure: Measure | Sequence[str | Readout]) -> Measure:
-        """Return a Measure, made from a list of readouts if need be."""
+        """Return a Measure; a list of readouts is converted."""
         return measure if isinstance(measure, Measure) else cls(readouts=measure)
 
     @property
     def probing(self) -> ProbingSpec:
         """The settings of `[probing]`; raises InputError for invalid values."""
         if type(self.seeds) is not int or self.seeds < 1:
-            raise InputError(f"seeds is the number of retrainings, 1 or more, got {self.seeds!r}")
+            raise InputError(
+                f"seeds must be the number of retrainings, 1 or more, got {self.seeds!r}"
+            )
         tables = {name: settings_record(readout) for name, readout in self._readouts.items()}
         if not isinstance(self.steps, Mapping):
-            raise InputError(f"steps are by readout, as {{'linear': 'all'}}, got {self.steps!r}")
+            raise InputError(
+                f"steps must be given by readout, as in {{'linear': 'all'}}, got {self.steps!r}"
+            )
         for name, steps in self.steps.items():
             if name not in tables:
                 raise unknown("readout of this measure", name, tables)
@@ -241,7 +252,9 @@ class Measure:
         except ValidationError as error:
             raise InputError("; ".join(map(problem, problems(error)))) from None
         if "exclusion" in probing.controls:
-            raise InputError("controls: exclusion trains networks, these are given: leave it out")
+            raise InputError(
+                "controls: exclusion trains networks, but yours are trained already: leave it out"
+            )
         return probing
 
     @property
@@ -260,7 +273,7 @@ class Measure:
         if isinstance(self.readouts, str) or not isinstance(self.readouts, Sequence):
             text = isinstance(self.readouts, str)
             got = repr(self.readouts) if text else type(self.readouts).__name__
-            raise InputError(f"readouts must be a list, as ['retrain', 'linear'], got {got}")
+            raise InputError(f"readouts must be a list such as ['retrain', 'linear'], got {got}")
         names = (RETRAIN, *READOUTS)
         if not self.readouts:
             raise InputError(f"there are no readouts: name one or more of {', '.join(names)}")

@@ -18,7 +18,7 @@ WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
 def _check_heads(heads: tuple[Head, ...]) -> tuple[Head, ...]:
     """Return the heads; raises InputError if one is named twice."""
     if len(set(heads)) < len(heads):
-        raise InputError(f"heads names each head once, got {', '.join(heads)}")
+        raise InputError(f"heads must not repeat, got {', '.join(heads)}: name each head once")
     return heads
 
 
@@ -42,10 +42,12 @@ _Weights = tuple[Annotated[float, Strict()], ...]
 class ReportSpec(StrictModel):
     """Choice of the measurements that tables and figures show.
 
-    heads: the heads to report, the first of them in the figures; mean: whether accuracies are means
-    over test `examples` or over `classes`, the mean-per-class accuracy of Kemker 2018; weights: by
-    name, weightings of CLscore beside W1, W2 and W3: seven numbers that sum to 1, in the order A,
-    MS, SSS, CE, REM, BWT+, FWT (Diaz-Rodriguez 2018).
+    Attributes:
+        heads: The heads to report; figures show the first.
+        mean: Whether accuracies are means over test `examples` or over `classes`, the
+            mean-per-class accuracy of Kemker 2018.
+        weights: By name, weightings of CLscore besides W1, W2 and W3: seven numbers that sum to 1,
+            in the order A, MS, SSS, CE, REM, BWT+, FWT (Diaz-Rodriguez 2018).
     """
 
     heads: Annotated[tuple[Head, ...], Field(min_length=1), AfterValidator(_check_heads)] = (

@@ -48,9 +48,12 @@ _TRIES = 5  # to read files that another process merges meanwhile
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state of a learner after a task: its model's, and all that it carries besides, by name.
+    """The state of a learner after a task.
 
-    learner: None where it is no longer kept; code: a hash of the code that made it.
+    Attributes:
+        model: The state of its model, by name.
+        learner: Everything else that it carries, by name; None if that is no longer kept.
+        code: A hash of the code that made it.
     """
 
     model: dict[str, Tensor]
@@ -127,7 +130,15 @@ class Store:
         return contents
 
     def write(self, key: Key, measurement: Measurement) -> None:
-        """Store a measurement; raises NotWritten if it cannot be written."""
+        """Store a measurement.
+
+        Args:
+            key: Its key in the job.
+            measurement: The measurement.
+
+        Raises:
+            NotWritten: It cannot be written.
+        """
         new, merged = {key: replace(measurement, code=self._written)}, list[Path]()
         for path in sorted(self.folder.glob("predictions.*-*.npz"), key=_count):
             if _count(path) > len(new):
@@ -184,11 +195,21 @@ class Store:
             self._written = hashlib.sha256(both.encode()).hexdigest()
 
     def set_checkpoint_aside(self, tasks_seen: int, reason: str) -> None:
-        """Set aside a checkpoint that cannot be restored, with the reason in a note."""
+        """Set aside a checkpoint that cannot be restored.
+
+        Args:
+            tasks_seen: The number of tasks learned.
+            reason: The reason, for a note.
+        """
         set_aside(self.root, self._path(tasks_seen), reason)
 
     def drop_checkpoint(self, tasks_seen: int, *, model: bool) -> None:
-        """Remove the learner's state from a checkpoint; with `model`, the network's as well."""
+        """Remove the learner's state from a checkpoint.
+
+        Args:
+            tasks_seen: The number of tasks learned.
+            model: Whether to remove the network's state as well.
+        """
         if model:
             discard(self._path(tasks_seen))
         elif (checkpoint := self.load_checkpoint(tasks_seen)) and checkpoint.learner is not None:
@@ -330,7 +351,12 @@ class InMemory:
         return self.stored
 
     def write(self, key: Key, measurement: Measurement) -> None:
-        """Keep a measurement."""
+        """Keep a measurement.
+
+        Args:
+            key: Its key in the job.
+            measurement: The measurement.
+        """
         self.stored[key] = measurement
 
     def finish(self) -> None:
@@ -343,7 +369,13 @@ class InMemory:
     def save_checkpoint(
         self, tasks_seen: int, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
     ) -> None:
-        """Keep a copy of the state of a network and of its learner."""
+        """Keep a copy of the state of a network and of its learner.
+
+        Args:
+            tasks_seen: The number of tasks learned.
+            model: The network's tensors by name.
+            learner: The learner's tensors by name.
+        """
         model, learner = (
             {name: x.detach().clone() for name, x in state.items()} for state in (model, learner)
         )

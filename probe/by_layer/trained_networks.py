@@ -39,9 +39,13 @@ Hashes = dict[Run, dict[int, str]]
 class TrainedNetworks:
     """Networks of one architecture, all in files or all in memory, by run and tasks learned.
 
-    The controls are runs with their names, without an order. build: makes a network of the same
-    architecture, None for networks in memory; progress: iterates over the networks; records: what a
-    recorder has kept of their runs.
+    Controls are runs with their own names and without an order.
+
+    Attributes:
+        runs: The networks of each run.
+        build: Makes a network of the same architecture, None for networks in memory.
+        progress: Wraps an iteration over the networks, as `tqdm` does.
+        records: What a recorder has kept of their runs.
     """
 
     runs: Mapping[Run, Mapping[int, Network]]
@@ -173,7 +177,17 @@ def in_checkpoints(
     records: Mapping[Run, RunRecord],
     progress: Progress = iter,
 ) -> TrainedNetworks:
-    """Return the networks of checkpoints, see `TrainedNetworks`."""
+    """Return the networks in checkpoints, see `TrainedNetworks`.
+
+    Args:
+        checkpoints: The files.
+        build: Makes a network of the same architecture.
+        records: What a recorder has kept of the runs.
+        progress: Wraps an iteration over the networks, as `tqdm` does.
+
+    Returns:
+        The networks.
+    """
     runs = _with_controls(checkpoints.runs, checkpoints.offline)
     return TrainedNetworks(runs=runs, build=build, progress=progress, records=records)
 
@@ -184,7 +198,14 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 def display_name(run: Run, tasks_seen: int) -> str:
-    """Return a network's name in messages.
+    """Return the name by which messages call a network.
+
+    Args:
+        run: The run that the network belongs to.
+        tasks_seen: The number of tasks that it has learned.
+
+    Returns:
+        The name.
 
     >>> display_name(Run("model", "0", 0), 1), display_name(Run("offline", "", 0), 3)
     ('the model after 1 task', 'the offline model')

@@ -21,7 +21,7 @@ def unusual(tensor: Tensor) -> str:
 
 @dataclass(frozen=True)
 class TensorMetadata:
-    """A tensor's shape, strides and type; unusual: the reason why it cannot be kept, with none."""
+    """A tensor's shape, strides and type, and why its value cannot be cached, if it cannot."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
@@ -44,9 +44,10 @@ class TensorMetadata:
 class BatchedShape:
     """A tensor's shape as a function of the batch size B.
 
-    seen: the tensor at one batch size; per: for each dimension 0 if it is of one size whatever B,
-    else k where its size is k times B; order: the dimensions from the outermost to the innermost in
-    memory.
+    Attributes:
+        seen: The tensor at one batch size.
+        per: For each dimension 0 if its size does not depend on B, else k if it is k times B.
+        order: The dimensions from the outermost to the innermost in memory.
 
     >>> large, small = (TensorMetadata.of(torch.empty(5, 2 * b, 3)) for b in (4, 2))
     >>> shape = BatchedShape.of(large, small, (4, 2))  # 2 entries of dimension 1 per example
@@ -64,7 +65,16 @@ class BatchedShape:
     def of(
         cls, large: TensorMetadata, small: TensorMetadata, batches: tuple[int, int]
     ) -> BatchedShape:
-        """Compare one value at two batch sizes: dimensions that differ grow with the batch."""
+        """Compare one value at two batch sizes: dimensions that differ grow with the batch.
+
+        Args:
+            large: The value at the larger batch size.
+            small: The value at the smaller batch size.
+            batches: The two batch sizes.
+
+        Returns:
+            The shape.
+        """
         sizes = zip(large.shape, small.shape, strict=True)
         per = tuple(0 if a == b else a // batches[0] for a, b in sizes)
         dims = range(len(large.shape))
@@ -88,9 +98,13 @@ class BatchedShape:
         return rest if self.per[self.dim] == 1 else (self.per[self.dim], *rest)
 
     def channel_dim(self, axis: str | None) -> int | None:
-        """Return the dimension of the channels in an example, None where it is unknown.
+        """Return the dimension of the channels in a single example.
 
-        axis: of the channels in the whole tensor, `first` or `last`.
+        Args:
+            axis: The channels' axis in the whole tensor, `first` or `last`, None if it is unknown.
+
+        Returns:
+            The dimension, None if it is unknown.
         """
         dim = 1 if axis == "first" else len(self.seen.shape) - 1
         if axis is None or self.dim is None or dim == self.dim:

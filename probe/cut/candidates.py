@@ -53,19 +53,29 @@ def candidates(
     call: Call | None = None,
     progress: Progress = iter,
 ) -> list[Candidate]:
-    """Return every run of a module that can be a feature, in execution order.
+    """List every run of a module that can be a feature, in execution order.
+
+    Modules whose output does not depend on the input, or is random in eval mode, are left out. The
+    checks that `split` makes on real examples are not made here: `split` may still run the whole
+    model for a candidate, or refuse it.
+
+    Args:
+        model: The model, which is not changed.
+        sample: Inputs with any values, one or more tensors (B, ...), B at least 3.
+        output: Key or index of the logits, if the model returns more than the logits.
+        call: Function that calls the model on a batch, see `ModelCall`.
+        progress: Wraps the features, as `tqdm` does.
+
+    Returns:
+        The candidates.
+
+    Raises:
+        InputError: The model cannot be traced.
 
     >>> import torch
     >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> [(c.feature, c.shape, c.bytes, c.frozen) for c in candidates(model, torch.randn(5, 4))]
     [('0', (3,), 12, 15), ('1', (3,), 12, 15), ('2', (2,), 8, 23)]
-
-    sample: inputs, one or more tensors (B, ...), B from 3, of any values; output: the key or
-    index of the logits, if the model returns more than the logits; call: calls it on a batch, see
-    `ModelCall`; progress: wraps the features as `tqdm` does. The checks of `split` on real examples
-    are not made here: it may still run the model whole, or refuse. Modules whose output depends on
-    no input or is random in eval mode are left out. Raises
-    InputError if the model cannot be followed.
     """
     traced = trace(model, sample, ModelCall(call=call, output=output))
     features = list(_features(traced))
@@ -116,16 +126,22 @@ def _parameters(traced: Trace, names: frozenset[str]) -> int:
 
 
 def suggested(trace: Trace, features: Sequence[Feature], narrow: Collection[str]) -> list[str]:
-    """Return the names of the features to study first, in execution order.
+    """Suggest the features to study first, in execution order.
 
-    The model is opened into the modules that it runs, and so is, while that gives fewer than four
-    features, the one of them that holds half of all weights or more (weights: arrays of two or more
-    dimensions), if more are found in it. Each of what then runs is a feature if it adds a weight
-    and a single value is all that the rest needs: a block at its end, a bare layer after the norm,
-    activation and pooling beside it. Of more than 20 every n-th is taken, counted from the output.
+    The model is opened into the modules that it runs. While that gives fewer than four features,
+    the module that holds at least half of all weights (arrays of two or more dimensions) is opened
+    too, if there are more features inside. A feature must add a weight, and the rest of the model
+    must need no other value: so a block is cut at its end, and a bare layer after the norm,
+    activation and pooling that follow it. Of more than 20 features every n-th is kept, counted from
+    the output.
 
-    features: in execution order; narrow: the names of those of which the rest of the model needs a
-    single value. The model's logits are always the last, if a module returns them.
+    Args:
+        trace: The traced model.
+        features: Its features in execution order.
+        narrow: Names of the features that are the only value the rest of the model needs.
+
+    Returns:
+        The names; the last is the model's logits, if a module returns them.
     """
     tree = _Tree(trace)
     ends = [feature for feature in features if feature.name in narrow or _gives_logits(feature)]

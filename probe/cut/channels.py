@@ -1,4 +1,4 @@
-"""The axis of a value along which its channels lie, told by the calls that made it.
+"""The axis of a value's channels, derived from the calls that made the value.
 
 It is never guessed from a shape: (B, 40, 100) may be 40 channels at 100 times or the reverse.
 """
@@ -38,10 +38,17 @@ _KEEPING = words(
 
 
 def channels_of(trace: Trace, name: Name) -> Axis | None:
-    """Return the axis of a value's channels, None where the calls that made it do not tell.
+    """Find the axis of a value's channels.
 
-    The layer that made it tells, also through calls that leave each dimension where it is, such as
-    activations and sums; None if such a sum has terms of both kinds.
+    The layer that made the value determines it, also through calls that keep each dimension in
+    place, such as activations and sums.
+
+    Args:
+        trace: The traced model.
+        name: The value.
+
+    Returns:
+        The axis; None if the calls do not determine it, or the terms of a sum disagree.
     """
     steps, metadata = trace.large.steps, trace.large.metadata
     rank = len(metadata[name].shape)

@@ -1,17 +1,17 @@
 """Checks of a cut on real examples, before it is used.
 
-The plan follows from the torch functions that are called. These checks find anything that the
-functions do not show: numpy, numbers taken out of tensors, state outside of modules. Each check
-excludes a fault:
+The plan of a cut follows from the torch functions that the model calls. These checks catch what the
+functions do not show: numpy, numbers taken out of tensors, state outside of modules. Each of them
+rules out one error:
 
-- `planning`: that a cached row depends on the other examples of its batch;
-- `ReferenceValues.stays`: that training moves the feature or a cached value unseen;
-- `ReferenceValues.is_same`: that prefix and tail compute anything but the model's own output;
-- `ReferenceValues.same_training`: that the tail gets other gradients, or cannot be trained;
-- `stays_fixed`: the same for a model that is run whole, because nothing of it can be cached.
+- `planning`: a cached row depends on the other examples of its batch;
+- `ReferenceValues.stays`: training changes the feature or a cached value;
+- `ReferenceValues.is_same`: prefix and tail compute something else than the model's output;
+- `ReferenceValues.same_training`: the tail gets other gradients, or cannot be trained;
+- `stays_fixed`: the feature changes although the whole model is run, with nothing cached.
 
-A model that fails the last check is refused; one that fails another is run whole. Features share
-their passes through the model.
+A model that fails `stays_fixed` is refused; one that fails another check is run in full. The
+features share their forward passes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +42,12 @@ _PASSES = 16  # training-mode passes, in which a feature that is held fixed is s
 class ReferenceValues:
     """The values of a traced model, with which the parts of its cuts are compared.
 
-    features, plans: of the cuts; a reason stands for a missing plan. Each pass is made once.
+    Each pass is made once.
+
+    Args:
+        trace: The traced model.
+        features: The features of the cuts.
+        plans: The plans of the cuts, or the reason why there is none.
     """
 
     def __init__(
@@ -83,9 +88,14 @@ class ReferenceValues:
 
     @torch.no_grad()
     def is_same(self, plan: CutPlan, tail: nn.Module) -> bool:
-        """Return whether tail(prefix(x)) is model(x), bit for bit, in eval mode, at two sizes.
+        """Return whether tail(prefix(x)) equals model(x) bit for bit, in eval mode at two sizes.
 
-        plan: of one of the cuts; tail: its tail, or what may serve in its place.
+        Args:
+            plan: The plan of one of the cuts.
+            tail: Its tail, or a module to use in its place.
+
+        Returns:
+            Whether they are equal.
         """
         prefix = Prefix(self._trace, plan)
         with mode(tail, training=False), _plain_attention():
@@ -99,10 +109,18 @@ class ReferenceValues:
         return True
 
     def same_training(self, feature: Feature, plan: CutPlan, tail: PartlyEval) -> None:
-        """Raise Failed unless the tail can be trained, by the gradients of the whole model.
+        """Check that the tail can be trained, with the gradients of the whole model.
 
-        These are compared in eval mode, up to rounding; in training mode a forward and a backward
-        pass must go through.
+        Gradients are compared in eval mode, up to rounding; in training mode, a forward and a
+        backward pass must succeed.
+
+        Args:
+            feature: The feature.
+            plan: The plan of its cut.
+            tail: The tail.
+
+        Raises:
+            Failed: The tail cannot be trained, or its gradients differ.
         """
         if not self._trace.trains(feature.frozen):
             return
@@ -119,10 +137,19 @@ class ReferenceValues:
 
     @torch.no_grad()
     def stays(self, feature: Feature, plan: CutPlan) -> bool:
-        """Return whether neither the feature nor a kept value moves with what is not frozen.
+        """Return whether the feature and all cached values stay the same while the rest changes.
 
-        Everything else is moved, twice, and the values must stay the same bit for bit. Raises
-        Failed if the model takes no other weights.
+        Everything that is not frozen is changed twice; the values must stay the same bit for bit.
+
+        Args:
+            feature: The feature.
+            plan: The plan of its cut.
+
+        Returns:
+            Whether they stay the same.
+
+        Raises:
+            Failed: The model does not accept other weights.
         """
         names, before = {*plan.kept, *feature.visit.names}, self._found[1]
 
@@ -156,10 +183,18 @@ def _gradients(model: nn.Module, logits: Callable[[], Tensor]) -> list[Tensor | 
 
 
 def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
-    """Raise InputError unless the feature has the same value every time, whatever is trained.
+    """Check that the feature has the same value every time, whatever is trained.
 
-    slow: why no values of it can be kept. The feature may change neither with what is not frozen,
-    nor in training mode, nor by what training-mode passes do to buffers; a copy shows it.
+    It must not change with parameters that are not frozen, in training mode, or through what
+    forward passes in training mode do to buffers. A copy of the model is used.
+
+    Args:
+        feature: The feature.
+        model: The model.
+        slow: Why none of its values can be cached, for the message.
+
+    Raises:
+        InputError: The feature changes.
     """
     sample = first(feature.trace.sample, _FEW)
     values = []
@@ -170,7 +205,7 @@ def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
     if not _alike(values[0], before := values[2]):
         raise InputError(
             f"cannot cut at {feature.name!r}: {slow}; and its value differs for the same input in "
-            f"eval mode, so that it cannot be held fixed"
+            f"eval mode, so that it cannot be held fixed: choose another layer"
         )
 
     def stays(trial: PartlyEval, far: float) -> bool:

@@ -290,7 +290,7 @@ def cut_found(cuts_found: Sequence[Cut]) -> Cuts:
         if cut.feature.random:
             raise InputError(
                 f"cannot cut at {cut.feature.name!r}: its value is drawn at random in eval mode "
-                f"too, so that nothing can be held fixed"
+                f"too, so that nothing can be held fixed: choose another layer"
             )
     traced = cuts[0].feature.trace
     with undisturbed(traced.sample):

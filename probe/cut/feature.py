@@ -104,10 +104,18 @@ class Feature:
 
 
 def find(trace: Trace, name: str) -> Feature:
-    """Find a feature in a trace by name: "layer1.0.conv1", or "drop#2" for the second call.
+    """Find a feature in a trace by name.
 
-    Raises InputError for a name that does not exist, does not run, gives no tensor, or runs more
-    than once without the number of the call.
+    Args:
+        trace: The traced model.
+        name: The module, as in "layer1.0.conv1", or "drop#2" for its second call.
+
+    Returns:
+        The feature.
+
+    Raises:
+        InputError: The module does not exist, does not run, returns no tensor, or runs more than
+            once and the name has no number.
     """
     dotted, _, number = name.partition("#")
     module = layer(trace.model, dotted)
@@ -115,7 +123,9 @@ def find(trace: Trace, name: str) -> Feature:
     first_name = next(name for name, other in trace.model.named_modules() if other is module)
     visits = [at for at, visit in enumerate(trace.large.visits) if visit.module == first_name]
     if not visits:
-        raise InputError(f"feature {name!r} does not run in the model's forward pass")
+        raise InputError(
+            f"feature {name!r} does not run in the model's forward pass: choose a module that runs"
+        )
     if not number and len(visits) > 1:
         raise InputError(
             f"feature {dotted!r} runs {len(visits)} times in one forward pass: name the call, "
@@ -127,7 +137,7 @@ def find(trace: Trace, name: str) -> Feature:
     call = int(number or 1) - 1
     feature = Feature(name, trace, visits[call], call)
     if not feature.visit.names:
-        raise InputError(f"feature {name!r} gives no tensor")
+        raise InputError(f"feature {name!r} returns no tensor: choose another module")
     return feature
 
 

@@ -94,11 +94,12 @@ class Split:
 class TensorFacts:
     """A tensor of a feature's value, or one that a cut keeps.
 
-    - shape: for any batch size, with one example's; None where it has no row for each example;
-    - seen_shape: its shape when the model was followed on `CutFacts.examples` examples;
-    - dtype: its type;
-    - axis: of its channels, None where no layer tells;
-    - input_index: the tensor of the model's input that it is, unchanged; None if it is none.
+    Attributes:
+        shape: Its shape for any batch size; None if it has no row for each example.
+        seen_shape: Its shape when the model was traced on `CutFacts.examples` examples.
+        dtype: Its type.
+        axis: The axis of its channels, None if no layer determines it.
+        input_index: The index of the model's input that it is, unchanged; None if it is none.
     """
 
     shape: BatchedShape | None
@@ -112,17 +113,21 @@ class TensorFacts:
 class CutFacts:
     """Facts about the cut of a network at a feature.
 
-    - name: of the feature; position: among all runs of modules, in the order in which they end;
-    - frozen, trained: names of the parameters and buffers that the feature depends on, and of the
-      parameters downstream that the logits depend on and that are trained;
-    - slow: the reason for running the whole model, empty if its prefix is cached;
-    - around: the reason for keeping the code around the feature in eval mode, empty if it is not;
-    - is_output: whether the feature is the logits;
-    - random_downstream: whether what is downstream draws at random in eval mode too;
-    - work: floating-point operations of one pass until the feature;
-    - value, kept: the tensors of the feature's own value, and those that the prefix gives;
-    - inputs: the model's input, its tensors with no examples;
-    - logits_shape: of the model's output, for this number of examples.
+    Attributes:
+        name: Name of the feature.
+        position: Its position among all runs of modules, in the order in which they end.
+        frozen: Names of the parameters and buffers that the feature depends on.
+        trained: Names of the parameters downstream that the logits depend on and that are trained.
+        slow: Why the whole model has to be run, empty if its prefix is cached.
+        around: Why the code around the feature is kept in eval mode, empty if it is not.
+        is_output: Whether the feature is the logits.
+        random_downstream: Whether something downstream is random in eval mode too.
+        work: Floating-point operations of one pass until the feature.
+        value: The tensors of the feature's own value.
+        kept: The tensors that the prefix returns.
+        inputs: The model's input, its tensors with no examples.
+        logits_shape: The shape of the model's output for `examples` examples.
+        examples: The number of examples on which the model was traced.
     """
 
     name: str
@@ -152,13 +157,16 @@ class Cut(Protocol):
         """Return prefix and tail, the tail with parameters of its own."""
 
     def again(self, x: Value, reason: str = "", whole: bool = False) -> Cut:
-        """Return the cut for data on which this one does not do.
+        """Cut again, for data that this cut does not fit.
 
-        Where it runs the whole model, the feature is found again on examples from all x, as the
+        If the whole model has to be run, the feature is found again on examples from all x, as the
         path through a model may depend on the data.
 
         Args:
             x: The training inputs, one or more tensors (N, ...).
-            reason: The reason why this cut does not do, the end of a sentence; empty if it does.
+            reason: Why this cut does not fit, the end of a sentence; empty if it does.
             whole: Whether to run the whole model at once.
+
+        Returns:
+            The new cut.
         """

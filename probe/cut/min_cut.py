@@ -52,17 +52,7 @@ def minimum_cut(
 ) -> tuple[tuple[Name, ...], dict[int, Fate]] | None:
     """Find the cheapest values from which the trained part of a forward pass can be computed.
 
-    Returns these, and what becomes of each call on frozen values, by its number.
-
-    - seen: the pass in the modes in which the tail is trained;
-    - upstream: the calls that the feature depends on, frozen whatever they do;
-    - state: the calls that stand for parameters and buffers;
-    - costs: of each value that may be kept, in bytes per example;
-    - steady: the calls downstream of the feature that do the same every time, so that their results
-      from frozen values are frozen too.
-
-    Only values that need neither parameters nor, if possible, much time are computed again. None if
-    nothing is to be kept, or nothing that may be.
+    Only values that need no parameters and, if possible, little time are recomputed.
 
     Of a convolution with weight 8, an upsampling and a linear layer with weight 9, cut after the
     upsampling, the 4 bytes before it are kept and not the 16 after it:
@@ -76,6 +66,18 @@ def minimum_cut(
     >>> kept, fates = minimum_cut(seen, frozenset({8, 0, 1}), {8, 9}, {(0, 0): 4, (1, 0): 16}, ())
     >>> kept, [fates[number].name for number in (0, 1)]
     (((0, 0),), ['SERVE', 'RUN'])
+
+    Args:
+        trained_pass: The forward pass in the modes in which the tail is trained.
+        upstream: The calls that the feature depends on, which are frozen.
+        state: The calls that stand for parameters and buffers.
+        costs: Bytes per example of each value that may be kept.
+        steady: The calls downstream of the feature that are deterministic: their results from
+            frozen values are frozen too.
+
+    Returns:
+        The values to keep, and what becomes of each call on frozen values, by its number; None if
+        there is nothing to keep, or nothing that may be kept.
     """
     frozen = _frozen(trained_pass, upstream, state, steady)
     # What depends on parameters only is the same for every example: the tail computes it again.

@@ -24,8 +24,10 @@ Call = Callable[..., object]
 class ModelCall:
     """The call that gives the logits of a batch.
 
-    call: gives the model a batch x and returns its output; None = `model(x)` for a tensor,
-    `model(*x)` for a tuple, `model(**x)` for a mapping; output: where in that the logits are.
+    Attributes:
+        call: Calls the model on a batch x and returns its output; None = `model(x)` for a tensor,
+            `model(*x)` for a tuple, `model(**x)` for a mapping.
+        output: Where in the output the logits are.
 
     >>> import torch
     >>> ModelCall(call=lambda model, x: (model(x + 1), "more"), output=0)(nn.ReLU(), torch.zeros(1))
@@ -55,9 +57,9 @@ class ModelCall:
 
 
 class Called(nn.Module):
-    """A network that is called on a batch as its `ModelCall` says, and only gives logits.
+    """A network called as its `ModelCall` says, which returns the logits only.
 
-    So it is trained as any network, `model(x)`, with x one tensor or several.
+    It is trained like any network, as `model(x)`, with x one tensor or several.
     """
 
     def __init__(self, inner: nn.Module, call: ModelCall) -> None:
@@ -71,11 +73,20 @@ class Called(nn.Module):
 
 
 def logits_of(output: object, where: Output) -> Tensor:
-    """Return the logits (B, K) in what a model returned.
+    """Return the logits (B, K) from a model's return value.
 
-    A tensor is taken as it is, also for a name and the positions 0 and -1: some models return more
-    than the logits in training mode only.
-    Raises InputError, naming what there is, if no tensor is found there.
+    A tensor is returned as it is, also if `where` is a name or the position 0 or -1: some models
+    return more than the logits in training mode only.
+
+    Args:
+        output: What the model returned.
+        where: Key or index of the logits.
+
+    Returns:
+        The logits.
+
+    Raises:
+        InputError: There is no tensor; the message names what there is.
 
     >>> import torch
     >>> logits_of({"logits": torch.ones(2), "loss": None}, "logits")

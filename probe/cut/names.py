@@ -70,9 +70,12 @@ class Names:
 class Tag:
     """The name of a tensor's current content, and the writes through its views.
 
-    run: the pass that gave the name, None for parameters and buffers; written: the names of all
-    writes into the memory that it shares with its views, in one list for all of them; seen: how
-    many of these the name takes in. Once there are more, the name is outdated.
+    Attributes:
+        name: The name.
+        run: The pass that gave the name, None for parameters and buffers.
+        written: The names of all writes into the memory that the tensor shares with its views, in
+            one list for all of them.
+        seen: How many of these writes the name includes; if there are more, the name is outdated.
     """
 
     __slots__ = ("name", "run", "seen", "written")
@@ -91,8 +94,13 @@ class Tag:
 class TorchCall:
     """One call of a torch function, before it is run.
 
-    inputs: the tensors among its arguments, in order; parents: their names; number: of the call,
-    that of LIVE if any parent is live.
+    Attributes:
+        function: The function.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        inputs: The tensors among its arguments, in order.
+        parents: The names of the inputs.
+        number: The number of the call, LIVE's if any parent is live.
     """
 
     function: Callable[..., Any]
@@ -106,8 +114,11 @@ class TorchCall:
 class Naming(TorchFunctionMode):
     """The names of all tensors in one forward pass, which it follows.
 
-    names: the numbers of calls, shared by all runs of a model; state: the tags of the model's
-    parameters and buffers, by the tensors' ids. Use it as a context around the forward pass.
+    Use it as a context around the forward pass.
+
+    Args:
+        names: The numbers of calls, shared by all runs of a model.
+        state: The tags of the model's parameters and buffers, by the tensors' ids.
     """
 
     def __init__(self, names: Names, state: Mapping[int, Tag]) -> None:
@@ -152,16 +163,34 @@ class Naming(TorchFunctionMode):
         return self.name_result(call.number, call.inputs, result)
 
     def met(self, name: Name, tensor: Tensor) -> None:
-        """Look at a value of any shape that has just come into being; to be overridden."""
+        """Look at a new value; to be overridden.
+
+        Args:
+            name: Its name.
+            tensor: The value, of any shape.
+        """
 
     def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
-        """Look at a value that came into being because its memory was written to elsewhere."""
+        """Look at a value that changed because its memory was written to elsewhere.
+
+        Args:
+            name: Its new name.
+            parents: The names of the values that it depends on.
+        """
 
     def name_result(self, number: int, inputs: list[Tensor], result: Any) -> Any:
-        """Name the new tensors, of any shape, in what a call returned, and return that.
+        """Name the new tensors in what a call returned.
 
-        A call that hands on its input, as dropout in eval mode does, gets an object of its own to
-        return: in training mode it may be another value, so that the two must not share a name.
+        A call that returns its own input, as dropout does in eval mode, gets a new object to
+        return: in training mode it may be another value, so the two must not share a name.
+
+        Args:
+            number: The number of the call.
+            inputs: The tensors that the call received.
+            result: What it returned, with tensors of any shape.
+
+        Returns:
+            The result, with the new objects in it.
         """
 
         def apart(tensor: Tensor) -> Tensor:
@@ -201,7 +230,13 @@ class Naming(TorchFunctionMode):
         return name
 
     def tag(self, tensor: Tensor, name: Name, base: Tensor | None = None) -> None:
-        """Give a tensor of any shape a name; it shares its memory with `base`, if that is given."""
+        """Give a tensor a name.
+
+        Args:
+            tensor: The tensor, of any shape.
+            name: The name.
+            base: A tensor that shares its memory, if there is one.
+        """
         written = [] if base is None else self._known_tag(base).written
         self.attach(tensor, Tag(self, name, written))
 
@@ -214,7 +249,9 @@ class Naming(TorchFunctionMode):
     def overwrite(self, call: TorchCall, written: Sequence[int]) -> None:
         """Rename the inputs that a call wrote into, and note the write for all their views.
 
-        written: the numbers of these inputs.
+        Args:
+            call: The call.
+            written: The indices of these inputs.
         """
         changed = []
         for at in written:
@@ -227,7 +264,12 @@ class Naming(TorchFunctionMode):
             tag.seen = len(tag.written)
 
     def attach(self, tensor: Tensor, tag: Tag) -> None:
-        """Attach a tag to a tensor of any shape, replacing an earlier one."""
+        """Attach a tag to a tensor, in place of an earlier one.
+
+        Args:
+            tensor: The tensor, of any shape.
+            tag: The tag.
+        """
         inner = innermost(tensor)
         inner._probe_tag = tag  # type: ignore[attr-defined]
         if inner is not tensor:  # the transform may hand out another look at this memory
@@ -251,9 +293,15 @@ class Naming(TorchFunctionMode):
 
 
 def watched(call: TorchCall) -> tuple[Any, list[int]]:
-    """Run a call; return its result and the numbers of the inputs that it wrote into.
+    """Run a call and find the inputs that it wrote into.
 
-    Torch counts the writes into every tensor's memory, as autograd has to know of them.
+    Torch counts the writes into every tensor's memory, which autograd needs.
+
+    Args:
+        call: The call.
+
+    Returns:
+        The result, and the indices of these inputs.
     """
     before = list(map(_content, call.inputs))
     result = call.function(*call.args, **call.kwargs)
@@ -273,9 +321,14 @@ def _holds(tensor: Tensor, content: int | Tensor) -> bool:
 
 
 def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
-    """Return the number of the first of the others that shares its memory with the tensor.
+    """Find the first tensor that shares memory with another one.
 
-    Tensors of any shape; None if none does.
+    Args:
+        tensor: A tensor of any shape.
+        others: The tensors to search.
+
+    Returns:
+        Its index in `others`, None if no tensor shares memory.
 
     >>> import torch
     >>> x = torch.ones(2, 3)

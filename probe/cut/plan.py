@@ -16,13 +16,15 @@ from probe.errors import Failed
 class CutPlan:
     """The plan by which the two parts of a cut run.
 
-    - names: the numbers of the model's calls;
-    - kept: the values that the prefix gives and the tail takes;
-    - fates: by its number, what the tail does with a call; steps: by its number, the call itself;
-    - shapes: of each value, for any batch size;
-    - frozen: the parameters and buffers that the feature depends on;
-    - form: of the input, its tensors with no examples;
-    - writes: whether the tail writes in place, and so perhaps into what it is given.
+    Attributes:
+        names: The numbers of the model's calls.
+        kept: The values that the prefix returns and the tail takes.
+        fates: What the tail does with a call, by its number.
+        steps: The calls, by number.
+        shapes: The shape of each value, for any batch size.
+        frozen: The parameters and buffers that the feature depends on.
+        form: The input's tensors, with no examples.
+        writes: Whether the tail writes in place, and so perhaps into its input.
     """
 
     names: Names
@@ -48,8 +50,16 @@ _SUMS = words("add add_ __add__ __iadd__ __radd__")
 def plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) -> CutPlan:
     """Plan how the model runs downstream of the feature in the modes in which it is trained.
 
-    seen: the model followed in these modes; barred: values that must not be kept. Raises Failed if
-    no others suffice, or if training would move what is frozen.
+    Args:
+        feature: The feature.
+        trained_pass: The forward pass in these modes.
+        barred: Values that must not be cached.
+
+    Returns:
+        The plan.
+
+    Raises:
+        Failed: Other values do not suffice, or training would change what is frozen.
     """
     trace = feature.trace
     steps, state = trace.large.steps, trace.state.keys()

@@ -31,10 +31,12 @@ _WIDE = 256  # examples that show what a value depends on where the path depends
 class PlannedCut:
     """A cut at a feature; see `probe.cut.interface.Cut`.
 
-    - feature: with the trace of the model that is cut;
-    - trainable: the choice of the parameters that are trained in the tail;
-    - plan: of prefix and tail, None if the model has to be run whole, for the reason `slow`;
-    - chain: the number of links of a chain before the tail, None if the model is no chain.
+    Attributes:
+        feature: The feature, with the trace of the model.
+        trainable: Selects the parameters of the tail that are trained.
+        plan: The plan of prefix and tail; None if the whole model has to be run.
+        slow: Why the whole model has to be run, if it has.
+        chain: The number of links before the tail, None if the model is not a chain.
     """
 
     feature: Feature
@@ -142,10 +144,18 @@ class PlannedCut:
         )
 
     def again(self, x: Value, reason: str = "", whole: bool = False) -> PlannedCut:
-        """Return the cut for data on which this one does not do; see `Cut.again`.
+        """Cut again, for data that this cut does not fit; see `Cut.again`.
 
-        First with the code around the feature in eval mode, as chance may choose the path in
-        training mode; then with nothing cached.
+        First the code around the feature is put into eval mode, since in training mode chance may
+        choose the path; if that does not help, nothing is cached.
+
+        Args:
+            x: The training inputs, one or more tensors (N, ...).
+            reason: Why this cut does not fit, the end of a sentence; empty if it does.
+            whole: Whether to run the whole model at once.
+
+        Returns:
+            The new cut.
         """
         cut, feature = self, self.feature
         if whole or (reason and feature.around):
@@ -173,9 +183,16 @@ class PlannedCut:
         return replace(self, feature=feature).run_whole(self.slow)
 
     def run_whole(self, slow: str) -> PlannedCut:
-        """Return the cut with nothing cached: the model is run whole, what is frozen held fixed.
+        """Return the cut that caches nothing: the whole model runs, its frozen part held fixed.
 
-        slow: the reason, the end of a sentence. Raises InputError if it does not stay fixed.
+        Args:
+            slow: Why nothing can be cached, the end of a sentence.
+
+        Returns:
+            The cut.
+
+        Raises:
+            InputError: The feature does not stay fixed.
         """
         cut = replace(self, plan=None, slow=slow, chain=None)
         with undisturbed(self.feature.trace.sample):
@@ -183,9 +200,17 @@ class PlannedCut:
         return cut
 
     def checked(self, plan: CutPlan | str, reference: ReferenceValues) -> PlannedCut:
-        """Return the cut by a plan if that passes all checks; else of the whole model.
+        """Return the cut of a plan that passes all checks, else one that runs the whole model.
 
-        plan: or the reason for which there is none. Raises InputError if neither is possible.
+        Args:
+            plan: The plan, or the reason why there is none.
+            reference: The values to check against.
+
+        Returns:
+            The cut.
+
+        Raises:
+            InputError: Neither is possible.
         """
         try:
             if isinstance(plan, str):

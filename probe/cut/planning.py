@@ -1,7 +1,7 @@
 """Plans of cuts at many features of one model, which do not mix examples.
 
-Each feature is retrained with other modules in eval mode. Where the modes change only what modules
-do by themselves, its pass is put together from one in eval mode and one in training mode.
+For each feature, other modules are in eval mode while the rest is retrained. If the modes change
+only what modules do by themselves, the pass is combined from one in eval and one in training mode.
 """
 
 from __future__ import annotations
@@ -32,11 +32,16 @@ Progress = Callable[[Sequence[Feature]], Iterable[Feature]]
 def plan_each(
     features: Sequence[Feature], progress: Progress = iter
 ) -> list[tuple[Feature, CutPlan | str]]:
-    """Plan a cut at each feature of one trace such that each kept row belongs to one example.
+    """Plan a cut at each feature of one trace so that each cached row belongs to one example.
 
-    A feature without a plan gets the reason instead, the end of a sentence; a feature that can only
-    be cut with the code around it in eval mode is returned so. progress: iterates over the
-    features, as `tqdm` does.
+    A feature that can only be cut with the code around it in eval mode is returned in that form.
+
+    Args:
+        features: The features of one trace.
+        progress: Wraps the features, as `tqdm` does.
+
+    Returns:
+        Each feature with its plan, or with the reason why it has none, the end of a sentence.
     """
     if not features:
         return []

@@ -51,9 +51,16 @@ _Shapes = Mapping[Name, tuple[tuple[int, ...], tuple[int, ...]]]
 
 @torch.no_grad()
 def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tensor]:
-    """Run the traced model on `x` (B, ...) as far as needed and return copies of named values.
+    """Run the traced model as far as needed to compute some of its values.
 
-    The input, if it is among them, is handed out as it is; what is not computed is left out.
+    Args:
+        trace: The traced model.
+        names: The values to compute.
+        x: The inputs, (B, ...).
+
+    Returns:
+        Copies of the values by name; the input itself is not copied. Values that are not computed
+        are missing.
     """
     x = arranged(x, trace.sample)
     inputs = {name: tensors(x)[name[1]].detach() for name in names if of_input(name)}

@@ -90,7 +90,7 @@ class Step:
 class Visit:
     """One run of a module: the tensors in its output, in order, by name and description.
 
-    work: floating-point operations of the pass so far.
+    It also has the floating-point operations of the pass so far.
     """
 
     module: str
@@ -103,8 +103,12 @@ class Visit:
 class Pass:
     """A recorded forward pass.
 
-    steps: by the calls' numbers, in order of execution; visits: of modules, in order of finishing;
-    logits: the name of the output; metadata: of each value; drawn: whether `random` or numpy was.
+    Attributes:
+        steps: The calls by number, in order of execution.
+        visits: The runs of modules, in the order in which they end.
+        logits: The name of the output.
+        metadata: The metadata of each value.
+        drawn: Whether `random` or numpy drew numbers.
     """
 
     steps: dict[int, Step]
@@ -182,7 +186,7 @@ class Trace:
 
     @cached_property
     def is_faster_pixelwise(self) -> bool:
-        """Whether the model is faster on images in channels-last layout, and gives the same."""
+        """Whether the model is faster on channels-last images, with the same results."""
         model, few = copied(self.model), first(self.sample, LARGE)
         with full_precision(few):
             return gains_pixelwise(model, partial(self.call, model), few)
@@ -215,7 +219,7 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
     model = unwrapped(model)
     _refuse_odd_parts(model)
     if (n := len(tensors(sample)[0])) <= _SMALL:
-        raise InputError(f"the sample holds {n} examples, expected {_SMALL + 1} or more")
+        raise InputError(f"the sample has {n} examples: give {_SMALL + 1} or more")
     sizes = (min(examples, n), _SMALL)
     with undisturbed(sample), explained(sample):
         copy = copied(model).requires_grad_(True).eval()
@@ -257,11 +261,19 @@ def _refuse_odd_parts(model: nn.Module) -> None:
 def follow(
     model: nn.Module, names: Names, state: StateCalls, sample: Value, call: ModelCall
 ) -> Pass:
-    """Run `model` on `sample` (B, ...) as it is, in its own modes; return what it computed.
+    """Run `model` as it is, in its own modes, and record what it computes.
 
-    names: of the calls met before; state: which "calls" stand for the model's parameters and
-    buffers; call: how it is asked for its logits. Buffers and generators are left as they
-    were.
+    Buffers and random generators keep their state.
+
+    Args:
+        model: The model.
+        names: The names of earlier calls.
+        state: The "calls" that stand for the model's parameters and buffers.
+        sample: The inputs, (B, ...).
+        call: How the model is called, and where its logits are.
+
+    Returns:
+        The recorded forward pass.
     """
     run = _Tracing(names, state_tags(model, state))
     # A copy: a model may write into its input.
@@ -276,7 +288,15 @@ def follow(
 
 
 def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
-    """Return the tags of a model's parameters and buffers, by the tensors' ids, for all runs."""
+    """Return the tags of a model's parameters and buffers, for all runs.
+
+    Args:
+        model: The model.
+        state: The "calls" that stand for its parameters and buffers.
+
+    Returns:
+        The tags by the tensors' ids.
+    """
     state_of_name = named_state(model)
     tags = [(names, Tag(None, (number, 0), [])) for number, names in state.items()]
     return {id(state_of_name[name]): tag for names, tag in tags for name in names}

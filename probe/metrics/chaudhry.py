@@ -115,7 +115,9 @@ def intransigence(
     k = R.check_task(k)
     reference = AccuracyMatrix.of(reference)
     if reference.tasks != R.tasks:
-        raise InputError(f"the reference has {reference.tasks} tasks, expected {R.tasks} as in R")
+        raise InputError(
+            f"the reference has {reference.tasks} tasks, expected {R.tasks} as in R: give the same"
+        )
     best = float(reference.values[k, k - 1])
     if np.isnan(best):
         raise NotMeasured(f"the reference's accuracy on task {k} after task {k} was not measured")

@@ -16,13 +16,19 @@ from probe.errors import InputError
 class Counts:
     """The confusion matrix of one evaluation, over the whole test set.
 
+    Only cells that are not 0 are stored, as there are few of them with thousands of classes:
+    `cells`, (n,) int64, are their indices, row by row, and `numbers`, (n,) int64, the counts in
+    them.
+
+    Args:
+        table: (K, K) whole numbers, true class x predicted class; their sum is the number of test
+            examples.
+
+    Raises:
+        InputError: The table has another shape, or anything but whole numbers from 0.
+
     >>> Counts.of([0, 0, 1], [0, 1, 1], classes=2).accuracy()
     0.6666666666666666
-
-    table: (K, K) int64, true class x predicted class; its sum is the number of test examples. Only
-    its cells that are not 0 are kept, as of thousands of classes few are: `cells`, (n,) int64, are
-    their numbers, counted row by row, and `numbers`, (n,) int64, the counts in them. Raises
-    InputError for another shape and for anything but whole numbers from 0.
     """
 
     classes: int
@@ -40,9 +46,18 @@ class Counts:
 
     @classmethod
     def of(cls, true: ArrayLike, predicted: ArrayLike, classes: int) -> Counts:
-        """Count N pairs of labels in 0..K-1, K = classes.
+        """Count N pairs of labels in 0..K-1.
 
-        true, predicted: (N,) whole numbers. Raises InputError for anything else.
+        Args:
+            true: The labels, (N,) whole numbers.
+            predicted: The predicted classes, (N,) whole numbers.
+            classes: K.
+
+        Returns:
+            The counts.
+
+        Raises:
+            InputError: The labels are not of this form.
         """
         return ConfusionCounts.of(true, predicted, classes, [np.asarray(true).size]).total()
 
@@ -94,10 +109,12 @@ class Counts:
 
 
 class ConfusionCounts(Sequence[Counts]):
-    """Confusion matrices of n tasks over the same K classes, kept together: there may be thousands.
+    """Confusion matrices of n tasks over the same K classes, kept as one: there may be thousands.
 
-    classes: K; cells: those that are not 0, counted through all n, ascending, (m,) int64; numbers:
-    the counts in them, (m,) int64.
+    Attributes:
+        classes: K.
+        cells: (m,) int64, the indices of cells that are not 0, through all n matrices, ascending.
+        numbers: (m,) int64, the counts in them.
     """
 
     def __init__(
@@ -110,7 +127,20 @@ class ConfusionCounts(Sequence[Counts]):
     def of(
         cls, true: ArrayLike, predicted: ArrayLike, K: int, sizes: Sequence[int]
     ) -> ConfusionCounts:
-        """Count pairs of labels, (N,), apart for parts of these sizes; raises as `Counts.of`."""
+        """Count pairs of labels separately for consecutive parts.
+
+        Args:
+            true: The labels, (N,).
+            predicted: The predicted classes, (N,).
+            K: The number of classes.
+            sizes: The sizes of the parts.
+
+        Returns:
+            The counts.
+
+        Raises:
+            InputError: As `Counts.of`.
+        """
         y, p = (np.asarray(labels) for labels in (true, predicted))
         if y.shape != p.shape or y.ndim != 1:
             raise InputError(f"expected two label vectors of one length, got {y.shape}, {p.shape}")
@@ -169,7 +199,16 @@ def margins(tables: Sequence[Counts]) -> list[NDArray[np.int64]]:
 
 
 def sums_at(at: NDArray[np.int64], numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Return the sums of the numbers at each of 0..size - 1, exactly."""
+    """Sum numbers exactly by index.
+
+    Args:
+        at: The index of each number, 0..size - 1.
+        numbers: The numbers.
+        size: The number of sums.
+
+    Returns:
+        The sums, (size,).
+    """
     sums = np.zeros(size, dtype=np.int64)
     np.add.at(sums, at, numbers)
     return sums

@@ -41,7 +41,17 @@ def read_log(path: Path, source: str) -> AccuracyMatrix:
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a log; raises InputError if it cannot be read."""
+    """Return the text of a log.
+
+    Args:
+        path: The log.
+
+    Returns:
+        The text.
+
+    Raises:
+        InputError: The file cannot be read, or is no text.
+    """
     try:
         return path.read_text("utf-8")
     except OSError as error:
@@ -51,9 +61,17 @@ def text_of(path: Path) -> str:
 
 
 def learned(rows: Sequence[Sequence[float]], path: Path) -> AccuracyMatrix:
-    """Return R of rows of fractions, each of the tasks learned so far, or of further ones too.
+    """Build R from rows of accuracies on the tasks learned so far, or on all tasks.
 
-    Raises InputError for rows that are shorter or longer, and for what is no fraction.
+    Args:
+        rows: The rows of R, after 1 to T tasks.
+        path: The file that they come from, for messages.
+
+    Returns:
+        R.
+
+    Raises:
+        InputError: A row is too short or too long, or a value is not a fraction.
     """
     R = np.full((len(rows), len(rows)), np.nan)
     for at, row in enumerate(rows):

@@ -18,13 +18,17 @@ from probe.metrics.task_counts import Mean, TaskCounts
 class AccuracyMatrix:
     """R[i, j] = test accuracy on task j after training through task i, as fractions in [0, 1].
 
+    Args:
+        values: (T+1, T); row i = tasks learned so far (row 0: before any training, the b_j of the
+            GEM paper), column j - 1 = task j in executed order; NaN = not measured. A read-only
+            copy is kept.
+
+    Raises:
+        InputError: The shape is another one, or a value is outside [0, 1].
+
     >>> R = AccuracyMatrix([[0.5, 0.5], [0.9, 0.1], [0.5, 0.8]])  # before, after task 1, 2
     >>> R.tasks, R.cell(2, 1)
     (2, 0.5)
-
-    values: (T+1, T); row i = tasks learned so far (row 0: before any training, the b_j of the
-    GEM paper), column j - 1 = task j in executed order; NaN = not measured. It is kept as a copy
-    that cannot be written. Raises InputError for another shape and for values outside [0, 1].
     """
 
     values: NDArray[np.float64]
@@ -72,7 +76,14 @@ class AccuracyMatrix:
     def square(cls, values: ArrayLike) -> AccuracyMatrix:
         """Build R from a (T, T) matrix without the row before any training, which stays NaN.
 
-        Raises InputError for another shape and for values outside [0, 1].
+        Args:
+            values: (T, T) accuracies in [0, 1].
+
+        Returns:
+            R.
+
+        Raises:
+            InputError: The shape is another one, or a value is outside [0, 1].
         """
         table = np.array(values, dtype=np.float64)
         if table.ndim != 2 or table.shape[0] != table.shape[1]:
@@ -124,7 +135,18 @@ class AccuracyMatrix:
         return cells
 
     def cell(self, i: int, j: int) -> float:
-        """Return R[i, j]; raises as `measured` does, which takes many times as long for one."""
+        """Return R[i, j]; much faster than `measured` for a single cell.
+
+        Args:
+            i: The number of tasks learned, 0..T.
+            j: The task, 1..T.
+
+        Returns:
+            The accuracy.
+
+        Raises:
+            NotMeasured: As `measured`.
+        """
         # What is in order is read at once; what is not, `measured` explains.
         if 0 <= i <= self.tasks and 1 <= j <= self.tasks:
             value = float(self.values[i, j - 1])
@@ -133,12 +155,33 @@ class AccuracyMatrix:
         return float(self.measured(i, j))
 
     def seen(self, k: int) -> NDArray[np.float64]:
-        """Return R[k, 1..k], (k,), after k in 1..T tasks; raises as `measured` does."""
+        """Return R[k, 1..k], (k,), after k in 1..T tasks.
+
+        Args:
+            k: The number of tasks learned.
+
+        Returns:
+            The accuracies on these tasks.
+
+        Raises:
+            NotMeasured: As `measured`.
+        """
         self.check_task(k)
         return self.measured(k, np.arange(1, k + 1)) if self._has_gaps else self.values[k, :k]
 
     def check_task(self, k: int | None, name: str = "k") -> int:
-        """Return k, by default T; raises InputError unless it is in 1..T; name: for the message."""
+        """Check a number of tasks k.
+
+        Args:
+            k: The number, None = T.
+            name: Its name in the message.
+
+        Returns:
+            k, or T.
+
+        Raises:
+            InputError: k is not in 1..T.
+        """
         k = self.tasks if k is None else k
         if not 1 <= k <= self.tasks:
             raise InputError(f"{name} = {k} is no task's number: R has tasks 1..{self.tasks}")

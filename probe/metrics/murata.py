@@ -1,4 +1,4 @@
-"""Metrics of partial retrained models (Murata 2020, Section 2), functions of confusion counts.
+"""Metrics of partially retrained models (Murata 2020, Section 2), functions of confusion counts.
 
 M_i is the model whose feature F_i was kept and whose remainder was retrained on all tasks offline.
 """

@@ -32,9 +32,11 @@ METRICS = tuple(metric for metric in registered() if metric.scorecard)
 class Scorecard:
     """The metrics of one accuracy matrix, by paper.
 
-    values: paper -> metric -> a number, or T numbers (index k - 1) for those of Chaudhry and the
-    alphas of Kemker, which exist after every task k; None = not measured. not_measured: the reason
-    for each None, by names such as `gem.fwt` and `chaudhry.forgetting[1]` (k from 1).
+    Attributes:
+        values: Paper -> metric -> a number; or T numbers (index k - 1) for those of Chaudhry and
+            the alphas of Kemker, which exist after every task k. None = not measured.
+        not_measured: The reason for each None, by names such as `gem.fwt` and
+            `chaudhry.forgetting[1]` (k from 1).
     """
 
     values: Mapping[str, Mapping[str, Number | list[Number]]]

@@ -21,9 +21,13 @@ Mean = Literal["examples", "classes"]
 class TaskCounts:
     """One evaluation on the test data of T tasks.
 
-    tasks: the classes of each; tables: where no two tasks share a class, one (K, K) table of all
-    test data, as an example's class tells its task; otherwise one table per task. Raises
-    InputError for more or fewer tables.
+    Attributes:
+        tasks: The classes of each task.
+        tables: One (K, K) table of all test data if no two tasks share a class, since an example's
+            class then determines its task; otherwise one table per task.
+
+    Raises:
+        InputError: There are more or fewer tables.
     """
 
     tasks: tuple[tuple[int, ...], ...]
@@ -44,10 +48,20 @@ class TaskCounts:
         tasks: Sequence[Sequence[int]],
         classes: int,
     ) -> TaskCounts:
-        """Count N labels and predictions, (N,) in 0..K-1, K = classes.
+        """Count N labels and predictions, the test data of the tasks one after the other.
 
-        The test data of the tasks lie one after the other; sizes: (T,), how many each task has;
-        tasks: the classes of each. Raises InputError if these do not fit together.
+        Args:
+            true: The labels, (N,) in 0..K-1.
+            predicted: The predicted classes, (N,) in 0..K-1.
+            sizes: (T,), the number of test examples of each task.
+            tasks: The classes of each task.
+            classes: K.
+
+        Returns:
+            The counts by task.
+
+        Raises:
+            InputError: The arguments do not fit together.
 
         >>> both = TaskCounts.of([0, 1, 0, 1], [0, 1, 0, 0], [2, 2], [[0, 1], [0, 1]], classes=2)
         >>> both.accuracies().tolist(), both.test_sizes().tolist()
@@ -69,9 +83,13 @@ class TaskCounts:
         return ConfusionCounts.joined(self.tables).total()
 
     def accuracies(self, mean: Mean = "examples") -> NDArray[np.float64]:
-        """Return the accuracy on each task's test data, (T,), in [0, 1]; NaN where it has none.
+        """Return the accuracy on each task's test data.
 
-        mean: over the test examples, or over the classes' own accuracies.
+        Args:
+            mean: Mean over the test `examples`, or over the accuracies of the `classes`.
+
+        Returns:
+            (T,), in [0, 1]; NaN where a task has no test data.
         """
         true, _, right = self._margins
         if mean == "examples":

@@ -38,13 +38,26 @@ class ItemFormat:
     columns: str | Sequence[str] | None
 
     def batch(self, item: object) -> Batch:
-        """Return an item as a batch; raises InputError if it is none."""
+        """Convert an item into a batch.
+
+        Args:
+            item: An example, or a batch of them.
+
+        Returns:
+            Inputs and labels.
+
+        Raises:
+            InputError: The item is neither.
+        """
         inputs, labels = self._pair(item)
         x, y = _value(self._select(inputs)), _labels(labels, self.batched)
         if y.ndim == 0:
             return mapped(x, lambda tensor: tensor[None]), y[None]
         if wrong := [tuple(t.shape) for t in tensors(x) if t.ndim < 1 or len(t) != len(y)]:
-            raise InputError(f"a batch has {len(y)} labels, but x of shape {wrong[0]}")
+            raise InputError(
+                f"a batch has {len(y)} labels, but x of shape {wrong[0]}: give one label for each "
+                f"row of x"
+            )
         return x, y
 
     def _pair(self, item: object) -> tuple[object, object]:
@@ -52,7 +65,7 @@ class ItemFormat:
             name = self._label_in(item)
             return {key: column for key, column in item.items() if key != name}, item[name]
         if self.label is not None:
-            raise InputError(f"it has no names, so none is {self.label!r}: leave out label=")
+            raise InputError(f"the data have no names, so none is {self.label!r}: leave out label=")
         if isinstance(item, tuple | list) and (len(item) == 2 or (self.tasks and len(item) > 2)):
             return item[0], item[1]
         many = f" of {len(item)}" if isinstance(item, tuple | list) else ""
@@ -186,7 +199,14 @@ def _labels(y: object, batched: bool | None) -> Tensor:
 
 
 def check_labels(y: object) -> None:
-    """Raise InputError unless labels are an int64 vector (N,)."""
+    """Check that labels are an int64 vector (N,).
+
+    Args:
+        y: The labels.
+
+    Raises:
+        InputError: They are not.
+    """
     if isinstance(y, Tensor) and y.ndim == 1 and y.dtype == torch.int64:
         return
     got, remedy = type(y).__name__, "number the classes from 0, and give torch.as_tensor(y)"

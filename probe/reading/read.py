@@ -127,7 +127,15 @@ class ReadSettings:
             raise InputError(f"scratch must be the path of a folder, got {self.scratch!r}")
 
     def buffer(self, batch: Batch, expected: int | None) -> RowBuffer:
-        """Return a buffer for examples like those of a batch, by the memory that is free now."""
+        """Return a buffer for examples, in the memory that is free now.
+
+        Args:
+            batch: A batch of such examples.
+            expected: The number of examples, None if it is unknown.
+
+        Returns:
+            The buffer.
+        """
         # Half: training needs memory too, and so may others.
         free = free_memory(torch.device("cpu")) // 2 if self.budget is None else self.budget
         scratch = None if self.scratch is None else Path(self.scratch)

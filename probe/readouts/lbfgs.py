@@ -32,7 +32,7 @@ _Pairs = deque[tuple[Tensor, Tensor]]  # a step and the gradient's change, both 
 class Evaluation:
     """The objective at a point: its value, gradient (K, D + 1) float64, and its curvature.
 
-    weight: the sum over all examples of each class's p (1 - p), (K, 1).
+    The curvature is `weight`, (K, 1), the sum over all examples of each class's p (1 - p).
     """
 
     value: float
@@ -97,7 +97,7 @@ def _turned(weight: Tensor, axes: Tensor | None) -> Tensor:
 class Minimum:
     """The result of the search: parameters (K, D + 1) of `LogisticLoss`, and whether it converged.
 
-    left: an estimate of the remaining decrease, as a fraction of the objective.
+    `left` is an estimate of the remaining decrease, as a fraction of the objective.
     """
 
     parameters: Tensor
@@ -108,10 +108,13 @@ class Minimum:
 
 
 class Curvature:
-    """An approximation of the second derivatives, C w X'X / N + I, none of I for the biases.
+    """An approximation of the Hessian, C w X'X / N + I, without I for the biases.
 
-    In the coordinates of the eigenvectors of X'X it is diagonal, for any w. x: standardised,
-    (N, D); C: as in `LogisticLoss`; axes: the eigenvectors (D, D), None for wide x, with I for X'X.
+    In the coordinates of the eigenvectors of X'X it is diagonal, for any w.
+
+    Args:
+        x: The features, (N, D), standardized.
+        C: As in `LogisticLoss`.
     """
 
     def __init__(self, x: Tensor, C: float) -> None:
@@ -146,11 +149,20 @@ def _eigenvectors(gram: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def minimize(objective: LogisticLoss, curvature: Curvature, tolerance: float, most: int) -> Minimum:
-    """Minimise from zero until the remaining gain is below `tolerance`, a share of the objective.
+    """Minimize from zero until the remaining gain is below a share of the objective.
 
-    most: iterations. The remaining gain is estimated by half the Newton decrement, g'Hg / 2, with
-    the inverse second derivatives H as L-BFGS approximates them: with many classes and a weak
-    penalty, it may be thirty times as large.
+    The remaining gain is estimated by half the Newton decrement, g'Hg / 2, with L-BFGS's
+    approximation H of the inverse Hessian. With many classes and a weak penalty the true gain may
+    be thirty times as large.
+
+    Args:
+        objective: The loss to minimize.
+        curvature: The preconditioner.
+        tolerance: The share of the objective at which to stop.
+        most: The largest number of iterations.
+
+    Returns:
+        The minimum.
     """
     where = objective.start
     point = objective(where)

@@ -46,13 +46,22 @@ class LinearModel:
 def fit_linear(
     x: Tensor, y: Tensor, classes: int, C: float = 1.0, tolerance: float = TOLERANCE
 ) -> LinearModel:
-    """Fit the linear probe of Davari et al. (CVPR 2022) to a feature x (N, D), y (N,) int64.
+    """Fit the linear probe of Davari et al. (CVPR 2022) to a feature.
 
-    The objective is scikit-learn's for K = `classes` >= 3; each of two classes has its own weights,
-    so that the penalty is half of that in scikit-learn's binary form. Classes that are not in y are
-    left out, and never predicted. C: the weight of the examples against the penalty; tolerance: the
-    remaining gain, a share of the objective. At the default a few predictions in a hundred may
-    still change; 1e-9 gives scikit-learn's own objective to 1e-6, in float64.
+    The objective is scikit-learn's for K >= 3. With two classes each has its own weights, so the
+    penalty is half of that in scikit-learn's binary form. Classes that are not in y are left out,
+    and never predicted. At the default tolerance a few predictions in a hundred may still change;
+    1e-9 reaches scikit-learn's objective to 1e-6, in float64.
+
+    Args:
+        x: The feature, (N, D).
+        y: The labels, (N,) int64.
+        classes: K.
+        C: The weight of the examples against the penalty.
+        tolerance: The remaining gain at which to stop, as a share of the objective.
+
+    Returns:
+        The fitted model.
 
     >>> x, y = torch.tensor([[0.0], [1.0], [4.0], [5.0]]), torch.tensor([0, 0, 1, 1])
     >>> model = fit_linear(x, y, 3)

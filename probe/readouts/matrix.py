@@ -19,7 +19,7 @@ from probe.training.evaluation import batch_size_on
 
 @dataclass(frozen=True, eq=False)
 class FeatureMatrix:
-    """A feature's values (N, D), float32, a row for each example; how: their layout."""
+    """A feature's values (N, D), float32, a row for each example; `how` describes their layout."""
 
     values: Tensor
     how: str

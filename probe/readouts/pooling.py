@@ -97,11 +97,20 @@ class Layout:
 def layout_of(
     shape: tuple[int, ...], channels: int | None, pooling: Pooling, remark: str = ""
 ) -> Layout:
-    """Return the layout of an example's value; channels: the dimension of these, None = unknown.
+    """Choose how an example's value becomes a vector.
 
-    Up to `pooling.width` numbers are flattened. A wider value is pooled; where the dimension of its
-    channels is unknown it can only be projected. A wide single dimension has no positions to
-    average over: it is flattened or projected. remark: on the axis, for the description.
+    Up to `pooling.width` numbers are flattened. A wider value is pooled, or projected if the
+    dimension of its channels is unknown. A single wide dimension has no positions to average over:
+    it is flattened or projected.
+
+    Args:
+        shape: The shape of the value, without the batch.
+        channels: The dimension of the channels, None = unknown.
+        pooling: The settings.
+        remark: A remark on the axis, for the description.
+
+    Returns:
+        The layout.
 
     >>> layout_of((32, 14, 14), 0, Pooling()).how
     '32 channels averaged over 14 x 14 positions to 4 x 4, 512 values'

@@ -39,10 +39,16 @@ class Readout(Protocol):
     """A classifier that is fitted to a feature; its fields are settings."""
 
     def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor | Read:
-        """Fit to x (N, D) with labels y (N,), and predict the classes (M,) of test (M, D).
+        """Fit to the training examples, and predict the classes of the test examples.
 
-        x, test: float32, not standardised; y: int64, below `classes`, all on one device. Return
-        class numbers int64, or `Read` where there are notes.
+        Args:
+            x: Training features, (N, D) float32, not standardized.
+            y: Training labels, (N,) int64, below `classes`, on the device of x.
+            test: Test features, (M, D) float32, not standardized.
+            classes: K.
+
+        Returns:
+            The predicted classes, (M,) int64, or `Read` if there are notes.
         """
 
 
@@ -50,8 +56,11 @@ class Readout(Protocol):
 class Linear:
     """Multinomial logistic regression to convergence on the standardized feature.
 
-    C: the weight of the examples against the penalty, as in scikit-learn; pool, width, channels:
-    see `probe.readouts.pooling.Pooling`.
+    Attributes:
+        C: Weight of the examples against the penalty, as in scikit-learn.
+        pool: See `probe.readouts.pooling.Pooling`.
+        width: See `probe.readouts.pooling.Pooling`.
+        channels: See `probe.readouts.pooling.Pooling`.
     """
 
     C: Annotated[float, Strict(), Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
@@ -82,7 +91,7 @@ class LinearTask(Linear):
 class Ncm:
     """The nearest class mean of the standardized feature (Rebuffi et al., CVPR 2017).
 
-    A class without examples is never predicted; of equally near ones the lowest is.
+    A class without examples is never predicted; in a tie the lowest class is predicted.
 
     >>> x, y = torch.tensor([[0.0], [2.0], [9.0]]), torch.tensor([0, 0, 2])
     >>> Ncm().predict(x, y, torch.tensor([[1.0], [7.0]]), 3).tolist()
@@ -107,7 +116,7 @@ class Ncm:
 class Knn:
     """The majority of the k nearest training examples in the standardized feature.
 
-    Each neighbour has one vote; of classes with as many the lowest is taken.
+    Each neighbor has one vote; in a tie the lowest class is predicted.
 
     >>> x, y = torch.tensor([[0.0], [1.0], [9.0], [8.0]]), torch.tensor([0, 0, 1, 1])
     >>> Knn(k=3).predict(x, y, torch.tensor([[2.0], [7.0]]), 2).tolist()
@@ -117,7 +126,7 @@ class Knn:
     k: Annotated[int, Strict(), Field(ge=1, le=10_000)] = 10
 
     def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
-        """Find the neighbours, and predict."""
+        """Find the nearest neighbors, and predict."""
         if self.k > len(x):
             raise InputError(
                 f"the readout 'knn' asks for {self.k} neighbours, but there are {len(x)} "

@@ -27,7 +27,16 @@ class DataReference:
 
     @classmethod
     def to(cls, name: str, train: Examples[Any], test: Examples[Any]) -> Self:
-        """Return a reference to examples by a name."""
+        """Return a reference to examples.
+
+        Args:
+            name: The name that gave them.
+            train: The training examples.
+            test: The test examples.
+
+        Returns:
+            The reference.
+        """
         columns = {
             f"{split}.{number}": tensor
             for split, examples in zip(_SPLITS, (train, test), strict=True)
@@ -46,9 +55,19 @@ class DataReference:
             raise InputError(f"{path} is damaged: remove it, and record with data= again") from None
 
     def check(self, train: Examples[Any], test: Examples[Any]) -> None:
-        """Raise InputError unless examples are those that were recorded."""
+        """Check that examples are those that were recorded.
+
+        Args:
+            train: The training examples.
+            test: The test examples.
+
+        Raises:
+            InputError: They are not.
+        """
         if DataReference.to(self.name, *match_inputs(train, test)).sha != self.sha:
-            raise InputError(f"the data are not those recorded, which {self.name} gave: give these")
+            raise InputError(
+                f"the data are not those recorded, which {self.name} gives: give those"
+            )
 
     def keep(self, path: Path) -> None:
         """Write it atomically; raises NotWritten."""
@@ -57,10 +76,17 @@ class DataReference:
 
 
 def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
-    """Write both to a file, unless it has them already; of several processes one writes.
+    """Write train and test examples to a file, unless it has them already.
+
+    If several processes call it, one of them writes.
+
+    Args:
+        path: The file.
+        train: The training examples.
+        test: The test examples.
 
     Raises:
-        InputError: The file has others.
+        InputError: The file has other examples.
         NotWritten: The file cannot be written.
     """
     splits = dict(zip(_SPLITS, (train, test), strict=True))
@@ -83,7 +109,16 @@ def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
 def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
     """Return the train and test examples of a file; no code of it is run.
 
-    They stay in the file until they are used. Raises InputError for a file that is damaged.
+    The tensors stay in the file until they are used.
+
+    Args:
+        path: The file that `keep_data` wrote.
+
+    Returns:
+        The train and test examples.
+
+    Raises:
+        InputError: The file is damaged.
     """
     try:
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)

@@ -188,7 +188,10 @@ class Recorder:
         """
         row = _whole(learned, "tasks learned", 0)
         if row > len(self.tasks):
-            raise InputError(f"there are {len(self.tasks)} tasks, and {row} cannot be learned")
+            raise InputError(
+                f"{row} tasks cannot be learned, as the recorder has {len(self.tasks)}: make it "
+                f"with all tasks"
+            )
         self._lock_run()
         path = recording.network_file(self.folder, self.run, row)
         with replacing(path) as new:

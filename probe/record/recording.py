@@ -30,17 +30,42 @@ _VERSION = 2
 
 
 def run_folder(root: Path, run: Run) -> Path:
-    """Return the folder of one run in that of a recording."""
+    """Return the folder of one run in a recording.
+
+    Args:
+        root: The folder of the recording.
+        run: The run.
+
+    Returns:
+        The folder.
+    """
     return root / "runs" / str(run)
 
 
 def network_file(root: Path, run: Run, tasks_seen: int) -> Path:
-    """Return the file of a run's network after a number of tasks."""
+    """Return the file of a run's network.
+
+    Args:
+        root: The folder of the recording.
+        run: The run.
+        tasks_seen: The number of tasks that it has learned.
+
+    Returns:
+        The file.
+    """
     return run_folder(root, run) / f"task-{tasks_seen}.pt"
 
 
 def offline_file(root: Path, seed: int) -> Path:
-    """Return the file of the network that was trained on all tasks at once."""
+    """Return the file of the network that was trained on all tasks at once.
+
+    Args:
+        root: The folder of the recording.
+        seed: The seed.
+
+    Returns:
+        The file.
+    """
     return root / "offline" / f"seed-{seed}.pt"
 
 
@@ -54,10 +79,15 @@ def offline_files(root: Path) -> dict[int, Path]:
 class RunRecord:
     """One run: its tasks in executed order, and the counts on each by tasks seen, 0..T.
 
-    tasks: the classes of each; numbers: those that the tasks have in the data, None where the
-    classes tell them apart; output: where in the model's output the logits are; head: of the
-    evaluation, None = all outputs compete; called: whether the model was given batches by a
-    function, which is not kept; hashes: of the network of each row, none in older recordings.
+    Attributes:
+        run: The run.
+        tasks: The classes of each task.
+        numbers: The task ids in the data, None if the classes tell the tasks apart.
+        output: Where in the model's output the logits are.
+        head: The head of the evaluation, None = all outputs compete.
+        called: Whether a function called the model on batches; the function is not kept.
+        rows: The counts by tasks seen.
+        hashes: Hash of the network of each row; empty in older recordings.
     """
 
     run: Run
@@ -117,7 +147,15 @@ def read_runs(root: Path) -> list[RunRecord]:
 
 
 def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
-    """Raise InputError unless a run has the tasks of the others, in one order under one name."""
+    """Check that a run has the tasks of the others, in one order under one name.
+
+    Args:
+        record: The run.
+        others: The other runs.
+
+    Raises:
+        InputError: It has not.
+    """
     for other in others:
         tasks, expected = (
             dict(zip(r.names, map(set, r.tasks), strict=True)) for r in (record, other)
@@ -226,7 +264,8 @@ def read_recording(folder: str | Path) -> Recording:
         settings, expected = (f"output={r.output!r}, head={r.head!r}" for r in (record, first))
         if settings != expected:
             raise InputError(
-                f"{record.run} was recorded by {settings}, {first.run} by {expected}: use the same"
+                f"{record.run} was recorded with {settings}, {first.run} with {expected}: record "
+                f"all runs with the same"
             )
     names = range(len(first.numbers)) if first.numbers else first.names
     number_of = {name: number for number, name in enumerate(names)}

@@ -129,7 +129,15 @@ def write_tensors(content: object, path: Path) -> None:
 
 
 def keep_tensors(content: object, path: Path) -> None:
-    """Write tensors to a file atomically; raises NotWritten."""
+    """Write tensors to a file atomically.
+
+    Args:
+        content: The tensors.
+        path: The file.
+
+    Raises:
+        NotWritten: It cannot be written.
+    """
     with replacing(path) as partial:
         write_tensors(content, partial)
 
@@ -149,9 +157,16 @@ def _compact(content: Any) -> Any:
 
 
 def read_content(path: Path) -> object:
-    """Return all that a file of torch holds, on the CPU, tensors and plain values.
+    """Read all tensors and plain values in a file written by torch, onto the CPU.
 
-    Raises InputError for a file that cannot be read, or that could run code.
+    Args:
+        path: The file.
+
+    Returns:
+        What it holds.
+
+    Raises:
+        InputError: The file cannot be read, or could run code.
     """
     try:
         with path.open("rb") as file:

@@ -1,7 +1,7 @@
-"""Features in bins, as entropies of them need: of equal width, or cut where the classes change.
+"""Discretization of features, for entropies: bins of equal width, or split where classes change.
 
-Sources: Kemker 2018 and Yu & Liu 2003 compute entropies of discrete features and leave open how
-continuous ones become so; for these Yu & Liu refer to Fayyad & Irani (IJCAI 1993).
+Sources: Kemker 2018 and Yu & Liu 2003 compute entropies of discrete features, without saying how to
+discretize continuous ones; Yu & Liu refer to Fayyad & Irani (IJCAI 1993).
 """
 
 from collections.abc import Iterator

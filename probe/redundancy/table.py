@@ -17,9 +17,13 @@ _COLUMNS = ["discretization", "feature", "bins", "selected", "class"]
 class Redundancy:
     """SU of a data set's D features with the class and with each other, and FCBF's selection.
 
-    discretization: what made the features discrete, in words; bins: (D,) how many each then has;
-    with_class: (D,) and between: (D, D), in [0, 1], see `probe.redundancy.fcbf`; selected: the
-    non-redundant features, numbers from 0, in the order of FCBF.
+    Attributes:
+        data: Name of the data set.
+        discretization: How the features were made discrete, in words.
+        bins: (D,), the number of bins of each feature.
+        with_class: (D,), SU with the class, in [0, 1], see `probe.redundancy.fcbf`.
+        between: (D, D), SU with each other, in [0, 1].
+        selected: The non-redundant features, indices from 0, in the order of FCBF.
     """
 
     data: str

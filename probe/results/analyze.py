@@ -248,8 +248,8 @@ def _complete(
     if train is None or test is None:
         where = f", those that {reference.name} gives" if reference else ""
         raise InputError(
-            f"train and test are needed{where}: give them, or the folder of a recorder that has "
-            f"kept them by train="
+            f"train and test are needed{where}: give them, or the folder of a recorder that was "
+            f"made with train="
         )
     if reference:
         train, test = as_examples(train, "train"), as_examples(test, "test")

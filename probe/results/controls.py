@@ -1,12 +1,12 @@
 """Controls of what is read downstream of a feature after all tasks: the rows of controls.csv.
 
 - `exclusion`: the accuracy on a task minus that of a network that learned the same order without
-  it: what the representation has gained by that task and still holds (the exclusion difference of
+  it: what the representation gained from that task and still holds (the exclusion difference of
   Hess et al. 2024);
 - `labels`: the accuracy on test data minus that on permuted training labels to which the same
   readout was fitted: its selectivity (Hewitt & Liang, EMNLP 2019). Their control gives each type of
-  word one label; our examples have no types, so that each is its own, and the control is how much
-  the readout can memorise, whatever the feature means.
+  word one label; our examples have no types, so each has its own label, and the control measures
+  how much the readout can memorize, whatever the feature means.
 
 A seed counts once all of its orders are finished, with their controls.
 """

@@ -97,7 +97,10 @@ def explain(root: Path, learner: str, readout: str, feature: str, quantity: str)
         if (values := _values(run, feature, readout, controls, j)).keys() >= set(terms)
     ]
     if not cells:
-        raise InputError(f"{quantity} of {feature} by {readout} was not measured in {root}")
+        raise InputError(
+            f"{quantity} of {feature} by {readout} was not measured in {root}: choose a row of "
+            f"layers.csv"
+        )
     tables = read_tables(root)
     layer = {"learner": learner, "readout": readout, "feature": feature}
     return Explanation(

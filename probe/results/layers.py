@@ -106,7 +106,15 @@ def layout_of(test: TestExamples, orders: Sequence[Sequence[int]]) -> TestLayout
 
 
 def correct(test: TestExamples, scores: Scores) -> Right:
-    """Return whether each test example is classified correctly, (N,), in the order of a layout."""
+    """Return whether each test example is classified correctly.
+
+    Args:
+        test: The test examples.
+        scores: The scores with their predictions.
+
+    Returns:
+        (N,), in the order of a layout.
+    """
     by_class = np.lexsort((test.labels, test.tasks))
     right = np.unpackbits(scores.right_bits, count=len(by_class)).astype(bool)
     return np.asarray(right[by_class])

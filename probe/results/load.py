@@ -49,7 +49,9 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
         return Analysis(tables_by_name=read_tables(path))
     saved = read_folder(path)
     if saved.kind not in _READERS:
-        raise InputError(f"{path} has a result of kind {saved.kind!r}, not {' or '.join(_READERS)}")
+        raise InputError(
+            f"{path} has a result of kind {saved.kind!r}: load one of kind {' or '.join(_READERS)}"
+        )
     try:
         return _READERS[saved.kind](saved)
     except (KeyError, ValueError, TypeError, IndexError):

@@ -66,7 +66,16 @@ def _faster(recipe: Recipe, model: nn.Module, data: Examples, device: torch.devi
 
 
 def seconds(model: nn.Module, batch: Examples, recipe: Recipe) -> float:
-    """Return the processor time of a few steps of a copy of the model, the least of some turns."""
+    """Measure the processor time of a few steps of a copy of the model.
+
+    Args:
+        model: The model.
+        batch: A batch to train on.
+        recipe: The settings of the training.
+
+    Returns:
+        The seconds, the least of several repetitions.
+    """
     twin, taken = copied(model).to(batch.y.device), []
     for parameter in twin.parameters():
         parameter.requires_grad_(parameter.is_floating_point())

@@ -93,7 +93,14 @@ class Records:
 
     @classmethod
     def from_saved(cls, plan: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return records from a plan's JSON values and the arrays of `to_arrays`.
+        """Read records from a plan's JSON values and the arrays of `to_arrays`.
+
+        Args:
+            plan: The JSON values.
+            arrays: The arrays.
+
+        Returns:
+            The records.
 
         Raises:
             KeyError, ValueError, TypeError, IndexError: They are damaged or do not fit together.

@@ -38,12 +38,16 @@ from probe.training.history import History
 class Scores:
     """The scores of one readout downstream of a feature; fractions in [0, 1].
 
-    depth: of the feature, from 1; pra: the accuracy on the test data of all tasks; accuracy, f1:
-    each task's, (T,); right_bits: whether each test example is classified correctly, eight to a
-    byte, as `np.packbits` has them; constant: the class predicted for every one, None for several;
-    history: of its training, None for readouts that are not trained by epochs; notes: sentences
-    needed to read it; control: the accuracy on permuted training labels, None if it was not fitted
-    to them.
+    Attributes:
+        depth: Depth of the feature, from 1.
+        pra: The accuracy on the test data of all tasks.
+        accuracy: (T,), the accuracy on each task.
+        f1: (T,), the F1 of each task.
+        right_bits: (N / 8,), which test examples are classified correctly, as `np.packbits` has it.
+        constant: The class predicted for every test example, None if there are several.
+        history: History of the training, None for readouts that are not trained by epochs.
+        notes: Sentences needed to read the scores.
+        control: The accuracy on permuted training labels, None if it was not measured.
     """
 
     depth: int
@@ -120,7 +124,15 @@ class JobResult:
         return list(dict.fromkeys(key.readout for key in self.downstream))
 
     def rows(self, feature: str, readout: str) -> dict[int, Scores]:
-        """Return the measured rows of a feature's matrix A, by the number of tasks."""
+        """Return the measured rows of a feature's matrix A.
+
+        Args:
+            feature: Name of the feature.
+            readout: Name of the readout.
+
+        Returns:
+            The scores by number of tasks seen.
+        """
         if feature == self.features[-1] and readout not in self.task_aware_readouts:
             return dict(self.output)
         rows = {
@@ -131,7 +143,15 @@ class JobResult:
         return dict(sorted(rows.items()))
 
     def at_end(self, feature: str, readout: str) -> Scores | None:
-        """Return the last row of a feature's matrix A, None if it is not measured."""
+        """Return the last row of a feature's matrix A.
+
+        Args:
+            feature: Name of the feature.
+            readout: Name of the readout.
+
+        Returns:
+            The scores, None if they are not measured.
+        """
         return self.rows(feature, readout).get(self.job.last)
 
     def matrix(

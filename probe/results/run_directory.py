@@ -38,9 +38,15 @@ _BEFORE = {"lock", "checkpoints", PRECISION}
 
 
 def refuse_foreign(root: Path) -> None:
-    """Raise InputError for a folder with anything but a study of this version in it.
+    """Check that a folder has nothing but a study of this version in it.
 
-    An empty or missing folder is fine. So `--out` never mixes a study with a user's other files.
+    So `--out` never mixes a study with a user's other files. An empty or missing folder is fine.
+
+    Args:
+        root: The folder.
+
+    Raises:
+        InputError: The folder has anything else.
     """
     try:
         entries = {path.name for path in root.iterdir() if path.suffix != ".tmp"}
@@ -83,7 +89,14 @@ def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
 def read_plan(root: Path) -> Plan:
     """Read the plan that a run directory was last used for.
 
-    Raises InputError without one, for one of an earlier version, and for a corrupt description.
+    Args:
+        root: The run directory.
+
+    Returns:
+        The plan.
+
+    Raises:
+        InputError: There is none, it is of an earlier version, or its file is corrupt.
     """
     path = root / _DESCRIPTION
     if not path.is_file():
@@ -106,18 +119,43 @@ def read_plan(root: Path) -> Plan:
 
 
 def store_of(plan: Plan, root: Path, job: Job) -> Store:
-    """Return the store of a job's results, under its fingerprint."""
+    """Return the store of a job's results, under its fingerprint.
+
+    Args:
+        plan: The plan.
+        root: The run directory.
+        job: One of the plan's jobs.
+
+    Returns:
+        The store.
+    """
     record = plan.record(job.learner, job.order, job.tasks, job.seed, job.without)
     return Store(root, job.name, record, code_hash(plan.learners[job.learner].modules))
 
 
 def failure_file(root: Path, job: Job) -> Path:
-    """Return the file with the reason of a job's failure: a sentence or a traceback."""
+    """Return the file with the reason of a job's failure: a sentence or a traceback.
+
+    Args:
+        root: The run directory.
+        job: The job.
+
+    Returns:
+        The file.
+    """
     return root / FAILURES / f"{job.name}.txt"
 
 
 def failure(root: Path, job: Job) -> str:
-    """Return the reason of a job's last failure in one line, "" if there is none."""
+    """Return the reason of a job's last failure in one line.
+
+    Args:
+        root: The run directory.
+        job: The job.
+
+    Returns:
+        The line, "" if there is none.
+    """
     try:
         lines = failure_file(root, job).read_text("utf-8", "replace").split("\n")
     except OSError:
@@ -161,7 +199,12 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
 
 
 def remove_locks(root: Path, states: Sequence[JobState]) -> None:
-    """Remove the locks of finished jobs: whoever waits for one has nothing left to do."""
+    """Remove the locks of finished jobs: nobody needs to wait for them.
+
+    Args:
+        root: The run directory.
+        states: The states of its jobs.
+    """
     for state in states:
         if state.done == state.measurements:
             discard(root / "jobs" / state.job.name / LOCK)
@@ -173,9 +216,16 @@ def results_hash(states: Sequence[JobState]) -> str:
 
 
 def older_tables(root: Path, states: Sequence[JobState]) -> str:
-    """Return a sentence if the tables do not show the present results, else "".
+    """Return a sentence if the tables do not show the present results.
 
     They are outdated during a run with other settings, code or data.
+
+    Args:
+        root: The run directory.
+        states: The states of its jobs.
+
+    Returns:
+        The sentence, or "".
     """
     if _tables_of(root) == results_hash(states):
         return ""

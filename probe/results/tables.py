@@ -67,6 +67,13 @@ def read_results(plan: Plan, root: Path) -> Iterator[JobResult]:
 
     Corrupt files are set aside and count as missing.
 
+    Args:
+        plan: The plan.
+        root: The run directory.
+
+    Yields:
+        The results of each job.
+
     Raises:
         InputError: An intact file has predictions of other tasks.
     """
@@ -144,6 +151,11 @@ def tables_of(
 def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) -> None:
     """Write all tables of a run directory; those in MAY_LACK only if they have rows.
 
+    Args:
+        plan: The plan.
+        root: The run directory.
+        metrics: The user's metrics.
+
     Raises:
         InputError: See `read_results`.
         NotWritten: A table cannot be written.
@@ -161,7 +173,15 @@ def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) ->
 
 
 def summary_rows(plan: Plan, results: Sequence[JobResult]) -> list[SummaryRow]:
-    """Summarize the networks at the end of jobs, see `probe.tables.summary.summarize`."""
+    """Summarize the networks at the end of jobs, see `probe.tables.summary.summarize`.
+
+    Args:
+        plan: The plan.
+        results: The results of its jobs.
+
+    Returns:
+        The rows.
+    """
     rows = [(result.job.last, row) for result in results for row in measured_rows(plan, [result])]
     learners = list(dict.fromkeys(row.learner for _, row in rows))
     summary = summarize(row for last, row in rows if row.tasks_seen == last)
@@ -173,6 +193,13 @@ def measured_rows(plan: Plan, results: Iterable[JobResult]) -> Iterator[Measurem
 
     Tasks seen count from 0, before any task; depths and positions from 1. R comes once for each
     head of the report. F1 is of partial retraining after the last task.
+
+    Args:
+        plan: The plan.
+        results: The results of its jobs.
+
+    Yields:
+        The rows.
     """
     for result in results:
         row = partial(

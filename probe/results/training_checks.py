@@ -19,14 +19,14 @@ def check_trainings(
 ) -> tuple[list[NoteRow], Mapping[tuple[str, str], str]]:
     """Return a note on each run whose output makes its layers doubtful, and verdicts withheld.
 
-    - near chance on the task just learned, or offline on all tasks, by two standard errors;
-    - collapsed: above chance by less than half of what the median run of its learner is, on the
-      tasks just learned;
+    - near chance: on the task just learned, or offline on all tasks, by two standard errors;
+    - collapsed: on the tasks just learned, less than half as far above chance as the median run of
+      the learner;
     - offline training below a learner, over seeds, see `_runs_above_offline`.
 
-    Verdicts are withheld by learner and statement: `near chance` where a run that did not collapse
-    is, on the first task, as later ones may well be learned worse; `no ceiling`, of all but what is
-    forgotten, of every learner, where offline training is below one.
+    Verdicts are withheld by learner and statement: `near chance` if a run that did not collapse is
+    near chance on the first task, as later tasks may well be learned worse; `no ceiling` if offline
+    training is below a learner, for all statements but `forgets` of every learner.
     """
     notes: list[NoteRow] = []
     withheld: dict[tuple[str, str], str] = {}

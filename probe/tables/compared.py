@@ -13,11 +13,20 @@ from probe.tables.statement_text import points, seed_values
 
 
 def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sheet:
-    """Compare what two runs of these names state of the same layers, in points.
+    """Compare two runs layer by layer, in percentage points.
 
-    The difference is the second run minus the first. Its 95 % interval is Student's, of the
-    differences of the seeds; there is none where the seeds of the runs, or of a layer in them,
-    differ, and for fewer than two.
+    The difference is the second run minus the first. Its 95 % interval is Student's, over the
+    differences by seed; it is left out for fewer than two seeds, and where the runs, or the
+    measurements of a layer, have different seeds.
+
+    Args:
+        first: Name of the first run.
+        before: Its tables.
+        second: Name of the second run.
+        after: Its tables.
+
+    Returns:
+        The sheet.
     """
     seeds = {row.seed for tables in (before, after) for row in tables["measurements"]}
     value_before = {row.key: row.value for row in before.get("statements", ())}

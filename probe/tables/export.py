@@ -18,9 +18,15 @@ _LAYER = ["learner", "feature", "readout"]
 
 
 def to_tensorboard(tables: Tables, sheets: Sequence[Sheet], where: Any) -> None:
-    """Write tables, and their text, with a SummaryWriter, or into a folder for one.
+    """Write tables, and their text, to TensorBoard.
 
-    Raises InputError where a folder is given and tensorboard is not installed.
+    Args:
+        tables: The tables.
+        sheets: Their text.
+        where: A SummaryWriter, or a folder for one.
+
+    Raises:
+        InputError: A folder is given and tensorboard is not installed.
     """
     writer = _writer(where) if isinstance(where, str | Path) else where
     for tag, tasks_seen, value in scalars(tables):
@@ -30,7 +36,12 @@ def to_tensorboard(tables: Tables, sheets: Sequence[Sheet], where: Any) -> None:
 
 
 def to_wandb(tables: Tables, run: Any) -> None:
-    """Log tables to a run of wandb, over an axis of its own, the number of tasks learned."""
+    """Log tables to a run of wandb, over an axis of their own, the number of tasks learned.
+
+    Args:
+        tables: The tables.
+        run: The run.
+    """
     import wandb
 
     axis = "tasks learned"

@@ -50,7 +50,14 @@ _ARRAYS = "arrays.npz"
 
 @dataclass(frozen=True, kw_only=True)
 class Saved:
-    """The contents of a folder; kind: of result; record: JSON values; arrays: by name."""
+    """The contents of a folder.
+
+    Attributes:
+        kind: The kind of result.
+        tables: The tables by name.
+        record: JSON values.
+        arrays: The arrays by name.
+    """
 
     kind: str
     tables: Tables
@@ -59,11 +66,15 @@ class Saved:
 
 
 def write_folder(folder: Path, saved: Saved) -> None:
-    """Write a result into a folder, atomically; an empty folder and an earlier result are replaced.
+    """Write a result into a folder, atomically, in place of an earlier result.
+
+    Args:
+        folder: A new or empty folder, or one with an earlier result.
+        saved: The result.
 
     Raises:
         InputError: The folder holds anything else.
-        NotWritten: It cannot be written.
+        NotWritten: The folder cannot be written.
     """
     folder = folder.absolute()
     _refuse_foreign(folder)

@@ -27,16 +27,23 @@ def to_frame(rows: Iterable[AnyRow], kind: type[Any] = MeasurementRow) -> pd.Dat
 
 
 def rows_of_frame(frame: pd.DataFrame, kind: type[AnyRow] = MeasurementRow) -> list[AnyRow]:  # type: ignore[assignment]
-    """Return the rows that a DataFrame holds, line by line; the inverse of `to_frame`.
+    """Read the rows of a DataFrame, line by line; the inverse of `to_frame`.
 
-    The frame may have been filtered, sorted, given further columns, and passed through a CSV, which
-    turns the text "0" into a number and an empty one into a gap. Read with
-    `read_csv(path, dtype=str, keep_default_na=False)` it keeps every text and every bit of a
-    number; otherwise "1.0" becomes "1", and "NA" empty.
+    The frame may have been filtered and sorted, have further columns, and come from a CSV file,
+    which turns the text "0" into a number and an empty text into a gap. `read_csv(path, dtype=str,
+    keep_default_na=False)` keeps every text and every bit of a number; otherwise "1.0" becomes "1",
+    and "NA" becomes empty.
+
+    Args:
+        frame: The DataFrame.
+        kind: The class of the rows.
+
+    Returns:
+        The rows.
 
     Raises:
-        InputError: A column is missing or repeated, or cannot hold one of its cells, or it is no
-            DataFrame.
+        InputError: It is not a DataFrame, or a column is missing, repeated, or cannot hold one of
+            its cells.
     """
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"expected a pandas DataFrame, got {type(frame).__name__}")

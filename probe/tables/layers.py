@@ -24,9 +24,17 @@ from probe.tables.rows import FirstLayerRow, LayerRow, StatementRow, StatementSe
 class Layer:
     """One feature of a learner's network, with the scores of one readout.
 
-    depth: of the feature, from 1; seeds: the S seeds of the outcomes; converged: whether all
-    trainings of the readout are, those of floor and ceiling among them, on which margin and
-    difference rest; chance: the accuracy of guessing, only at the output.
+    Attributes:
+        learner: Name of the learner.
+        readout: Name of the readout.
+        feature: Name of the feature.
+        depth: Depth of the feature, from 1.
+        seeds: The S seeds of the outcomes.
+        outcomes: Which test examples were classified correctly.
+        layout: The test examples.
+        converged: Whether all trainings of the readout converged, including those of floor and
+            ceiling, on which margin and difference rest.
+        chance: The accuracy of guessing, only at the output.
     """
 
     learner: str

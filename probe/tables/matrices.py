@@ -1,7 +1,7 @@
 """A[l, t, j] from rows: the accuracy matrix of every feature, as a mean over orders and seeds.
 
-R itself is the matrix of the feature that is the output: rows of R name no feature, and the output
-is the feature whose PRA has no readout.
+The matrix of the output is R. Its rows name no feature, so the output is found as the feature whose
+PRA has no readout.
 """
 
 from collections.abc import Iterable
@@ -39,7 +39,13 @@ def accuracy_matrix(cells: pd.DataFrame, tasks: int) -> AccuracyMatrix:
 
 
 def mean_accuracies(rows: Iterable[MeasurementRow]) -> dict[str, AccuracyMatrix]:
-    """Return R of each learner with rows of R, (T+1, T), in order of first appearance.
+    """Return the mean R of each learner, (T+1, T), in order of first appearance.
+
+    Args:
+        rows: The measurements; learners without R are left out.
+
+    Returns:
+        R by learner.
 
     Raises:
         InputError: The rows are of more than one scenario or network, or name too few tasks.
@@ -96,9 +102,17 @@ class Matrices:
         return self._matrix(learner, "", "")
 
     def matrix(self, learner: str, feature: str, readout: str) -> AccuracyMatrix:
-        """Return a feature's own matrix, (T+1, T); NaN = not measured; row 0 is the floor.
+        """Return a feature's accuracy matrix, (T+1, T); NaN = not measured; row 0 is the floor.
 
-        At the output it is R, multi-head for readouts of each task.
+        At the output it is R, multi-head for task-aware readouts.
+
+        Args:
+            learner: Name of the learner.
+            feature: Name of the feature.
+            readout: Name of the readout.
+
+        Returns:
+            The matrix.
 
         Raises:
             InputError: The feature or readout is unknown.
@@ -106,7 +120,16 @@ class Matrices:
         return self._matrix(learner, *self._key(learner, feature, readout))
 
     def ceiling(self, learner: str, feature: str, readout: str) -> NDArray[np.float64]:
-        """Return the accuracies of the offline-trained network, (T,), by position; NaN if none."""
+        """Return the accuracies of the offline-trained network.
+
+        Args:
+            learner: Name of the learner.
+            feature: Name of the feature.
+            readout: Name of the readout.
+
+        Returns:
+            (T,), by task position; NaN if there are none.
+        """
         cells = self._control(OFFLINE, learner, *self._key(learner, feature, readout))
         row: NDArray[np.float64] = accuracy_matrix(cells, self.tasks).values[0]
         return row

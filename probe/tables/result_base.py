@@ -97,7 +97,9 @@ class ResultBase(ABC):
             from figures.build import Plot
         except ImportError as error:
             where = sys.modules.get("figures", error)
-            raise InputError(f"{where} is not that of forgetting-probe: rename it") from error
+            raise InputError(
+                f"{where} hides the package `figures` of forgetting-probe: rename it"
+            ) from error
         return Plot(self)
 
     def _repr_html_(self) -> str:

@@ -98,8 +98,11 @@ class SummaryRow:
 class MetricRow:
     """One metric of one paper for one learner: mean and sample standard deviation over seeds.
 
-    `head` as in `MeasurementRow`; empty where it makes no difference; feature, readout: of whose
-    matrix A it is, empty for R. `std` is NaN for a single seed.
+    Attributes:
+        head: As in `MeasurementRow`; empty if it makes no difference.
+        std: NaN for a single seed.
+        feature: The feature whose matrix A it is computed from, empty for R.
+        readout: The readout of that matrix, empty for R.
     """
 
     learner: str
@@ -127,9 +130,15 @@ class _OfLayer:
 class LayerRow(_OfLayer):
     """A quantity of a layer for one learner and readout, with its 95 % interval.
 
-    quantity: see `probe.analysis.layers.quantities`; task_position: of the task in the executed
-    order, from 1; None = all tasks. value, low and high are NaN where a quantity is not
-    identifiable; for a single seed only low and high. Fractions, or differences of fractions.
+    All are fractions, or differences of fractions.
+
+    Attributes:
+        task_position: Position of the task in the executed order, from 1; None = all tasks.
+        quantity: See `probe.analysis.layers.quantities`.
+        value: The value, NaN if the quantity is not identifiable.
+        low: Lower end of the interval, also NaN for a single seed.
+        high: Upper end of the interval, also NaN for a single seed.
+        seeds: The number of seeds.
     """
 
     task_position: From1OrNone
@@ -144,8 +153,8 @@ class LayerRow(_OfLayer):
 class ControlRow(LayerRow):
     """A quantity that is an accuracy after all tasks minus that of a control.
 
-    quantity: `exclusion_difference` or `selectivity`, see `probe.results.controls`; accuracy,
-    control: the two.
+    `quantity` is `exclusion_difference` or `selectivity`, see `probe.results.controls`; `accuracy`
+    and `control` are the two accuracies.
     """
 
     accuracy: Number
@@ -166,13 +175,19 @@ class _OfStatement(_OfLayer):
 
 @dataclass(frozen=True, kw_only=True)
 class StatementRow(_OfStatement):
-    """A statement on a layer for one learner and readout, with the 95 % interval that decides it.
+    """A statement on a layer for one learner and readout, with the interval that decides it.
 
-    statement: `below_ceiling` the ceiling, `forgets`, `learns_less` than offline training,
-    `loses_plasticity` task by task; value: of the quantity of
-    `probe.analysis.statements.STATEMENTS`, over all tasks; verdict: `yes` where the interval lies
-    above the margin, `no` where below, `open` where it holds it; `few seeds`, `not converged`,
-    `near chance` and `no ceiling` where nothing is stated.
+    Attributes:
+        statement: `below_ceiling`, `forgets`, `learns_less` than offline training, or
+            `loses_plasticity` task by task.
+        verdict: `yes` if the 95 % interval is above the margin, `no` if below, `open` if it
+            contains the margin; `few seeds`, `not converged`, `near chance` and `no ceiling` if
+            nothing can be stated.
+        margin: The margin.
+        value: The quantity in `probe.analysis.statements.STATEMENTS`, over all tasks.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        seeds: The number of seeds.
     """
 
     verdict: str
@@ -195,10 +210,12 @@ class StatementSeedRow(_OfStatement):
 class FirstLayerRow:
     """The range of the first layer of which a statement is true, for one learner and readout.
 
-    first_possible: the first by depth that is not excluded, empty where all are; first_confirmed:
-    the first by which it is confirmed from there to the output, empty where none is, see
-    `probe.analysis.statements.first_layer`; seeds_needed: about how many seeds would narrow the
-    range, None where it has one layer or two neighbors, and where more seeds would not help.
+    Attributes:
+        first_possible: The first layer by depth that is not excluded; empty if all are.
+        first_confirmed: The first layer by which the statement is confirmed from there to the
+            output; empty if there is none, see `probe.analysis.statements.first_layer`.
+        seeds_needed: About how many seeds would narrow the range; None if it is one layer or two
+            neighbors, and where more seeds would not help.
     """
 
     learner: str
@@ -224,7 +241,7 @@ class _OfStep:
 class RetrainingRow(_OfStep):
     """An epoch of one retraining downstream of a feature, see `probe.training.history.History`.
 
-    epoch: from 1; 0 is the first batch before any step, which has only a loss.
+    Epochs count from 1; epoch 0 is the first batch before any step, which has only a loss.
     """
 
     feature: str
@@ -253,8 +270,12 @@ class DiagnosticRow(_OfStep):
 class LearnerRow:
     """A learner of a study: its kind, and the exemplars that it stores.
 
-    per_class, total: its budget in examples, of which one is given; both None and `sampling` empty
-    for a learner that stores none.
+    Attributes:
+        learner: Its name.
+        kind: Its kind.
+        per_class: Its budget in examples per class; at most one of the two budgets is set.
+        total: Its budget in examples in total.
+        sampling: Its sampling strategy, empty for a learner that stores no exemplars.
     """
 
     learner: str
@@ -268,8 +289,8 @@ class LearnerRow:
 class CostRow(_OfStep):
     """The cost of learning a task in one run, in bytes and multiply-adds.
 
-    tasks_seen: the task's position in the executed order, from 1; all else as in
-    `probe.training.costs.Cost`.
+    `tasks_seen` is the task's position in the executed order, from 1; the other columns are those
+    of `probe.training.costs.Cost`.
     """
 
     parameter_bytes: Amount
@@ -285,8 +306,8 @@ class CostRow(_OfStep):
 class TimeRow(_OfStep):
     """The time to learn a task in one run.
 
-    tasks_seen: the task's position in the executed order, from 1; seconds: processor time on a CPU,
-    where one thread trains; wall time elsewhere.
+    `tasks_seen` is the task's position in the executed order, from 1; `seconds` is processor time
+    on a CPU, where one thread trains, and wall-clock time elsewhere.
     """
 
     seconds: Positive

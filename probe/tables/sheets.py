@@ -7,9 +7,14 @@ from html import escape
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """One table; lines: one cell for each column; after: sentences below it.
+    """One table of ready texts.
 
-    of: whose it is, empty for nobody's in particular; title: what it shows, both a line above it.
+    Attributes:
+        title: What it shows.
+        columns: The names of the columns.
+        lines: One cell for each column.
+        after: Sentences below the table.
+        of: Whose table it is, written before the title; empty if it is nobody's in particular.
     """
 
     title: str
@@ -25,7 +30,15 @@ class Sheet:
 
 
 def as_text(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
-    """Return notes, and below them sheets in columns, one after the other."""
+    """Return notes, and below them sheets in columns, as plain text.
+
+    Args:
+        sheets: The sheets.
+        notes: The notes.
+
+    Returns:
+        The text.
+    """
     lines = [f"note: {note}" for note in notes]
     for sheet in sheets:
         lines += ["", sheet.heading, *columns_of(sheet), *sheet.after]
@@ -33,9 +46,17 @@ def as_text(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
 
 
 def as_html(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
-    """Return the same for a notebook: every text escaped, and no color but the page's own.
+    """Return sheets and notes as HTML for a notebook.
 
-    So it can be read in light and dark; nothing is loaded from anywhere.
+    Every text is escaped, nothing is loaded from elsewhere, and the colors are the page's, so that
+    it can be read in light and dark themes.
+
+    Args:
+        sheets: The sheets.
+        notes: The notes.
+
+    Returns:
+        The HTML.
     """
     said = "".join(f"<li>{escape(note)}</li>" for note in notes)
     parts = [f"<details><summary>Notes</summary><ul>{said}</ul></details>"] if said else []

@@ -34,7 +34,15 @@ _READOUTS = (
 
 
 def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
-    """Return the sentences on each learner and readout; tasks: T, their number."""
+    """Return the sentences on each learner and readout.
+
+    Args:
+        tables: The tables.
+        tasks: T, the number of tasks.
+
+    Returns:
+        The sentences by learner and readout.
+    """
     statements, values = tables.get("statements", ()), seed_values(tables)
     ranges = {(r.learner, r.readout, r.statement): r for r in tables.get("first_layer", ())}
     text = {}

@@ -48,12 +48,22 @@ def of_one_study(rows: Iterable[MeasurementRow]) -> pd.DataFrame:
     table = to_frame(rows)
     studies = sorted(set(table["network"] + " on " + table["scenario"]))
     if len(studies) > 1:
-        raise InputError(f"rows of different studies cannot be averaged: {', '.join(studies)}")
+        raise InputError(
+            f"rows of different studies ({', '.join(studies)}) cannot be averaged: choose one"
+        )
     return table
 
 
 def require(table: pd.DataFrame, column: str) -> None:
-    """Raise InputError for a row with an empty cell in a column that its metric needs."""
+    """Check that no cell is empty in a column that a metric needs.
+
+    Args:
+        table: The rows.
+        column: The column.
+
+    Raises:
+        InputError: A cell is empty.
+    """
     for metric in table["metric"][table[column].isna() | (table[column] == "")]:
         raise InputError(f"a row of metric {metric!r} needs a {column}, and has none")
 

@@ -60,7 +60,15 @@ def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
 
 
 def table_file(folder: Path, name: str) -> Path:
-    """Return the file of a table: NAME.csv, or NAME.csv.gz where only that exists."""
+    """Return the file of a table.
+
+    Args:
+        folder: The folder of the tables.
+        name: The table.
+
+    Returns:
+        NAME.csv, or NAME.csv.gz where only that exists.
+    """
     path, compressed = folder / f"{name}.csv", folder / f"{name}.csv.gz"
     return compressed if compressed.is_file() and not path.exists() else path
 
@@ -107,7 +115,15 @@ def read_table(
 
 
 def wrong_cell(error: ValidationError, columns: Sequence[str] = ()) -> str:
-    """Return a sentence on the first wrong cell; columns: if they were checked by position."""
+    """Describe the first wrong cell in a sentence.
+
+    Args:
+        error: The validation error.
+        columns: The names of the columns, if cells were checked by position.
+
+    Returns:
+        The sentence.
+    """
     detail = next(problems(error))
     column = detail["loc"][0]
     column = columns[column] if isinstance(column, int) else column

@@ -32,13 +32,20 @@ def running_norms(model: nn.Module) -> list[Norm]:
 def reestimate(
     model: nn.Module, x: Value, call: Callable[[nn.Module, Value], object] | None = None
 ) -> bool:
-    """Give each layer that keeps running statistics those of the inputs x (N, ...), in place.
+    """Re-estimate running statistics from the inputs, in place.
 
     An untrained network has no statistics (mean 0, variance 1), a fine-tuned one those of its last
-    task. Here they are means over batches of all inputs in one fixed mixed order; all else stays in
-    eval mode, and no labels are used. call: gives the model a batch, `model(x)` by default. Returns
-    whether there is any such layer. Modes and momentum are as before afterwards, also after a
-    failure, which leaves the statistics of the batches seen until then.
+    task. They become means over batches of all inputs in one fixed shuffled order. All other
+    modules stay in eval mode, and no labels are used. Modes and momentum are restored, also after a
+    failure, which leaves the statistics of the batches until then.
+
+    Args:
+        model: The model.
+        x: The inputs, (N, ...).
+        call: Calls the model on a batch, `model(x)` by default.
+
+    Returns:
+        Whether any layer keeps running statistics.
     """
     norms = running_norms(model)
     if not norms:
@@ -65,7 +72,16 @@ def reestimate(
 def reestimated(
     model: nn.Module, x: Value, call: Callable[[nn.Module, Value], object] | None = None
 ) -> nn.Module:
-    """Return a copy of the model with the running statistics of x (N, ...); see `reestimate`."""
+    """Return a copy of the model with re-estimated running statistics, see `reestimate`.
+
+    Args:
+        model: The model.
+        x: The inputs, (N, ...).
+        call: Calls the model on a batch, `model(x)` by default.
+
+    Returns:
+        The copy.
+    """
     copy = copied(model)
     reestimate(copy, x, call)
     return copy

@@ -1,8 +1,8 @@
 """Chains of small layers, trained without autograd.
 
-The time of a small network's step goes into the nodes of autograd and the set-up of kernels. Here
+A step of a small network spends its time on the nodes of autograd and on launching kernels. Here
 the passes through the layers are written out (`probe.training.chain_layers`); autograd sees only
-the scores, from which a learner's loss is computed as ever.
+the scores, from which a learner's loss is computed as usual.
 """
 
 from collections.abc import Iterator
@@ -57,7 +57,15 @@ class Chain:
 
     @torch.no_grad()
     def step(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Return the scores (B, K) and their mean cross-entropy; None for other inputs."""
+        """Do a forward and a backward pass.
+
+        Args:
+            x: The inputs, (B, ...).
+            y: The labels, (B,).
+
+        Returns:
+            The scores (B, K) and their mean cross-entropy; None for inputs of another form.
+        """
         if not self._takes(x):
             return None
         links, scores = self._pass(x)
@@ -124,9 +132,16 @@ class Chain:
 
 @contextmanager
 def chained(model: nn.Module, precision: Precision) -> Iterator[Chain | None]:
-    """Give the training passes of a model that is a chain, within the block; None for any other.
+    """Prepare a model that is a chain of layers for training passes, within the block.
 
-    Its parameters are the same; in memory, those of convolutions have their channels last.
+    Its parameters are the same; weights of convolutions become channels-last in memory.
+
+    Args:
+        model: The model.
+        precision: The precision of the training.
+
+    Yields:
+        The chain, None for any other model.
     """
     inner = model.network if isinstance(model, SelectedOutputs) else model
     if type(inner) is not nn.Sequential or precision != "fp32" or not _is_chain(inner):

@@ -1,9 +1,8 @@
-"""Links of a chain: layers whose forward and backward passes are written out, into kept memory.
+"""Links of a chain: layers whose forward and backward passes are written out, into reused memory.
 
 A link is made for inputs of one shape. `forward` maps x (B, ...) to y (B, ...); `backward` takes
-the gradient of the last y, writes those of the parameters, and returns that of x if it is wanted.
-What they return is overwritten by the next pass. Images (B, C, H, W) have their channels last in
-memory.
+the gradient of the last y, writes those of the parameters, and returns that of x if it is needed.
+The next pass overwrites what they return. Images (B, C, H, W) are channels-last in memory.
 """
 
 import math
@@ -24,7 +23,15 @@ class Link(Protocol):
         """Return the output for a batch."""
 
     def backward(self, dy: Tensor, wanted: bool) -> Tensor:
-        """Write the gradients of the parameters; return that of the batch, if it is wanted."""
+        """Write the gradients of the parameters.
+
+        Args:
+            dy: The gradient of the output.
+            wanted: Whether the gradient of the input is needed.
+
+        Returns:
+            The gradient of the input, if it is needed.
+        """
 
 
 class Dense(Link):
@@ -116,7 +123,15 @@ class Windows(Link):
 
     @classmethod
     def numbers(cls, module: nn.Conv2d, x: Tensor) -> int:
-        """Return how many numbers the windows hold; 0 where there are none, or no plain ones."""
+        """Return how many numbers the windows hold.
+
+        Args:
+            module: The convolution.
+            x: Its input.
+
+        Returns:
+            The number; 0 if there are no windows, or no plain ones.
+        """
         plain = module.groups == 1 and set(module.dilation) == {1} and x.ndim == 4
         if not plain or module.padding_mode != "zeros" or isinstance(module.padding, str):
             return 0

@@ -28,14 +28,15 @@ from probe.seeding import global_stream, stream
 class Cost:
     """The costs of one task for a learner, measured while it was learned.
 
-    - parameter_bytes: of the model;
-    - carried_bytes: what the learner carried into the task beside it (importance, anchors);
-    - stored_bytes: samples of earlier tasks, stored meanwhile;
-    - train_bytes: the task's own training data;
-    - ops_one_pass: multiply-adds of one forward and backward pass of the bare model over these;
-    - ops: all multiply-adds spent to learn the task;
-    - kept_bytes: the model, its buffers and all that is carried and stored for later, once the task
-      is learned.
+    Attributes:
+        parameter_bytes: Bytes of the model's parameters.
+        carried_bytes: Bytes that the learner carried into the task beside it (importance, anchors).
+        stored_bytes: Bytes of samples of earlier tasks, stored meanwhile.
+        train_bytes: Bytes of the task's training data.
+        ops_one_pass: Multiply-adds of one forward and backward pass of the model over that data.
+        ops: All multiply-adds spent to learn the task.
+        kept_bytes: Bytes of the model, its buffers and all that is carried and stored for later,
+            once the task is learned.
     """
 
     parameter_bytes: int
@@ -112,7 +113,12 @@ class OpsMeter:
 
     @contextmanager
     def step(self, size: int, skipped: Callable[[], int] = int) -> Iterator[None]:
-        """Count a training step on a batch of that size; skipped: returns what it saved."""
+        """Count a training step.
+
+        Args:
+            size: The batch size.
+            skipped: Returns the multiply-adds that the step skipped.
+        """
         # Counting slows a step down: each size is counted once.
         if size in self._known:
             yield
@@ -152,11 +158,18 @@ _counting = partial(OpsCounter, custom_mapping=_FORMULAS)
 
 
 def one_pass_ops(model: nn.Module, examples: Examples, batch_size: int) -> int:
-    """Return the multiply-adds of one forward and backward pass of the model over N examples.
+    """Count the multiply-adds of one forward and backward pass of the model over N examples.
 
-    examples: x (N, ...) and y (N,), on the model's device. Counted on one batch and scaled: each
-    example takes as many. A copy of the model runs, and what it draws at random comes from a
-    generator of its own.
+    They are counted on one batch and scaled. A copy of the model runs, with a random generator of
+    its own.
+
+    Args:
+        model: The model.
+        examples: x (N, ...) and y (N,), on the model's device.
+        batch_size: The batch size.
+
+    Returns:
+        The multiply-adds.
     """
     size = min(batch_size, len(examples))
     meter, twin = OpsMeter(), copied(model).eval()

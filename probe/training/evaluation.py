@@ -27,19 +27,24 @@ def predict_each(
 ) -> tuple[dict[str, Tensor], Tensor]:
     """Predict the class of all N examples, for several sets of competing classes, in one pass.
 
-    The prediction is the largest of the K = classes logits. Always in fp32 without TF32, whatever
-    the precision of the training: ties of bf16 logits would go to the lowest class.
+    The prediction is the largest of the K logits. It is computed in fp32 without TF32, whatever the
+    precision of the training: ties of bf16 logits would go to the lowest class.
 
-    - logits: maps a batch (B, ...) to (B, K); a module must be in eval mode already;
-    - examples: x (N, ...) and y (N,) int64, on the model's device;
-    - barred: by name, a (R, K) bool table of the outputs that do not compete, or None where all do;
-      rows: (N,) int64, the row for each example, None = its class;
-    - batch_size: what is fast on the device, unless given;
-    - loss_of: the name under which the loss of each example is computed, none by default.
+    Args:
+        logits: Maps a batch (B, ...) to (B, K); a module must be in eval mode.
+        examples: x (N, ...) and y (N,) int64, on the model's device.
+        classes: K.
+        barred: By name, an (R, K) bool table of the outputs that do not compete, None where all do.
+        batch_size: The batch size, None = one that is fast on the device.
+        rows: (N,) int64, the row of the table for each example, None = its class.
+        loss_of: The name under which the loss of each example is computed; none by default.
 
-    Returns the predictions (N,) int64 by those names, and the cross-entropies (N,) float32 in nats
-    under one of them, infinite where the label does not compete, else none, (0,). Raises InputError
-    if the logits have another shape or one is NaN.
+    Returns:
+        The predictions (N,) int64 by name, and the cross-entropies (N,) float32 in nats under
+        `loss_of`, infinite where the label does not compete; (0,) without it.
+
+    Raises:
+        InputError: The logits have another shape or one is NaN.
 
     >>> from probe.examples import Examples
     >>> data = Examples(torch.eye(2), torch.tensor([0, 0]))
@@ -72,7 +77,15 @@ def predict_each(
 
 
 def barred_but(competing: Sequence[Sequence[int]], classes: int, device: torch.device) -> Tensor:
-    """Return (R, K) bool: each row marks the outputs that do not compete; competing: those that do.
+    """Mark the outputs that do not compete.
+
+    Args:
+        competing: The outputs that compete, for each row.
+        classes: K.
+        device: The device of the table.
+
+    Returns:
+        (R, K) bool.
 
     >>> barred_but([[0], [0, 1]], 2, torch.device("cpu")).tolist()
     [[False, True], [False, False]]

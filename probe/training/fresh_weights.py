@@ -32,13 +32,21 @@ def initialize(
 ) -> None:
     """Give every parameter of `model` a fresh value, except those named in `keep`.
 
-    rule: `torch` = each module's own `reset_parameters`; `murata` = He initialization for
-    convolutions, N(0, 0.01^2) for dense weights, zero biases, and each other module's own
-    `reset_parameters` (Murata 2020, section 3; the paper does not say what normalization layers
-    get). Buffers, such as running statistics, get what `reset_parameters` gives them. keep: names
-    of parameters and buffers, as in the model's `state_dict`, which keep their values bit for bit;
-    unread: names of parameters that nothing reads, which keep theirs if no rule writes them. Raises
-    InputError for any other parameter that no rule writes.
+    Buffers, such as running statistics, get what `reset_parameters` gives them.
+
+    Args:
+        model: The model, which is changed in place.
+        rule: `torch` = each module's own `reset_parameters`; `murata` = He initialization for
+            convolutions, N(0, 0.01^2) for dense weights, zero biases, and each other module's own
+            `reset_parameters` (Murata 2020, section 3, which does not mention normalization
+            layers).
+        generator: Source of randomness.
+        keep: Names of parameters and buffers, as in `state_dict`, that keep their values.
+        unread: Names of parameters that nothing reads; they keep their values if no rule writes
+            them.
+
+    Raises:
+        InputError: No rule writes some other parameter.
 
     >>> layer = nn.Linear(3, 2)
     >>> initialize(layer, "murata", torch.Generator(), keep=["weight"])
@@ -70,9 +78,16 @@ def initialize(
 
 
 def without_rule(model: nn.Module, rule: Rule) -> list[str]:
-    """Return the names of all parameters that no rule can reach, without writing any.
+    """List all parameters that no rule can reach, without writing any.
 
-    They belong to modules without `reset_parameters`, in modules without it.
+    They are in modules without `reset_parameters`, whose parents have none either.
+
+    Args:
+        model: The model.
+        rule: The rule, see `initialize`.
+
+    Returns:
+        Their names.
 
     >>> without_rule(nn.ParameterDict({"scale": torch.ones(2)}), "torch")
     ['scale']
@@ -95,9 +110,17 @@ def no_rule_for(names: Collection[str]) -> InputError:
 
 
 def check_fresh(fresh: Fresh, model: nn.Module) -> None:
-    """Raise InputError unless `fresh` is a rule, or holds the whole state of the model.
+    """Check that `fresh` is a rule, or holds the whole state of the model.
 
-    A function is called once for it. See `without_rule` for parameters that a rule does not reach.
+    A function is called once for the check. Parameters that a rule does not reach are listed by
+    `without_rule`.
+
+    Args:
+        fresh: A rule, a model, a state dict, or a function that makes a model.
+        model: The model to fit.
+
+    Raises:
+        InputError: It is neither.
     """
     if isinstance(fresh, str):
         if fresh not in get_args(Rule):
@@ -121,11 +144,20 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
 def fresh_state(
     fresh: nn.Module | Mapping[str, Tensor] | Callable[[], nn.Module], generator: torch.Generator
 ) -> Mapping[str, Tensor]:
-    """Return fresh values of parameters and buffers, of any shape, by name.
+    """Return fresh values of parameters and buffers by name.
 
     A function is called with the global generators of torch, Python and numpy seeded from
-    `generator`; they are given back afterwards. Raises InputError if it returns no model, or for
-    anything that cannot give a state.
+    `generator`; they are restored afterwards.
+
+    Args:
+        fresh: A model, a state dict, or a function that makes a model.
+        generator: Source of the seed.
+
+    Returns:
+        The values.
+
+    Raises:
+        InputError: A function returns no model, or there is no state in `fresh`.
 
     >>> sorted(fresh_state(lambda: nn.Linear(2, 1), torch.Generator()))
     ['bias', 'weight']

@@ -27,9 +27,14 @@ _HIGH = 0.98  # or the training accuracy is above this
 class History:
     """The course of a training of E epochs.
 
-    losses: in nats, E + 1: that of the first batch before any step, then the mean of each epoch;
-    accuracies: E shares in [0, 1] of an epoch's examples, as classified when trained on. Raises
-    ValueError for numbers that no training gives.
+    Attributes:
+        losses: E + 1 losses in nats: that of the first batch before any step, then the mean of each
+            epoch.
+        accuracies: E numbers in [0, 1], the share of an epoch's examples that are classified
+            correctly while they are trained on.
+
+    Raises:
+        ValueError: No training gives such numbers.
     """
 
     losses: tuple[float, ...]
@@ -76,8 +81,8 @@ class History:
 class HistoryRecorder(Objective):
     """Plain cross-entropy, with a record of the course of training.
 
-    kept: after which epochs, from 1, the model's parameters and buffers are copied into `states`,
-    by epoch and name; `probe.modules.restore` gives them back.
+    After the epochs in `kept`, from 1, the model's parameters and buffers are copied into `states`,
+    by epoch and name; `probe.modules.restore` restores them.
     """
 
     by_scores = True

@@ -30,10 +30,13 @@ class Objective:
     """The loss of one step, and hooks around it; plain cross-entropy unless overridden.
 
     For every batch of B examples the first four methods are called once each, in this order.
-    losses: of the epochs so far, see `probe.training.history.History`. by_scores: whether a small
-    network may be trained without autograd (`probe.training.chain`): the loss needs no gradients
-    but those of its scores, scores are neither changed nor kept, and parameters and gradients are
-    only changed in place. It is not inherited: a class that overrides anything says so itself.
+
+    Attributes:
+        losses: Losses of the epochs so far, see `probe.training.history.History`.
+        by_scores: Whether a small network may be trained without autograd (`probe.training.chain`):
+            the loss needs no gradients except those of its scores, scores are neither changed nor
+            kept, and parameters and gradients are only changed in place. It is not inherited: a
+            class that overrides anything must set it itself.
     """
 
     losses: tuple[float, ...] = ()
@@ -42,22 +45,40 @@ class Objective:
     def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the batch to learn from: the new examples, with any replayed ones appended.
 
-        x: (B, ...) and y: (B,) int64 labels of the new examples; returns the same, of B' >= B.
+        Args:
+            x: The new examples, (B, ...).
+            y: Their labels, (B,) int64.
+
+        Returns:
+            The same of B' >= B examples.
         """
         return x, y
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-        """Return the scalar loss of `model` on the batch x (B, ...), y (B,) int64 labels.
+        """Return the loss of `model` on a batch.
 
-        With `by_scores` the scores may have no graph to the parameters, whose gradients are then
+        With `by_scores` the scores may have no graph to the parameters; the gradients are then
         complete in `after_backward`.
+
+        Args:
+            model: The model.
+            x: The examples, (B, ...).
+            y: Their labels, (B,) int64.
+
+        Returns:
+            The loss, a scalar.
         """
         scores: Tensor = model(x)
         self.saw(scores.detach(), y)
         return functional.cross_entropy(scores, y)
 
     def saw(self, scores: Tensor, y: Tensor) -> None:
-        """Look at the scores (B, K) of a batch, before its step."""
+        """Look at the scores of a batch, before its step.
+
+        Args:
+            scores: The scores, (B, K).
+            y: The labels, (B,) int64.
+        """
 
     def after_backward(self, model: nn.Module) -> None:
         """Read or change the gradients before the optimizer's step."""
@@ -66,7 +87,12 @@ class Objective:
         """Read or change the parameters after the optimizer's step."""
 
     def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
-        """Look at an epoch's result; losses: the first batch's, then each epoch's mean."""
+        """Look at an epoch's result.
+
+        Args:
+            model: The model.
+            losses: The loss of the first batch, then the mean of each epoch.
+        """
         self.losses = tuple(losses)
 
 
@@ -78,13 +104,22 @@ def fit(
     objective: Objective | None = None,
     meter: OpsMeter | None = None,
 ) -> None:
-    """Train `model` in place on N examples with a fresh optimizer.
+    """Train `model` in place on N examples with a new optimizer.
 
-    data: x (N, ...) and y (N,) int64, on the model's device. Every epoch visits each example once,
-    in an order drawn from `generator`; randomness inside the model (dropout) follows from it too.
-    Only parameters that require gradients move; modes and global generators are as before
-    afterwards. A meter is shown every step and changes nothing. Raises InputError if the loss is no
-    longer finite, saying in which epoch.
+    Every epoch visits each example once, in an order drawn from `generator`; randomness inside the
+    model (dropout) follows from it too. Only parameters that require gradients change; modes and
+    global generators are restored afterwards.
+
+    Args:
+        model: The model.
+        data: x (N, ...) and y (N,) int64, on the model's device.
+        recipe: The settings of the training.
+        generator: Source of randomness.
+        objective: What is minimized, cross-entropy by default.
+        meter: Counts the operations; it does not change the training.
+
+    Raises:
+        InputError: The loss is not finite; the message names the epoch.
 
     >>> from probe.examples import Examples
     >>> model, data = nn.Linear(2, 2), Examples(torch.eye(2), torch.tensor([0, 1]))

@@ -16,10 +16,13 @@ _FEW = 8  # examples on which a network is seen to give the same in both layouts
 
 
 def channels_last(x: AnyValue) -> AnyValue:
-    """Return the same values with every tensor of images (B, C, H, W) pixel by pixel in memory.
+    """Return the same values with every tensor of images (B, C, H, W) channels-last in memory.
 
-    x: one or more tensors (B, ...); shapes stay as they are, and so do tensors that are not
-    of four dimensions.
+    Args:
+        x: One or more tensors (B, ...).
+
+    Returns:
+        Tensors of the same shapes; those without four dimensions are unchanged.
 
     >>> channels_last(torch.zeros(1, 3, 2, 2)).stride()
     (12, 1, 6, 3)
@@ -30,11 +33,17 @@ def channels_last(x: AnyValue) -> AnyValue:
 
 @torch.no_grad()
 def same_in_both_layouts(function: Callable[..., Tensor], few: Value) -> bool:
-    """Return whether a function of batches (B, ...) gives the same in both layouts.
+    """Return whether a function of images gives the same in both memory layouts, up to rounding.
 
-    False if they are no images, which have one layout only. A `view` that joins channels and pixels
-    fails on channels-last images, and `as_strided` would read something else. Equal means up to
-    rounding, which depends on the layout.
+    A `view` that joins channels and pixels fails on channels-last images, and `as_strided` would
+    read other elements.
+
+    Args:
+        function: A function of batches (B, ...).
+        few: Some examples.
+
+    Returns:
+        Whether both are equal; False if the examples are not images.
     """
     # Copies: the function may write into its input.
     x, other = mapped(few, torch.clone), mapped(channels_last(few), torch.clone)
@@ -60,9 +69,12 @@ def faster_layout(model: nn.Module, data: Labeled) -> Iterator[None]:
     """Let `model` see batches of `data` channels-last within the block, where that trains faster.
 
     It does with convolutions to train and no random draws: on one CPU core (an AMD EPYC) a step
-    takes 0.55 to 0.95 of the time. Parameters stay as they are, as kernels follow the layout of the
-    activations. data: N examples on the model's device; the model's buffers and mode are as before
-    afterwards, and it has no gradients.
+    takes 0.55 to 0.95 of the time. Parameters keep their layout, as kernels follow that of the
+    activations. The model's buffers and mode are restored afterwards, and it has no gradients.
+
+    Args:
+        model: The model.
+        data: N examples on the model's device.
     """
     if not gains_pixelwise(model, model, some(data)):
         yield
@@ -80,10 +92,17 @@ def faster_layout(model: nn.Module, data: Labeled) -> Iterator[None]:
 
 
 def gains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: Value) -> bool:
-    """Return whether a model is faster on channels-last images, and gives and learns the same.
+    """Return whether a model is faster on channels-last images, with the same results.
 
-    function: runs the model on a batch (B, ...); few: some examples. The model keeps its buffers
-    and its mode, and has no gradients afterwards.
+    The model's buffers and mode are restored afterwards, and it has no gradients.
+
+    Args:
+        model: The model.
+        function: Runs the model on a batch (B, ...).
+        few: Some examples.
+
+    Returns:
+        Whether it is.
     """
     if not _gains(model):
         return False

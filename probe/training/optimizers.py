@@ -23,9 +23,9 @@ _KERNELS = {"adam": torch._fused_adam_, "adamw": torch._fused_adamw_}
 
 
 class Updates:
-    """The steps of one training: a fresh optimizer, with the recipe's clipping and schedule.
+    """The steps of one training: a new optimizer, with the recipe's clipping and schedule.
 
-    They move the parameters of the model that require gradients now. steps: their number.
+    They change the parameters of the model that require gradients now; `steps` is their number.
     """
 
     def __init__(self, model: nn.Module, recipe: Recipe, steps: int) -> None:
@@ -101,11 +101,19 @@ class _Adam:
 
 
 def rate_at(recipe: Recipe, step: int, steps: int) -> float:
-    """Return the learning rate of a training's step; for a constant one exactly the recipe's.
+    """Return the learning rate of one step of a training.
 
-    step: 0 to steps - 1; steps: of the whole training. With W steps of warm-up, the rate rises from
-    1 / (W + 1) of the recipe's in the first step to all of it in the step after the warm-up. Along
-    a cosine it falls from there, and would be 0 in the step after the last.
+    A constant rate is exactly the recipe's. With W warm-up steps, the rate rises from 1 / (W + 1)
+    of the recipe's in the first step to all of it in the step after the warm-up. A cosine schedule
+    falls from there, and would reach 0 in the step after the last.
+
+    Args:
+        recipe: The settings of the training.
+        step: The step, 0 to steps - 1.
+        steps: The number of steps of the training.
+
+    Returns:
+        The learning rate.
 
     >>> recipe = Recipe(learning_rate=1.0, schedule="cosine", warmup=0.2)
     >>> [round(rate_at(recipe, step, 5), 3) for step in range(5)]

@@ -19,10 +19,18 @@ from probe.training.precision import products
 def penultimate(model: nn.Module, x: Tensor) -> Tensor:
     """Return phi(x) (B, D), the input of the layer whose output is the logits.
 
-    x: a batch (B, ...); the model keeps its mode. The layer is the last one with a weight matrix, a
-    dense layer as a rule; layers after it (Flatten, Identity, an activation) are passed over, and
-    inputs of more dimensions are flattened. Raises InputError where what the model returns does not
-    come from such a layer through layers of one input each.
+    The layer is the last one with a weight matrix, usually a dense layer; layers after it (Flatten,
+    Identity, an activation) are skipped, and inputs of more dimensions are flattened.
+
+    Args:
+        model: The model, which keeps its mode.
+        x: A batch, (B, ...).
+
+    Returns:
+        phi(x).
+
+    Raises:
+        InputError: The output does not come from such a layer through layers of one input each.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.ReLU(), nn.Linear(4, 2), nn.Identity())
     >>> penultimate(model, torch.tensor([[[1.0, -1.0], [-2.0, 3.0]]])).tolist()
@@ -56,17 +64,32 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
 
 
 def penultimate_of(model: nn.Module, examples: Examples) -> Tensor:
-    """Return phi(x) (N, D) of N examples x (N, ...), in eval mode and without gradients."""
+    """Return phi(x) of N examples, in eval mode and without gradients.
+
+    Args:
+        model: The model.
+        examples: The examples, x (N, ...).
+
+    Returns:
+        (N, D).
+    """
     return in_batches(partial(penultimate, model), model, examples)
 
 
 def in_batches(
     function: Callable[[Tensor], Tensor], model: nn.Module, examples: Examples
 ) -> Tensor:
-    """Apply `function` to N examples (N, ...) in batches, the model in eval mode meanwhile.
+    """Apply a function to N examples in batches, with the model in eval mode.
 
-    function: maps a batch (B, ...) to (B, ...). Buffers get their values back, and what the model
-    draws at random comes from a generator of its own.
+    Buffers are restored, and the model has a random generator of its own.
+
+    Args:
+        function: Maps a batch (B, ...) to (B, ...).
+        model: The model that the function uses.
+        examples: The examples, (N, ...).
+
+    Returns:
+        The results, (N, ...).
     """
     chance = global_stream(stream(0, "features"))
     plain = mode(model, training=False)

@@ -1,4 +1,4 @@
-"""Precision of torch's products of fp32 numbers: its global settings, borrowed for a block."""
+"""Precision of products of fp32 numbers: torch's global settings, changed inside a block."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,12 +12,18 @@ from probe.training.recipe import Precision
 
 @contextmanager
 def products(precision: Precision) -> Iterator[None]:
-    """Let products of fp32 matrices and convolutions keep all their bits within the block.
+    """Keep all bits of products of fp32 matrices and convolutions within the block.
 
-    By itself, torch may round the factors: on a GPU to the 10 bits of TF32, in convolutions unless
-    it is told otherwise. Here it may only on a GPU and where precision is `tf32`; in bf16, what
-    autocast leaves in fp32 keeps its bits. The settings are the whole process's; they are as before
-    afterwards, also after a failure. Raises InputError for `auto`, which is yet to be chosen.
+    By default torch may round the factors: on a GPU to the 10 bits of TF32, for convolutions even
+    unless it is turned off. Here it may do so only on a GPU and with the precision `tf32`; in bf16,
+    what autocast leaves in fp32 keeps its bits. The settings are those of the whole process; they
+    are restored afterwards, also after a failure.
+
+    Args:
+        precision: The precision.
+
+    Raises:
+        InputError: The precision is `auto`, which must be resolved first.
 
     >>> with products("fp32"):
     ...     torch.ones(1, 2) @ torch.ones(2, 1)
@@ -39,11 +45,18 @@ def products(precision: Precision) -> Iterator[None]:
 
 
 def lowered(device: str, low: bool) -> torch.autocast:
-    """Return a context in which a loss is computed in bf16 if `low`, in fp32 otherwise.
+    """Return a context in which a loss is computed in bf16, or in fp32.
 
-    Only the loss: gradients and updates are those of the fp32 weights. Without torch's cache of
-    lowered weights: it lives until the outermost autocast ends, which may be that of a whole
-    training or of the caller, and every step but the first would see the weights of the first.
+    This concerns the loss only: gradients and updates are those of the fp32 weights. Torch's cache
+    of bf16 weights is off: it lives until the outermost autocast ends, which may be that of the
+    whole training or of the caller, and every later step would use the weights of the first.
+
+    Args:
+        device: The type of the device.
+        low: Whether to use bf16.
+
+    Returns:
+        The context.
     """
     return torch.autocast(device, torch.bfloat16, enabled=low, cache_enabled=False)
 

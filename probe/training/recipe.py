@@ -25,25 +25,27 @@ class Recipe:
     >>> Recipe(epochs=20, optimizer="sgd", learning_rate=0.1, momentum=0.9).batch_size
     64
 
-    The batch size is not given there; 64 is ours. `init` names the rule for the fresh weights at
-    the start (see `fresh_weights`). precision: `bf16` computes the loss under torch's autocast, and
-    so the frozen part of a model that is run whole; `tf32` lets a GPU round the factors of products
-    to 10 bits; `auto` is, in studies and `analyze`, `bf16` where that is faster, else `fp32`.
-    Weights, updates and evaluations stay in fp32. On a CPU a training in fp32 repeats bit for bit;
-    on a GPU, kernels that add in no fixed order may change the last bits.
+    The paper does not give the batch size; 64 is ours. Weights, updates and evaluations stay in
+    fp32. On a CPU a training in fp32 repeats bit for bit; on a GPU, kernels that add in no fixed
+    order may change the last bits.
 
-    - weight_decay: torch's, 0 or more; `adamw` shrinks the weights by it, apart from the gradient,
-      and the others add it to the gradient. The default is 0, also for `adamw`, for which torch's
-      default is 0.01;
-    - momentum: 0 or more and below 1, only of `sgd`;
-    - schedule: `cosine` lowers the learning rate to 0 along half a wave over the whole training;
-    - warmup: the share of a training's steps, 0 or more and below 1, in which the rate first rises
-      in a straight line; a share, as one recipe serves trainings of many lengths;
-    - clip_norm: the largest norm of all gradients together, with those of penalties, before the
-      optimizer's step; None = no clipping.
+    Args:
+        init: The rule for the fresh weights at the start (see `fresh_weights`).
+        precision: `bf16` computes the loss under torch's autocast, including the frozen part of a
+            model that is run as a whole; `tf32` lets a GPU round the factors of products to 10
+            bits; `auto` is, in studies and `analyze`, `bf16` where that is faster, else `fp32`.
+        weight_decay: As in torch, 0 or more; `adamw` shrinks the weights by it, apart from the
+            gradient, and the others add it to the gradient. The default is 0, also for `adamw`, for
+            which torch's default is 0.01.
+        momentum: 0 or more and below 1, only for `sgd`.
+        schedule: `cosine` lowers the learning rate to 0 along half a wave over the whole training.
+        warmup: The share of a training's steps, 0 or more and below 1, in which the rate first
+            rises linearly; a share, as one recipe serves trainings of many lengths.
+        clip_norm: The largest norm of all gradients together, with those of penalties, before the
+            optimizer's step; None = no clipping.
 
-    Raises InputError for an invalid value, such as `epochs=0`, and for momentum without
-    `sgd`.
+    Raises:
+        InputError: A value is invalid, such as `epochs=0`, or momentum is given without `sgd`.
     """
 
     epochs: PositiveInt = 5

@@ -12,8 +12,8 @@ from probe.errors import InputError
 class SelectedOutputs(nn.Module):
     """A network (B, ...) -> (B, O), read only at K chosen outputs: (B, ...) -> (B, K).
 
-    outputs: their numbers, (K,) int64 on the network's device. The others neither compete in a
-    training loss nor can they be predicted.
+    The other outputs neither compete in a training loss nor can they be predicted. `outputs` has
+    the chosen ones, (K,) int64 on the network's device.
     """
 
     def __init__(self, network: nn.Module, outputs: Tensor) -> None:
@@ -27,10 +27,18 @@ class SelectedOutputs(nn.Module):
 
 
 def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None) -> Tensor | None:
-    """Return the outputs that stand for classes 0..K-1, (K,) int64; None if these are all outputs.
+    """Return the outputs that stand for the classes 0..K-1.
 
-    classes: K; shape: (B, O), of the logits; chosen: by the user, None = O is K. Raises InputError
-    where O is not K, and for outputs that do not exist, are too few, or are named twice.
+    Args:
+        classes: K.
+        shape: The shape of the logits, (B, O).
+        chosen: The outputs that the user chose, None if O is K.
+
+    Returns:
+        (K,) int64, None if these are all outputs.
+
+    Raises:
+        InputError: O is not K, or outputs do not exist, are too few, or are named twice.
 
     >>> outputs_of(2, (8, 10), [3, 7])
     tensor([3, 7])
@@ -54,5 +62,7 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
             f"{classes} classes of the tasks"
         )
     if outside := [output for output in outputs if not 0 <= output < shape[1]]:
-        raise InputError(f"classes= names outputs {outside}, the model has 0 to {shape[1] - 1}")
+        raise InputError(
+            f"classes= names outputs {outside}, but the model has outputs 0 to {shape[1] - 1}"
+        )
     return torch.tensor(outputs)

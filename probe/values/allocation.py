@@ -34,14 +34,16 @@ class CacheSettings:
     >>> CacheSettings(budget=2**30, storage="bf16").scratch is None
     True
 
-    - budget: bytes of memory on the model's device; None = half of the free ones;
-    - scratch: a folder for values that do not fit; None = they are computed again when needed;
-    - room: bytes of that folder's disk; None = half of the free ones;
-    - storage: `bf16` keeps floating-point values in half the bytes of fp32, rounded to 8
-      significant bits.
+    Args:
+        budget: Bytes of memory on the model's device; None = half of the free ones.
+        scratch: A folder for values that do not fit; None = they are computed again when needed.
+        room: Bytes of that folder's disk; None = half of the free ones.
+        storage: `bf16` stores floating-point values in half the bytes of fp32, rounded to 8
+            significant bits.
 
-    Raises InputError for invalid sizes, a scratch folder that is no path, room without a scratch
-    folder, and an unknown storage.
+    Raises:
+        InputError: A size is invalid, the scratch folder is not a path, room is given without a
+            scratch folder, or the storage is unknown.
     """
 
     budget: Bytes | None = None
@@ -54,9 +56,14 @@ class CacheSettings:
             raise InputError("the cache may use a disk but has no scratch folder: name one")
 
     def settled(self, device: torch.device, processes: int = 1) -> CacheSettings:
-        """Return one process's share, with every None replaced by half of the free bytes.
+        """Return the settings for one process, with every None replaced by half of the free bytes.
 
-        device: the model's; processes: how many share the memory and the disk.
+        Args:
+            device: The model's device.
+            processes: The number of processes that share memory and disk.
+
+        Returns:
+            The settings.
         """
         # Half: training needs memory too, and so may others.
         budget = free_memory(device) // 2 if self.budget is None else self.budget
@@ -86,13 +93,19 @@ class Allocation:
 def allocate(
     sizes: Mapping[str, int], work: Mapping[str, float], settings: CacheSettings
 ) -> tuple[Allocation, ...]:
-    """Return where each feature's values go, in the order of `sizes`; the settings are settled.
+    """Choose where each feature's values are stored.
 
-    sizes: bytes of all examples' values; work: floating-point operations to compute one example's
-    value; both by feature. The feature whose bytes save most work (operations per byte) chooses
-    first: in most networks the deepest. Its values go to memory if they still fit there, else to a
-    memory-mapped file if they still fit on the disk, else nowhere. The input itself, which takes no
-    bytes, is in memory.
+    The feature that saves most work for its bytes (operations per byte) comes first: in most
+    networks the deepest. Its values go to memory if they still fit, else to a memory-mapped file if
+    they still fit on the disk, else nowhere. The input itself takes no bytes, and is in memory.
+
+    Args:
+        sizes: By feature, the bytes of all examples' values.
+        work: By feature, the floating-point operations to compute one example's value.
+        settings: The limits, see `CacheSettings.settled`.
+
+    Returns:
+        The allocations, in the order of `sizes`.
 
     >>> plan = allocate({"a": 6, "b": 5}, {"a": 6, "b": 9}, CacheSettings(budget=8, room=0))
     >>> [str(each) for each in plan]

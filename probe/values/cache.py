@@ -31,8 +31,8 @@ _FEW = 4  # examples, to see the layout of a value
 class ValueCache:
     """A cache of the values of one model's cuts, on one device.
 
-    settings: None = the defaults; batch_size: of training. Prefixes are given batches of that size,
-    within limits: smaller ones spend their time in calls, larger ones take memory.
+    Prefixes run on batches of the training's batch size, within limits: smaller ones spend their
+    time on overhead, larger ones need much memory.
     """
 
     def __init__(
@@ -44,7 +44,12 @@ class ValueCache:
     def plan(self, cuts: Sequence[Cut], sizes: tuple[int, int]) -> tuple[Allocation, ...]:
         """Return the location of each cut's values; nothing is computed.
 
-        sizes: the numbers of training and test examples.
+        Args:
+            cuts: The cuts.
+            sizes: The numbers of training and test examples.
+
+        Returns:
+            The locations.
         """
         # At the model's output nothing is trained: no training example is needed.
         facts = {cut.facts.name: cut.facts for cut in cuts}
@@ -60,9 +65,17 @@ class ValueCache:
         return numbers * stored_type(kept.dtype, self._settings.storage).itemsize
 
     def rows(self, cuts: Sequence[Cut], plan: Sequence[Allocation], x: Value) -> dict[str, Rows]:
-        """Return every cut's values for all inputs x (N, ...), by feature, stored as planned.
+        """Return every cut's values for all inputs, stored as planned.
 
-        All stored values are computed in one pass over the inputs.
+        One pass over the inputs computes all stored values.
+
+        Args:
+            cuts: The cuts.
+            plan: Where the values are stored, see `plan`.
+            x: The inputs, (N, ...).
+
+        Returns:
+            The values by feature.
         """
         inputs, storage = Inputs(x), self._settings.storage
         cut_of_name = {cut.facts.name: cut for cut in cuts}
@@ -127,7 +140,12 @@ class CachedRows:
         return self._layout.value(list(gathered))
 
     def put(self, value: Value, where: slice) -> None:
-        """Keep the first examples of a batch as the rows from `where.start` to `where.stop`."""
+        """Store the first examples of a batch.
+
+        Args:
+            value: The batch.
+            where: The rows to store them at; it has as many rows as there are examples to store.
+        """
         rows = [r.rows if isinstance(r, MappedRows) else r for r in self._rows]
         parts = zip(self._layout.parts, rows, strict=True)
         targets = [None if p.input_index is not None else to[where] for p, to in parts]

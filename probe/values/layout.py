@@ -18,9 +18,13 @@ PrefixCall = Callable[[Value], Value]
 class TensorLayout:
     """One tensor of an example's value.
 
-    shape, strides: of one example, in elements, so that channels-last stays channels-last; dtype:
-    as handed out; stored: as kept; input_index: the number of the tensor of the model's
-    input that it is, unchanged, None if it is none.
+    Attributes:
+        shape: Its shape.
+        strides: Its strides in elements, so that channels-last stays channels-last.
+        dtype: The type that is returned.
+        stored: The type that is stored.
+        input_index: Index of the tensor in the model's input if it is that tensor, unchanged; else
+            None.
     """
 
     shape: tuple[int, ...]
@@ -57,10 +61,14 @@ class ValueLayout:
     ) -> None:
         """Copy the first n examples of a batch to n rows.
 
-        value: each tensor (B, *shape), B from n; rows: (n, D) for each part, None = the part is
-        left out; at: positions and slots, both (k,), if other examples are copied, those at the
-        slots to the rows at the positions. Raises InputError if the value has another shape than
-        this layout.
+        Args:
+            value: The batch, each tensor (B, *shape), B at least n.
+            rows: (n, D) for each part; a part with None is left out.
+            at: Positions and slots, both (k,), to copy other examples: those at the slots, to the
+                rows at the positions.
+
+        Raises:
+            InputError: The value has another shape than this layout.
         """
         shapes = [tuple(tensor.shape[1:]) for tensor in tensors(value)]
         if shapes != [part.shape for part in self.parts]:
@@ -85,10 +93,10 @@ class ValueLayout:
 
 
 class Inputs:
-    """A model's inputs by number, one or more tensors (N, ...).
+    """A model's inputs by index, one or more tensors (N, ...).
 
-    Each batch has their memory layout. rows: the memory of each tensor as (N, D); a tensor is
-    copied if its examples do not lie in one piece.
+    Each batch has their memory layout. `rows` is the memory of each tensor as (N, D); a tensor is
+    copied if its examples are not contiguous.
     """
 
     def __init__(self, x: Value) -> None:
@@ -118,11 +126,18 @@ class Inputs:
     def batches(
         self, indices: Tensor, size: int, own_slots: bool = False
     ) -> Iterator[tuple[Tensor, Tensor, Value]]:
-        """Yield batches of exactly `size` inputs until all at `indices` (n,) have been there.
+        """Yield batches of exactly `size` inputs until all at `indices` have been yielded.
 
-        With each batch (size, ...) come positions and slots, both (k,): the example at
-        indices[positions] is at batch[slots]; what is left of a batch is filled up with example 0.
-        own_slots: whether example i must always be at slot i % size; this may take more batches.
+        Each batch (size, ...) comes with positions and slots, both (k,): the example at
+        indices[positions] is at batch[slots]. Unused slots are filled with example 0.
+
+        Args:
+            indices: The examples, (n,).
+            size: The batch size.
+            own_slots: Whether example i is always at slot i % size; this may take more batches.
+
+        Yields:
+            Positions, slots and batch.
         """
         every = torch.arange(len(indices), device=indices.device)
         for positions in _rounds(indices % size) if own_slots else every.split(size):
@@ -137,10 +152,16 @@ class Inputs:
 def value_layout(
     value: Value, input_layouts: Sequence[TensorLayout | None], storage: Storage
 ) -> ValueLayout:
-    """Return how values such as this batch's, each tensor (B, ...), lie in memory.
+    """Return how values like this batch's are stored in memory.
 
-    input_layouts: for each tensor its layout as one of the inputs, where it is one, unchanged: it
-    is read from the inputs; storage: the precision in which the others are kept.
+    Args:
+        value: The batch, each tensor (B, ...).
+        input_layouts: For each tensor that is one of the inputs, unchanged, its layout there; it is
+            read from the inputs.
+        storage: The precision in which the other tensors are stored.
+
+    Returns:
+        The layout.
     """
     pairs = zip(tensors(value), input_layouts, strict=True)
     layouts = (of_input or tensor_layout(part, storage) for part, of_input in pairs)
@@ -150,7 +171,13 @@ def value_layout(
 def tensor_layout(part: Tensor, storage: Storage, input_index: int | None = None) -> TensorLayout:
     """Return the layout of one tensor (B, ...) of a batch's value, contiguous if it has gaps.
 
-    storage: the precision in which it is kept; input_index: see `TensorLayout`.
+    Args:
+        part: The tensor.
+        storage: The precision in which it is stored.
+        input_index: See `TensorLayout`.
+
+    Returns:
+        The layout.
     """
     shape = tuple(part.shape[1:])
     return TensorLayout(
@@ -163,7 +190,15 @@ def tensor_layout(part: Tensor, storage: Storage, input_index: int | None = None
 
 
 def stored_type(dtype: torch.dtype, storage: Storage) -> torch.dtype:
-    """Return the type in which values are kept."""
+    """Return the type in which values are stored.
+
+    Args:
+        dtype: Their type.
+        storage: The precision of storage.
+
+    Returns:
+        The type.
+    """
     return torch.bfloat16 if storage == "bf16" and dtype.is_floating_point else dtype
 
 

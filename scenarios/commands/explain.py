@@ -12,7 +12,15 @@ from scenarios.commands.screen.terminal import show_line
 def show_explanation(root: Path, learner: str, readout: str, feature: str, quantity: str) -> None:
     """Print the formula of a layer's quantity, its accuracies, the notes on them, and the files.
 
-    Raises InputError as `probe.results.explanation.explain` does.
+    Args:
+        root: The run directory.
+        learner: Name of the learner.
+        readout: Name of the readout.
+        feature: Name of the feature.
+        quantity: A quantity of layers.csv.
+
+    Raises:
+        InputError: See `probe.results.explanation.explain`.
     """
     console = Console()
     explanation = explain(root, learner, readout, feature, quantity)

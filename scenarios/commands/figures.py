@@ -37,7 +37,12 @@ def draw_figures(directory: Path) -> None:
 def draw_requested(directory: Path, flags: FigureOptions) -> None:
     """Draw the requested figures and print the paths of their files.
 
-    Raises InputError, before anything is written, for a request that cannot be met.
+    Args:
+        directory: The run directory.
+        flags: The flags of `probe figures`.
+
+    Raises:
+        InputError: The request cannot be met; nothing is written.
     """
     options = Options(
         learners=_listed(flags.learners),

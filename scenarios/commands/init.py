@@ -25,8 +25,12 @@ _TASKS = 5  # about as many
 def show_written(file: Path, options: InitOptions) -> None:
     """Write a study file, and with `--own` the Python file that it names; print the next command.
 
-    Raises InputError, before anything is written, for unknown names, for existing files and where
-    they cannot be written.
+    Args:
+        file: The study file.
+        options: The flags of `probe init`.
+
+    Raises:
+        InputError: A name is unknown, or a file exists or cannot be written; nothing is written.
     """
     user_code = options.own
     if file.suffix != ".toml":

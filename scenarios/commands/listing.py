@@ -24,8 +24,10 @@ from scenarios.study.study_file import check_study, preset_names, read_study
 def show_names(as_json: bool = False) -> None:
     """Print the presets, data sets, networks with their features, learners, readouts and metrics.
 
-    as_json: as one JSON object with a list of each. Every preset is read and checked; no data are
-    loaded.
+    Every preset is read and checked; no data are loaded.
+
+    Args:
+        as_json: Whether to print one JSON object with a list of each.
     """
     names = _names()
     if as_json:

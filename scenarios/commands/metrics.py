@@ -20,11 +20,16 @@ from scenarios.options import MetricsOptions, names
 
 
 def score_file(file: Path, options: MetricsOptions) -> None:
-    """Print the metrics of the matrix in `file` as fractions, as JSON or as a table.
+    """Print the metrics of the matrix in a file as fractions, as JSON or as a table.
 
-    file, and the reference: R and the cumulative learner's R, T x T or (T+1) x T, as .csv or .npy,
-    or as a framework logged it (`probe.metrics.log_file`). Raises InputError for unreadable values,
-    and for matrices of different T.
+    Args:
+        file: R, T x T or (T+1) x T, as .csv or .npy, or as a framework logged it
+            (`probe.metrics.log_file`).
+        options: The flags of `probe metrics`; their reference is the cumulative learner's R, a file
+            of the same forms.
+
+    Raises:
+        InputError: The values cannot be read, or the matrices have different T.
     """
     R = _matrix(file, options)
     # R, the reference and the ideal are in percent or none of them: they are of one experiment.

@@ -58,8 +58,11 @@ _LOST = "its files were damaged while they were read, twice: check the disk, and
 class PreparedRun:
     """A plan with everything needed to carry it out.
 
-    loader: of its networks and data; caches: returns the allocations of features' values, by
-    network; sizes: the numbers of training examples of each task.
+    Attributes:
+        plan: The plan.
+        loader: Loads its networks and data.
+        caches: Returns the allocations of features' values, by network.
+        sizes: The number of training examples of each task.
     """
 
     plan: Plan

@@ -35,9 +35,17 @@ _SPOKEN = "fsdd.npz"
 class Dataset:
     """A classification data set: inputs (N, ...), labels (N,) 0..K-1.
 
-    Inputs are float32 images (N, C, H, W) or vectors (N, D); built-in ones are in [0, 1], those of
-    a feature file as they are there, user-defined ones anything that `Examples` holds. name: in
-    tables; classes: K. Raises InputError for labels outside the K classes, and for NaN or Inf.
+    Inputs are float32 images (N, C, H, W) or vectors (N, D). Built-in ones are in [0, 1], those of
+    a feature file are as stored, and user-defined ones are anything that `Examples` holds.
+
+    Attributes:
+        name: The name in tables.
+        classes: K.
+        train: The training examples.
+        test: The test examples.
+
+    Raises:
+        InputError: A label is outside the K classes, or an input is NaN or Inf.
     """
 
     name: str
@@ -59,9 +67,11 @@ class Dataset:
 class Location:
     """The data folder.
 
-    folder: in torchvision's layout, None for only bundled data; download: whether torchvision may
-    fetch missing files; files: stamps of a study's feature files; checked: whether they are those
-    of files that were looked at and hashed before.
+    Attributes:
+        folder: The folder, in torchvision's layout; None for bundled data only.
+        download: Whether torchvision may download missing files.
+        files: Stamps of a study's feature files.
+        checked: Whether the stamps are those of files that were checked and hashed before.
     """
 
     folder: Path | None = None
@@ -71,7 +81,15 @@ class Location:
 
     @classmethod
     def of(cls, folder: Path | None, download: bool) -> Self:
-        """Return the location of a folder, or else of the environment variable PROBE_DATA."""
+        """Return the location of the data folder.
+
+        Args:
+            folder: The folder, None = that of the environment variable PROBE_DATA.
+            download: Whether torchvision may download missing files.
+
+        Returns:
+            The location.
+        """
         default = os.environ.get("PROBE_DATA")
         return cls(folder or (Path(default) if default else None), download)
 
@@ -92,9 +110,19 @@ class Location:
 def load(name: str, location: Location | None = None) -> Dataset:
     """Load a data set by name, or a feature file NAME.npz (`scenarios.data.feature_files`).
 
-    BUNDLED ones need no folder. A feature file's data set has the file's name without its ending,
-    files of tasks, as `sites/{task}.npz`, that of their folder. Raises InputError for an unknown
-    name, and for missing, incomplete or corrupt files, with their names and the way to get them.
+    BUNDLED ones need no folder. The data set of a feature file has the file's name without its
+    ending; that of one file per task, such as `sites/{task}.npz`, has the name of the folder.
+
+    Args:
+        name: Name of the data set, or path of the feature file.
+        location: The data folder.
+
+    Returns:
+        The data set.
+
+    Raises:
+        InputError: The name is unknown, or files are missing, incomplete or corrupt; the message
+            says which, and how to get them.
 
     >>> load("digits").train.x.shape
     torch.Size([1437, 1, 8, 8])
@@ -146,18 +174,33 @@ def held_out(data: Dataset, count: int) -> Dataset:
 
 
 def limited(data: Dataset, train: int | None = None, test: int | None = None) -> Dataset:
-    """Return the data with the first `train` and `test` examples per class, None for all.
+    """Keep the first examples of each class, or of each class of each task if examples have tasks.
 
-    Per class of each task, where the examples have their tasks.
+    Args:
+        data: The data set.
+        train: The number of training examples per class, None for all.
+        test: The number of test examples per class, None for all.
+
+    Returns:
+        The smaller data set.
     """
     return replace(data, train=_first(data.train, train), test=_first(data.test, test))
 
 
 def standardized(data: Dataset) -> Dataset:
-    """Return the data with inputs of mean 0 and deviation 1 over the training examples.
+    """Standardize inputs to mean 0 and standard deviation 1 over the training examples.
 
-    Each channel of images (N, C, H, W), or column of vectors (N, D), by itself; a constant one is
-    only centered. Raises InputError for inputs of other kinds.
+    Each channel of images (N, C, H, W), or column of vectors (N, D), is standardized separately; a
+    constant one is only centered.
+
+    Args:
+        data: The data set.
+
+    Returns:
+        The standardized data set.
+
+    Raises:
+        InputError: The inputs are neither images nor vectors.
 
     >>> x = standardized(load("digits")).train.x
     >>> round(x.mean().item(), 5), round(x.std(correction=0).item(), 5)
@@ -188,11 +231,19 @@ def _groups(split: Examples[Any]) -> Iterator[Tensor]:
 
 
 def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
-    """Return the training and the test data of a user's function.
+    """Call a user's data function and return its training and test data.
 
-    A list of (train, test), one a task, becomes examples with their task. It draws the same random
-    numbers every time, and restores the global generators. Raises InputError if it fails, or gives
-    anything but two sets of examples of one kind.
+    A list of (train, test) pairs, one per task, becomes examples with task ids. The function sees
+    the same random numbers every time, and the global generators are restored.
+
+    Args:
+        entry: The user's function.
+
+    Returns:
+        The training and the test data.
+
+    Raises:
+        InputError: The function fails, or returns anything but two sets of examples of one kind.
     """
     try:
         with every_global_stream(stream(0, "data")):
@@ -227,7 +278,15 @@ def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
 
 
 def in_order(split: Examples[Any], class_order: Sequence[int]) -> Examples[Any]:
-    """Return the examples of some classes, each labeled by its position in the order."""
+    """Return the examples of some classes, each labeled by its position in the order.
+
+    Args:
+        split: The examples.
+        class_order: The classes in order.
+
+    Returns:
+        The examples.
+    """
     positions = torch.zeros(1 + max(class_order), dtype=torch.int64)
     positions[list(class_order)] = torch.arange(len(class_order))
     selected = split.of_classes(class_order)

@@ -69,17 +69,18 @@ def find(name: str, folder: Path | None) -> Path:
 
 
 def read_features(path: Path, checked: bool = False) -> tuple[Examples, Examples, int]:
-    """Read a feature file.
+    """Read a feature file, or one file per task.
 
     Args:
-        path: With {task} of a file of each task, whose examples are given their task.
-        checked: Whether its numbers were looked at before.
+        path: The file; with {task} in its name, a file of each task, whose examples get its task
+            id.
+        checked: Whether the numbers were checked before.
 
     Returns:
         Training and test data, with x (N, ...) float32, and K.
 
     Raises:
-        InputError: Names file and array of every defect.
+        InputError: The file is defective; the message names the file and the array.
     """
     read = partial(read_arrays, required=_REQUIRED, more=_OPTIONAL, checked=checked)
     return _features([_pair(read(file), file, checked) for file in files_of(path)], path)
@@ -93,7 +94,10 @@ def files_of(path: Path) -> list[Path]:
     files = sorted((int(fields["task"]), file) for file, fields in matches)
     numbers, first = [number for number, _ in files], min(files[0][0], 1)
     if numbers != list(range(first, first + len(files))):
-        raise InputError(f"{path} fits files of numbers {numbers}, expected each from 0 or from 1")
+        raise InputError(
+            f"{path} matches files with the numbers {numbers}, expected 0, 1, ... or 1, 2, ...: "
+            f"rename them"
+        )
     return [file for _, file in files]
 
 

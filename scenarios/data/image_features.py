@@ -127,7 +127,9 @@ def _downloaded(name: str) -> nn.Module:
 def _state_dict(path: Path) -> dict[str, Tensor]:
     """Read a state dict without running its file; raises InputError for any other file."""
     if not path.exists():
-        raise InputError(f"there is no file of weights {path}: give its path, or default or random")
+        raise InputError(
+            f"there is no weights file {path}: give the path of one, or `default` or `random`"
+        )
     state = load_state(path)
     *_, last = state.values()
     # One value expanded could stand for more classes than the memory holds.

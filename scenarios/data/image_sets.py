@@ -24,7 +24,7 @@ _BROKEN = (RuntimeError, OSError, ValueError, TypeError, EOFError, LookupError, 
 
 @dataclass(frozen=True)
 class ImageSet:
-    """An image set by the name of torchvision's class; classes: K."""
+    """An image set by the name of torchvision's class; it has K `classes`."""
 
     torchvisions: str
     classes: int = 10
@@ -42,7 +42,16 @@ class ImageSet:
         return [f"{raw}/{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in kinds]
 
     def read(self, folder: Path, split: str, *, download: bool = False) -> tuple[Any, Any]:
-        """Return the images (N, C, 32, 32) or (N, 28, 28), bytes, and the N labels of a split."""
+        """Read the images and labels of a split.
+
+        Args:
+            folder: The data folder.
+            split: The split, such as `train`.
+            download: Whether torchvision may download missing files.
+
+        Returns:
+            The images (N, C, 32, 32) or (N, 28, 28), bytes, and the N labels.
+        """
         svhn = self.torchvisions == "SVHN"
         arguments = {"split": split} if svhn else {"train": split == "train"}
         data = self._class()(str(folder), **arguments, download=download)

@@ -31,16 +31,21 @@ def spoken_digits(path: Path) -> tuple[Examples, Examples]:
     """Return training and test data of the Free Spoken Digit Dataset: images (N, 1, 24, 24).
 
     Takes 0 to 4 of every speaker and digit are the test data (300 recordings of 3,000), as its
-    authors split it; images are those of `log_mel`, labels the digits.
-
-    path: a .npz file with
+    authors split it; images are those of `log_mel`, labels the digits. The file has these arrays:
 
     - `audio`: int16 samples of all recordings, one after the other;
     - `offsets` (N + 1,): where each recording starts, and the end of the last;
     - `label` (N,) 0..9, `index` (N,) of the take;
     - `sample_rate`: 8000.
 
-    Raises InputError for anything else.
+    Args:
+        path: The .npz file.
+
+    Returns:
+        The training and the test data.
+
+    Raises:
+        InputError: The file has another content.
     """
     if not path.is_file():
         raise InputError(

@@ -1,8 +1,9 @@
 """Execution: the jobs of a study in this process, in several, or on a cluster.
 
-- `locks`: one process at a time for each job; `work`: one job done under its lock;
-- `schedule`: all jobs of a study to their end, on any executor, and the simplest executor; `pool`:
-  processes of this machine; `cluster`: those of Ray; `devices`: one of them by the flags;
+- `work`: one job, done under its lock (`probe.locks`);
+- `schedule`: all jobs of a study to their end, on any executor, and the simplest executor;
+- `pool`: an executor with processes on this machine; `cluster`: one with those of Ray; `devices`:
+  the choice of an executor by the flags;
 - `time_left`: an estimate.
 
 Processes share nothing but the run directory. Every file in it is replaced atomically, and a job

@@ -48,12 +48,17 @@ class Cluster:
     """Ray's workers, each with a processor, a share of a GPU and one job.
 
     They write their results into the run directory, which must be on storage that all nodes share
-    under one path: the loss of a node, or of this process, costs only unfinished measurements.
+    under one path: the loss of a node, or of this process, costs only unfinished measurements. An
+    existing connection to Ray is used and kept.
 
-    address: of a cluster (`auto`: this machine's), None = a temporary cluster on this machine;
-    workers: most jobs in parallel, None = as many as fit; gpus: the share of a GPU for each job, 0
-    to 1. An existing connection to Ray is used and kept. Raises InputError without Ray, if no
-    cluster answers at the address, and if jobs need a GPU and there is none.
+    Args:
+        address: Address of a cluster (`auto`: this machine's), None = a temporary cluster here.
+        workers: The largest number of jobs in parallel, None = as many as fit.
+        gpus: The share of a GPU for each job, 0 to 1.
+
+    Raises:
+        InputError: Ray is missing, no cluster answers at the address, or jobs need a GPU and there
+            is none.
     """
 
     def __init__(self, address: str | None, workers: int | None, gpus: float) -> None:
@@ -69,7 +74,18 @@ class Cluster:
         self._gpus = gpus
 
     def events(self, work: Work, take: Take) -> Generator[Event]:
-        """See `Executor.events`; raises InputError if there is no GPU for the jobs to share."""
+        """See `Executor.events`.
+
+        Args:
+            work: The plan and its run directory.
+            take: Returns the next job.
+
+        Yields:
+            The events.
+
+        Raises:
+            InputError: There is no GPU for the jobs to share.
+        """
         work = replace(work, root=work.root.absolute())
         with _connected(self._address, self._workers) as ray:
             _refuse_without_gpu(ray, self._gpus)
@@ -158,7 +174,7 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     # Ray raises almost anything here.
     except Exception as error:
         where = f"connect to Ray at {address}" if address else "start Ray on this machine"
-        raise InputError(f"cannot {where} ({error}): see --ray-address, --executor") from None
+        raise InputError(f"cannot {where} ({error}): check --ray-address, --executor") from None
     finally:
         signal.signal(signal.SIGTERM, stopping)
 

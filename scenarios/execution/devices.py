@@ -37,7 +37,8 @@ def device_named(name: str, here: bool = True) -> torch.device:
     device = torch.device(name)
     if here and device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise InputError(
-            f"no device {name!r}: torch sees {torch.cuda.device_count()} CUDA devices here"
+            f"there is no device {name!r}, as torch sees {torch.cuda.device_count()} CUDA devices "
+            f"here: choose another"
         )
     return device
 
@@ -45,8 +46,15 @@ def device_named(name: str, here: bool = True) -> torch.device:
 def side_by_side(options: RunOptions, device: torch.device) -> int:
     """Return the number of jobs that share the memory of this machine.
 
-    It is `--workers`, or else one for each core that this process may use or, on GPUs, as many as
-    fit on all of them.
+    It is `--workers`. By default there is one job for each core that this process may use or, on
+    GPUs, as many as fit on all of them.
+
+    Args:
+        options: The flags of `probe run`.
+        device: The device of the jobs.
+
+    Returns:
+        The number of jobs.
     """
     if options.executor == "inline":
         return 1
@@ -60,10 +68,19 @@ def side_by_side(options: RunOptions, device: torch.device) -> int:
 
 
 def executor_for(options: RunOptions, device: torch.device) -> Executor:
-    """Return the executor; jobs compute on `device`, `cuda` standing for all GPUs.
+    """Return the executor.
 
-    The workers of a pool take the GPUs in turn, and share them if there are more workers. Raises
-    InputError if the executor is not available, or not with this device.
+    The workers of a pool take the GPUs in turn, and share them if there are more workers.
+
+    Args:
+        options: The flags of `probe run`.
+        device: The device of the jobs; `cuda` stands for all GPUs.
+
+    Returns:
+        The executor.
+
+    Raises:
+        InputError: The executor is not available, or not with this device.
     """
     if options.executor == "ray":
         share = _share_of_gpu(options, device)

@@ -38,16 +38,27 @@ _PRELOADED = ("scenarios.checkpoint_loader", "scenarios.study.plan", *MODULES.va
 class Pool:
     """Executor in several processes, each with a device and one job at a time.
 
-    devices: one for each process, as torch names them; several may share a GPU.
+    Args:
+        devices: One device for each process, as torch names them; several may share a GPU.
     """
 
     def __init__(self, devices: Sequence[str]) -> None:
         self._devices = devices
 
     def events(self, work: Work, take: Take) -> Generator[Event]:
-        """See `Executor.events`; raises InputError if there are too many workers to start.
+        """See `Executor.events`.
 
-        A worker is started with its first job: no more than there are jobs.
+        A worker is started with its first job, so there are never more workers than jobs.
+
+        Args:
+            work: The plan and its run directory.
+            take: Returns the next job.
+
+        Yields:
+            The events.
+
+        Raises:
+            InputError: There are too many workers to start.
         """
         idle = [_Worker(replace(work, device=device)) for device in reversed(self._devices)]
         workers = tuple(idle)

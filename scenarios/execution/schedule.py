@@ -49,8 +49,17 @@ class Executor(Protocol):
         """Do the jobs that `take` returns and yield their events, until all have ended.
 
         Every job ends with one `Ended`, after all of its measurements; then `take` may return
-        another. Closing the generator ends everything that it started. Raises NotWritten as
-        `carry_out` does.
+        another. Closing the generator ends everything that it started.
+
+        Args:
+            work: The plan and its run directory.
+            take: Returns the next job.
+
+        Yields:
+            The events.
+
+        Raises:
+            NotWritten: As `carry_out`.
         """
 
 
@@ -73,6 +82,9 @@ def follow(
         take: Returns the next job.
         room: Returns the number of jobs that may be started at a time.
         start: Starts a job.
+
+    Yields:
+        The events.
     """
     running: dict[Job, Started] = {}
     finished: dict[Job, set[Key]] = {}
@@ -97,7 +109,7 @@ def follow(
 
 @dataclass(frozen=True)
 class Waiting:
-    """Event: only jobs of other processes are left; jobs: their number, at each look."""
+    """Event: only jobs of other processes are left; `jobs` is their number, at each look."""
 
     jobs: int
 

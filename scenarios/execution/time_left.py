@@ -18,8 +18,15 @@ from probe.results.run_directory import store_of
 def effort(job: Job, key: Key) -> float:
     """Return the rough effort of a measurement, in tasks trained on.
 
-    Retraining and offline training take all T tasks, the i-th step of the cumulative learner takes
-    i; evaluations, readouts without epochs and networks from files take a tenth of a task.
+    Retraining and offline training count all T tasks, and step i of the cumulative learner counts
+    i. Evaluations, readouts without epochs and networks from files count a tenth of a task.
+
+    Args:
+        job: The job.
+        key: The measurement.
+
+    Returns:
+        The effort.
     """
     if is_retraining(key):
         return len(job.tasks)
@@ -31,9 +38,15 @@ def effort(job: Job, key: Key) -> float:
 
 
 def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> dict[str, float]:
-    """Return the seconds of a unit of effort, by the kind of measurement, in a run directory.
+    """Measure the seconds per unit of effort in a run directory, which is not changed.
 
-    They are the medians of the finished measurements; nothing is changed there.
+    Args:
+        plan: The plan.
+        root: The run directory.
+        jobs: The jobs to look at.
+
+    Returns:
+        The medians over the finished measurements, by kind of measurement.
     """
     took = defaultdict[str, list[float]](list)
     for job in jobs:

@@ -38,7 +38,18 @@ class Loader(Protocol):
         """Load the user's code for the block; raises InputError if it has changed."""
 
     def source(self, plan: Plan, device: torch.device) -> Source:
-        """Return the networks, with the data on a device; raises InputError for other data."""
+        """Return the networks, with the data on a device.
+
+        Args:
+            plan: The plan.
+            device: The device.
+
+        Returns:
+            The networks.
+
+        Raises:
+            InputError: The data are not those of the plan.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,8 +151,17 @@ Event = Measured | Ended
 def carry_out(work: Work, job: Job) -> Iterator[Event]:
     """Do the rest of a job; yield each finished measurement, and last its end.
 
-    Raises NotWritten if the run directory cannot be written to, which stops all jobs. It turns any
-    other error into the job's end.
+    Errors become part of the job's end, except NotWritten.
+
+    Args:
+        work: The plan and its run directory.
+        job: The job.
+
+    Yields:
+        The events.
+
+    Raises:
+        NotWritten: The run directory cannot be written to, which stops all jobs.
     """
     try:
         with no_exit():
@@ -162,9 +182,16 @@ def carry_out(work: Work, job: Job) -> Iterator[Event]:
 
 
 def carried_out(work: Work, job: Job) -> Ended:
-    """Do the rest of a job as `carry_out` does, and return its end.
+    """Do the rest of a job as `carry_out` does, in a worker process.
 
-    It serves workers in other processes, whose measurements appear in the run directory.
+    The measurements appear in the run directory.
+
+    Args:
+        work: The plan and its run directory.
+        job: The job.
+
+    Returns:
+        The end of the job.
     """
     [ended] = (event for event in carry_out(work, job) if isinstance(event, Ended))
     return ended

@@ -49,20 +49,24 @@ class Learner(Objective):
     """A model that learns one task after another.
 
     Each task takes `begin(task)`, then for every batch of `examples(task)` the four steps of
-    `Objective` (`batch`, `loss`, `after_backward`, `after_step`), then `end(task)`; a learner may
-    override each of them, or `train` if it does not learn by batches. All that it carries from task
-    to task beside the model goes through `state` and `restore`; random numbers come from `stream`,
-    which depends on the seed, the purpose and the number of tasks learned, so that a run continued
-    from a checkpoint equals one never stopped. The optimizer is reset with each task.
+    `Objective` (`batch`, `loss`, `after_backward`, `after_step`), then `end(task)`. A learner may
+    override each of them, or `train` if it does not learn by batches. Everything that it carries
+    from task to task beside the model goes through `state` and `restore`. Random numbers come from
+    `stream`, which depends on the seed, the purpose and the number of tasks learned, so that a run
+    resumed from a checkpoint equals an uninterrupted one. The optimizer is reset with each task.
 
-    settings_class: checks the learner's table in a study. offline: learns all tasks at once.
-    elementwise: multiply-adds per trained parameter and step of elementwise work, such as a
-    penalty's gradient (matrix products are counted as they run). own_features: the features of the
-    network that the learner brings, by depth, the last `output`; none: it learns the study's
-    network. task_aware: needs the task of each example, so that it has the multi-head only.
-    first_task: the loss of the first task, which a learner names if it trains on it exactly as the
-    others that name it do: nothing is gathered at its steps, and `end` does not change the model.
-    It is not inherited.
+    Attributes:
+        settings_class: Checks the learner's table in a study.
+        offline: Whether it learns all tasks at once.
+        elementwise: Multiply-adds of elementwise work per trained parameter and step, such as a
+            penalty's gradient (matrix products are counted as they run).
+        own_features: The features of the network that the learner brings, by depth, the last
+            `output`; empty if it learns the study's network.
+        task_aware: Whether it needs the task id of each example, so that it has the multi-head
+            only.
+        first_task: A name shared by learners that train on the first task in exactly the same way:
+            they gather nothing at its steps, and `end` does not change the model. It is not
+            inherited.
     """
 
     settings_class: ClassVar[type[Settings]] = Settings
@@ -151,7 +155,13 @@ class Learner(Objective):
         return task.train
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
-        """Train the model on the `data` of `examples`; `meter` counts the multiply-adds."""
+        """Train the model.
+
+        Args:
+            task: The task.
+            data: The result of `examples`.
+            meter: Counts the multiply-adds.
+        """
         fit(self.model, data, self.recipe, self.stream("batches"), objective=self, meter=meter)
 
     def end(self, task: Task) -> None:
@@ -174,9 +184,13 @@ class Learner(Objective):
         return self.carried()
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
-        """Restore the state that `state` returned after the tasks `past`, on the model's device.
+        """Restore the state that `state` returned, on the model's device.
 
         The caller restores the model itself.
+
+        Args:
+            state: The tensors by name.
+            past: The tasks learned until then.
         """
         self.learned = len(past)
         self.seen = tuple(dict.fromkeys(c for task in past for c in task.classes))
@@ -196,7 +210,14 @@ def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
-    """Return one kind's tensors by parameter, from names of `by_kind`.
+    """Select the tensors of one kind.
+
+    Args:
+        tensors: Tensors by KIND.PARAMETER, see `by_kind`.
+        kind: The kind.
+
+    Returns:
+        The tensors by parameter.
 
     >>> of_kind({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor")
     {'weight': tensor([1.])}

@@ -25,10 +25,12 @@ from scenarios.learners.exemplars import Exemplars, ExemplarSettings
 class ContinualSettings(base.Settings):
     """The settings that all continual learners share.
 
-    loss_classes: the outputs in the training's cross-entropy: `all`; those of the classes `seen` so
-    far, the present task's included; or those of each example's own `task`, as for a multi-head
-    network (Chaudhry 2018, section 2.1). exemplars: stored of earlier tasks and replayed (the "-S"
-    variants of Chaudhry 2018).
+    Attributes:
+        loss_classes: The outputs in the training's cross-entropy: `all`; those of the classes
+            `seen` so far, including the present task's; or those of each example's own `task`, as
+            in a multi-head network (Chaudhry 2018, section 2.1).
+        exemplars: Examples of earlier tasks that are stored and replayed (the "-S" variants of
+            Chaudhry 2018).
     """
 
     loss_classes: Literal["all", "seen", "task"] = "all"
@@ -40,10 +42,11 @@ class ContinualSettings(base.Settings):
 
 
 class ClassMemorySettings(ContinualSettings):
-    """The settings of a learner that stores equally many examples of each class.
+    """The settings of a learner that stores the same number of examples of each class.
 
-    memory_per_class: of each class of each task, in place of `exemplars` (Murata 2020: 128 on MNIST
-    and SVHN).
+    Attributes:
+        memory_per_class: The number for each class of each task, in place of `exemplars` (Murata
+            2020: 128 on MNIST and SVHN).
     """
 
     exemplars: None = None

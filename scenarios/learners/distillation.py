@@ -39,8 +39,11 @@ class DistillingLearner(ContinualLearner):
 
 
 class LwfSettings(ContinualSettings):
-    """strength: of the distillation, 0 is fine-tuning (Murata 2020: 1.0); temperature: T, by which
-    scores are divided before they are compared (Li and Hoiem 2016: 2).
+    """The settings of learning without forgetting.
+
+    Attributes:
+        strength: Weight of the distillation, 0 is fine-tuning (Murata 2020: 1.0).
+        temperature: T, by which scores are divided before they are compared (Li and Hoiem 2016: 2).
     """
 
     strength: float = Field(default=1.0, ge=0, allow_inf_nan=False)
@@ -88,7 +91,15 @@ class LearningWithoutForgetting(DistillingLearner):
 
 
 def softened_kl(old: Tensor, new: Tensor, temperature: float) -> Tensor:
-    """Return T^2 KL(softmax(old / T), softmax(new / T)), the mean over a batch of scores (B, C).
+    """Return T^2 KL(softmax(old / T), softmax(new / T)), the mean over a batch.
+
+    Args:
+        old: The scores of the old model, (B, C).
+        new: The scores of the new model, (B, C).
+        temperature: T.
+
+    Returns:
+        The loss, a scalar.
 
     >>> float(softened_kl(torch.tensor([[1.0, 2.0]]), torch.tensor([[4.0, 5.0]]), 2.0))
     0.0
@@ -109,8 +120,12 @@ class HerdedSettings(ExemplarSettings):
 
 
 class HerdingSettings(ContinualSettings):
-    """exemplars: by default Rebuffi et al. 2017's on CIFAR-100, 2000 in total. loss_classes:
-    has one value, as a loss of sigmoids has no competition; it lacks classes not yet seen.
+    """The settings of iCaRL.
+
+    Attributes:
+        exemplars: By default those of Rebuffi et al. 2017 on CIFAR-100, 2000 in total.
+        loss_classes: The only value is that of a loss of sigmoids, in which classes do not compete;
+            classes not yet seen are left out.
     """
 
     loss_classes: Literal["seen"] = "seen"
@@ -121,14 +136,14 @@ class HerdingSettings(ContinualSettings):
 class IcarlHybrid1(DistillingLearner):
     """Hybrid1: iCaRL's training, the network's outputs as classifier (Rebuffi et al. 2017).
 
-    Every output is a sigmoid. It minimizes the binary cross-entropy, summed over the classes seen
-    so far: the targets are the label's, 1 or 0, for the classes of the task, and the old model's
-    outputs for earlier classes. The data are the task's, joined by the exemplars.
+    Every output is a sigmoid. The loss is the binary cross-entropy, summed over the classes seen so
+    far. The targets are the labels, 1 or 0, for the classes of the task, and the old model's
+    outputs for earlier classes. The training data are the task's and the exemplars.
 
-    Source: algorithm 3. Deviations: the mean over the batch in place of a sum over the data; the
+    Source: algorithm 3. Deviations: the loss is a mean over the batch, not a sum over the data; the
     network has the outputs of later classes from the start, and the loss leaves them out; the old
-    model runs beside the new one, where the paper records its outputs once, which gives the same;
-    images are not mirrored. A class met again is one of the task, not an earlier one.
+    model runs beside the new one, which gives the same outputs as recording them once; images are
+    not mirrored. A class that occurs again counts as a class of the task.
     """
 
     settings_class = HerdingSettings

@@ -54,7 +54,16 @@ def choose(
 
 
 def uniform(n: int, count: int, generator: torch.Generator) -> Tensor:
-    """Draw at most `count` of n, each with the same probability: (m,) int64."""
+    """Draw without replacement, each with the same probability.
+
+    Args:
+        n: The number to draw from.
+        count: The number to draw, or all if there are fewer.
+        generator: Source of randomness.
+
+    Returns:
+        The indices, (m,) int64.
+    """
     return torch.randperm(n, generator=generator)[:count]
 
 
@@ -138,13 +147,17 @@ ReplayMode = Literal["batch", "joined"]
 class ExemplarSettings(BaseModel):
     """The number of exemplars, their choice and their replay.
 
-    per_class: of each class of each task; total: of all classes of the tasks learned, shared out
-    equally and rounded down, so that earlier ones give some up as new ones come (give one of the
-    two). A class that recurs counts in each task that has it. sampling: see
-    `scenarios.learners.exemplars`. replay: `batch` appends as many exemplars as a batch has new
-    examples; `joined` adds all to the task's training data, each visited once per epoch (as iCaRL
-    does). balanced: in the cross-entropy of a batch with exemplars every class weighs the same;
-    else every example, so that a new class outweighs an old one.
+    Give either `per_class` or `total`. A class that recurs counts in each task that has it.
+
+    Attributes:
+        per_class: The number for each class of each task.
+        total: The number for all classes of the tasks learned, shared equally and rounded down, so
+            that earlier classes give some up as new ones come.
+        sampling: How they are chosen, see `scenarios.learners.exemplars`.
+        replay: `batch` appends as many exemplars as a batch has new examples; `joined` adds all to
+            the task's training data, each visited once per epoch (as iCaRL does).
+        balanced: Whether every class has the same weight in the cross-entropy of a batch with
+            exemplars; otherwise every example has, so that a new class outweighs an old one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -162,7 +175,16 @@ class ExemplarSettings(BaseModel):
         return self
 
     def quota(self, classes: int) -> int:
-        """Return the number of exemplars of each class; raises InputError if it is 0.
+        """Return the number of exemplars of each class.
+
+        Args:
+            classes: The number of classes.
+
+        Returns:
+            The number.
+
+        Raises:
+            InputError: It is 0.
 
         >>> ExemplarSettings(total=20).quota(6)
         3
@@ -188,7 +210,13 @@ class Exemplars:
         return join(self._groups) if self._groups else None
 
     def add(self, model: nn.Module, task: Task, generator: torch.Generator) -> None:
-        """Choose exemplars of a task's classes; those of earlier tasks shrink to their quota."""
+        """Choose exemplars of a task's classes; those of earlier tasks shrink to their quota.
+
+        Args:
+            model: The model after the task.
+            task: The task.
+            generator: Source of randomness.
+        """
         labels = _trained_classes(task)
         quota = self.settings.quota(len(self._groups) + len(labels))
         for label in labels:
@@ -206,7 +234,12 @@ class Exemplars:
         return {"memory.x": stored.x, "memory.y": stored.y} if stored else {}
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
-        """Restore the state that `state` returned after the tasks `past`."""
+        """Restore the state that `state` returned.
+
+        Args:
+            state: The tensors by name.
+            past: The tasks learned until then.
+        """
         self._groups = []
         if "memory.x" in state:
             there = [int((t.train.y == c).sum()) for t in past for c in _trained_classes(t)]

@@ -23,7 +23,11 @@ Floats = NDArray[np.float64]
 
 
 class GemSettings(ClassMemorySettings):
-    """margin: gamma, the memory strength (Lopez-Paz and Ranzato 2017: 0.5 in all experiments)."""
+    """The settings of GEM.
+
+    Attributes:
+        margin: gamma, the memory strength (Lopez-Paz and Ranzato 2017: 0.5 in all experiments).
+    """
 
     margin: float = Field(default=0.5, ge=0, allow_inf_nan=False)
 

@@ -51,20 +51,20 @@ def save(store: Store, tasks_seen: int, learner: Learner, cost: TrainingCost) ->
 def restored(
     fresh: Callable[[], Learner], tasks_seen: int, past: Sequence[Task], store: Store
 ) -> tuple[Learner, TrainingCost | None] | None:
-    """Return a learner from the checkpoint after so many tasks, with the cost of the last.
+    """Restore a learner from the checkpoint after some tasks, with the cost of the last task.
 
-    Where the checkpoint no longer has the learner's state, it has learned nothing but the model.
-    Errors of a failing device pass through, such as running out of memory.
+    If the checkpoint no longer has the learner's state, only the model is restored. Errors of a
+    failing device, such as running out of memory, are raised.
 
     Args:
         fresh: Makes a learner that has learned nothing.
-        tasks_seen: The tasks learned.
-        past: The tasks learned until then, on the learner's device.
-        store: Of the job's results.
+        tasks_seen: The number of tasks learned.
+        past: These tasks, on the learner's device.
+        store: The store of the job's results.
 
     Returns:
-        The learner and the cost; None without a checkpoint, and if it cannot be restored: it
-        is set aside then.
+        The learner and the cost, or None without a checkpoint or if it cannot be restored; it is
+        then set aside.
     """
     saved = store.load_checkpoint(tasks_seen)
     if saved is None:
@@ -100,17 +100,26 @@ _MODULES = (__name__, "scenarios.learners.continual")
 
 @dataclass(kw_only=True)
 class FirstTask:
-    """A training on the first task, kept in the run directory for the jobs that come later.
+    """A training on the first task, kept in the run directory for later jobs.
 
-    store: of what determines it; two processes that do it at the same time write the same. spared:
-    the seconds that the training took which was found there.
+    Attributes:
+        store: The store for everything that determines it; two processes that train it at the same
+            time write the same files.
+        spared: Seconds that a training took which was found there.
     """
 
     store: Store
     spared: float = 0.0
 
     def train(self, learner: Learner, task: Task, data: Examples, meter: OpsMeter) -> None:
-        """Train a learner, or give it the weights, the losses and the counts of that training."""
+        """Train a learner, or load the weights, losses and counts of the same training.
+
+        Args:
+            learner: The learner.
+            task: The first task.
+            data: The examples to train on.
+            meter: Counts the multiply-adds.
+        """
         saved = self.store.load_checkpoint(1)
         if saved and saved.learner and saved.code == self.store.code:
             learner.model.load_state_dict(saved.model)
@@ -129,7 +138,17 @@ class FirstTask:
 
 
 def first_task(plan: Plan, job: Job, learner: Learner, store: Store) -> FirstTask | None:
-    """Return the training of a job's first task; None for a learner that trains in its own way."""
+    """Return the training of a job's first task.
+
+    Args:
+        plan: The plan.
+        job: One of its jobs.
+        learner: The job's learner.
+        store: The store of the job's results.
+
+    Returns:
+        The training, None for a learner that trains in its own way.
+    """
     loss = vars(type(learner)).get("first_task")
     if loss is None or job.without == 1:
         return None

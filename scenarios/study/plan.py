@@ -49,8 +49,17 @@ _MODULE = "scenarios.study.training"
 def with_user_features(study: Study, scenario: Scenario) -> Study:
     """Return the study with the features of its user-defined network by depth, the output last.
 
-    A study with one of this package's networks is returned unchanged. Raises InputError as
-    `probe.by_layer.features.features_of` does.
+    A study with one of this package's networks is returned unchanged.
+
+    Args:
+        study: The study.
+        scenario: The scenario, for examples to call the network on.
+
+    Returns:
+        The study with features.
+
+    Raises:
+        InputError: As `probe.by_layer.features.features_of`.
     """
     entry = REGISTRY.networks.get(study.network.name)
     if entry is None:
@@ -67,7 +76,17 @@ def with_user_features(study: Study, scenario: Scenario) -> Study:
 def with_precision(
     study: Study, scenario: Scenario, device: torch.device, root: Path | None
 ) -> Study:
-    """Return the study with the precision that `auto` stands for, see `resolve_precision`."""
+    """Return the study with the precision that `auto` stands for, see `resolve_precision`.
+
+    Args:
+        study: The study.
+        scenario: Its scenario.
+        device: The device of the jobs.
+        root: The run directory.
+
+    Returns:
+        The study.
+    """
     recipes = {"training": study.training, "retraining": study.retraining}
     recipes = {n: recipe for n, recipe in recipes.items() if recipe and recipe.precision == "auto"}
     if not recipes:
@@ -83,10 +102,21 @@ def with_precision(
 
 
 def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
-    """Return the plan of a study over its scenario, in base order, on a device.
+    """Return the plan of a study.
 
-    It hashes all examples, which takes a moment for large data sets. Raises InputError for orders
-    that do not fit the tasks, and for a network whose fresh weights are not reproducible.
+    All examples are hashed, which takes a moment for large data sets.
+
+    Args:
+        study: The study.
+        scenario: Its scenario, in base order.
+        device: The device of the jobs.
+
+    Returns:
+        The plan.
+
+    Raises:
+        InputError: The orders do not fit the tasks, or a network's fresh weights are not
+            reproducible.
     """
     sources = sources_of(study)
     if sources != sources_of(study):
@@ -169,11 +199,18 @@ def _sources(kind: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def refuse_misfits(study: Study, scenario: Scenario) -> None:
-    """Raise InputError for a network that cannot take the data, and for settings that do not fit.
+    """Check that the networks and the settings of a study fit its data.
 
-    These are budgets of exemplars that are too small, more neighbours than training examples, and
-    reestimated batch norm in networks without any. Every learner of the study is built once, on the
-    CPU; nothing is trained.
+    Budgets of exemplars may be too small, there may be more neighbors than training examples, and
+    batch norm may be re-estimated in networks without any. Every learner is built once, on the CPU;
+    nothing is trained.
+
+    Args:
+        study: The study.
+        scenario: Its scenario.
+
+    Raises:
+        InputError: A network cannot take the data, or a setting does not fit them.
     """
     sample, norms = sample_of(scenario), 0
     for name, settings in study.learners.items():
@@ -255,8 +292,11 @@ def examples_of(scenario: Scenario) -> tuple[int, int]:
 class StudyLoader:
     """A study, the location of its data, and the user's code that it needs.
 
-    location: with the stamps of the feature files that the plan's hash is of; sources: hashes of
-    that code when the study began, see `sources_of`.
+    Attributes:
+        study: The study.
+        location: The data folder, with the stamps of the feature files that the plan's hash covers.
+        user_code: The user's code.
+        sources: Hashes of that code when the study began, see `sources_of`.
     """
 
     study: Study
@@ -273,7 +313,18 @@ class StudyLoader:
             yield
 
     def source(self, plan: Plan, device: torch.device) -> StudyNetworks:
-        """Return the networks, with the data on a device; raises InputError for other data."""
+        """Return the networks, with the data on a device.
+
+        Args:
+            plan: The plan.
+            device: The device.
+
+        Returns:
+            The networks.
+
+        Raises:
+            InputError: The data are not those of the plan.
+        """
         spec = self.study.scenario
         scenario = _loaded(spec, self.location.now(spec.data), str(device), plan.data)
         return StudyNetworks(plan=plan, study=self.study, scenario=scenario)

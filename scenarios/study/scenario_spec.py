@@ -120,10 +120,15 @@ class TaskIncrementalSpec(_ByClass):
 class PermutationSpec(_OneDataset):
     """Sessions of the same data, all but the first with a permutation of the input elements.
 
-    It is also the kind `domain-incremental` with the shift `permute`.
+    It is also the kind `domain-incremental` with the shift `permute`. Source: Kemker 2018's data
+    permutation experiment.
 
-    sessions: T; permutation_seed: of the permutations, not of a run: all runs of a study have the
-    same sessions. Source: Kemker 2018's data permutation experiment.
+    Attributes:
+        kind: The kind of the scenario.
+        shift: The shift, if the kind is `domain-incremental`.
+        sessions: T.
+        permutation_seed: Seed of the permutations, not of a run: all runs of a study have the same
+            sessions.
     """
 
     titled = "{}, permuted"
@@ -154,7 +159,14 @@ class IncrementalSpec(_OneDataset):
     def scenario(self, location: datasets.Location) -> Scenario:
         """Load the data and divide them into the base session and the later ones.
 
-        Raises InputError for data that cannot be loaded, and for a base of too many classes.
+        Args:
+            location: The data folder.
+
+        Returns:
+            The scenario.
+
+        Raises:
+            InputError: The data cannot be loaded, or the base has too many classes.
         """
         return streams.incremental(self._load(self.data, location), self.base)
 

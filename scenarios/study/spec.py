@@ -60,7 +60,7 @@ def _check_rule(rule: str) -> str:
 
 def _check_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
     if len(set(seeds)) < len(seeds):
-        raise InputError(f"seeds lists each seed once, got {list(seeds)}")
+        raise InputError(f"seeds must not repeat, got {list(seeds)}: list each seed once")
     return seeds
 
 
@@ -96,7 +96,10 @@ def _with_kinds(learners: object) -> object:
         kind = table["kind"] if isinstance(table, dict) else name
         for control in CONTROLS:
             if (kind == control) != (name == control):
-                raise InputError(f"{name!r} has kind {kind!r}; `{control}` is for its own")
+                raise InputError(
+                    f"{name!r} has kind {kind!r}, but only the learner {control!r} can have the "
+                    f"kind {control!r}: change one of them"
+                )
     return tables
 
 
@@ -109,10 +112,11 @@ class _Table(BaseModel):
 class NetworkSpec(_Table):
     """The network, and the features to retrain downstream of (None = all of its stages).
 
-    name: one of `scenarios.networks`, or registered; features: in any order. Features of learners
-    that have networks of their own can be named, too. For a registered network None is a suggested
-    set of features, which is found once there are data to call it on
-    (`scenarios.study.plan.with_user_features`).
+    Attributes:
+        name: One of `scenarios.networks`, or a registered one.
+        features: Names in any order; features of learners with networks of their own may be among
+            them. For a registered network, None is a suggested set of features, which is found once
+            there are data to call it on (`scenarios.study.plan.with_user_features`).
     """
 
     name: str

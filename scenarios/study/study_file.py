@@ -27,10 +27,18 @@ _BITS = 63  # of TOML's whole numbers, beside the sign
 
 
 def read_study(source: str) -> dict[str, Any]:
-    """Read a preset by its name, or a TOML file by its path, unchecked: see `check_study`.
+    """Read a preset or a TOML file, unchecked: see `check_study`.
 
-    A study without a name is named after its file. Raises InputError for an unknown preset, and for
-    a file that cannot be read or is not TOML.
+    A study without a name is named after its file.
+
+    Args:
+        source: Name of the preset, or path of the file.
+
+    Returns:
+        The study's keys and values.
+
+    Raises:
+        InputError: The preset is unknown, or the file cannot be read or is not TOML.
     """
     path = Path(source)
     if source in preset_names():
@@ -39,7 +47,10 @@ def read_study(source: str) -> dict[str, Any]:
         # If it looks like a file, names of presets would not help.
         if "." not in source and "/" not in source:
             raise unknown("preset", source, preset_names())
-        raise InputError(f"{source} is no preset of `probe list`, and no TOML file NAME.toml")
+        raise InputError(
+            f"{source} is neither a preset nor a TOML file: name a preset of `probe list`, or "
+            f"a file NAME.toml"
+        )
     try:
         return {"name": path.stem, **tomllib.loads(path.read_text("utf-8-sig"))}
     except OSError as error:
@@ -141,10 +152,19 @@ def _message(detail: ErrorDetails, table: str, keys: Sequence[str]) -> str:
 
 
 def overridden(study: Study, options: RunOptions) -> Study:
-    """Return the study changed by the flags; raises InputError for impossible changes.
+    """Return the study changed by flags; flags that are not given change nothing.
 
-    Only given flags change anything. Learners are chosen first, so that `--epochs` changes only
-    their recipes.
+    Learners are chosen first, so that `--epochs` changes only their recipes.
+
+    Args:
+        study: The study.
+        options: The flags of `probe run`.
+
+    Returns:
+        The changed study.
+
+    Raises:
+        InputError: A change is impossible.
 
     >>> study = check_study(read_study("digits"), "digits")
     >>> overridden(study, RunOptions(seeds=3)).seeds
@@ -177,7 +197,15 @@ def overridden(study: Study, options: RunOptions) -> Study:
 
 
 def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the named learners, with the study's settings or else with the defaults."""
+    """Return the settings of the chosen learners.
+
+    Args:
+        chosen: The names of the learners.
+        settings: The settings of the study's learners; others get the defaults.
+
+    Returns:
+        The settings by learner.
+    """
     if "" in chosen or len(set(chosen)) < len(chosen):
         raise InputError(f"--learners expects different names a,b,c, got {','.join(chosen)!r}")
     # In this order: the study's settings replace the defaults of the kind.

@@ -80,7 +80,15 @@ class StudyNetworks:
     scenario: Scenario
 
     def networks(self, job: Job, results: Results) -> LearnedNetworks:
-        """Return the networks of a job; results: its store, for checkpoints."""
+        """Return the networks of a job.
+
+        Args:
+            job: The job.
+            results: The store of its results, for checkpoints.
+
+        Returns:
+            The networks.
+        """
         if not isinstance(results, Store):
             raise TypeError("learners keep checkpoints, which need a store")
         # First the order, then the view: a learner's view may depend on which task comes first.
@@ -169,7 +177,16 @@ class LearnedNetworks:
         return replace(self).after(step).model
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
-        """Return the cuts of the first network of this process, which serve all others."""
+        """Return the cuts of the first network of this process, which serve all others.
+
+        Args:
+            model: The network.
+            features: The features to cut at.
+            sample: Real inputs, on which the cuts are checked.
+
+        Returns:
+            The cuts.
+        """
         # A task-aware call is another for each job.
         call, parameters = self.call, frozenset(architecture(model).items())
         key = tuple(features), self.call, parameters

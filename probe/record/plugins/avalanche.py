@@ -43,7 +43,7 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
 
 
 class Data(NamedTuple):
-    """The data of a benchmark for a recorder: examples with the number of each's experience."""
+    """The data of a benchmark for a recorder: examples with the number of their experience."""
 
     train: Examples
     test: Examples

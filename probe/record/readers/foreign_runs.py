@@ -77,8 +77,14 @@ class ForeignRuns:
 def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
     """Return the runs of several folders as one.
 
-    Raises InputError for two runs of one name, and for runs whose outputs stand for different
-    classes.
+    Args:
+        runs_by_folder: The runs of each folder.
+
+    Returns:
+        All runs.
+
+    Raises:
+        InputError: Two runs have one name, or outputs that stand for different classes.
     """
     (first, merged), *_ = runs_by_folder.items()
     folder_of_run: dict[Run, Path] = {}
@@ -99,9 +105,17 @@ def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
 
 
 def run_folders(folder: Path, pattern: str) -> list[Path]:
-    """Return the folders of runs: this one if files of it fit a pattern, else those in it that do.
+    """Find the folders of runs.
 
-    Raises InputError where there is none.
+    Args:
+        folder: The folder to search.
+        pattern: Glob pattern of a run's files.
+
+    Returns:
+        The folder itself if it has such files, else the folders in it that do.
+
+    Raises:
+        InputError: There is none.
     """
     check_is_folder(folder)
     if any(folder.glob(pattern)):
@@ -137,7 +151,19 @@ def files_by_run(folder: Path, pattern: str, name: str) -> dict[str, dict[int, P
 
 
 def only_file(folder: Path, pattern: str, what: str) -> Path | None:
-    """Return the file that fits a pattern, None if there is none; raises InputError for several."""
+    """Find the only file that fits a pattern.
+
+    Args:
+        folder: The folder.
+        pattern: The glob pattern.
+        what: What the file is, for the message.
+
+    Returns:
+        The file, None if there is none.
+
+    Raises:
+        InputError: There are several.
+    """
     files = sorted(folder.glob(pattern))
     if len(files) > 1:
         raise InputError(
@@ -148,7 +174,15 @@ def only_file(folder: Path, pattern: str, what: str) -> Path | None:
 
 
 def run_named(learner: object, seed: object) -> Run:
-    """Return the run of a learner and a seed as a framework writes them."""
+    """Return the run of a learner and a seed as a framework writes them.
+
+    Args:
+        learner: The learner.
+        seed: The seed.
+
+    Returns:
+        The run.
+    """
     name = re.sub(r"[^A-Za-z0-9_-]", "-", str(learner)) or "model"
     return Run(name, "0", seed if isinstance(seed, int) and seed >= 0 else 0)
 

@@ -34,7 +34,7 @@ def show_progress(
     """Read `events` to their end, showing the progress; return the ends of the jobs.
 
     Args:
-        console: To print to.
+        console: The console to print to.
         work: The plan and its run directory.
         jobs: All of the study, finished ones included.
         events: From `scenarios.execution.schedule.execute`, whose errors pass through after the bar
@@ -82,7 +82,7 @@ def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iter
     `failures/`, which is removed once the job is finished.
 
     Args:
-        console: To print to.
+        console: The console to print to.
         root: The run directory.
         ends: Of the jobs.
         remarks: Sentences to print first.
@@ -130,7 +130,7 @@ def show_plan(
     The network is named only if there are several.
 
     Args:
-        console: To print to.
+        console: The console to print to.
         plans: By network, see `scenarios.study.plan.cache_plans`.
         cache: The memory of one worker.
     """
@@ -155,7 +155,7 @@ def show_dry_run(
     The time is known only once a measurement of the study is finished.
 
     Args:
-        console: To print to.
+        console: The console to print to.
         work: The plan and its run directory.
         sizes: The numbers of training examples of each task.
         plans: The allocations of cached activations, if they are known.

@@ -53,7 +53,7 @@ def show_outcome(
     """Print the results in a run directory, the notes on them, and where the files are.
 
     Args:
-        console: To print to.
+        console: The console to print to.
         root: The run directory.
         omegas: Whether to print Kemker's metrics too.
         trained: Whether its networks were trained there; those from checkpoints have no costs, but
@@ -86,7 +86,7 @@ def show_results(
     that retrains nothing has no PRA.
 
     Args:
-        console: To print to.
+        console: The console to print to.
         summary: The rows of summary.csv.
         metrics: The rows of metrics.csv.
     """
@@ -117,7 +117,7 @@ def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[
     metrics split the Omegas by the task learned first, each of these gets a table.
 
     Args:
-        console: To print to.
+        console: The console to print to.
         metrics: The rows of metrics.csv.
         times: The rows of times.csv.
     """
@@ -148,10 +148,18 @@ def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[
 def note_lines(root: Path) -> list[str]:
     """Return a line for each note on the results of a run directory, those on most jobs first.
 
-    Before them, those on no feature but the network itself. A line names the learners and features
-    of the note, the readout and the number of tasks learned unless it is `retrain` after all tasks,
-    and the share of the jobs that have it. Beyond a few lines, the last one only counts the rest.
-    Raises InputError for tables that cannot be read.
+    Notes on the network itself precede those on features. A line names the learners and features of
+    the note, the share of the jobs that have it, and the readout and the number of tasks learned,
+    unless it is `retrain` after all tasks. After a few lines, the last one only counts the rest.
+
+    Args:
+        root: The run directory.
+
+    Returns:
+        The lines.
+
+    Raises:
+        InputError: The tables cannot be read.
     """
     if not (root / NOTES).is_file():
         return []
@@ -255,7 +263,7 @@ def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
     points of accuracy; brackets hold 95 % intervals, of several seeds.
 
     Args:
-        console: To print to.
+        console: The console to print to.
         root: The run directory.
         maps: Whether to print the heat maps of every readout, too.
 

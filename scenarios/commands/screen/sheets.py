@@ -12,7 +12,12 @@ from scenarios.commands.screen.terminal import printable, show_line
 
 
 def show_sheet(console: Console, sheet: Sheet) -> None:
-    """Print a sheet below its heading, if any, with its sentences below."""
+    """Print a sheet with its heading, if it has one, and the sentences below it.
+
+    Args:
+        console: The console to print to.
+        sheet: The sheet.
+    """
     if sheet.heading:
         console.print(printable(sheet.heading), markup=False, highlight=False)
     lines = [(Text(printable(name)), *map(Text, rest)) for name, *rest in sheet.lines]
@@ -22,7 +27,13 @@ def show_sheet(console: Console, sheet: Sheet) -> None:
 
 
 def show_table(console: Console, columns: Sequence[str], lines: Sequence[Sequence[Text]]) -> None:
-    """Print lines below titles; a long first cell is folded, others never are."""
+    """Print lines below titles; only a long first cell is folded.
+
+    Args:
+        console: The console to print to.
+        columns: The titles.
+        lines: The cells of each line.
+    """
     table = Table(box=SIMPLE, padding=0, pad_edge=False)
     for column in columns:
         table.add_column(Text(printable(column)), justify="right", no_wrap=True)

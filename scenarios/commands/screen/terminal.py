@@ -32,7 +32,12 @@ def printable(text: str) -> str:
 
 
 def show_line(console: "Console", text: str) -> None:
-    """Print a text in one piece, which may be copied, made `printable`."""
+    """Print a text in one piece, which may be copied, made `printable`.
+
+    Args:
+        console: The console to print to.
+        text: The text.
+    """
     console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 
@@ -59,7 +64,11 @@ def printed() -> Iterator[None]:
 
 
 def print_json(record: object) -> None:
-    """Print one JSON object, with null in place of NaN and Inf; record: JSON values."""
+    """Print one JSON object, with null in place of NaN and Inf.
+
+    Args:
+        record: JSON values.
+    """
     plain = json.loads(json.dumps(record), parse_constant=lambda name: None)
     print(json.dumps(plain, indent=2))
 

@@ -17,14 +17,18 @@ from scenarios.learners.continual import ContinualLearner, ContinualSettings
 class FelSettings(ContinualSettings):
     """The FEL network and its training.
 
-    hidden, units: of the dense and of the expansion layer (400 and 2,000 are Kemker 2018's on
-    AudioSet and, by the size in table 2, on MNIST; 1,200 units on CUB-200 and on two modalities);
-    connected: the share of hidden units that each expansion unit is joined to; firing: the share of
-    expansion units that fire in each example. The papers give neither; ours were chosen among .01
-    to .5 and .005 to .4 on held-out training data of MNIST: `connected` matters little; with fewer
-    firing less of the base set is forgotten, but at .005 sessions are learned less well.
-    activation: of the hidden units (not given in Kemker 2018). training: by default the
-    supplement's batch size, optimizer and learning rate.
+    The papers give neither `connected` nor `firing`; ours were chosen among .01 to .5 and .005 to
+    .4 on held-out training data of MNIST. `connected` matters little. The fewer units fire, the
+    less of the base set is forgotten, but at .005 later sessions are learned less well.
+
+    Attributes:
+        hidden: Units of the dense layer (Kemker 2018: 400).
+        units: Units of the expansion layer (Kemker 2018: 2,000 on AudioSet and, judging by the size
+            in table 2, on MNIST; 1,200 on CUB-200 and on two modalities).
+        connected: Share of the hidden units that each expansion unit is connected to.
+        firing: Share of the expansion units that fire in each example.
+        activation: Activation of the hidden units (not given in Kemker 2018).
+        training: By default the supplement's batch size, optimizer and learning rate.
     """
 
     hidden: int = Field(default=400, ge=2, le=10_000)

@@ -24,13 +24,22 @@ from scenarios.learners.kemker.som import OnlineMap, SelfOrganizingMap, decayed,
 class MapSettings(base.Settings):
     """The settings that GeppNet and GeppNet+STM share.
 
-    rows, columns: of the map; base_iterations, iterations: examples learned one by one in the base
-    session and in each later one; som_rate: the map's first learning rate; readout_rate: the
-    readout's; threshold: an example with a smaller margin is novel (all from Kemker 2018's
-    supplement). map_share: the part of the base session in which only the map learns;
-    final_som_rate, final_radius: the map's rate and neighbourhood radius after decaying in that
-    part; width: of the activity (see `som`). The papers do not give these four; ours were chosen on
-    held-out training data of MNIST.
+    All values up to `threshold` are from Kemker 2018's supplement. The papers do not give the last
+    four; ours were chosen on held-out training data of MNIST.
+
+    Attributes:
+        training: The recipe.
+        rows: Rows of the map.
+        columns: Columns of the map.
+        base_iterations: Examples learned one by one in the base session.
+        iterations: Examples learned one by one in each later session.
+        som_rate: First learning rate of the map.
+        readout_rate: Learning rate of the readout.
+        threshold: An example with a smaller margin is novel.
+        map_share: The part of the base session in which only the map learns.
+        final_som_rate: The map's learning rate after its decay in that part.
+        final_radius: The map's neighborhood radius after its decay in that part.
+        width: Width of the activity (see `som`).
     """
 
     training: None = None
@@ -140,11 +149,12 @@ class Geppnet(FullRehearsalLearner):
 class GeppnetStmSettings(MapSettings):
     """`MapSettings`, with those of the short-term memory.
 
-    memory: its examples, which follow from Kemker 2018's table 2: the sizes of GeppNet+STM exceed
-    GeppNet's by 0.94 MB on MNIST, 2.46 on CUB-200 and 1.54 on AudioSet, 300 examples of 784, 2,048
-    and 1,280 numbers of 4 bytes. sleep_interval: iterations between sleep phases, ours: of 500,
-    1,000, 2,000 and 4,000, the one with the Omega_new nearest to table 2's on held-out training
-    data of MNIST.
+    Attributes:
+        memory: The number of its examples, derived from Kemker 2018's table 2: GeppNet+STM is
+            larger than GeppNet by 0.94 MB on MNIST, 2.46 on CUB-200 and 1.54 on AudioSet, 300
+            examples of 784, 2,048 and 1,280 numbers of 4 bytes.
+        sleep_interval: Iterations between sleep phases. Ours: of 500, 1,000, 2,000 and 4,000, the
+            one whose Omega_new is nearest to table 2's on held-out training data of MNIST.
     """
 
     memory: int = Field(default=300, ge=1, le=100_000)
@@ -176,7 +186,12 @@ class ShortTermMemory:
         return Examples(torch.stack(x), torch.tensor(y, device=x[0].device))
 
     def put(self, x: Tensor, label: int) -> None:
-        """Store an example (D,), unless the memory answers it with this label."""
+        """Store an example, unless the memory already gives it this label.
+
+        Args:
+            x: The example, (D,).
+            label: Its label.
+        """
         key = x.cpu().numpy().tobytes()
         if label != next((old for k, _, old in reversed(self._held) if k == key), None):
             self._held.append((key, x.clone(), label))

@@ -31,7 +31,15 @@ class PathLayer(nn.Module):
         self.register_buffer("frozen", torch.zeros(modules, dtype=torch.bool))
 
     def forward(self, x: Tensor, task: Tensor) -> Tensor:
-        """Map inputs (B, D) and numbers of tasks (B,), from 0, to sums over the paths (B, W)."""
+        """Return the sums over the paths of the tasks.
+
+        Args:
+            x: The inputs, (B, D).
+            task: The task ids, (B,), from 0.
+
+        Returns:
+            The sums, (B, W).
+        """
         # All modules at once (B, M, W), times the gates (B, M, 1).
         outputs = functional.relu(self.dense(x)).unflatten(1, self.modules_width)
         summed: Tensor = (outputs * self.gates[task].unsqueeze(2)).sum(1)
@@ -54,7 +62,15 @@ class TaskOutputs(nn.Module):
         self.dense = nn.Linear(inputs, tasks * classes)
 
     def forward(self, x: Tensor, task: Tensor) -> Tensor:
-        """Map inputs (B, W) and numbers of tasks (B,), from 0, to the tasks' scores (B, K)."""
+        """Return the tasks' scores.
+
+        Args:
+            x: The inputs, (B, W).
+            task: The task ids, (B,), from 0.
+
+        Returns:
+            The scores, (B, K).
+        """
         scores: Tensor = self.dense(x).unflatten(1, self.tasks_classes)
         return scores.take_along_dim(task[:, None, None], dim=1).squeeze(1)
 
@@ -99,9 +115,13 @@ class PathNetwork(nn.Module):
 
     @torch.no_grad()
     def keep(self, task: int, path: Tensor) -> None:
-        """Give the task (from 0) its path (L, N) and freeze the modules on it.
+        """Give the task its path and freeze the modules on it.
 
-        Tasks not yet learned are seen through it from now on.
+        Tasks not yet learned use this path from now on.
+
+        Args:
+            task: The task, from 0.
+            path: Its path, (L, N).
         """
         self.learned[task] = True
         shown = ~self.learned

@@ -31,12 +31,17 @@ _FARTHEST = 2  # a mutated gene moves by -2 to 2
 class PathNetSettings(base.Settings):
     """PathNet's network, its search and its training.
 
-    modules: M per layer; active: N, the most on a path in each layer; width: units per module (all
-    Kemker 2018's). population: paths; generations: tournaments per task; batches: that a path is
-    trained on in each evaluation (64 and 50 are Fernando et al. 2017's). Kemker gives no number of
-    generations: ours was chosen among 0, 20 and 100 by the accuracy on the newest of ten permuted
-    sessions, on held-out training data of MNIST. training: by default the supplement's batch size,
-    optimizer and learning rate.
+    Kemker gives no number of generations. Ours was chosen among 0, 20 and 100 by the accuracy on
+    the newest of ten permuted sessions, on held-out training data of MNIST.
+
+    Attributes:
+        modules: M, the modules per layer (Kemker 2018).
+        active: N, the largest number of modules of a path in each layer (Kemker 2018).
+        width: Units per module (Kemker 2018).
+        population: The number of paths (Fernando et al. 2017: 64).
+        generations: Tournaments per task.
+        batches: Batches that a path is trained on in each evaluation (Fernando et al. 2017: 50).
+        training: By default the supplement's batch size, optimizer and learning rate.
     """
 
     modules: int = Field(default=10, ge=1, le=1_000)
@@ -217,10 +222,18 @@ def search_path(
 
 
 def mutated(path: Tensor, modules: int, generator: torch.Generator) -> Tensor:
-    """Return a copy of a path (L, N), each gene mutated with probability 1 / (L N).
+    """Return a copy of a path, each gene mutated with probability 1 / (L N).
 
-    A mutated gene moves by a whole number from -2 to 2 (0 is one of them), modulo M. Source:
-    Fernando et al. 2017, section 2.
+    A mutated gene moves by a whole number from -2 to 2, 0 included, modulo M. Source: Fernando et
+    al. 2017, section 2.
+
+    Args:
+        path: The path, (L, N).
+        modules: M per layer.
+        generator: Source of randomness.
+
+    Returns:
+        The mutated copy.
     """
     chosen = torch.rand(path.shape, generator=generator) * path.numel() < 1
     step = torch.randint(-_FARTHEST, _FARTHEST + 1, path.shape, generator=generator)

@@ -54,7 +54,7 @@ class SelfOrganizingMap(nn.Module):
         return (beyond / scale).mul(-0.5 / self.width**2).exp()
 
     def lattice(self) -> Tensor:
-        """Return (U, U) squared distances between units on the lattice, with neighbours 1 apart.
+        """Return (U, U) squared distances between units on the lattice; neighbors are 1 apart.
 
         >>> SelfOrganizingMap(3, rows=2, columns=2, width=0.2).lattice()[0].tolist()
         [0.0, 1.0, 1.0, 2.0]
@@ -106,7 +106,12 @@ class MapSteps:
         return torch.sub(self._norms, product, alpha=2, out=self._squared).add_(self._squares[k])
 
     def move(self, k: int, share: Tensor) -> None:
-        """Move the prototypes by shares (U,) toward example k, right after its distances."""
+        """Move the prototypes toward an example, right after its distances were computed.
+
+        Args:
+            k: The index of the example.
+            share: The share of the way that each prototype moves, (U,).
+        """
         keep = torch.sub(self._ones, share, out=self._keep)
         # |w + p (x - w)|^2 = (1 - p) ((1 - p) |w|^2 + 2 p w x) + p^2 |x|^2
         self._norms.mul_(keep).addcmul_(self._product, share, value=2).mul_(keep)
@@ -155,7 +160,13 @@ class OnlineMap:
 
     @torch.no_grad()
     def organize(self, x: Tensor, rates: Sequence[float], radii: Sequence[float]) -> None:
-        """Train only the map on examples (B, D), with a rate and a radius for each of the B."""
+        """Train the map only.
+
+        Args:
+            x: The examples, (B, D).
+            rates: The learning rate for each example.
+            radii: The neighborhood radius for each example.
+        """
         steps, share = MapSteps(self._som, x), torch.empty_like(self._lattice[0])
         for k, (rate, radius) in enumerate(zip(rates, radii, strict=True)):
             winner = int(steps.squared_distances(k).argmin())
@@ -222,7 +233,15 @@ class OnlineMap:
 
 
 def decayed(first: float, last: float, part: float) -> float:
-    """Return the value of an exponential decay from `first` to `last` after a part of it, 0 to 1.
+    """Return the value of an exponential decay after a part of it.
+
+    Args:
+        first: The value at 0.
+        last: The value at 1.
+        part: The part, 0 to 1.
+
+    Returns:
+        The value.
 
     >>> round(decayed(0.1, 0.001, 0.5), 6)
     0.01
@@ -231,9 +250,17 @@ def decayed(first: float, last: float, part: float) -> float:
 
 
 def longest_block(rate: float, most: int = 64) -> int:
-    """Return the steps of a block, 1 to `most`, at a rate above 0 and below 1.
+    """Return the largest number of steps that can be done as a block.
 
-    More than a millionth of a prototype is left after them, which its share is divided by.
+    More than a millionth of a prototype must be left after them, because its share is divided by
+    it.
+
+    Args:
+        rate: The learning rate, above 0 and below 1.
+        most: The largest number to return.
+
+    Returns:
+        The number of steps, from 1.
 
     >>> longest_block(0.01), longest_block(0.9)
     (64, 5)

@@ -26,10 +26,15 @@ _NUMBERS_ON_CPU, _NUMBERS = 2**24, 2**27
 
 
 class EwcSettings(PenalizedSettings):
-    """strength: lambda, by default Chaudhry 2018's for EWC++ on MNIST, as no paper here gives one
-    for this form of EWC. fisher_examples: the task's random examples that the Fisher is the mean
-    of, None for all. anchors: `each` = a term for every past task; `last` = only for the last one,
-    with one Fisher and one anchor, as Kemker 2018's equation 1 reads.
+    """The settings of EWC.
+
+    Attributes:
+        strength: lambda, by default Chaudhry 2018's for EWC++ on MNIST, as no paper here gives one
+            for this form of EWC.
+        fisher_examples: The number of random examples of the task that the Fisher is averaged over,
+            None for all.
+        anchors: `each` = a term for every past task; `last` = only for the last one, with one
+            Fisher and one anchor, as in Kemker 2018's equation 1.
     """
 
     strength: float = Field(default=75_000.0, ge=0, allow_inf_nan=False)

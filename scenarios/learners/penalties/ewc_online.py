@@ -13,9 +13,11 @@ from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSe
 
 
 class OnlineSettings(PenalizedSettings):
-    """strength: lambda (Chaudhry 2018: 75000 on MNIST, 3e6 on CIFAR-100, 1.5e6 with samples).
+    """The settings of EWC++.
 
-    alpha: the newest batch's weight in the running Fisher (the paper gives no value).
+    Attributes:
+        strength: lambda (Chaudhry 2018: 75000 on MNIST, 3e6 on CIFAR-100, 1.5e6 with samples).
+        alpha: Weight of the newest batch in the running Fisher (the paper gives no value).
     """
 
     strength: float = Field(default=75_000.0, ge=0, allow_inf_nan=False)

@@ -14,7 +14,11 @@ from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 
 class PenalizedSettings(ContinualSettings):
-    """strength: the penalty's factor, lambda or c; 0 is fine-tuning."""
+    """The settings that all learners with a penalty share.
+
+    Attributes:
+        strength: Factor of the penalty, lambda or c; 0 is fine-tuning.
+    """
 
     strength: float = Field(ge=0, allow_inf_nan=False)
 
@@ -47,8 +51,12 @@ class PenalizedLearner(ContinualLearner):
 class Quadratic:
     """sum_i w_i (theta_i - a_i)^2 + c, over parameters theta given by name.
 
-    importance: w, 0 or more; anchor: a, of the parameters' names and shapes; constant: c, 0 or
-    more. Parameters without a name here are free.
+    Parameters without a name here are free.
+
+    Attributes:
+        importance: w, 0 or more.
+        anchor: a, with the parameters' names and shapes.
+        constant: c, 0 or more.
 
     >>> a, b = (Quadratic({"w": torch.ones(1)}, {"w": torch.tensor([at])}) for at in (0.0, 2.0))
     >>> a.plus(b)
@@ -61,13 +69,26 @@ class Quadratic:
 
     @classmethod
     def around(cls, model: nn.Module, importance: Mapping[str, Tensor]) -> Quadratic:
-        """Return the penalty around a copy of the model's present parameters."""
+        """Return the penalty around a copy of the model's present parameters.
+
+        Args:
+            model: The model.
+            importance: w by parameter name.
+
+        Returns:
+            The penalty.
+        """
         anchor = {n: p.detach().clone() for n, p in model.named_parameters() if n in importance}
         return cls(importance, anchor)
 
     @torch.no_grad()
     def add_gradient(self, model: nn.Module, scale: float) -> None:
-        """Add the gradient of scale times the penalty to that of each parameter that has one."""
+        """Add the gradient of the scaled penalty to that of each parameter that has one.
+
+        Args:
+            model: The model.
+            scale: The scale.
+        """
         for name, p in model.named_parameters():
             if p.grad is not None and name in self.importance:
                 # In one pass, as it runs at every step.

@@ -17,10 +17,13 @@ from scenarios.learners.penalties.si import PathIntegralLearner
 
 
 class RWalkSettings(OnlineSettings):
-    """strength: lambda (Chaudhry 2018: 1000 on MNIST and CIFAR-100, 500 there single-head).
+    """The settings of RWalk.
 
-    interval: steps over which a distance is measured, Delta t; epsilon: added to it (both are ours,
-    the paper gives none); distance: `fisher`, 1/2 F Delta theta^2, or `euclidean`, Delta theta^2.
+    Attributes:
+        strength: lambda (Chaudhry 2018: 1000 on MNIST and CIFAR-100, 500 there single-head).
+        interval: Delta t, the steps over which a distance is measured (the paper gives no value).
+        epsilon: Added to the distance (the paper gives no value).
+        distance: `fisher`, 1/2 F Delta theta^2, or `euclidean`, Delta theta^2.
     """
 
     strength: float = Field(default=1000.0, ge=0, allow_inf_nan=False)

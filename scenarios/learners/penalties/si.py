@@ -10,8 +10,12 @@ from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSe
 
 
 class SiSettings(PenalizedSettings):
-    """strength: c (Murata 2020: 1.0; Chaudhry 2018: 0.1 on MNIST, 10 on CIFAR-100); damping: xi,
-    which keeps the importance of parameters that did not move finite (ours: no paper gives it).
+    """The settings of synaptic intelligence.
+
+    Attributes:
+        strength: c (Murata 2020: 1.0; Chaudhry 2018: 0.1 on MNIST, 10 on CIFAR-100).
+        damping: xi, which keeps the importance of parameters that did not move finite (no paper
+            gives a value).
     """
 
     strength: float = Field(default=1.0, ge=0, allow_inf_nan=False)
@@ -69,13 +73,14 @@ class SynapticIntelligence(PathIntegralLearner):
     """Synaptic intelligence, or PI (Zenke, Poole and Ganguli 2017).
 
     It minimizes L + c sum_i Omega_i (theta_i - theta*_i)^2, with theta* the parameters after the
-    last task. Over a task's steps omega_i = - sum of g_i times the step of theta_i; g is the
-    gradient of the batch's own loss, replayed exemplars included, the penalty not. At its end
-    Omega_i += max(omega_i, 0) / (Delta_i^2 + xi), with Delta_i the distance that theta_i moved.
+    last task. Over a task's steps omega_i = - sum of g_i times the step of theta_i, where g is the
+    gradient of the batch's loss, with replayed exemplars but without the penalty. At the end of the
+    task Omega_i += max(omega_i, 0) / (Delta_i^2 + xi), with Delta_i the distance that theta_i
+    moved.
 
     Source: equations 3 to 5 (PI in Chaudhry 2018, SI in Murata 2020). A deviation: negative omega,
-    which the paper does not mention, would push parameters away without bound; they are cut at 0
-    for each task.
+    which the paper does not mention, would push parameters away without bound, so it is clipped at
+    0 for each task.
     """
 
     by_scores = True

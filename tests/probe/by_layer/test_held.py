@@ -73,7 +73,7 @@ def test_a_description_that_does_not_fit_the_arrays_is_told(whole: Analysis, kep
         with pytest.raises(InputError, match=r"or of an earlier version: measure again"):
             load(folder)
     write_folder(folder, Saved(kind="cake", tables=saved.tables))
-    with pytest.raises(InputError, match=r"has a result of kind 'cake', not analysis or"):
+    with pytest.raises(InputError, match=r"kind 'cake': load one of kind analysis or"):
         load(folder)
 
 

@@ -17,7 +17,7 @@ from tests.probe.record.tiny import examples, network as build
 load = lambda: (examples(), examples(60, 1))
 other = lambda: (examples(120, 1), examples(60, 1))
 """
-OTHERS = "which own_nets:load gave"
+OTHERS = "which own_nets:load gives"
 
 
 def recorded(folder, data=None, seed=0, train=True):

@@ -84,7 +84,7 @@ def test_one_file_has_the_numbers_of_its_examples(tmp_path):
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"2": {}, "3": {}}, r"numbers \[2, 3\], expected each from 0 or from 1"),
+        ({"2": {}, "3": {}}, r"numbers \[2, 3\], expected 0, 1, ... or 1, 2"),
         ({"1": {}, "01": {}}, r"numbers \[1, 1\], expected"),
         ({"0": {}, "2": {}}, r"numbers \[0, 2\], expected"),
         (

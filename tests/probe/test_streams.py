@@ -196,7 +196,7 @@ def test_a_recorder_of_numbered_tasks(tmp_path) -> None:
     [
         (TRAIN[0], TEST[0], [[0, 1], [1, 2]], r"classes \[1\] "),
         (TRAIN[0], TEST[0], None, "give each example its task"),
-        (TRAIN, TEST[0], None, "test has not"),
+        (TRAIN, TEST[0], None, "test has none"),
         (TRAIN, TEST[:2], None, r"test has the task numbers \[0, 1\]"),
         (TRAIN, TEST, [0, 2], "0..2"),
         (TRAIN, TEST, [[0], [1], [2]], "0..2"),

@@ -146,7 +146,7 @@ def test_recorders(tmp_path, changes, value):
 
 @pytest.mark.parametrize("learned", [4, True])
 def test_numbers_of_tasks(tmp_path, learned):
-    with refused(str(learned), "task"):
+    with refused(str(learned)):
         recorder(tmp_path).after_task(learned)
 
 

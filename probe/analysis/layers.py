@@ -61,7 +61,7 @@ class TestLayout:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerOutcomes:
-    """Which test examples are classified correctly downstream of one feature.
+    """The test examples classified correctly downstream of one feature.
 
     They are those of one learner and readout.
 

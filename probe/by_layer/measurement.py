@@ -194,7 +194,7 @@ def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
 
 
 def _by_example(rows: Sequence[NDArray[Any]], dtype: np.dtype[Any], N: int) -> NDArray[Any]:
-    """Return rows (M, N) in Fortran order: an example's values recur, and so are compressed well."""
+    """Return rows (M, N) in Fortran order: an example's values recur, and compress well."""
     return np.asfortranarray(np.array(rows, dtype).reshape(-1, N))
 
 

@@ -67,7 +67,7 @@ def of_recorded(recorded: TaskPredictions, again: TaskPredictions) -> Iterator[s
 
     Args:
         recorded: The predictions that were recorded.
-        again: Those measured now.
+        again: The predictions made now.
 
     Yields:
         The notes.

@@ -25,10 +25,12 @@ from probe.values.allocation import CacheSettings
 class RetrainSettings:
     """Settings of the retraining of a model's tails.
 
-    - recipe: of the training; seed: decides fresh weights and batches;
-    - cache: where the features' values live (`cache_plan` tells in advance); None = the defaults;
-    - multiples: of the recipe's epochs, ascending, each of which is tested: one training as long as
-      the largest serves all. More than one need a learning rate that does not depend on the length.
+    Attributes:
+        recipe: The recipe of the training.
+        seed: The seed of fresh weights and batches.
+        cache: The storage of the features' values (see `cache_plan`); None = the defaults.
+        multiples: Multiples of the recipe's epochs, ascending. One training as long as the largest
+            is tested after each; several need a learning rate that does not depend on the length.
     """
 
     recipe: Recipe = field(default_factory=Recipe)
@@ -75,7 +77,7 @@ class PartialRetraining(ResultBase):
 
     Attributes:
         tasks: The classes of each of the T tasks, in executed order.
-        measured: By feature, the predictions for the test examples.
+        measured: The predictions for the test examples, by feature.
         notes: Sentences on the meaning of the counts.
         seed: Seed of the retraining.
         outputs: The features with nothing left to train downstream.

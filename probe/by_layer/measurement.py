@@ -101,19 +101,20 @@ class TrainingCost:
 class Measurement:
     """One measurement: predictions by head, the resources spent on it, and notes.
 
-    - test: the test examples;
-    - predicted: by head, the class predicted for each test example, (N,). A readout of all classes
-      has the head `single` only, one of each task's `multi`; a task-aware learner has `multi` only,
-      any other all three; diagnostics have no predictions;
-    - loss: the cross-entropy of each test example in nats, (N,) float16, of a network's own output
-      among the outputs that compete under its main head; infinite for a label that is none of them;
-    - cost: None where no task was learned for the measurement;
-    - history: of the retraining, None where nothing was retrained;
-    - values: diagnostics by name; of a readout `control`, its accuracy on permuted training labels,
-      if it was fitted to them, too;
-    - notes: sentences that a reader of the predictions must know;
-    - seconds: the time that it took, for estimates of the time left;
-    - code: a hash of the code that made it.
+    Attributes:
+        test: The test examples.
+        predicted: The class predicted for each test example, (N,), by head. A readout of all
+            classes has only the head `single`, one of each task's classes only `multi`; a
+            task-aware learner has only `multi`, any other all three; diagnostics have none.
+        loss: The cross-entropy of each test example in nats, (N,) float16, of a network's own
+            output under its main head; infinite for a label that does not compete.
+        cost: The cost of the last task, None where no task was learned for the measurement.
+        history: The history of the retraining, None where nothing was retrained.
+        values: Diagnostics by name; for a readout `control`, its accuracy on permuted training
+            labels, if it was fitted to them, too.
+        notes: Sentences that a reader of the predictions must know.
+        seconds: The time that it took, from which the time left is estimated.
+        code: A hash of the code that made it.
     """
 
     test: TestExamples

@@ -66,14 +66,21 @@ _MODULES = ("probe.by_layer.network_source",)
 class NetworkSource:
     """Networks that were trained elsewhere, and the measurements to make of them.
 
-    - name: of the run; network_name: the name of the network in tables; code: a hash of the code
-      that makes and calls it;
-    - weights, model: the networks, and the way to call them; scenario: the data as T tasks, in
-      base order, on the device;
-    - orders: of the tasks, a rule or by name, tasks from 1; None = only the base order;
-    - features: by name, None = a suggested set; probing: the readouts and their steps;
-    - recipe: of the retraining and the offline training; train_offline: whether to train offline;
-    - storage: of features' values; readout_sources: hashes of user-defined readouts, by name.
+    Attributes:
+        name: The name of the run.
+        network_name: The name of the network in tables.
+        code: A hash of the code that makes and calls the network.
+        weights: The networks.
+        model: The way to call them.
+        scenario: The data as T tasks, in base order, on the device.
+        orders: A rule for the orders of the tasks, or the tasks from 1 by the order's name; None =
+            only the base order.
+        features: The names of the features; None = a suggested set.
+        probing: The readouts and their steps.
+        recipe: The recipe of the retraining and of the offline training.
+        train_offline: Whether to train the offline network here.
+        storage: The type in which features' values are stored.
+        readout_sources: Hashes of user-defined readouts, by name.
     """
 
     name: str

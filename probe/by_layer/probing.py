@@ -70,7 +70,7 @@ class PlannedReadout(StrictModel):
 
     Attributes:
         steps: The numbers of tasks learned after which it is measured.
-        settings: Its settings.
+        settings: The settings of the readout by name.
         source: A hash of the code of a user-defined readout.
         task_aware: See `probe.extensions.ReadoutEntry`.
     """
@@ -138,14 +138,15 @@ _Multiple = Annotated[StrictInt, Field(le=10_000)]
 class ProbingSpec(StrictModel):
     """The measurements downstream of the features of a study.
 
-    - readouts: by name, with the steps of each;
-    - budget: multiples of the retraining's epochs after which a retrained model is tested;
-    - batch_norm: `reestimated` also measures with batch norm's statistics estimated on all tasks'
-      training inputs, which shows how much accuracy is missing only because of the statistics;
-    - checkpoints: `needed` deletes all checkpoints of a job but the last once it is measured;
-    - diagnostics: whether to measure dead units, rank and similarity;
-    - controls: `exclusion` trains networks that never saw a task, `labels` fits each readout to
-      permuted labels, too; see `probe.results.controls`.
+    Attributes:
+        readouts: The readouts by name, with their steps.
+        budget: Multiples of the retraining's epochs after which a retrained model is tested.
+        batch_norm: `reestimated` also measures with batch norm's statistics estimated on all tasks'
+            training inputs, which shows how much accuracy is missing only because of them.
+        checkpoints: `needed` deletes all checkpoints of a job but the last once it is measured.
+        diagnostics: Whether to measure dead units, rank and similarity.
+        controls: `exclusion` trains networks that never saw a task, `labels` also fits each readout
+            to permuted labels; see `probe.results.controls`.
     """
 
     readouts: Annotated[
@@ -197,7 +198,7 @@ class Measure:
 
     Args:
         readouts: Names, or settings such as `Linear(C=0.1)`.
-        steps: By readout, the numbers of tasks learned after which it is measured, such as [0, 2,
+        steps: The numbers of tasks learned after which each readout is measured, such as [0, 2,
             5], or `ends` (before any task and after all), `all`, `spread` or `last`. By default
             retraining is measured at the ends and every other readout after every task, or after
             ten tasks if there are more.

@@ -46,7 +46,7 @@ class ReportSpec(StrictModel):
         heads: The heads to report; figures show the first.
         mean: Whether accuracies are means over test `examples` or over `classes`, the
             mean-per-class accuracy of Kemker 2018.
-        weights: By name, weightings of CLscore besides W1, W2 and W3: seven numbers that sum to 1,
+        weights: Weightings of CLscore besides W1, W2 and W3, by name: seven numbers that sum to 1,
             in the order A, MS, SSS, CE, REM, BWT+, FWT (Diaz-Rodriguez 2018).
     """
 

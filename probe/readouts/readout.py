@@ -203,7 +203,7 @@ def read_each(
         The predictions (M,), and the notes on the fits.
 
     Raises:
-        InputError: As `read` does.
+        InputError: Values are not finite, or the predictions are no classes.
     """
     predicted, notes = [], dict[str, None]()
     train_parts = train.values.split([len(task.train) for task in tasks])
@@ -223,7 +223,7 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
     Args:
         settings: The readout.
         x: The feature (N, D) of the training examples.
-        y: Their labels (N,), 0 to K - 1.
+        y: The labels (N,) of the training examples, 0 to K - 1.
         test: The feature (M, D) of the test examples.
         classes: K.
 

@@ -36,7 +36,7 @@ def measure_job(
     Args:
         plan: The plan.
         root: The run directory.
-        job: One of the plan's jobs.
+        job: A job of the plan.
         source: Returns the networks; not called if nothing is missing.
         cache: Memory and disk for features' values.
         recompute: Whether to repeat the job if its results were made by other code.

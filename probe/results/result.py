@@ -72,15 +72,19 @@ class Scores:
 class JobResult:
     """The scores of a job of T tasks from its finished measurements; tasks in executed order.
 
-    - tasks: the name and the classes of each; features: of the job's network by depth, the last is
-      its output;
-    - heads: those of the report; outputs: by head and by the number of tasks learned, the scores of
-      the unchanged model, under the heads of the report and the main head, at the end under all;
-    - downstream: the scores downstream of the other features, and of the output under the head
-      `multi` for task-aware readouts; task_aware_readouts: the names of these;
-    - diagnostics: numbers by name, see `probe.tables.rows.DiagnosticRow`;
-    - test: the test examples, None if no measurement is finished;
-    - costs: of learning each task, by its position in the executed order, from 1.
+    Attributes:
+        job: The job.
+        tasks: The name and the classes of each task.
+        features: The features of the network by depth; the last is its output.
+        heads: The heads of the report.
+        outputs: The scores of the unchanged model by head and number of tasks learned: under the
+            heads of the report and the main head, at the end under all.
+        downstream: The scores downstream of the other features and, for task-aware readouts, of the
+            output under the head `multi`.
+        task_aware_readouts: The names of the task-aware readouts.
+        diagnostics: Numbers by name, as in diagnostics.csv.
+        test: The test examples, None if no measurement is finished.
+        costs: The cost of learning each task, by its position in the executed order, from 1.
     """
 
     job: Job
@@ -201,7 +205,7 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
     Args:
         plan: The plan of the job.
         job: A job of it.
-        measurements: Those that are finished, see `probe.by_layer.jobs.keys_of`.
+        measurements: The finished measurements, see `probe.by_layer.jobs.keys_of`.
     """
     features = plan.learners[job.learner].features
     tasks = tuple((plan.tasks[task].name, plan.tasks[task].classes) for task in job.tasks)

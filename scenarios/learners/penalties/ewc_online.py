@@ -24,20 +24,31 @@ class OnlineSettings(PenalizedSettings):
     alpha: float = Field(default=0.01, gt=0, le=1)
 
 
-class RunningFisherLearner(PenalizedLearner):
-    """A learner with a running Fisher, F <- alpha F_batch + (1 - alpha) F at every step.
+@learner("ewc_online")
+class EwcOnline(PenalizedLearner):
+    """EWC++, elastic weight consolidation with one running Fisher (Chaudhry 2018).
 
-    Source: Chaudhry 2018, equation 6; F starts at 0 and continues from task to task. Without extra
-    passes there is only the mean gradient g of the batch's B examples (replayed ones included, the
-    penalty's gradient not), so F_batch = B g^2: at a minimum of the loss, where the mean gradient
-    over the data vanishes, its expectation is the empirical Fisher for every B; elsewhere it is
-    larger by (B - 1) times the square of that mean. The paper does not say how a batch gives its
-    Fisher; g^2 by itself would be B times too small.
+    It minimizes L + (lambda / 2) sum_i F_i (theta_i - theta'_i)^2, with theta' the parameters and F
+    the running Fisher at the end of the last task; nothing is normalized. Source: section 4.1,
+    equations 5, 6 and 2; in the paper's tables it is called EWC.
 
-    fisher: F by parameter name, of the parameter's shape.
+    F <- alpha F_batch + (1 - alpha) F at every step (equation 6); F starts at 0 and continues from
+    task to task. Without extra passes there is only the mean gradient g of the batch's B examples
+    (replayed ones included, the penalty's gradient not), so F_batch = B g^2: at a minimum of the
+    loss, where the mean gradient over the data vanishes, its expectation is the empirical Fisher
+    for every B; elsewhere it is larger by (B - 1) times the square of that mean. The paper does not
+    say how a batch gives its Fisher; g^2 by itself would be B times too small.
+
+    Attributes:
+        fisher: F by parameter name, of the parameter's shape.
     """
 
+    by_scores = True
+    settings_class = OnlineSettings
     settings: OnlineSettings
+    share = 1 / 2
+    # The penalty's gradient 2 (see Ewc); the Fisher: g^2, its weight, and the old one's weight.
+    elementwise = 5
     fisher: Mapping[str, Tensor] = MappingProxyType({})
     _batch = 0
 
@@ -62,22 +73,6 @@ class RunningFisherLearner(PenalizedLearner):
                 fisher = self.fisher[name].mul_(1 - alpha)
                 fisher.addcmul_(p.grad, p.grad, value=alpha * self._batch)
         super().after_backward(model)
-
-
-@learner("ewc_online")
-class EwcOnline(RunningFisherLearner):
-    """EWC++, elastic weight consolidation with one running Fisher (Chaudhry 2018).
-
-    It minimizes L + (lambda / 2) sum_i F_i (theta_i - theta'_i)^2, with theta' the parameters and F
-    the running Fisher (see `RunningFisherLearner`) at the end of the last task; nothing is
-    normalized. Source: section 4.1, equations 5, 6 and 2; in the paper's tables it is called EWC.
-    """
-
-    by_scores = True
-    settings_class = OnlineSettings
-    share = 1 / 2
-    # The penalty's gradient 2 (see Ewc); the Fisher: g^2, its weight, and the old one's weight.
-    elementwise = 5
 
     def end(self, task: Task) -> None:
         super().end(task)

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 from probe.extensions import learner
 from probe.tasks import Task
-from scenarios.learners.base import by_kind, of_kind
-from scenarios.learners.penalties.ewc_online import OnlineSettings, RunningFisherLearner
-from scenarios.learners.penalties.quadratic import Quadratic
+from scenarios.learners.penalties.ewc_online import EwcOnline, OnlineSettings
+from scenarios.learners.penalties.quadratic import Quadratic, by_kind, of_kind
 from scenarios.learners.penalties.si import PathIntegralLearner
 
 
@@ -33,7 +32,7 @@ class RWalkSettings(OnlineSettings):
 
 
 @learner("rwalk")
-class RWalk(PathIntegralLearner, RunningFisherLearner):
+class RWalk(PathIntegralLearner, EwcOnline):
     """Riemannian walk: EWC++ with a path-integral score (Chaudhry 2018).
 
     It minimizes L + lambda sum_i (F_i + s_i) (theta_i - theta'_i)^2, with theta' the parameters
@@ -54,6 +53,7 @@ class RWalk(PathIntegralLearner, RunningFisherLearner):
     by_scores = True
     settings_class = RWalkSettings
     settings: RWalkSettings
+    share = 1.0
     # 5 of EwcOnline, 1 of SI's path, and 4 at the end of an interval of ten steps.
     elementwise = 7
 
@@ -76,7 +76,7 @@ class RWalk(PathIntegralLearner, RunningFisherLearner):
         self._close_interval()
         old, new = self.score, {name: score.clamp(min=0) for name, score in self._new.items()}
         self.score = {n: (old[n] + score) / 2 for n, score in new.items()} if old else new
-        self._hold({n: p.detach().clone() for n, p in self.model.named_parameters() if n in new})
+        self._penalize({n: p.detach().clone() for n, p in self._trained.items()})
 
     def carried(self) -> dict[str, Tensor]:
         if not self.penalty:
@@ -86,11 +86,12 @@ class RWalk(PathIntegralLearner, RunningFisherLearner):
     def take_over(self, carried: dict[str, Tensor]) -> None:
         if carried:
             self.fisher, self.score = of_kind(carried, "fisher"), of_kind(carried, "score")
-            self._hold(of_kind(carried, "anchor"))
+            self._penalize(of_kind(carried, "anchor"))
 
-    def _hold(self, anchor: Mapping[str, Tensor]) -> None:
-        fisher, score = normalized(self.fisher), normalized(self.score)
-        self.penalty = Quadratic({name: fisher[name] + score[name] for name in fisher}, anchor)
+    def _penalize(self, anchor: Mapping[str, Tensor]) -> None:
+        score = normalized(self.score)
+        importance = {name: f + score[name] for name, f in normalized(self.fisher).items()}
+        self.penalty = Quadratic(importance, anchor)
 
     @torch.no_grad()
     def _close_interval(self) -> None:

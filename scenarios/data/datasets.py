@@ -290,7 +290,7 @@ def in_order(split: Examples[Any], class_order: Sequence[int]) -> Examples[Any]:
     positions = torch.zeros(1 + max(class_order), dtype=torch.int64)
     positions[list(class_order)] = torch.arange(len(class_order))
     selected = split.of_classes(class_order)
-    return replace(selected, y=positions[selected.y])
+    return replace(selected, y=positions.to(selected.y.device)[selected.y])
 
 
 def _is_pair(data: Any) -> bool:

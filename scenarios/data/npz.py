@@ -60,11 +60,9 @@ def read_arrays(
         raise InputError(
             f"{path} is not a complete .npz file of numbers ({described(error)}): write it again"
         ) from None
-    if lacking := [name for name in required if name not in arrays]:
-        raise InputError(
-            f"{path} lacks {', '.join(lacking)} (it holds {', '.join(names) or 'no names'}): write "
-            f"it again with {', '.join(required)}"
-        )
+    if lacking := ", ".join(name for name in required if name not in arrays):
+        held = ", ".join(names) or "no names"
+        raise InputError(f"{path} lacks {lacking} (it holds {held}): write it again with all")
     return arrays
 
 

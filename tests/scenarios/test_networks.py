@@ -54,5 +54,5 @@ def test_odd_and_small_images(name: str) -> None:
     """Pooling rounds down; below 4 x 4 nothing is left."""
     assert build_network(name, (1, 5, 7), 3)(torch.rand(2, 1, 5, 7)).shape == (2, 3)
     assert build_network(name, (1, 4, 4), 3)(torch.rand(2, 1, 4, 4)).shape == (2, 3)
-    with pytest.raises(InputError, match="need images of 4 x 4 or more, got 3 x 8"):
+    with pytest.raises(InputError, match=r"4 x 4 or more, got \(1, 3, 8\)"):
         build_network(name, (1, 3, 8), 3)

@@ -1,7 +1,7 @@
-"""Exemplars: within their budget after every task, and the first chosen stay the longest."""
+"""Exemplars: within their budget after every task, and restored as they were."""
 
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from torch import nn
 
 from probe.examples import Examples
 from probe.seeding import stream
-from scenarios.learners.exemplars import Exemplars, ExemplarSettings, Strategy
+from scenarios.learners.exemplars import Exemplars, ExemplarSettings
 from tests.scenarios.learners.tiny_learners import chain, digits, rows
 
 TASKS = digits(20).tasks
@@ -23,31 +23,6 @@ def store(**settings: Any) -> Exemplars:
 def kept(exemplars: Exemplars) -> Examples:
     assert exemplars.examples is not None
     return exemplars.examples
-
-
-def counts(exemplars: Exemplars) -> list[int]:
-    return torch.bincount(kept(exemplars).y).tolist()
-
-
-@pytest.mark.parametrize("strategy", get_args(Strategy))
-@pytest.mark.parametrize("budget", [{"per_class": 50}, {"total": 23}])
-def test_a_quota_of_each_class_of_which_the_first_stay(
-    strategy: Strategy, budget: dict[str, int]
-) -> None:
-    """A total is shared out and never exceeded; a class smaller than its quota is kept whole."""
-    exemplars = store(**budget, sampling=strategy)
-    first: dict[int, list[tuple[float, ...]]] = {}
-    for done, task in enumerate(TASKS):
-        exemplars.add(MODEL, task, stream(0, "memory", done))
-        classes = 2 * done + 2
-        quota = min(budget.get("per_class", budget.get("total", 0) // classes), 20)
-        assert counts(exemplars) == [quota] * classes
-        for label in task.classes:
-            first[label] = rows(kept(exemplars).of_classes([label]).x)
-            assert len(set(first[label])) == quota
-            assert set(first[label]) <= set(rows(task.train.of_classes([label]).x))
-        for label, then in first.items():
-            assert rows(kept(exemplars).of_classes([label]).x) == then[:quota]
 
 
 @pytest.mark.parametrize("budget", [{"per_class": 3}, {"total": 21}, {"per_class": 50}])

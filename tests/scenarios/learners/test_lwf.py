@@ -1,4 +1,4 @@
-"""LwF: fine-tuning where there is nothing to remember, and its loss where there is."""
+"""LwF: its loss by hand; see also `tests.laws.test_plain_learners`."""
 
 import numpy as np
 import pytest
@@ -6,21 +6,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from scenarios.learners.distillation import LearningWithoutForgetting
-from tests.scenarios.learners.tiny_learners import (
-    digits,
-    learn,
-    learner as tiny_learner,
-    noisy_network,
-    same,
-)
+from tests.scenarios.learners.tiny_learners import digits, learn, learner
 
 TASKS = digits(20).tasks
 Floats = NDArray[np.float64]
-
-
-def lwf(**given: object) -> LearningWithoutForgetting:
-    return tiny_learner("lwf", "cnn3", **given)
 
 
 def log_softmax(z: Floats) -> Floats:
@@ -39,18 +28,6 @@ def scored(model: nn.Module, x: Tensor) -> Floats:
         return model(x).double().numpy()
 
 
-def test_with_nothing_to_remember_it_is_finetuning_bit_for_bit() -> None:
-    """In the first task, and with strength 0 in all, also where networks draw at random."""
-    plain, none, own = tiny_learner("finetune", "cnn3"), lwf(strength=0.0), lwf()
-    for one in (plain, none, own):
-        one.model = noisy_network()
-    for done, task in enumerate(TASKS[:3]):
-        for one in (plain, none, own):
-            one.learn(task)
-        assert same(none, plain)
-        assert same(own, plain) == (done == 0)
-
-
 GROUPS = {"all": [range(4)], "seen": [range(4)], "task": [range(2), range(2, 4)]}
 AMONG = {"all": range(10), "seen": range(6), "task": range(4, 6)}
 
@@ -63,8 +40,9 @@ def test_the_loss_is_the_one_computed_by_hand(
     loss_classes: str, temperature: float, strength: float
 ) -> None:
     """The classes 0 to 3 of the first two tasks are distilled, those of heads one by one."""
-    own = lwf(loss_classes=loss_classes, temperature=temperature, strength=strength)
-    learn(own, TASKS[:2]).begin(TASKS[2])
+    given = {"loss_classes": loss_classes, "temperature": temperature, "strength": strength}
+    own = learn(learner("lwf", "cnn3", **given), TASKS[:2])
+    own.begin(TASKS[2])
     x, y = TASKS[2].train.x, TASKS[2].train.y
     old = scored(own.model, x)
     for p in own.model.parameters():

@@ -95,9 +95,9 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
     """Build the network of that name, built-in or user-defined.
 
     Args:
-        name: Of the network.
-        x: Inputs (N, ...).
-        classes: K.
+        name: The name of the network.
+        x: The inputs, (N, ...).
+        classes: The number of classes, K.
 
     Returns:
         The network.
@@ -146,10 +146,10 @@ def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:
     """Build a multi-layer perceptron with two hidden ReLU layers on flattened inputs.
 
     Args:
-        shape: Of one input.
-        classes: K.
-        width: Of each hidden layer: 256 in Chaudhry 2018, 400 in Kemker 2018 (`mlp400`), 2,000 in
-            van de Ven 2022 on CIFAR-100 (`mlp2000`).
+        shape: The shape of one input.
+        classes: The number of classes, K.
+        width: The units of each hidden layer: 256 in Chaudhry 2018, 400 in Kemker 2018 (`mlp400`),
+            2,000 in van de Ven 2022 on CIFAR-100 (`mlp2000`).
 
     Returns:
         The network.

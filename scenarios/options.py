@@ -68,9 +68,7 @@ class JobOptions:
     for impossible values.
     """
 
-    load: tuple[str, ...] | None = flag(
-        "FILE.py or module that registers networks, data, learners, readouts, metrics; repeatable."
-    )
+    load: tuple[str, ...] | None = flag("FILE.py or module that registers objects; repeatable.")
     out: Path | None = flag("Run directory; runs/NAME by default.")
     report: Path | None = flag("Write DIR/report.html to FILE as well.", metavar="FILE")
     recompute: str | None = flag("changed: rerun the jobs whose results come from different code.")
@@ -78,9 +76,7 @@ class JobOptions:
     shard: str | None = flag("Run as process i of n that share a run directory, given as i/n.")
     controls: str | None = flag("Controls: exclusion (only `probe run`), labels, or both.")
     device: str = flag("cpu, cuda or cuda:N.", "cpu")
-    cache_budget: str | None = flag(
-        "Memory for cached activations, as 4GB; by default half of the free."
-    )
+    cache_budget: str | None = flag("Memory for cached activations, as 4GB; else half the free.")
     dry_run: bool = flag("Show the jobs, training steps and memory needed; write nothing.", False)
 
     def __post_init__(self) -> None:
@@ -125,9 +121,7 @@ class RunOptions(JobOptions):
     train_limit: int | None = flag("Training examples per class.")
     validation: int | None = flag("Test on this many held-out training examples per class instead.")
     dataset: str | None = flag("Other data: NAME or A.npz,B.npz.")
-    epoch_multiples: str | None = flag(
-        "Test after these multiples of the retraining epochs, such as 1,2,4."
-    )
+    epoch_multiples: str | None = flag("Test after these multiples of retraining epochs: 1,2,4.")
     heads: str | None = flag("Heads to report: any of single,multi,all.")
     weights: tuple[str, ...] | None = flag("Weights of a CLscore, NAME=w1,...,w7; repeatable.")
     data: Path | None = flag("Data folder; PROBE_DATA by default.")
@@ -177,10 +171,7 @@ class ModelOptions(JobOptions):
     features: str = flag("Modules to cut at, such as layer1,layer2, or auto.", "auto")
     readouts: str = flag("Readouts: any of retrain,linear,ncm,knn.", "retrain,linear")
     output: str | None = flag("Key, attribute or index of the logits in the output of the model.")
-    call: str | None = flag(
-        "MODULE:FUNCTION that calls the model on a batch, as function(model, batch), or with the "
-        "task of each example, function(model, batch, task)."
-    )
+    call: str | None = flag("MODULE:FUNCTION of (model, batch) or (model, batch, task).")
     head: Any = flag("multi: only the classes of an example's own task compete; or single.")
     learner: str = flag("Name of the learner in tables if the files do not name it.", "model")
     train_limit: int | None = flag("Training examples per class, of each task if data have tasks.")
@@ -263,9 +254,7 @@ class FeaturesOptions:
     network: str = flag("A classification network of torchvision.", MISSING)
     out: Path = flag("The feature file to write.", MISSING, metavar="FILE.npz")
     weights: str = flag(
-        "A state dict, the weights of torchvision, or untrained weights.",
-        "default",
-        metavar="FILE|default|random",
+        "A state dict, torchvision's or untrained.", "default", "FILE|default|random"
     )
     device: str = flag("cpu, cuda or cuda:N.", "cpu")
 

@@ -182,7 +182,7 @@ def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
     Args:
         data: Inputs of D elements.
         sessions: T, 2 or more.
-        seed: Of the permutations.
+        seed: The seed of the permutations.
 
     Returns:
         The sessions.

@@ -160,13 +160,11 @@ def held_out(data: Dataset, count: int) -> Dataset:
         >>> len(held_out(digits, 5).test), len(held_out(digits, 5).train) == len(digits.train) - 50
         (50, True)
     """
-    groups = list(_groups(data.train))
-    for group in groups:
+    for group in _groups(data.train):
         if len(group) <= count:
             has = f"{len(group)} examples of class {int(data.train.y[group[0]])}"
             raise InputError(f"{data.name} has {has}, not {count}: lower it")
-    parts = [group[:-count] for group in groups], [group[-count:] for group in groups]
-    train, test = (data.train.part(torch.cat(part).sort().values) for part in parts)
+    train, test = (_of_each(data.train, part) for part in (slice(-count), slice(-count, None)))
     return replace(data, train=train, test=test)
 
 
@@ -181,12 +179,8 @@ def limited(data: Dataset, train: int | None = None, test: int | None = None) ->
     Returns:
         The smaller data set.
     """
-    first_train, first_test = (
-        split
-        if limit is None
-        else split.part(torch.cat([group[:limit] for group in _groups(split)]).sort().values)
-        for split, limit in ((data.train, train), (data.test, test))
-    )
+    first_train = data.train if train is None else _of_each(data.train, slice(train))
+    first_test = data.test if test is None else _of_each(data.test, slice(test))
     return replace(data, train=first_train, test=first_test)
 
 
@@ -217,6 +211,11 @@ def standardized(data: Dataset) -> Dataset:
     scale = torch.where(deviation > 0, deviation, 1.0)
     train, test = (replace(split, x=(split.x - mean) / scale) for split in (data.train, data.test))
     return replace(data, train=train, test=test)
+
+
+def _of_each(split: Examples[Any], part: slice) -> Examples[Any]:
+    """Return the part of each class's examples, in the order of the split."""
+    return split.part(torch.cat([group[part] for group in _groups(split)]).sort().values)
 
 
 def _groups(split: Examples[Any]) -> Iterator[Tensor]:
@@ -256,9 +255,8 @@ def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
     unclear = isinstance(data, list) and any(isinstance(part, list) for part in data)
     if not by_task and (unclear or not isinstance(data, tuple | list) or len(data) != 2):
         raise InputError(
-            f"{entry.name} must return (train, test), each Examples, a Dataset, a pair (x, y) or a "
-            f"list of these, or a list of tuples (train, test), one a task, got "
-            f"{type(data).__name__}"
+            f"{entry.name} must return (train, test), or a list of tuples (train, test), one a task"
+            f", each of (x, y), Examples, a Dataset or a list of these, got {type(data).__name__}"
         )
     with located(entry.name):
         splits = []

@@ -102,10 +102,10 @@ def write_features(
     """Write a feature file, completely or not at all.
 
     Args:
-        path: To write.
+        path: The file to write.
         train: The training data.
         test: The test data.
-        class_names: K of them, stored beside the other arrays, or None.
+        class_names: The K names, stored beside the other arrays; None for none.
 
     Raises:
         InputError: It cannot be written, or `read_features` would refuse it.
@@ -154,8 +154,7 @@ def _features(
             if int(labels[0]) != 0 or len(labels) != count or count < 2:
                 raise InputError(
                     f"y_{name} has {len(labels)} classes from {int(labels[0])}, expected 0 to "
-                    f"{max(count - 1, 1)}: number two classes or more without gaps, all of them in "
-                    f"training and test data"
+                    f"{max(count - 1, 1)}, two or more: give all of them training and test examples"
                 )
             check_examples(split, range(count), f"x_{name}")
             if isinstance(split.x, FileRows):
@@ -168,8 +167,7 @@ def _split(arrays: Mapping[str, Array], split: str, checked: bool) -> Examples:
     x = arrays[f"x_{split}"]
     if x.dtype.kind not in "biuf" or x.ndim < 2 or not x.size:
         raise InputError(
-            f"x_{split} is {x.dtype} of shape {x.shape}, expected real numbers (N, ...), none of "
-            f"them 0: put one example in each row"
+            f"x_{split} is {x.dtype} of shape {x.shape}, expected real numbers, one row per example"
         )
     labels = {name: arrays[name] for name in (f"y_{split}", f"task_{split}") if name in arrays}
     for name, array in labels.items():

@@ -7,12 +7,11 @@ are not trusted: no pickle is run, and an image that would fill the memory is re
 torchvision is imported in functions, as it takes seconds.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.utils.data import DataLoader
 
 from probe.errors import InputError, described, unknown
@@ -37,13 +36,13 @@ def write_features_of_images(
     """Write the inputs of a network's last dense layer to a feature file, and print its sizes.
 
     Args:
-        folder: With train/CLASS/* and test/CLASS/*; classes are in the order of their folders'
-            names.
-        network: Of torchvision; resnet50 gives 2,048 features (Kemker 2018's of CUB-200). Images
-            are prepared as for torchvision's own weights.
+        folder: The images, train/CLASS/* and test/CLASS/*; classes are in the order of their
+            folders' names.
+        network: A network of torchvision; resnet50 gives 2,048 features (Kemker 2018's of CUB-200).
+            Images are prepared as for torchvision's weights.
         weights: See `load_network`.
         out: The file to write.
-        device: Of the network.
+        device: The device of the network.
 
     Raises:
         InputError: Arguments cannot be used; if possible before images are read.
@@ -117,7 +116,7 @@ def _images(root: Path, network: str) -> Any:
     from torchvision import datasets, models
 
     # The same for all weights.
-    prepare: Callable[[Any], Tensor] = models.get_model_weights(network).DEFAULT.transforms()
+    prepare = models.get_model_weights(network).DEFAULT.transforms()
     try:
         return datasets.ImageFolder(str(root), prepare, loader=_picture)
     except OSError as error:

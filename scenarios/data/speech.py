@@ -48,9 +48,7 @@ def spoken_digits(path: Path) -> tuple[Examples, Examples]:
         InputError: The file has another content.
     """
     if not path.is_file():
-        raise InputError(
-            f"there is no {path}: put the Free Spoken Digit Dataset there, as one file"
-        )
+        raise InputError(f"there is no {path}: put the Free Spoken Digit Dataset there")
     arrays = read_arrays(path, ("audio", "offsets", "label", "index", "sample_rate"))
     if wrong := _wrong(arrays):
         raise InputError(f"{path} is not the Free Spoken Digit Dataset ({wrong}): replace it")

@@ -20,9 +20,11 @@ from scenarios.learners.exemplars import ExemplarSettings
 
 
 class Settings(BaseModel):
-    """A learner's settings; `kind` names the learner in a study.
+    """A learner's settings.
 
-    training: overrides of the study's recipe for this learner.
+    Attributes:
+        kind: The learner's name in a study.
+        training: Changes of the study's recipe for this learner.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -81,10 +83,10 @@ class Learner(Objective):
         """Build the network that the learner brings, uninitialized.
 
         Args:
-            settings: The learner's.
-            shape: Of one input of `view`, without the batch.
-            classes: K.
-            tasks: T.
+            settings: The learner's settings.
+            shape: The shape of one input of `view`, without the batch.
+            classes: The number of classes, K.
+            tasks: The number of tasks, T.
 
         Returns:
             The network.
@@ -109,7 +111,7 @@ class Learner(Objective):
         """Learn one task, with its data on the model's device.
 
         Args:
-            task: To learn.
+            task: The task to learn.
             train: Trains in place of the method of this name.
 
         Returns:

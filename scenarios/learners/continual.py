@@ -74,10 +74,8 @@ class ContinualLearner(base.Learner):
     first_task = "cross-entropy"
     replays = True
     settings: ContinualSettings
-    # The classes of each task begun; then the exemplars that the present one began with.
+    # The classes of each task begun.
     _tasks: tuple[tuple[int, ...], ...] = ()
-    _stored: Examples | None = None
-    _barred: Tensor | None = None
 
     @cached_property
     def exemplars(self) -> Exemplars | None:
@@ -92,10 +90,11 @@ class ContinualLearner(base.Learner):
 
     def begin(self, task: Task) -> None:
         self._stored = self.stored
+        self._joined = bool(self.exemplars and self.exemplars.settings.replay == "joined")
         if self._stored is not None:
             self._orders = _orders_of(self._stored, self.stream("replay"))
         self._tasks += (task.classes,)
-        self._barred = None
+        self._barred: Tensor | None = None
 
     def examples(self, task: Task) -> Examples:
         return join([self._stored, task.train]) if self._stored and self._joined else task.train
@@ -160,10 +159,6 @@ class ContinualLearner(base.Learner):
         # `bincount` would wait for a GPU.
         counts = y.new_zeros(scores.shape[1]).scatter_add_(0, y, torch.ones_like(y))
         return counts.clamp(min=1).reciprocal().to(scores.dtype)
-
-    @property
-    def _joined(self) -> bool:
-        return bool(self.exemplars and self.exemplars.settings.replay == "joined")
 
 
 @learner("er")

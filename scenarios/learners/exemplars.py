@@ -174,11 +174,9 @@ class ExemplarSettings(BaseModel):
         >>> ExemplarSettings(total=20).quota(6)
         3
         """
-        quota = (self.total or 0) // classes if self.per_class is None else self.per_class
+        quota = self.per_class or (self.total or 0) // classes
         if not quota:
-            raise InputError(
-                f"a total of {self.total} leaves none for each of {classes} classes: raise it"
-            )
+            raise InputError(f"a total of {self.total} is too low for {classes} classes: raise it")
         return quota
 
 

@@ -121,8 +121,8 @@ def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
     dual problem of Lopez-Paz and Ranzato 2017, section 3).
 
     Args:
-        gradient: g (P,).
-        past: The g_k (t, P), any of them zero or collinear.
+        gradient: The gradient g, (P,).
+        past: The gradients g_k of the memories, (t, P), any of them zero or collinear.
         margin: A lower bound of the dual variables, 0 or more; above 0, g' is not the nearest but
             leans towards the g_k.
 
@@ -154,9 +154,9 @@ def dual(gram: Floats, products: Floats, margin: float) -> Floats:
     non-negative least squares problem min_{u >= 0} |A u - b|^2, which always has a solution.
 
     Args:
-        gram: G (t, t), of vectors g_k.
-        products: c (t,), of each of them with one more vector.
-        margin: The lower bound.
+        gram: The inner products G of the g_k, (t, t).
+        products: The inner products c of each g_k with g, (t,).
+        margin: The lower bound of v.
 
     Returns:
         v.

@@ -13,6 +13,8 @@ from probe.extensions import learner
 from probe.training.recipe import RecipeChanges
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
+_SUPPLEMENT = RecipeChanges(batch_size=256, optimizer="adam", learning_rate=2e-2)
+
 
 class FelSettings(ContinualSettings):
     """The FEL network and its training.
@@ -36,9 +38,7 @@ class FelSettings(ContinualSettings):
     connected: float = Field(default=0.1, gt=0, le=1)
     firing: float = Field(default=0.01, gt=0, le=1)
     activation: Literal["relu", "tanh", "sigmoid"] = "relu"
-    training: RecipeChanges | None = RecipeChanges(
-        batch_size=256, optimizer="adam", learning_rate=2e-2
-    )
+    training: RecipeChanges | None = _SUPPLEMENT
 
     @property
     def joined(self) -> int:

@@ -107,8 +107,8 @@ class Geppnet(FullRehearsalLearner):
 
         Args:
             network: Trains map and readout.
-            data: The session's.
-            shares: (U, U), see `OnlineMap.shares`.
+            data: The session's examples.
+            shares: The shares by winner, (U, U), see `OnlineMap.shares`.
         """
         settings = self.settings
         for x, y in self.draws(data, settings.iterations, longest_block(settings.final_som_rate)):

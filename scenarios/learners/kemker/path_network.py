@@ -160,10 +160,8 @@ class LiftedPath(nn.Module):
         # Of each layer those that learn, and the frozen ones.
         self.layers = nn.ModuleList()
         for layer, modules in zip(network.layers, path.tolist(), strict=True):
-            frozen = layer.frozen.tolist()
-            parts = {
-                on: [m for m in sorted(set(modules)) if frozen[m] != on] for on in (True, False)
-            }
+            frozen, chosen = layer.frozen.tolist(), sorted(set(modules))
+            parts = {on: [m for m in chosen if frozen[m] != on] for on in (True, False)}
             rows = (_Rows(layer.dense, layer.rows(ms), on) for on, ms in parts.items() if ms)
             self.layers.append(nn.ModuleList(rows))
         dense, (_, outputs) = network.output.dense, network.output.tasks_classes

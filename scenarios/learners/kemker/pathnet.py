@@ -27,6 +27,7 @@ from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
 
 _MOST_TASKS = 256  # the whole numbers of bf16, in which features may be cached
 _FARTHEST = 2  # a mutated gene moves by -2 to 2
+_SUPPLEMENT = RecipeChanges(batch_size=16, optimizer="adam", learning_rate=2e-3)
 
 
 class PathNetSettings(base.Settings):
@@ -51,9 +52,7 @@ class PathNetSettings(base.Settings):
     population: int = Field(default=64, ge=2, le=100_000)
     generations: int = Field(default=20, ge=0, le=1_000_000)
     batches: int = Field(default=50, ge=1, le=1_000_000)
-    training: RecipeChanges | None = RecipeChanges(
-        batch_size=16, optimizer="adam", learning_rate=2e-3
-    )
+    training: RecipeChanges | None = _SUPPLEMENT
 
 
 @learner("pathnet")
@@ -98,9 +97,7 @@ class PathNet(base.Learner):
     @classmethod
     def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
         if tasks > _MOST_TASKS:
-            raise InputError(
-                f"PathNet learns at most {_MOST_TASKS} tasks, got {tasks}: leave it out"
-            )
+            raise InputError(f"PathNet learns up to {_MOST_TASKS} tasks, got {tasks}: leave it out")
         inputs, s = int(torch.Size(shape).numel()) - 1, settings
         return PathNetwork(inputs, classes, tasks, s.modules, s.active, s.width)
 
@@ -110,6 +107,7 @@ class PathNet(base.Learner):
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
         settings, draw, once = self.settings, self.stream("search"), replace(self.recipe, epochs=1)
+        self._meter = meter
         # Labels numbered within the task's classes.
         data = in_order(data, task.classes)
         shape = settings.population, len(self.model.layers), settings.active
@@ -119,10 +117,10 @@ class PathNet(base.Learner):
         def fitness(path: Tensor) -> float:
             # With replacement, as a task may have fewer examples.
             drawn = torch.randint(len(data), batches, generator=draw).to(data.y.device)
-            return self._train_path(path, task, data.take(drawn), once, draw, meter)
+            return self._train_path(path, task, data.take(drawn), once, draw)
 
         best = search_path(fitness, paths, settings.modules, settings.generations, draw)
-        self._train_path(best, task, data, self.recipe, self.stream("batches"), meter)
+        self._train_path(best, task, data, self.recipe, self.stream("batches"))
         self.model.keep(task.index - 1, best)
 
     def end(self, task: Task) -> None:
@@ -131,13 +129,7 @@ class PathNet(base.Learner):
         self.model.renew(fresh)
 
     def _train_path(
-        self,
-        path: Tensor,
-        task: Task,
-        data: Examples,
-        recipe: Recipe,
-        generator: torch.Generator,
-        meter: OpsMeter,
+        self, path: Tensor, task: Task, data: Examples, recipe: Recipe, draw: torch.Generator
     ) -> float:
         """Train a path (L, N) in place; return its accuracy before each step of the last epoch."""
         lifted = LiftedPath(self.model, path, task.index - 1, task.classes)
@@ -145,11 +137,11 @@ class PathNet(base.Learner):
         shape = tuple((p.shape, p.requires_grad) for p in lifted.parameters())
         path_meter = self._meters.setdefault(shape, OpsMeter())
         total, steps, recorder = path_meter.total, path_meter.steps, HistoryRecorder()
-        fit(lifted, data, recipe, generator, objective=recorder, meter=path_meter)
+        fit(lifted, data, recipe, draw, objective=recorder, meter=path_meter)
         lifted.put_back(self.model)
         trained = sum(p.numel() for p in lifted.parameters() if p.requires_grad)
-        new_steps = path_meter.steps - steps
-        meter.add(path_meter.total - total + new_steps * trained * optimizer_ops(recipe))
+        update_ops = (path_meter.steps - steps) * trained * optimizer_ops(recipe)
+        self._meter.add(path_meter.total - total + update_ops)
         return recorder.history.accuracies[-1]
 
 
@@ -174,7 +166,7 @@ def search_path(
     equals) replaces the loser. Source: Fernando et al. 2017, section 2 (binary tournaments).
 
     Args:
-        fitness: Of a path, higher is better.
+        fitness: Evaluates a path; higher is better.
         population: P paths (P, L, N), P from 2, not changed.
         modules: M per layer.
         generations: The tournaments.

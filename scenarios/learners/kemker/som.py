@@ -135,8 +135,10 @@ class OnlineMap:
     meter counts U D multiply-adds for distances, as many for moving the prototypes, and K U each
     for the scores and for moving the readout.
 
-    model: its `som` has U units on D inputs, its `output` K outputs on the U activities;
-    readout_rate: above 0.
+    Args:
+        model: Its `som` has U units on D inputs, its `output` K outputs on the U activities.
+        readout_rate: The learning rate of the readout, above 0.
+        meter: Counts the multiply-adds.
     """
 
     def __init__(self, model: nn.Module, readout_rate: float, meter: OpsMeter) -> None:
@@ -149,8 +151,8 @@ class OnlineMap:
         """Return (U, U), by winner the share of the way that each prototype moves.
 
         Args:
-            rate: The winner's, 0 to 1.
-            radius: Of its neighbourhood on the lattice, above 0.
+            rate: The share of the winner, 0 to 1.
+            radius: The radius of the neighbourhood on the lattice, above 0.
 
         Returns:
             The shares.
@@ -179,9 +181,9 @@ class OnlineMap:
         """Train both layers on the examples that are novel in their turn.
 
         Args:
-            x: (B, D).
-            y: (B,) labels.
-            shares: (U, U) of `shares`.
+            x: The examples, (B, D).
+            y: Their labels, (B,).
+            shares: The shares by winner, (U, U).
             threshold: Examples with a smaller margin (see `margins`) are novel, all if it is None;
                 others change nothing.
 
@@ -216,8 +218,8 @@ class OnlineMap:
         """Return (B,) by how much the label's output exceeds the largest other one.
 
         Args:
-            x: (B, D).
-            y: (B,) labels.
+            x: The examples, (B, D).
+            y: Their labels, (B,).
 
         Returns:
             The margins, negative where the prediction is wrong.

@@ -91,11 +91,11 @@ def diagonal_fisher(
     cannot run under `torch.func.vmap` is run example by example.
 
     Args:
-        model: Its parameters that require gradients have an F of their shape.
-        loss: -log p(y|x) of scores and labels.
+        model: The model; each parameter that requires gradients gets an F of its shape.
+        loss: Returns the mean of -log p(y|x) for scores and labels.
         examples: x (N, ...), true labels y (N,): the empirical Fisher (Chaudhry 2018, section 2.3
             and footnote 4).
-        generator: Which a model follows that draws at random in eval mode.
+        generator: Source of randomness, for a model that draws at random in eval mode.
 
     Returns:
         F by name.

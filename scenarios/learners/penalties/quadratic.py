@@ -25,10 +25,11 @@ class PenalizedSettings(ContinualSettings):
 class PenalizedLearner(ContinualLearner):
     """A learner that minimizes the loss + strength x share x penalty.
 
-    `penalty` is None before the first task is learned. Its gradient is added to that of the batch's
-    own loss, which a learner can read before.
+    The penalty's gradient is added to that of the batch's loss, which a learner can read before.
 
-    share: the paper's factor beside the strength.
+    Attributes:
+        share: The paper's factor beside the strength.
+        penalty: The penalty; None before the first task is learned.
     """
 
     settings: PenalizedSettings
@@ -72,7 +73,7 @@ class Quadratic:
 
         Args:
             model: The model.
-            importance: w by parameter name.
+            importance: The weights w by parameter name.
 
         Returns:
             The penalty.

@@ -179,7 +179,9 @@ class RWalk(PathIntegralLearner, EwcOnline):
                 # The KL divergence of the outputs, to second order.
                 distance *= self.fisher[name] / 2
             self._new[name] += drop / (distance + self.settings.epsilon)
-        self.restart()
+            # The integral goes on from here, with no drop.
+            self._start[name].copy_(self._before[name])
+            drop.zero_()
 
 
 def normalized(numbers: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -14,12 +14,7 @@ from probe.tasks import Task
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import load
-from scenarios.learners.kemker.geppnet import (
-    Geppnet,
-    GeppnetStm,
-    GeppnetStmSettings,
-    MapSettings,
-)
+from scenarios.learners.kemker.geppnet import Geppnet, GeppnetStm, GeppnetStmSettings, MapSettings
 from tests.laws.plain_map import sessions
 from tests.scenarios.learners.tiny_learners import learn
 
@@ -89,10 +84,10 @@ def test_the_sizes_are_table_2_s() -> None:
 @pytest.mark.parametrize(
     ("change", "scale", "said"),
     [
-        ({"readout_rate": 50.0, "base_iterations": 3000}, 1, r"lower readout_rate \(50\)"),
-        ({"width": 1e-30}, 1, r"not finite; raise .*width \(1e-30\)"),
-        ({"final_radius": 1e-30}, 1, r"not finite; raise final_radius \(1e-30\) or"),
-        ({}, 1e30, "not finite; .* scale the inputs down"),
+        ({"readout_rate": 50.0, "base_iterations": 3000}, 1, r"readout_rate \(50\)"),
+        ({"width": 1e-30}, 1, r"width \(1e-30\)"),
+        ({"final_radius": 1e-30}, 1, r"final_radius \(1e-30\)"),
+        ({}, 1e30, "scale the inputs down"),
     ],
 )
 def test_diverged_training_is_refused_with_what_can_be_changed(

@@ -145,12 +145,12 @@ def fit(
     ):
         # Made where a chain's parameters lie as they will.
         updates = Updates(model, recipe, recipe.epochs * batches)
-        saved = chain.saved if chain else int
+        spared = chain.spared if chain else int
         losses: list[float] = []
         for epoch in range(recipe.epochs):
             epoch_losses = []
             for x, y in _batches(data, recipe.batch_size, generator, together):
-                with meter.step(len(y), saved) if meter else nullcontext():
+                with meter.step(len(y), spared) if meter else nullcontext():
                     # An objective sees what its data hold; a tuple only where a tail is trained.
                     batch = steps.batch(cast(Tensor, x), y)
                     epoch_losses.append(_step(model, batch, recipe, updates, steps, chain))
@@ -193,10 +193,9 @@ def _step(
         scores, loss = done
         steps.saw(scores, batch[1])
     else:
-        with (
-            lowered(batch[1].device.type, recipe.precision == "bf16"),
-            chain.opened() if chain else nullcontext(),
-        ):
+        if chain:
+            chain.open()
+        with lowered(batch[1].device.type, recipe.precision == "bf16"):
             loss = steps.loss(model, *batch)
         loss.backward()
         if chain:

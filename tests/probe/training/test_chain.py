@@ -106,7 +106,7 @@ def test_training_is_that_of_autograd(model, kind, most):
     """Gradients of the first step to 1e-10, and all that 20 steps leave; most: 0 = no windows."""
     own, plain = kind(), kind()
     with (
-        mock.patch.object(chain, "_MOST", most),
+        mock.patch.object(chain_layers, "_MOST", most),
         mock.patch.object(
             chain.Chain, "_pass", autospec=True, side_effect=chain.Chain._pass
         ) as passes,
@@ -280,12 +280,13 @@ def test_sizes_that_do_not_fit_are_told_by_torch():
 
 @given(*[st.integers(1, 6)] * 2, st.integers(1, 3), st.integers(0, 2))
 def test_the_taps_that_see_the_image(pixels, taps, stride, padding):
-    side = chain_layers.Side(pixels, taps, stride, padding)
+    outputs, live, image, padded = chain_layers.side(pixels, taps, stride, padding)
     seen = {
         tap
         for tap in range(taps)
-        for output in range(side.outputs)
+        for output in range(outputs)
         if 0 <= stride * output - padding + tap < pixels
     }
     if seen:
-        assert {*range(taps)[side.live]} == {*range(min(seen), max(seen) + 1)}
+        assert {*range(taps)[live]} == {*range(min(seen), max(seen) + 1)}
+        assert image.stop - image.start == pixels <= padded

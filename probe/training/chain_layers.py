@@ -4,9 +4,11 @@ A link is made for inputs of one shape, and its next pass overwrites what its pa
 (B, C, H, W) are channels-last in memory.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -104,57 +106,67 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
     plain = module.groups == 1 and set(module.dilation) == {1} and x.ndim == 4
     if not plain or module.padding_mode != "zeros" or isinstance(module.padding, str):
         return None
-    sides = map(side, x.shape[2:], module.kernel_size, module.stride, module.padding)
-    (H, high, image_rows, padded_H), (W, wide, image_columns, padded_W) = sides
-    (B, C), weight = x.shape[:2], module.weight
+    weight = module.weight
+    sides = list(map(side, x.shape[2:], module.kernel_size, module.stride, module.padding))
+    (H, high, *_), (W, wide, *_) = sides
     live = weight.detach().permute(0, 2, 3, 1)[:, high, wide]  # (O, taps, taps, C)
-    if not 0 < B * H * W * live[0].numel() <= _MOST:
+    shape = len(x), H, W, len(live)
+    if not 0 < math.prod(shape[:3]) * live[0].numel() <= _MOST:
         return None
-
-    def windows_of(image: Tensor) -> Tensor:
-        """Return a view of a padded image as windows (B, H', W', taps, taps, C)."""
-        rows = image.unfold(1, live.shape[1], module.stride[0])[:, :H]
-        columns = rows.unfold(2, live.shape[2], module.stride[1])[:, :, :W]
-        return columns.permute(0, 1, 2, 4, 5, 3)
-
-    padded, dpadded = x.new_zeros(2, B, padded_H, padded_W, C)
-    image, dimage = (
-        whole[:, image_rows, image_columns].permute(0, 3, 1, 2) for whole in (padded, dpadded)
-    )
-    seen, kernel = windows_of(padded), live.contiguous()
-    copied = seen.contiguous()
-    rows, matrix = copied.view(B * H * W, -1), kernel.view(len(weight), -1)
-    places, dweight, drows = dict(gradients), gradients.get(weight), torch.empty_like(rows)
+    rows, drows, cutting = _windows(x, sides, module.stride)
+    kernel, places, dweight = live.contiguous(), dict(gradients), gradients.get(weight)
+    matrix = kernel.view(len(live), -1)
     if dweight is not None:
         dlive = dweight.permute(0, 2, 3, 1)[:, high, wide]
         dkernel = dlive.contiguous()
         places[matrix] = dkernel.view_as(matrix)
     product = dense(drows, matrix, module.bias, places)
-    pairs = [
-        (windows_of(dpadded)[:, :, :, i, j], drows.view_as(seen)[:, :, :, i, j])
-        for i in range(live.shape[1])
-        for j in range(live.shape[2])
-    ]
+
+    def forward(x: Tensor) -> Tensor:
+        _copy(kernel, live)
+        return product.forward(cutting.forward(x)).view(shape).permute(0, 3, 1, 2)
+
+    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
+        if dweight is not None:
+            dweight.zero_()  # where taps are dead, a penalty may have added to the last gradient
+        product.backward(rows, dy.permute(0, 2, 3, 1).reshape(len(rows), -1), wanted)
+        if dweight is not None:
+            _copy(dlive, dkernel)
+        return cutting.backward(x, drows, True) if wanted else dy
+
+    return Link(forward, backward, len(rows) * (weight.numel() - live.numel()))
+
+
+def _windows(
+    x: Tensor, sides: Sequence[tuple[int, slice, slice, int]], strides: Sequence[int]
+) -> tuple[Tensor, Tensor, Link]:
+    """Return memory for the windows of images like x, (R, D), and their gradient, and their link.
+
+    sides: see `side`.
+    """
+    (H, high, image_rows, padded_H), (W, wide, image_columns, padded_W) = sides
+    taps = high.stop - high.start, wide.stop - wide.start
+    padded = x.new_zeros(2, len(x), padded_H, padded_W, x.shape[1])  # images and their gradients
+    image, dimage = padded[:, :, image_rows, image_columns].permute(0, 1, 4, 2, 3)
+    in_rows = padded.unfold(2, taps[0], strides[0])[:, :, :H]
+    in_windows = in_rows.unfold(3, taps[1], strides[1])[:, :, :, :W].permute(0, 1, 2, 3, 5, 6, 4)
+    windows, dwindows = in_windows.unbind()  # (B, H', W', taps, taps, C)
+    copied, dcopied = windows.contiguous(), windows.new_empty(windows.shape)
+    pairs = [(dwindows[:, :, :, i, j], dcopied[:, :, :, i, j]) for i, j in np.ndindex(*taps)]
+    rows, drows = (memory.view(-1, windows[0, 0, 0].numel()) for memory in (copied, dcopied))
 
     def forward(x: Tensor) -> Tensor:
         image.copy_(x)
-        _copy(kernel, live)
-        _copy(copied, seen)
-        return product.forward(rows).view(B, H, W, -1).permute(0, 3, 1, 2)
+        _copy(copied, windows)
+        return rows
 
     def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
-        product.backward(rows, dy.permute(0, 2, 3, 1).reshape(B * H * W, -1), wanted)
-        if dweight is not None:
-            if live.numel() < weight.numel():
-                dweight.zero_()  # what a penalty may have added to the last gradient
-            _copy(dlive, dkernel)
-        if wanted:
-            dpadded.zero_()
-            for pixels, gradient in pairs:
-                pixels += gradient
-        return dimage
+        padded[1].zero_()
+        for pixels, gradient in pairs:
+            pixels += gradient
+        return cast(Tensor, dimage)
 
-    return Link(forward, backward, len(rows) * (weight.numel() - live.numel()))
+    return rows, drows, Link(forward, backward)
 
 
 def _copy(target: Tensor, values: Tensor) -> None:
@@ -184,7 +196,7 @@ def flatten(x: Tensor) -> Link:
         return x.reshape(len(x), -1)
 
     def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
-        return dx.copy_(dy.view(dx.shape))
+        return dx.copy_(dy.view_as(dx))
 
     return Link(forward, backward)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from contextlib import nullcontext
 from functools import partial
+from math import gcd
 from unittest import mock
 
 import pytest
@@ -37,11 +38,11 @@ def networks(draw: st.DrawFn) -> nn.Sequential:
         if kind == "conv":
             layer = nn.Conv2d(
                 width,
-                width * draw(ints(1, 2)),
+                out := draw(ints(1, 4)),
                 tuple(draw(ints(1, min(3, side))) for side in sides),
                 stride=(draw(ints(1, 3)), draw(ints(1, 3))),
                 padding=(draw(ints(0, 2)), draw(ints(0, 2))),
-                groups=draw(st.sampled_from([1, 1, width])),
+                groups=draw(st.sampled_from([1, 1, gcd(width, out)])),
                 bias=draw(st.booleans()),
             )
         elif kind != "relu":

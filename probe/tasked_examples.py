@@ -64,8 +64,7 @@ class TaskedExamples:
 
     def sizes(self, split: str) -> list[int]:
         """Return the number of examples of each task, (T,)."""
-        sizes: list[int] = self.numbers(split).bincount(minlength=len(self.classes)).tolist()
-        return sizes
+        return list(map(int, self.numbers(split).bincount(minlength=len(self.classes))))
 
     def counted(self, predicted: Tensor) -> TaskCounts:
         """Count predictions (N,) for the test examples."""
@@ -98,16 +97,13 @@ def assign_tasks(
     >>> examples.classes, examples.splits["train"].task.tolist()
     (((0, 1), (0, 1)), [0, 0, 1, 1])
     """
-    splits: Mapping[str, Examples[Any]] = {n: as_examples(split, n) for n, split in data.items()}
+    splits = {name: as_examples(split, name) for name, split in data.items()}
     if outputs is not None:
         splits, tasks = _by_position(splits, tasks, outputs)
-    with_task = [name for name, split in splits.items() if split.task is not None]
-    if with_task and len(with_task) < len(splits):
-        [without, *_] = splits.keys() - set(with_task)
-        raise InputError(
-            f"{with_task[0]} has task ids and {without} has none: give both, or neither"
-        )
-    examples = _by_number(splits, tasks) if with_task else _by_class(splits, tasks)
+    without = [name for name, split in splits.items() if split.task is None]
+    if 0 < len(without) < len(splits):
+        raise InputError(f"only {without[0]} has no task ids: give them to all examples or none")
+    examples = _by_class(splits, tasks) if without else _by_number(splits, tasks)
     for name, split in examples.splits.items():
         check_examples(split, range(examples.n_classes), name)
     return examples
@@ -158,21 +154,18 @@ def _is_task(data: object) -> bool:
 
 def _joined(parts: Sequence[Examples[Any]], name: str) -> Examples[Any]:
     """Return the examples of each task as one, numbered by their position; name: for messages."""
-    forms = [kinds(mapped(part.x, lambda tensor: tensor[:0])) for part in parts]
-    for number, (part, form) in enumerate(zip(parts, forms, strict=True), 1):
-        if part.task is not None or form != forms[0]:
-            raise InputError(
-                f"{name}: give examples by task without numbers of tasks, all x {forms[0]}, got "
-                f"{f'x {form}' if part.task is None else 'numbers'} in those of task {number}"
-            )
-    examples, sizes = join(parts), torch.tensor([len(part) for part in parts])
-    numbers = torch.arange(len(parts)).repeat_interleave(sizes)
-    return examples.changed(task=numbers.to(examples.y.device))
+    forms = {kinds(mapped(part.x, lambda tensor: tensor[:0])) for part in parts}
+    if len(forms) > 1:
+        raise InputError(f"{name}: the tasks' x must be alike, got {' and '.join(sorted(forms))}")
+    if any(part.task is not None for part in parts):
+        raise InputError(f"{name} is a list by task: leave out the task ids of its examples")
+    numbers = [torch.full_like(part.y, number) for number, part in enumerate(parts)]
+    return join(parts).changed(task=torch.cat(numbers))
 
 
 def _by_position(
-    splits: Mapping[str, Examples[Any]], tasks: Tasks, outputs: Sequence[int]
-) -> tuple[Mapping[str, Examples[Any]], Tasks]:
+    splits: dict[str, Examples[Any]], tasks: Tasks, outputs: Sequence[int]
+) -> tuple[dict[str, Examples[Any]], Tasks]:
     """Return labels and tasks' classes that are numbers of outputs by their positions there.
 
     Labels 0..K-1 are positions already, whatever the outputs.
@@ -184,12 +177,12 @@ def _by_position(
     if all(split.task is None for split in splits.values()):
         classes = as_tasks(tasks)
         if strange := sorted({label for task in classes for label in task} - set(outputs)):
-            raise InputError(
-                f"tasks has the classes {strange}, which are not in classes=, as labels are"
-            )
+            raise InputError(f"tasks has classes {strange}, which classes= lacks: correct either")
         tasks = [[position[label] for label in task] for task in classes]
-    positions = {name: [position[y] for y in split.y.tolist()] for name, split in splits.items()}
-    return {n: s.changed(y=s.y.new_tensor(positions[n])) for n, s in splits.items()}, tasks
+    return {
+        name: split.changed(y=split.y.new_tensor([position[y] for y in split.y.tolist()]))
+        for name, split in splits.items()
+    }, tasks
 
 
 def _by_class(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamples:
@@ -199,9 +192,9 @@ def _by_class(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExampl
     for number, task in enumerate(classes):
         task_of_class[list(task)] = number
     # Labels are checked later: a strange one gets any task.
-    labels = {name: split.y.clamp(0, n_classes - 1) for name, split in splits.items()}
     numbered = {
-        n: s.changed(task=task_of_class.to(s.y.device)[labels[n]]) for n, s in splits.items()
+        name: split.changed(task=task_of_class.to(split.y.device)[split.y.clamp(0, n_classes - 1)])
+        for name, split in splits.items()
     }
     return TaskedExamples(splits=numbered, classes=classes)
 
@@ -211,10 +204,9 @@ def _by_number(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamp
     T = len(set().union(*numbers.values()))
     for name, listed in numbers.items():
         if listed != list(range(T)):
-            got = shorten(str(listed), _LENGTH)
             raise InputError(
-                f"{name} has the task numbers {got}, expected all of 0..{T - 1}: number them so, "
-                f"as by task.unique(return_inverse=True)[1]"
+                f"{name} has task ids {shorten(str(listed), _LENGTH)}, expected all of 0..{T - 1}: "
+                f"number them so, as by task.unique(return_inverse=True)[1]"
             )
     order = _order(tasks, T)
     position = torch.tensor(order).argsort()
@@ -229,9 +221,8 @@ def _by_number(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamp
             f"the labels of all tasks are {shorten(str(labels), _LENGTH)}, expected each of "
             f"0..K-1: number the classes so, or name their outputs by Model(..., classes=)"
         )
-    return TaskedExamples(
-        splits=placed, classes=tuple(tuple(task.tolist()) for task in classes), order=order
-    )
+    classes_of_task = tuple(tuple(task.tolist()) for task in classes)
+    return TaskedExamples(splits=placed, classes=classes_of_task, order=order)
 
 
 def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
@@ -282,8 +273,8 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
     Raises:
         InputError: A task is empty, or a class is unknown, in two tasks or in none.
     """
-    if not all(map(len, tasks)) or not tasks:
-        empty = [number for number, task in enumerate(tasks, 1) if not len(task)]
+    empty = [number for number, task in enumerate(tasks, 1) if not len(task)]
+    if empty or not tasks:
         what = f"tasks {empty} of {len(tasks)} have no classes" if tasks else "there are no tasks"
         raise InputError(f"{what}: give each task its classes, as [[0, 1], [2, 3]]")
     listed = sorted(c for task in tasks for c in task)
@@ -291,9 +282,8 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
         raise InputError(f"classes {outside} are outside 0..{classes - 1}: count from 0")
     if twice := sorted({c for c, following in pairwise(listed) if c == following}):
         raise InputError(
-            f"classes {twice} are in more than one task: leave out tasks and give each example its "
-            f"task, by Examples(x, y, task), a list with the data of each task, or feature files: "
-            f"'sites/{{task}}.npz', or one with task_train and task_test"
+            f"classes {twice} are in two tasks: leave out tasks and give each example its task, by "
+            f"Examples(x, y, task), a list of data by task, or feature files ('sites/{{task}}.npz')"
         )
     if missing := sorted(set(range(classes)) - set(listed)):
         raise InputError(f"classes {missing} are in no task: add each to one")

@@ -6,7 +6,6 @@ from contextlib import ExitStack
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
-from torch.nn.modules.instancenorm import _InstanceNorm
 
 from probe.batch import Value, gather, tensors
 from probe.modules import copied, mode
@@ -14,12 +13,11 @@ from probe.seeding import every_global_stream, stream
 
 _SIZE = 256  # examples of a batch whose statistics are averaged
 
-Norm = _NormBase
-"""A layer that may keep running statistics: batch norm, or instance norm where it is told to."""
 
-
-def running_norms(model: nn.Module) -> list[Norm]:
+def running_norms(model: nn.Module) -> list[_NormBase]:
     """Return the layers of a model that normalize by running statistics in eval mode.
+
+    They are batch norms, and instance norms with `track_running_stats`.
 
     >>> len(running_norms(nn.Sequential(nn.BatchNorm1d(2), nn.LayerNorm(2))))
     1
@@ -50,20 +48,18 @@ def reestimate(
     norms = running_norms(model)
     if not norms:
         return False
-    first = tensors(x)[0]
-    order = torch.randperm(len(first), generator=stream(0, "batch norm")).to(first.device)
+    column = tensors(x)[0]
+    order = torch.randperm(len(column), generator=stream(0, "batch norm")).to(column.device)
     chance = every_global_stream(stream(0, "batch norm", "pass"))
     with ExitStack() as restored, mode(model, training=False), chance:
         for norm in norms:
             restored.callback(setattr, norm, "momentum", norm.momentum)
-            norm.momentum = None  # the plain mean over batches
             norm.reset_running_stats()
             norm.train()
         # Of nearly one size, as each counts alike; a single example has no variance.
         for count, indices in enumerate(order.tensor_split(max(1, len(order) // _SIZE)), 1):
             for norm in norms:
-                if isinstance(norm, _InstanceNorm):  # torch takes no momentum there for one of 0
-                    norm.momentum = 1 / count
+                norm.momentum = 1 / count  # the plain mean over batches
             batch = gather(x, indices)
             _ = model(batch) if call is None else call(model, batch)
     return True

@@ -63,7 +63,13 @@ def predict_each(
             # A copy: a model may write into its input.
             x = gather(examples.x, indices)
             scores = logits(channels_last(x) if any_layout else x)
-            _check(scores, (len(indices), classes))
+            if scores.shape != (len(indices), classes):
+                raise InputError(
+                    f"the model's output for a batch of {len(indices)} has shape "
+                    f"{tuple(scores.shape)}, expected one logit per class: ({classes} each)"
+                )
+            if scores.isnan().any():
+                raise InputError("the model's output is NaN: it diverged; lower learning_rate")
             for name, table in barred.items():
                 competing = scores
                 if table is not None:
@@ -101,13 +107,3 @@ def batch_size_on(device: torch.device) -> int:
     # On a CPU the activations of larger batches leave the caches and come from fresh pages of the
     # system: at 500 an example took 1.5 times as long. A GPU wants to be filled.
     return 128 if device.type == "cpu" else 2048
-
-
-def _check(scores: Tensor, expected: tuple[int, int]) -> None:
-    if scores.shape != expected:
-        raise InputError(
-            f"the model's output for a batch of {expected[0]} has shape {tuple(scores.shape)}, "
-            f"expected one logit per class: {expected}"
-        )
-    if scores.isnan().any():
-        raise InputError("the model's output is NaN: its training diverged; lower learning_rate")

@@ -94,18 +94,17 @@ def without_rule(model: nn.Module, rule: Rule) -> list[str]:
     """
     reached: set[int] = set()
     for module in model.modules():
+        # Its own method may write its children's, too.
         if _by_murata(module, rule) or _reset_of(module):
-            # Its own method may write its children's, too.
-            reached |= {id(parameter) for parameter in module.parameters()}
+            reached |= set(map(id, module.parameters()))
     return [name for name, p in model.named_parameters() if id(p) not in reached]
 
 
 def no_rule_for(names: Collection[str]) -> InputError:
     """Return the error for parameters that no rule writes."""
-    what = "parameter" if len(names) == 1 else "parameters"
     return InputError(
-        f"no rule re-initializes the {what} {', '.join(map(repr, names))}: pass fresh=, a function "
-        f"that makes a new model, or give their modules a reset_parameters() method"
+        f"no rule re-initializes {', '.join(map(repr, names))}: pass fresh=, a function that makes "
+        f"a new model, or give their modules a reset_parameters() method"
     )
 
 
@@ -126,19 +125,15 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
         if fresh not in get_args(Rule):
             raise unknown("rule for fresh weights", fresh, get_args(Rule))
         return
-    values = fresh_state(fresh, stream(0, "check"))
-    state = named_state(model)
+    values, state = fresh_state(fresh, stream(0, "check")), named_state(model)
     # What is in no state dict, a rewinding leaves as it is.
-    needed = model.state_dict(keep_vars=True).keys() & state.keys()
-    missing = sorted(needed - values.keys())
-    differ = [name for name in needed & values.keys() if values[name].shape != state[name].shape]
-    if missing or differ:
-        got = f"no {', '.join(map(repr, missing))}"
-        if not missing:
-            name = min(differ)
-            got = f"{name!r} of shape {tuple(values[name].shape)}, the model of "
-            got += f"{tuple(state[name].shape)}"
-        raise InputError(f"fresh has {got}: it must hold a model of the same architecture")
+    for name in sorted(model.state_dict(keep_vars=True).keys() & state.keys()):
+        shape = tuple(values[name].shape) if name in values else "none"
+        if shape != tuple(state[name].shape):
+            raise InputError(
+                f"fresh must hold a model of the same architecture: {name!r} has shape {shape}, "
+                f"expected {tuple(state[name].shape)}"
+            )
 
 
 def fresh_state(
@@ -163,25 +158,22 @@ def fresh_state(
     ['bias', 'weight']
     """
     if isinstance(fresh, Mapping):
-        if strange := [name for name, value in fresh.items() if not isinstance(value, Tensor)]:
-            raise InputError(f"fresh holds no tensor at {strange[0]!r}: pass a state dict")
+        for name, value in fresh.items():
+            if not isinstance(value, Tensor):
+                raise InputError(f"fresh holds no tensor at {name!r}: pass a state dict")
         return fresh
     if not isinstance(fresh, nn.Module):
         if not callable(fresh):
-            raise InputError(
-                f"fresh must be a function that makes a model, a model, a state dict or one of "
-                f"{', '.join(get_args(Rule))}, got {type(fresh).__name__}"
-            )
+            got = type(fresh).__name__
+            raise InputError(f"fresh must be a function that makes a model, or a model, got {got}")
         try:
             with every_global_stream(generator):
                 built = fresh()
         except InputError:
             raise
         except Exception as error:
-            raise InputError(
-                f"fresh() raised {described(error)}: give a function that makes a new model and "
-                f"needs no arguments"
-            ) from error
+            what = described(error)
+            raise InputError(f"fresh() raised {what}: it must make a new model") from error
         if not isinstance(built, nn.Module):
             raise InputError(f"fresh() must return a model, got {type(built).__name__}")
         fresh = built
@@ -208,7 +200,6 @@ def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
         weight.copy_(torch.randn(weight.shape, generator=generator) * std)
         if isinstance(module.bias, Tensor):
             module.bias.zero_()
-        return
-    if (reset := _reset_of(module)) is not None:
+    elif reset := _reset_of(module):
         with every_global_stream(generator):
             reset()

@@ -32,19 +32,10 @@ class History:
             epoch.
         accuracies: E numbers in [0, 1], the share of an epoch's examples that are classified
             correctly while they are trained on.
-
-    Raises:
-        ValueError: No training gives such numbers.
     """
 
     losses: tuple[float, ...]
     accuracies: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        losses = all(type(x) is float and math.isfinite(x) and x >= 0 for x in self.losses)
-        accuracies = all(type(x) is float and 0 <= x <= 1 for x in self.accuracies)
-        if not (losses and accuracies and len(self.losses) == len(self.accuracies) + 1 > 1):
-            raise ValueError(f"no training gives {self}")
 
     @property
     def fall(self) -> float:
@@ -81,14 +72,14 @@ class History:
 class HistoryRecorder(Objective):
     """Plain cross-entropy, with a record of the course of training.
 
-    After the epochs in `kept`, from 1, the model's parameters and buffers are copied into `states`,
+    After some `epochs`, from 1, the model's parameters and buffers are copied into `states`,
     by epoch and name; `probe.modules.restore` restores them.
     """
 
     by_scores = True
 
-    def __init__(self, kept: Collection[int] = ()) -> None:
-        self._kept = kept
+    def __init__(self, epochs: Collection[int] = ()) -> None:
+        self._epochs = epochs
         self._right: list[Tensor] = []
         self._accuracies: list[float] = []
         self.states: dict[int, dict[str, Tensor]] = {}
@@ -107,10 +98,9 @@ class HistoryRecorder(Objective):
         super().after_epoch(model, losses)
         self._accuracies.append(float(torch.cat(self._right).double().mean()))
         self._right = []
-        epoch = len(self._accuracies)
-        if epoch in self._kept:
+        if len(self._accuracies) in self._epochs:
             state = named_state(model).items()
-            self.states[epoch] = {name: value.detach().clone() for name, value in state}
+            self.states[len(self._accuracies)] = {n: v.detach().clone() for n, v in state}
 
 
 def _change(values: Sequence[float]) -> float:
@@ -138,11 +128,9 @@ def notes_of(history: History) -> list[str]:
         return [STUCK]
     if history.converged or math.isnan(history.fall):
         return []
-    return [
-        f"{UNFINISHED}: loss {history.losses[-1]:.2f} "
-        f"({-history.fall:+.3f} nats an epoch), training accuracy "
-        f"{100 * history.accuracies[-1]:.1f} % ({100 * history.rise:+.1f} points an epoch)"
-    ]
+    loss = f"loss {history.losses[-1]:.2f} ({-history.fall:+.3f} nats an epoch)"
+    accuracy = f"{100 * history.accuracies[-1]:.1f} % ({100 * history.rise:+.1f} points an epoch)"
+    return [f"{UNFINISHED}: {loss}, training accuracy {accuracy}"]
 
 
 def never_left(losses: Sequence[float]) -> bool:

@@ -56,10 +56,7 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
         logits = model(x)
     features = before.get(logits) if isinstance(logits, Tensor) else None
     if features is None or len(features) != len(logits):
-        raise InputError(
-            "the model's output is not that of one of its layers, so that there are no features "
-            "before it: let the model return what its last layer (such as nn.Linear) gives"
-        )
+        raise InputError("the model must return what its last layer (such as nn.Linear) gives")
     return torch.flatten(features, 1)
 
 
@@ -91,9 +88,8 @@ def in_batches(
     Returns:
         The results, (N, ...).
     """
-    chance = global_stream(stream(0, "features"))
-    plain = mode(model, training=False)
-    with torch.no_grad(), products("fp32"), plain, kept_buffers(model), chance:
+    chance, evaluating = global_stream(stream(0, "features")), mode(model, training=False)
+    with torch.no_grad(), products("fp32"), evaluating, kept_buffers(model), chance:
         # A copy: a model may write into its input.
         parts = examples.x.split(batch_size_on(examples.y.device))
         return torch.cat([function(x.clone()) for x in parts])

@@ -45,24 +45,14 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
     """
     if len(shape) != 2:
         raise InputError(
-            f"the model's output has shape {('B', *shape[1:])}, expected (B, K), one logit for "
-            f"each class"
+            f"the model's output has shape {('B', *shape[1:])}, expected (B, {classes})"
         )
-    if chosen is None:
-        if shape[1] != classes:
-            raise InputError(
-                f"the model has {shape[1]} outputs and the tasks have {classes} classes: list "
-                f"the outputs of these classes in classes="
-            )
-        return None
-    outputs = list(chosen)
+    outputs = list(range(shape[1]) if chosen is None else chosen)
     if len(outputs) != classes or len(set(outputs)) != classes:
         raise InputError(
-            f"classes= names {len(set(outputs))} outputs, expected a different one for each of the "
-            f"{classes} classes of the tasks"
+            f"expected {classes} different outputs, one for each class of the tasks, got "
+            f"{len(set(outputs))}: list the outputs of these classes in classes="
         )
     if outside := [output for output in outputs if not 0 <= output < shape[1]]:
-        raise InputError(
-            f"classes= names outputs {outside}, but the model has outputs 0 to {shape[1] - 1}"
-        )
-    return torch.tensor(outputs)
+        raise InputError(f"classes= names outputs {outside}, but the model has only {shape[1]}")
+    return None if chosen is None else torch.tensor(outputs)

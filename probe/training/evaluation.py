@@ -65,8 +65,8 @@ def predict_each(
             scores = logits(channels_last(x) if any_layout else x)
             if scores.shape != (len(indices), classes):
                 raise InputError(
-                    f"the model's output for a batch of {len(indices)} has shape "
-                    f"{tuple(scores.shape)}, expected one logit per class: ({classes} each)"
+                    f"the model's output for a batch has shape {tuple(scores.shape)}, expected one "
+                    f"logit per class: {(len(indices), classes)}"
                 )
             if scores.isnan().any():
                 raise InputError("the model's output is NaN: it diverged; lower learning_rate")

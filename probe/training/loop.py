@@ -1,17 +1,15 @@
 """The training loop that learners, tails and probes share."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from itertools import pairwise
-from operator import itemgetter
 from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.batch import Value, gather, mapped, tensors
+from probe.batch import gather
 from probe.errors import InputError
 from probe.examples import Labeled
 from probe.modules import mode
@@ -22,8 +20,6 @@ from probe.training.memory_format import faster_layout
 from probe.training.optimizers import Updates
 from probe.training.precision import lowered, products
 from probe.training.recipe import Recipe
-
-_TOGETHER = 2**20  # bytes of batches gathered at once: one call for many small ones
 
 
 class Objective:
@@ -128,11 +124,7 @@ def fit(
     [0, 1]
     """
     steps = objective or Objective()
-    # Adam's moments start at 0 with each training: none are carried over from another task.
-    batches = len(_ends(len(data), recipe.batch_size))
-    device = data.y.device
-    example = tensors(gather(data.x, torch.zeros(1, dtype=torch.int64, device=device)))
-    together = max(1, _TOGETHER // (recipe.batch_size * sum(tensor.nbytes for tensor in example)))
+    ends, device = _ends(len(data), recipe.batch_size), data.y.device
     by_scores = vars(type(steps)).get("by_scores", False)
     with (
         torch.enable_grad(),
@@ -143,13 +135,17 @@ def fit(
         nullcontext() if chain else faster_layout(model, data),
         every_global_stream(generator),
     ):
-        # Made where a chain's parameters lie as they will.
-        updates = Updates(model, recipe, recipe.epochs * batches)
+        # Made where a chain's parameters lie as they will. Adam's moments start at 0 with each
+        # training: none are carried over from another task.
+        updates = Updates(model, recipe, recipe.epochs * len(ends))
         spared = chain.spared if chain else int
         losses: list[float] = []
         for epoch in range(recipe.epochs):
             epoch_losses = []
-            for x, y in _batches(data, recipe.batch_size, generator, together):
+            # Drawn on the CPU, so that the order is the same on every device.
+            order = torch.randperm(len(data), generator=generator).to(device, non_blocking=True)
+            for indices in order.tensor_split(ends[:-1]):
+                x, y = gather(data.x, indices), data.y.index_select(0, indices)
                 with meter.step(len(y), spared) if meter else nullcontext():
                     # An objective sees what its data hold; a tuple only where a tail is trained.
                     batch = steps.batch(cast(Tensor, x), y)
@@ -205,26 +201,6 @@ def _step(
     updates.step()
     steps.after_step(model)
     return loss.detach()
-
-
-def _batches(
-    data: Labeled, size: int, generator: torch.Generator, together: int
-) -> Iterator[tuple[Value, Tensor]]:
-    """Yield the batches of one epoch, x (B, ...) and y (B,), which may be written into.
-
-    together: how many of them are gathered at a time.
-    """
-    # Drawn on the CPU, so that the order is the same on every device.
-    order = torch.randperm(len(data), generator=generator)
-    order = order.to(data.y.device, non_blocking=True)
-    ends = _ends(len(data), size)
-    for at in range(0, len(ends), together):
-        some = ends[at : at + together]
-        start = ends[at - 1] if at else 0
-        indices = order[start : some[-1]]
-        x, y = gather(data.x, indices), data.y.index_select(0, indices)
-        for first, last in pairwise([0, *(end - start for end in some)]):
-            yield mapped(x, itemgetter(slice(first, last))), y[first:last]
 
 
 def _ends(n: int, size: int) -> list[int]:

@@ -17,7 +17,7 @@ from probe.seeding import every_global_stream
 from probe.training.chain import Chain, chained
 from probe.training.costs import OpsMeter
 from probe.training.memory_format import faster_layout
-from probe.training.optimizers import Updates
+from probe.training.optimizers import updates
 from probe.training.precision import lowered, products
 from probe.training.recipe import Recipe
 
@@ -137,7 +137,8 @@ def fit(
     ):
         # Made where a chain's parameters lie as they will. Adam's moments start at 0 with each
         # training: none are carried over from another task.
-        updates = Updates(model, recipe, recipe.epochs * len(ends))
+        trained = [p for p in model.parameters() if p.requires_grad]
+        update = updates(trained, recipe, recipe.epochs * len(ends))
         spared = chain.spared if chain else int
         losses: list[float] = []
         for epoch in range(recipe.epochs):
@@ -149,57 +150,48 @@ def fit(
                 with meter.step(len(y), spared) if meter else nullcontext():
                     # An objective sees what its data hold; a tuple only where a tail is trained.
                     batch = steps.batch(cast(Tensor, x), y)
-                    epoch_losses.append(_step(model, batch, recipe, updates, steps, chain))
-            losses += _mean_losses(epoch_losses, recipe, epoch)
+                    for p in trained:
+                        p.grad = None
+                    epoch_losses.append(_gradients(model, batch, recipe, steps, chain))
+                    steps.after_backward(model)
+                    update()
+                    steps.after_step(model)
+            # One look an epoch: NaN and Inf stay in the mean, and a GPU is not stopped every step.
+            numbers = torch.stack(epoch_losses).double().cpu()
+            losses += ([] if epoch else [float(numbers[0])]) + [float(numbers.mean())]
+            if not math.isfinite(losses[-1]):
+                raise InputError(
+                    f"training diverged: the loss is not finite in epoch {epoch + 1} of "
+                    f"{recipe.epochs}; lower learning_rate ({recipe.learning_rate:g})"
+                )
             steps.after_epoch(model, losses)
 
 
-def _mean_losses(step_losses: Sequence[Tensor], recipe: Recipe, epoch: int) -> list[float]:
-    """Return the mean of an epoch's losses, scalars, with the first before it in the first epoch.
-
-    epoch: from 0. Raises InputError unless they are finite.
-    """
-    # One look an epoch: NaN and Inf stay in the mean, and a GPU is not stopped every step.
-    losses = torch.stack(list(step_losses)).double().cpu()
-    mean = float(losses.mean())
-    if not math.isfinite(mean):
-        raise InputError(
-            f"training diverged: the loss is not finite in epoch {epoch + 1} of "
-            f"{recipe.epochs}; lower learning_rate ({recipe.learning_rate:g})"
-        )
-    return [mean] if epoch else [float(losses[0]), mean]
-
-
-def _step(
+def _gradients(
     model: nn.Module,
     batch: tuple[Tensor, Tensor],
     recipe: Recipe,
-    updates: Updates,
     steps: Objective,
     chain: Chain | None,
 ) -> Tensor:
-    """Take one step on x (B, ...), y (B,) and return the loss before it, a scalar.
+    """Give the parameters their gradients on x (B, ...), y (B,), and return the loss, a scalar.
 
     chain: the model's training passes, None for those of autograd.
     """
     plain = chain and chain.model is model and type(steps).loss is Objective.loss
-    updates.zero_grad()
-    done = chain.step(*batch) if chain and plain else None
-    if done:
-        scores, loss = done
-        steps.saw(scores, batch[1])
-    else:
-        if chain:
-            chain.open()
-        with lowered(batch[1].device.type, recipe.precision == "bf16"):
-            loss = steps.loss(model, *batch)
-        loss.backward()
-        if chain:
-            chain.backward()
-        updates.densify()
-    steps.after_backward(model)
-    updates.step()
-    steps.after_step(model)
+    if chain and plain and (done := chain.step(*batch)):
+        steps.saw(done[0], batch[1])
+        return done[1]
+    if chain:
+        chain.open()
+    with lowered(batch[1].device.type, recipe.precision == "bf16"):
+        loss = steps.loss(model, *batch)
+    loss.backward()
+    if chain:
+        chain.backward()
+    for p in model.parameters():
+        if p.requires_grad and p.grad is not None and p.grad.is_sparse:  # few optimizers take it
+            p.grad = p.grad.to_dense()
     return loss.detach()
 
 

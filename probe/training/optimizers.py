@@ -21,38 +21,31 @@ _OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
 _KERNELS = {"adam": torch._fused_adam_, "adamw": torch._fused_adamw_}
 
 
-class Updates:
-    """The steps of one training: a new optimizer, with the recipe's clipping and schedule.
+def updates(trained: Sequence[Tensor], recipe: Recipe, steps: int) -> Callable[[], None]:
+    """Return a function that takes the next step of a training, with a new optimizer.
 
-    They change the parameters of the model that require gradients now; `steps` is their number.
+    It clips the gradients as the recipe says.
+
+    Args:
+        trained: The parameters to change.
+        recipe: The settings of the training.
+        steps: The number of steps of the training.
+
+    Returns:
+        The function.
     """
+    rates = (rate_at(recipe, step, steps) for step in range(steps))
+    kinds = {(p.device, p.dtype) for p in trained}
+    plain = len(kinds) == 1 and not any(kind.is_complex for _, kind in kinds)
+    step_at = (_adam if plain and recipe.optimizer in _KERNELS else _from_torch)(trained, recipe)
 
-    def __init__(self, model: nn.Module, recipe: Recipe, steps: int) -> None:
-        self._trained = [p for p in model.parameters() if p.requires_grad]
-        self._clip_norm = recipe.clip_norm
-        self._rates = (rate_at(recipe, step, steps) for step in range(steps))
-        kinds = {(p.device, p.dtype) for p in self._trained}
-        plain = len(kinds) == 1 and not any(kind.is_complex for _, kind in kinds)
-        make = _adam if plain and recipe.optimizer in _KERNELS else _from_torch
-        self._step = make(self._trained, recipe)
-
-    def zero_grad(self) -> None:
-        """Let go of the last step's gradients."""
-        for parameter in self._trained:
-            parameter.grad = None
-
-    def densify(self) -> None:
-        """Put a dense gradient in the place of each sparse one, which few optimizers take."""
-        for parameter in self._trained:
-            if parameter.grad is not None and parameter.grad.is_sparse:
-                parameter.grad = parameter.grad.to_dense()
-
-    def step(self) -> None:
-        """Take the next step along the gradients, which clipping may change."""
-        if self._clip_norm is not None:
+    def step() -> None:
+        if recipe.clip_norm is not None:
             # On the device only: the host does not wait for the norm.
-            nn.utils.clip_grad_norm_(self._trained, self._clip_norm)
-        self._step(next(self._rates))
+            nn.utils.clip_grad_norm_(trained, recipe.clip_norm)
+        step_at(next(rates))
+
+    return step
 
 
 def _from_torch(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], None]:

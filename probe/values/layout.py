@@ -71,11 +71,10 @@ class ValueLayout:
             InputError: The value has another shape than this layout.
         """
         shapes = [tuple(tensor.shape[1:]) for tensor in tensors(value)]
-        if shapes != [part.shape for part in self.parts]:
+        if shapes != (expected := [part.shape for part in self.parts]):
             raise InputError(
-                f"a feature's value has shape {shapes} for one batch and "
-                f"{[part.shape for part in self.parts]} for another: choose a feature whose shape "
-                f"does not depend on the data"
+                f"a feature's value has shape {shapes} for one batch and {expected} for another: "
+                f"choose a feature whose shape does not depend on the data"
             )
         for part, tensor, to in zip(self.parts, tensors(value), rows, strict=True):
             if to is None:
@@ -100,20 +99,14 @@ class Inputs:
     """
 
     def __init__(self, x: Value) -> None:
-        # A batch is gathered row by row: each example must be one run of memory.
-        parts = [
-            tensor
-            if _strides(tensor) is not None and tensor.stride(0) == tensor[:1].numel()
-            else tensor.contiguous()
-            for tensor in tensors(x)
-        ]
-        self.form = first(x, 0)
-        self.device = parts[0].device
-        widths = [tensor[:1].numel() for tensor in parts]
-        self.rows = [t.as_strided((len(t), D), (D, 1)) for t, D in zip(parts, widths, strict=True)]
-        self.layouts = [
-            tensor_layout(tensor, "fp32", input_index=at) for at, tensor in enumerate(parts)
-        ]
+        self.form, self.rows, self.layouts = first(x, 0), list[Tensor](), list[TensorLayout]()
+        for at, tensor in enumerate(tensors(x)):
+            # A batch is gathered row by row: each example must be one run of memory.
+            D = tensor[:1].numel()
+            part = tensor if _strides(tensor) and tensor.stride(0) == D else tensor.contiguous()
+            self.rows.append(part.as_strided((len(part), D), (D, 1)))
+            self.layouts.append(tensor_layout(part, "fp32", input_index=at))
+        self.device = self.rows[0].device
 
     def __len__(self) -> int:
         return len(self.rows[0])

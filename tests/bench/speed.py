@@ -190,7 +190,7 @@ def _filling(subject: Subject, features: Sequence[str], repeats: int) -> tuple[f
     x = subject.images(3 * n).x
     last = x.contiguous(memory_format=torch.channels_last)
     cuts = cut_each(model, features, x[:SAMPLE]).each
-    cache = ValueCache(None, BATCH, torch.device("cpu"))
+    settings = CacheSettings().settled(torch.device("cpu"))
     plan = cache.plan(cuts, (3 * n, 0))
     actions: dict[str, Callable[[], object]] = {}
     for size in (n, 3 * n):

@@ -111,9 +111,8 @@ class MappedRows:
                     os.truncate(file.fileno(), size)
                 self._map = mmap.mmap(file.fileno(), size)
         except OSError as error:
-            raise NotWritten(
-                f"cannot keep values in {folder} ({error.strerror}): allow more memory or disk"
-            ) from None
+            text = f"cannot keep values in {folder} ({error.strerror}): allow more memory or disk"
+            raise NotWritten(text) from None
         self.rows: Tensor = torch.frombuffer(self._map, dtype=dtype).view(n, width)
 
     def gather(self, indices: Tensor) -> Tensor:
@@ -133,8 +132,7 @@ class MappedRows:
 def _nameless(folder: Path) -> IO[bytes]:
     for _ in range(_TRIES):
         # Not with those above it: a run directory that was moved away is not made anew.
-        with suppress(FileExistsError):
-            folder.mkdir()
+        folder.mkdir(exist_ok=True)
         # Another process may have removed the empty folder in between.
         with suppress(FileNotFoundError):
             return tempfile.TemporaryFile(dir=folder, prefix="values.")
@@ -229,11 +227,10 @@ def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
         return None
     blocks = [p if isinstance(p, FileRows) else FileRows([p.contiguous().numpy()]) for p in parts]
     sources = {id(source): source for block in blocks for source in block.sources}
-    order, places = [*sources], []
-    for block in blocks:
-        numbers = torch.tensor([order.index(id(source)) for source in block.sources])
-        places.append(torch.stack([numbers[block.places[0]], block.places[1]]))
-    return FileRows([*sources.values()], torch.cat(places, 1), all(b.finite for b in blocks))
+    numbers = [torch.tensor([[*sources].index(id(s)) for s in block.sources]) for block in blocks]
+    pairs = zip(numbers, blocks, strict=True)
+    places = torch.cat([torch.stack([n[b.places[0]], b.places[1]]) for n, b in pairs], 1)
+    return FileRows([*sources.values()], places, all(block.finite for block in blocks))
 
 
 _aten = torch.ops.aten

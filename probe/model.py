@@ -75,18 +75,14 @@ class Model:
         if self.head not in (None, "single", "multi"):
             raise InputError(f"head must be 'single' or 'multi', got {self.head!r:.40}")
         if self.call_is_task_aware and self.head == "single":
-            raise InputError(
-                "call takes the task, and single-head the task is not known: leave out head, or "
-                "give a call that joins the outputs of all heads"
-            )
+            raise InputError("call takes the task, which a single head does not: leave out head")
         check_trainable(self.trainable)
         try:
             if self.classes is not None:  # perhaps an array, or a generator
                 object.__setattr__(self, "classes", tuple(map(index, self.classes)))
         except TypeError:
-            raise InputError(
-                f"classes= must be class numbers, such as range(6), got {self.classes!r:.40}"
-            ) from None
+            got = f"{self.classes!r:.40}"
+            raise InputError(f"classes= must be numbers, such as range(6), got {got}") from None
 
     @property
     def call_is_task_aware(self) -> bool:

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -35,10 +36,8 @@ def check_values(model: nn.Module) -> None:
         InputError: A parameter has no value.
     """
     for name, parameter in model.named_parameters():
-        lazy = is_lazy(parameter)
-        if lazy or parameter.device.type == "meta":
-            what = "shape yet, as its module is lazy" if lazy else "values on device meta"
-            raise InputError(f"{name!r} has no {what}: build it on the CPU, and run it on a batch")
+        if is_lazy(parameter) or parameter.device.type == "meta":
+            raise InputError(f"{name!r} has no values: build it on the CPU, and run it on a batch")
 
 
 def layer(model: nn.Module, name: str) -> nn.Module:
@@ -82,10 +81,8 @@ def tap(
     """
     with ExitStack() as hooks:
         for name in names:
-            handle = layer(model, name).register_forward_hook(
-                lambda module, inputs, output, name=name: receive(name, output)
-            )
-            hooks.enter_context(handle)
+            hook = partial(lambda name, module, inputs, output: receive(name, output), name)
+            hooks.enter_context(layer(model, name).register_forward_hook(hook))
         yield
 
 
@@ -199,10 +196,7 @@ def architecture_difference(before: Mapping[str, object], after: Mapping[str, ob
     Returns:
         The name, empty if they are the same.
     """
-    names = before.keys() | after.keys()
-    differ = sorted(
-        (n for n in names if before.get(n) != after.get(n)), key=lambda n: (n == _TIES, n)
-    )
+    differ = [n for n in before.keys() | after.keys() if before.get(n) != after.get(n)]
     return min(differ, key=lambda name: (name == _TIES, name), default="")
 
 
@@ -270,13 +264,14 @@ def copied(model: nn.Module) -> nn.Module:
     for module in model.modules():
         for tensor in tensors_in(vars(module)):
             # torch copies only leaves of the graph; what is none is kept by its value.
-            if not tensor.is_leaf:
-                memo[id(tensor)] = tensor.detach().clone()
-            elif type(tensor) is not Tensor and type(tensor).__deepcopy__ is Tensor.__deepcopy__:
+            kind = type(tensor)
+            odd = kind is not Tensor and kind.__deepcopy__ is Tensor.__deepcopy__
+            if odd or not tensor.is_leaf:
                 value = tensor.detach().clone()
-                if isinstance(tensor, nn.Parameter):
-                    value = nn.Parameter(value, tensor.requires_grad)
-                memo[id(tensor)] = value
+                is_parameter = isinstance(tensor, nn.Parameter)
+                memo[id(tensor)] = (
+                    nn.Parameter(value, tensor.requires_grad) if is_parameter else value
+                )
     return copy.deepcopy(model, memo)
 
 

@@ -35,9 +35,7 @@ def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tup
     if not isinstance(rule, str):
         for name, listed in rule.items():
             if sorted(listed) != [task + 1 for task in base]:
-                raise InputError(
-                    f"order {name!r} must name each task from 1 to {tasks} once: {listed}"
-                )
+                raise InputError(f"order {name!r} must name each of 1 to {tasks} once: {listed}")
         return {name: tuple(task - 1 for task in listed) for name, listed in rule.items()}
     if rule == "none":
         return {"0": base}

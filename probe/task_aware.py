@@ -50,14 +50,11 @@ def make_task_aware(
         return model, examples
     if single := [task[0] for task in examples.classes if len(task) == 1]:
         raise InputError(
-            f"task-aware, class {single[0]} is always right, as its task has no other: give tasks "
-            f"of two or more classes, or a single head"
+            f"class {single[0]} is the only one of its task, which a task-aware network always "
+            f"names: give tasks of two or more classes, or a single head"
         )
     if model.call_is_task_aware and examples.order is None and len(set(orders) - {""}) > 1:
-        raise InputError(
-            "call takes the number of the task, which is open for tasks given by their classes in "
-            "several orders: give each example its task, Examples(x, y, task)"
-        )
+        raise InputError("call takes the task id: in several orders, give Examples(x, y, task)")
     order = examples.order or range(len(examples.classes))
     classes_by_number = [examples.classes[order.index(number)] for number in range(len(order))]
     numbers = torch.tensor(order)
@@ -141,8 +138,7 @@ def append_task(examples: Examples[Any], task: Tensor | int) -> Examples[Any]:
     Raises:
         InputError: An input has the name of the task id already.
     """
-    x = examples.x
-    numbers = torch.full_like(examples.y, task) if isinstance(task, int) else task
+    x, numbers = examples.x, torch.full_like(examples.y, task) if isinstance(task, int) else task
     if not isinstance(x, Mapping):
         return examples.changed(x=(*tensors(x), numbers))
     if _TASK in x:

@@ -1,7 +1,5 @@
 """Tasks, and the scenarios in which a learner meets them one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -111,12 +109,9 @@ class Scenario:
         """
         names, tasks = task_names(examples.classes), []
         for split, what in (("train", "training"), ("test", "test")):
-            for number, size in enumerate(examples.sizes(split)):
-                if not size:
-                    raise InputError(
-                        f"the {what} data of task {names[number]!r} have no examples: add some, "
-                        f"or leave the task out"
-                    )
+            if 0 in (sizes := examples.sizes(split)):
+                name = names[sizes.index(0)]
+                raise InputError(f"task {name!r} has no {what} examples: add some or leave it out")
         for k, classes in enumerate(examples.classes):
             train, test = (examples.splits[split].of_task(k) for split in ("train", "test"))
             where = np.flatnonzero(examples.numbers("test").numpy() == k)
@@ -129,7 +124,7 @@ class Scenario:
         """K, the number of classes over all tasks."""
         return len({c for task in self.tasks for c in task.classes})
 
-    def reordered(self, order: Sequence[int]) -> Scenario:
+    def reordered(self, order: Sequence[int]) -> Self:
         """Return the scenario with its tasks in another order.
 
         Args:
@@ -138,19 +133,15 @@ class Scenario:
         Raises:
             InputError: The order does not name each task once.
         """
-        if sorted(order) != list(range(len(self.tasks))):
-            raise InputError(
-                f"an order of {len(self.tasks)} tasks names each once, got {list(order)}"
-            )
+        if sorted(order) != list(range(T := len(self.tasks))):
+            raise InputError(f"an order of {T} tasks names each once, got {list(order)}")
         return replace(self, tasks=tuple(self.tasks[k] for k in order))
 
-    def to(self, device: torch.device) -> Scenario:
+    def to(self, device: torch.device) -> Self:
         """Return the scenario with all its data on `device`; data already there are shared."""
-        tasks = tuple(
-            replace(task, train=task.train.to(device), test=task.test.to(device))
-            for task in self.tasks
-        )
-        return replace(self, tasks=tasks)
+        halves = [(task.train.to(device), task.test.to(device)) for task in self.tasks]
+        pairs = zip(self.tasks, halves, strict=True)
+        return replace(self, tasks=tuple(replace(t, train=a, test=b) for t, (a, b) in pairs))
 
     @cached_property
     def test(self) -> Examples:
@@ -172,17 +163,12 @@ class Scenario:
     @cached_property
     def _from_callers_order(self) -> NDArray[np.intp]:
         """The position in `test` of each example of the caller's test data, (N,)."""
-        starts, start = {}, 0
+        index_of_task: dict[int, NDArray[np.intp]] = {}
+        start = 0
         for task in sorted(self.tasks, key=lambda task: task.index):
-            starts[task.index] = start
-            start += len(task.test)
-        positions = [
-            starts[task.index] + np.arange(len(task.test))
-            if task.test_index is None
-            else task.test_index
-            for task in self.tasks
-        ]
-        return np.concatenate(positions).argsort()
+            numbers = np.arange(start, start := start + len(task.test))
+            index_of_task[task.index] = numbers if task.test_index is None else task.test_index
+        return np.concatenate([index_of_task[task.index] for task in self.tasks]).argsort()
 
     @cached_property
     def merged(self) -> Task:

@@ -146,23 +146,16 @@ def message(detail: ErrorDetails, keys: Sequence[str] = ()) -> str:
     """
     kind = detail["type"]
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        name = str(detail["loc"][-1])
-        if name in _RENAMED:
-            return f"{name} is called {_RENAMED[name]} now"
-        return _unknown_key(name, keys)
+        name, key_of_lower = str(detail["loc"][-1]).lower(), {key.lower(): key for key in keys}
+        near = get_close_matches(_SHORT.get(name, name), key_of_lower, n=2, cutoff=0.6)
+        names = " or ".join(repr(key_of_lower[lower]) for lower in near)
+        listed = f" (known: {', '.join(keys)})" if 0 < len(keys) <= _FEW else ""
+        return (
+            f"unknown key: {f'did you mean {names}?' if near else 'correct or remove it'}{listed}"
+        )
     if kind == "value_error":
         return detail["msg"].removeprefix("Value error, ")
     return _MESSAGES.get(kind) or f"{expected(detail)}, got {shown(detail['input'])}"
-
-
-def _unknown_key(name: str, keys: Sequence[str]) -> str:
-    """Return the message on an unknown key: similar ones, and all if they are few."""
-    lower = {key.lower(): key for key in keys}
-    name = _SHORT.get(name, name).lower()
-    near = [repr(lower[key]) for key in get_close_matches(name, lower, n=2, cutoff=0.6)]
-    hint = f"did you mean {' or '.join(near)}?" if near else "correct or remove it"
-    listed = f" (known: {', '.join(keys)})" if 0 < len(keys) <= _FEW else ""
-    return f"unknown key: {hint}{listed}"
 
 
 def expected(detail: ErrorDetails) -> str:
@@ -193,8 +186,6 @@ _FEW = 8  # keys of a table that are listed
 _LONGEST = 60  # characters of a value that are shown
 
 _SHORT = {"lr": "learning_rate"}  # what many programs call a key
-
-_RENAMED = {"optimiser": "optimizer"}  # old spellings, which files may still have
 
 _MESSAGES = {
     "missing": "this key is needed",

@@ -55,9 +55,7 @@ class _Uncompiled(_FlopCounterMode):
         return False
 
 
-def ops_counter(
-    formulas: dict[Any, Any] | None = None,
-) -> tuple[FlopCounterMode, _FlopCounterMode]:
+def ops_counter(formulas: dict[Any, Any] | None = None) -> tuple[FlopCounterMode, _FlopCounterMode]:
     """Return torch's counter of floating-point operations over all modules.
 
     It counts within the mode that comes with it: in its own block it would track the modules, which

@@ -1,11 +1,10 @@
 """Histories of trainings: loss and training accuracy by epoch, and convergence."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -64,9 +63,9 @@ class History:
         """Whether it may only seem level: as many epochs again at its pace would change much."""
         return self.fall * len(self.accuracies) > 10 * _FALL and self.losses[-1] >= _LOW
 
-    def until(self, epoch: int) -> History:
+    def until(self, epoch: int) -> Self:
         """Return the history up to an epoch, 1 to E."""
-        return History(losses=self.losses[: epoch + 1], accuracies=self.accuracies[:epoch])
+        return replace(self, losses=self.losses[: epoch + 1], accuracies=self.accuracies[:epoch])
 
 
 class HistoryRecorder(Objective):

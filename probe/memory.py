@@ -28,14 +28,9 @@ def free_memory(device: torch.device) -> int:
     """
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    return min([*available(), *group_room()], default=_ASSUMED)
-
-
-def available(file: Path = Path("/proc/meminfo")) -> Iterator[int]:
-    """Yield the bytes of memory that are available, if the system reports them."""
-    for line in _lines(file):
-        if line.startswith("MemAvailable:"):
-            yield int(line.split()[1]) * 1024
+    lines = _lines(Path("/proc/meminfo"))
+    available = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    return min([*available, *group_room()], default=_ASSUMED)
 
 
 def group_room(
@@ -104,11 +99,10 @@ class MappedRows:
         size = n * width * dtype.itemsize
         try:
             with _nameless(folder) as file:
+                os.truncate(file.fileno(), size)
                 # A disk that is full only when a page is written would kill the process.
                 if hasattr(os, "posix_fallocate"):
                     os.posix_fallocate(file.fileno(), 0, size)
-                else:
-                    os.truncate(file.fileno(), size)
                 self._map = mmap.mmap(file.fileno(), size)
         except OSError as error:
             text = f"cannot keep values in {folder} ({error.strerror}): allow more memory or disk"

@@ -203,12 +203,11 @@ def architecture_difference(before: Mapping[str, object], after: Mapping[str, ob
 def frozen_in(model: nn.Module) -> Iterator[str]:
     """Yield the names of frozen parameters, and of the buffers of modules that have no others."""
     for name, module in model.named_modules(remove_duplicate=False):
-        prefix = f"{name}." if name else ""
         parameters = dict(module.named_parameters(recurse=False, remove_duplicate=False))
         frozen = [key for key, parameter in parameters.items() if not parameter.requires_grad]
-        yield from (prefix + key for key in frozen)
         if parameters and len(frozen) == len(parameters):
-            yield from (prefix + key for key, _ in module.named_buffers(recurse=False))
+            frozen += dict(module.named_buffers(recurse=False))
+        yield from (f"{name}.{key}".removeprefix(".") for key in frozen)
 
 
 _TIES = "its ties"
@@ -285,19 +284,16 @@ def kept_buffers(model: nn.Module) -> Iterator[None]:
     >>> int(norm.num_batches_tracked)
     0
     """
-    before = [
-        (module, name, buffer, buffer.detach().clone())
-        for module in model.modules()
-        for name, buffer in module._buffers.items()
-        if buffer is not None
-    ]
+    buffers = dict(model.named_buffers(remove_duplicate=False))
+    values = {name: buffer.detach().clone() for name, buffer in buffers.items()}
     try:
         yield
     finally:
-        with torch.no_grad():
-            for module, name, buffer, value in before:
-                buffer.copy_(value)
-                setattr(module, name, buffer)  # a forward pass may have put another in its place
+        for name, buffer in buffers.items():
+            # A forward pass may have put another in its place.
+            owner, _, last = name.rpartition(".")
+            setattr(model.get_submodule(owner), last, buffer)
+            buffer.detach().copy_(values[name])
 
 
 def tensors_in(value: object) -> list[Tensor]:

@@ -22,13 +22,12 @@ from probe.retraining import PartialRetraining, RetrainSettings
 from probe.seeding import every_global_stream, global_stream, python_generators, stream
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import Data, Tasks, assign_tasks
-from probe.training.evaluation import predict_each
+from probe.training.evaluation import SelectedOutputs, outputs_of, predict_each
 from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
 from probe.training.history import History, HistoryRecorder, notes_of
 from probe.training.loop import fit
 from probe.training.precision import products
 from probe.training.recipe import Recipe
-from probe.training.selected_outputs import SelectedOutputs, outputs_of
 from probe.values.allocation import Allocation, CacheSettings
 from probe.values.cache import plan_values, store_values
 

@@ -211,18 +211,17 @@ def _by_number(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamp
     order = _order(tasks, T)
     position = torch.tensor(order).argsort()
     placed = {n: s.changed(task=position.to(s.y.device)[s.task]) for n, s in splits.items()}
-    classes = [
-        torch.cat([split.y[split.task == number].cpu() for split in placed.values()]).unique()
+    classes = tuple(
+        tuple(torch.cat([s.y[s.task == number].cpu() for s in placed.values()]).unique().tolist())
         for number in range(T)
-    ]
-    labels = torch.cat(classes).unique().tolist()
+    )
+    labels = sorted({label for task in classes for label in task})
     if labels != list(range(len(labels))):
         raise InputError(
             f"the labels of all tasks are {shorten(str(labels), _LENGTH)}, expected each of "
             f"0..K-1: number the classes so, or name their outputs by Model(..., classes=)"
         )
-    classes_of_task = tuple(tuple(task.tolist()) for task in classes)
-    return TaskedExamples(splits=placed, classes=classes_of_task, order=order)
+    return TaskedExamples(splits=placed, classes=classes, order=order)
 
 
 def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
@@ -297,9 +296,6 @@ def task_names(tasks: Sequence[Sequence[int]]) -> list[str]:
     """
     if share_classes(tuple(map(tuple, tasks))):
         return [str(number) for number in range(1, len(tasks) + 1)]
-    return [
-        f"{task[0]}-{task[-1]}"
-        if len(task) > 1 and list(task) == list(range(task[0], task[-1] + 1))
-        else "+".join(map(str, task))
-        for task in tasks
-    ]
+    ranges = [len(task) > 1 and [*task] == [*range(task[0], task[-1] + 1)] for task in tasks]
+    pairs = zip(tasks, ranges, strict=True)
+    return [f"{t[0]}-{t[-1]}" if in_a_row else "+".join(map(str, t)) for t, in_a_row in pairs]

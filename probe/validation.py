@@ -173,12 +173,10 @@ def shown(value: object) -> str:
     """
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, Mapping):
-        return f"a table of {len(value)}"
-    if isinstance(value, list | tuple):
-        return f"a list of {len(value)}"
+    if isinstance(value, Mapping | list | tuple):
+        return f"a {'table' if isinstance(value, Mapping) else 'list'} of {len(value)}"
     text = repr(value) if isinstance(value, str | int | float) else str(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text[:_LONGEST] + "..." * (len(text) > _LONGEST)
 
 
 _UNIONS = (Union, UnionType)

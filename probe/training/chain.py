@@ -16,9 +16,9 @@ from torch.nn import functional
 from torch.utils._python_dispatch import _disable_current_modes
 
 from probe.training.chain_layers import Link, by_autograd, dense, flatten, relu, windows
+from probe.training.evaluation import SelectedOutputs
 from probe.training.memory_format import channels_last
 from probe.training.recipe import Precision
-from probe.training.selected_outputs import SelectedOutputs
 
 # The first four are written out, the others go by autograd, each with a graph of its own.
 _KINDS = frozenset(
@@ -29,7 +29,6 @@ _KINDS = frozenset(
         *(nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid),
     }
 )
-_SHAPES = 4  # of inputs whose links are kept
 
 
 class Chain:
@@ -115,8 +114,6 @@ class Chain:
 
     def _pass(self, x: Tensor) -> tuple[list[tuple[Link, Tensor]], Tensor]:
         """Return the links for x (B, ...), each with its input, and the scores (B, K)."""
-        if len(self._links) > _SHAPES:
-            self._links.clear()
         links, self._last = self._links.setdefault(x.shape, []), []
         for at, layer in enumerate(self._layers):
             if at == len(links):
@@ -191,8 +188,8 @@ def _is_chain(model: nn.Sequential) -> bool:
     images = takewhile(lambda layer: not isinstance(layer, nn.Flatten | nn.Linear), layers)
     drawn = any(isinstance(layer, nn.Dropout) for layer in images)
     sound = once and plain and {*map(type, layers)} <= _KINDS and not drawn
-    trained = any(p.requires_grad for p in parameters)
-    return sound and trained and len(used) == len(parameters) and _bare(model)
+    trained = len(used) == len(parameters) and any(p.requires_grad for p in parameters)
+    return sound and trained and _bare(model)
 
 
 def _bare(model: nn.Module) -> bool:

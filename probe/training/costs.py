@@ -94,8 +94,7 @@ class OpsMeter:
     """
 
     def __init__(self) -> None:
-        self.total = 0
-        self.steps = 0
+        self.total, self.steps = 0, 0
         self._ops_of_size: dict[int, int] = {}
 
     @contextmanager

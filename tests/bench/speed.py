@@ -18,7 +18,6 @@ from probe.seeding import stream
 from probe.training.costs import one_pass_ops
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
-from probe.values.cache import ValueCache
 from scenarios.networks import build_network
 from tests.bench import afternoon, obvious
 from tests.bench.timing import Rows, interleaved

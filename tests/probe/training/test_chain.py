@@ -19,9 +19,9 @@ from probe.examples import Examples
 from probe.seeding import stream
 from probe.training import chain, chain_layers, loop
 from probe.training.costs import OpsMeter
+from probe.training.evaluation import SelectedOutputs
 from probe.training.loop import Objective, fit
 from probe.training.recipe import Recipe
-from probe.training.selected_outputs import SelectedOutputs
 
 RECIPE = Recipe(epochs=4, batch_size=7, learning_rate=1e-2, clip_norm=5.0)
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from probe.errors import InputError
 from probe.modules import mode
-from probe.training.penultimate import penultimate
+from probe.training.evaluation import penultimate
 
 
 def images(*shape: int) -> Tensor:

@@ -7,7 +7,7 @@ from scipy.stats import chisquare
 from torch import nn
 
 from probe.examples import Examples
-from probe.training.penultimate import penultimate_of
+from probe.training.evaluation import penultimate_of
 from scenarios.data.datasets import load
 from scenarios.learners.exemplars import Strategy, choose
 from scenarios.networks import build_network

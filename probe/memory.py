@@ -109,8 +109,8 @@ class MappedRows:
             raise NotWritten(text) from None
         self.rows: Tensor = torch.frombuffer(self._map, dtype=dtype).view(n, width)
 
-    def gather(self, indices: Tensor) -> Tensor:
-        """Return the rows (B, D) at `indices` (B,), in new memory, on the same device."""
+    def index_select(self, dim: int, indices: Tensor) -> Tensor:
+        """Return the rows (B, D) at `indices` (B,), in new memory, on the device of these."""
         out = self.rows.new_empty((len(indices), self.rows.shape[1]))
         for part, some in zip(out.split(_PIECE), indices.cpu().split(_PIECE), strict=True):
             torch.index_select(self.rows, 0, some, out=part)

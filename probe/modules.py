@@ -267,10 +267,9 @@ def copied(model: nn.Module) -> nn.Module:
             odd = kind is not Tensor and kind.__deepcopy__ is Tensor.__deepcopy__
             if odd or not tensor.is_leaf:
                 value = tensor.detach().clone()
-                is_parameter = isinstance(tensor, nn.Parameter)
-                memo[id(tensor)] = (
-                    nn.Parameter(value, tensor.requires_grad) if is_parameter else value
-                )
+                if isinstance(tensor, nn.Parameter):
+                    value = nn.Parameter(value, tensor.requires_grad)
+                memo[id(tensor)] = value
     return copy.deepcopy(model, memo)
 
 

@@ -49,10 +49,8 @@ def make_task_aware(
     if not model.task_aware:
         return model, examples
     if single := [task[0] for task in examples.classes if len(task) == 1]:
-        raise InputError(
-            f"class {single[0]} is the only one of its task, which a task-aware network always "
-            f"names: give tasks of two or more classes, or a single head"
-        )
+        what = f"class {single[0]} is the only one of its task, so always right"
+        raise InputError(f"{what}: give tasks of two or more classes, or a single head")
     if model.call_is_task_aware and examples.order is None and len(set(orders) - {""}) > 1:
         raise InputError("call takes the task id: in several orders, give Examples(x, y, task)")
     order = examples.order or range(len(examples.classes))
@@ -119,10 +117,8 @@ def _check_batches(
         with torch.no_grad(), mode(network, training=False), buffers, draws, explained(pair):
             logits, expected = call(network, pair)[1:], call(network, single)
         if logits.shape == expected.shape and not logits.allclose(expected, rtol=1e-2, atol=1e-3):
-            raise InputError(
-                "call takes the task of one example for the whole batch: choose the head of each "
-                "example, as by torch.stack(outputs)[task, torch.arange(len(task))]"
-            )
+            remedy = "choose each example's, as by torch.stack(outputs)[task, range(len(task))]"
+            raise InputError(f"call takes the task of one example for the whole batch: {remedy}")
 
 
 def append_task(examples: Examples[Any], task: Tensor | int) -> Examples[Any]:

@@ -24,15 +24,9 @@ _LENGTH = 80  # characters of what a message quotes
 Tasks = Sequence[Sequence[int]] | Sequence[int] | None
 """The classes of each task in order, or the order of numbered tasks, None = by their numbers."""
 
-Labels: TypeAlias = Tensor | NDArray[Any] | Sequence[int]
+Pair: TypeAlias = tuple[Value | NDArray[Any], Tensor | NDArray[Any] | Sequence[int]]
 
-Source: TypeAlias = (
-    Examples[Any]
-    | tuple[Value | NDArray[Any], Labels]
-    | Dataset[Any]
-    | DataLoader[Any]
-    | Iterable[Any]
-)
+Source: TypeAlias = Examples[Any] | Pair | Dataset[Any] | DataLoader[Any] | Iterable[Any]
 """Examples, a pair (x, y), a Dataset or DataLoader, or another source that `Examples.of` reads."""
 
 Data: TypeAlias = Source | Sequence[Source]
@@ -204,10 +198,8 @@ def _by_number(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamp
     T = len(set().union(*numbers.values()))
     for name, listed in numbers.items():
         if listed != list(range(T)):
-            raise InputError(
-                f"{name} has task ids {shorten(str(listed), _LENGTH)}, expected all of 0..{T - 1}: "
-                f"number them so, as by task.unique(return_inverse=True)[1]"
-            )
+            got, remedy = shorten(str(listed), _LENGTH), "task.unique(return_inverse=True)[1]"
+            raise InputError(f"{name} has task ids {got}, expected 0..{T - 1}: use {remedy}")
     order = _order(tasks, T)
     position = torch.tensor(order).argsort()
     placed = {n: s.changed(task=position.to(s.y.device)[s.task]) for n, s in splits.items()}
@@ -217,9 +209,9 @@ def _by_number(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamp
     )
     labels = sorted({label for task in classes for label in task})
     if labels != list(range(len(labels))):
+        got = shorten(str(labels), _LENGTH)
         raise InputError(
-            f"the labels of all tasks are {shorten(str(labels), _LENGTH)}, expected each of "
-            f"0..K-1: number the classes so, or name their outputs by Model(..., classes=)"
+            f"labels {got} are not 0..K-1: renumber them, or give Model(..., classes=)"
         )
     return TaskedExamples(splits=placed, classes=classes, order=order)
 
@@ -231,10 +223,8 @@ def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
     except TypeError:
         order = ()
     if sorted(order) != list(range(count)):
-        raise InputError(
-            f"the examples have their tasks, so tasks is left out or an order of 0..{count - 1}, "
-            f"got {shorten(repr(tasks), _LENGTH)}"
-        )
+        got = shorten(repr(tasks), _LENGTH)
+        raise InputError(f"the examples have task ids, so tasks orders 0..{count - 1}, got {got}")
     return order
 
 
@@ -256,10 +246,9 @@ def as_tasks(tasks: object) -> tuple[tuple[int, ...], ...]:
     try:
         return tuple(tuple(map(index, task)) for task in cast(Any, tasks))
     except TypeError:
-        raise InputError(
-            f"tasks must be a list with the class numbers of each task, as [[0, 1], [2, 3]], got "
-            f"{shorten(repr(tasks), _LENGTH)}; or give each example its task, Examples(x, y, task)"
-        ) from None
+        got = shorten(repr(tasks), _LENGTH)
+        message = f"tasks must list each task's classes, as [[0, 1], [2, 3]], got {got}; or give "
+        raise InputError(f"{message}each example its task, Examples(x, y, task)") from None
 
 
 def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
@@ -280,10 +269,8 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
     if outside := sorted({c for c in listed if not 0 <= c < classes}):
         raise InputError(f"classes {outside} are outside 0..{classes - 1}: count from 0")
     if twice := sorted({c for c, following in pairwise(listed) if c == following}):
-        raise InputError(
-            f"classes {twice} are in two tasks: leave out tasks and give each example its task, by "
-            f"Examples(x, y, task), a list of data by task, or feature files ('sites/{{task}}.npz')"
-        )
+        remedy = "give data by task, as a list, Examples(x, y, task) or 'sites/{task}.npz' files"
+        raise InputError(f"classes {twice} are in two tasks: leave out tasks, and {remedy}")
     if missing := sorted(set(range(classes)) - set(listed)):
         raise InputError(f"classes {missing} are in no task: add each to one")
 

@@ -173,10 +173,6 @@ class Scenario:
     @cached_property
     def merged(self) -> Task:
         """All tasks as a single one: the task of offline training."""
-        return Task(
-            index=1,
-            name="all",
-            classes=tuple(sorted({c for task in self.tasks for c in task.classes})),
-            train=join([task.train for task in self.tasks]),
-            test=self.test,
-        )
+        classes = tuple(sorted({c for task in self.tasks for c in task.classes}))
+        train = join([task.train for task in self.tasks])
+        return Task(index=1, name="all", classes=classes, train=train, test=self.test)

@@ -149,10 +149,9 @@ def message(detail: ErrorDetails, keys: Sequence[str] = ()) -> str:
         name, key_of_lower = str(detail["loc"][-1]).lower(), {key.lower(): key for key in keys}
         near = get_close_matches(_SHORT.get(name, name), key_of_lower, n=2, cutoff=0.6)
         names = " or ".join(repr(key_of_lower[lower]) for lower in near)
+        hint = f"did you mean {names}?" if near else "correct or remove it"
         listed = f" (known: {', '.join(keys)})" if 0 < len(keys) <= _FEW else ""
-        return (
-            f"unknown key: {f'did you mean {names}?' if near else 'correct or remove it'}{listed}"
-        )
+        return f"unknown key: {hint}{listed}"
     if kind == "value_error":
         return detail["msg"].removeprefix("Value error, ")
     return _MESSAGES.get(kind) or f"{expected(detail)}, got {shown(detail['input'])}"

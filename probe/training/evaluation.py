@@ -68,11 +68,8 @@ def predict_each(
             # A copy: a model may write into its input.
             x = gather(examples.x, indices)
             scores = logits(channels_last(x) if any_layout else x)
-            if scores.shape != (len(indices), classes):
-                raise InputError(
-                    f"the model's output for a batch has shape {tuple(scores.shape)}, expected one "
-                    f"logit per class: {(len(indices), classes)}"
-                )
+            if (shape := tuple(scores.shape)) != (len(indices), classes):
+                raise InputError(f"the model's output is {shape}, expected {len(indices), classes}")
             if scores.isnan().any():
                 raise InputError("the model's output is NaN: it diverged; lower learning_rate")
             for name, table in barred.items():
@@ -149,14 +146,12 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
     tensor([3, 7])
     """
     if len(shape) != 2:
-        raise InputError(
-            f"the model's output has shape {('B', *shape[1:])}, expected (B, {classes})"
-        )
+        raise InputError(f"the model's output is {('B', *shape[1:])}, expected (B, {classes})")
     outputs = list(range(shape[1]) if chosen is None else chosen)
     if len(outputs) != classes or len(set(outputs)) != classes:
+        got = len(set(outputs))
         raise InputError(
-            f"expected {classes} different outputs, one for each class of the tasks, got "
-            f"{len(set(outputs))}: list the outputs of these classes in classes="
+            f"{got} outputs for {classes} classes: list those of the classes= once each"
         )
     if outside := [output for output in outputs if not 0 <= output < shape[1]]:
         raise InputError(f"classes= names outputs {outside}, but the model has only {shape[1]}")

@@ -102,10 +102,8 @@ def without_rule(model: nn.Module, rule: Rule) -> list[str]:
 
 def no_rule_for(names: Collection[str]) -> InputError:
     """Return the error for parameters that no rule writes."""
-    return InputError(
-        f"no rule re-initializes {', '.join(map(repr, names))}: pass fresh=, a function that makes "
-        f"a new model, or give their modules a reset_parameters() method"
-    )
+    what = ", ".join(map(repr, names))
+    return InputError(f"no rule re-initializes {what}: pass fresh= or define reset_parameters()")
 
 
 def check_fresh(fresh: Fresh, model: nn.Module) -> None:
@@ -129,11 +127,9 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
     # What is in no state dict, a rewinding leaves as it is.
     for name in sorted(model.state_dict(keep_vars=True).keys() & state.keys()):
         shape = tuple(values[name].shape) if name in values else "none"
-        if shape != tuple(state[name].shape):
-            raise InputError(
-                f"fresh must hold a model of the same architecture: {name!r} has shape {shape}, "
-                f"expected {tuple(state[name].shape)}"
-            )
+        if shape != (expected := tuple(state[name].shape)):
+            what = f"{name!r} of shape {shape}, the model of {expected}"
+            raise InputError(f"fresh has {what}: it must be of the same architecture")
 
 
 def fresh_state(

@@ -160,10 +160,8 @@ def fit(
             numbers = torch.stack(epoch_losses).double().cpu()
             losses += ([] if epoch else [float(numbers[0])]) + [float(numbers.mean())]
             if not math.isfinite(losses[-1]):
-                raise InputError(
-                    f"training diverged: the loss is not finite in epoch {epoch + 1} of "
-                    f"{recipe.epochs}; lower learning_rate ({recipe.learning_rate:g})"
-                )
+                when, rate = f"epoch {epoch + 1} of {recipe.epochs}", recipe.learning_rate
+                raise InputError(f"training diverged in {when}: lower learning_rate ({rate:g})")
             steps.after_epoch(model, losses)
 
 

@@ -28,9 +28,8 @@ def channels_last(x: AnyValue) -> AnyValue:
     >>> channels_last(torch.zeros(1, 3, 2, 2)).stride()
     (12, 1, 6, 3)
     """
-    return mapped(
-        x, lambda t: t.contiguous(memory_format=torch.channels_last) if t.ndim == 4 else t
-    )
+    last = torch.channels_last
+    return mapped(x, lambda t: t.contiguous(memory_format=last) if t.ndim == 4 else t)
 
 
 @torch.no_grad()

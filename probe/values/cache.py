@@ -1,6 +1,5 @@
 """Caches of the values of prefixes, in memory or in a file, or computed again."""
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -125,10 +124,8 @@ class CachedRows:
                 self._rows.append(MappedRows(scratch, *shape, part.stored))
             elif inputs.device.type == "cpu":
                 # From numpy, which asks for large pages: to touch new memory takes half the time.
-                memory = torch.from_numpy(
-                    np.empty(math.prod(shape) * part.stored.itemsize, np.uint8)
-                )
-                self._rows.append(memory.view(part.stored).view(shape))
+                memory = np.empty((self._n, part.width * part.stored.itemsize), np.uint8)
+                self._rows.append(torch.from_numpy(memory).view(part.stored))
             else:
                 self._rows.append(torch.empty(shape, dtype=part.stored, device=inputs.device))
 
@@ -137,11 +134,7 @@ class CachedRows:
 
     def __getitem__(self, indices: Tensor) -> Value:
         """Return the values of the examples at `indices` (B,), each tensor (B, ...)."""
-        gathered = (
-            rows.gather(indices) if isinstance(rows, MappedRows) else rows.index_select(0, indices)
-            for rows in self._rows
-        )
-        return self._layout.value(list(gathered))
+        return self._layout.value([rows.index_select(0, indices) for rows in self._rows])
 
     def put(self, value: Value, where: slice) -> None:
         """Store the first examples of a batch.

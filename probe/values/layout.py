@@ -14,7 +14,7 @@ PrefixCall = Callable[[Value], Value]
 """A prefix, called: it maps a batch of inputs (B, ...) to their values, each tensor (B, ...)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class TensorLayout:
     """One tensor of an example's value.
 
@@ -72,10 +72,8 @@ class ValueLayout:
         """
         shapes = [tuple(tensor.shape[1:]) for tensor in tensors(value)]
         if shapes != (expected := [part.shape for part in self.parts]):
-            raise InputError(
-                f"a feature's value has shape {shapes} for one batch and {expected} for another: "
-                f"choose a feature whose shape does not depend on the data"
-            )
+            got = f"{expected}, then {shapes}"
+            raise InputError(f"a feature's shape depends on the batch, {got}: choose another")
         for part, tensor, to in zip(self.parts, tensors(value), rows, strict=True):
             if to is None:
                 continue
@@ -173,13 +171,9 @@ def tensor_layout(part: Tensor, storage: Storage, input_index: int | None = None
         The layout.
     """
     shape = tuple(part.shape[1:])
-    return TensorLayout(
-        shape=shape,
-        strides=_strides(part) or torch.empty(shape, device="meta").stride(),
-        dtype=part.dtype,
-        stored=part.dtype if input_index is not None else stored_type(part.dtype, storage),
-        input_index=input_index,
-    )
+    strides = _strides(part) or torch.empty(shape, device="meta").stride()
+    stored = part.dtype if input_index is not None else stored_type(part.dtype, storage)
+    return TensorLayout(shape, strides, part.dtype, stored, input_index)
 
 
 def stored_type(dtype: torch.dtype, storage: Storage) -> torch.dtype:

@@ -16,7 +16,7 @@ from probe.model import Model
 from probe.modules import kept_buffers, mode
 from probe.seeding import every_global_stream, stream
 from probe.tasked_examples import TaskedExamples
-from probe.training.evaluation import barred_but
+from probe.training.evaluation import Logits, barred_but
 
 _TASK = "task"  # its name in inputs that have names
 
@@ -74,9 +74,7 @@ def make_task_aware(
     return aware, replace(examples, splits=splits)
 
 
-def restrict_to_task(
-    call: Callable[[nn.Module, Value, Tensor], Tensor], tasks: Sequence[Sequence[int]], classes: int
-) -> Callable[[nn.Module, Value], Tensor]:
+def restrict_to_task(call: Logits, tasks: Sequence[Sequence[int]], classes: int) -> Logits:
     """Return a call by which only the classes of an example's task compete.
 
     Args:
@@ -101,9 +99,7 @@ def restrict_to_task(
     return restricted
 
 
-def _check_batches(
-    network: nn.Module, call: Callable[[nn.Module, Value], Tensor], x: Value
-) -> None:
+def _check_batches(network: nn.Module, call: Logits, x: Value) -> None:
     """Raise InputError if an example's logits depend on the task of another one in its batch."""
     if any(map(is_lazy, network.parameters())):
         return  # it would get its shapes here, and with them its weights

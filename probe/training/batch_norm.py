@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
 
 from probe.batch import Value, gather, tensors
-from probe.modules import copied, mode
+from probe.modules import mode
 from probe.seeding import every_global_stream, stream
 
 _SIZE = 256  # examples of a batch whose statistics are averaged
@@ -29,7 +29,7 @@ def running_norms(model: nn.Module) -> list[_NormBase]:
 @torch.no_grad()
 def reestimate(
     model: nn.Module, x: Value, call: Callable[[nn.Module, Value], object] | None = None
-) -> bool:
+) -> None:
     """Re-estimate running statistics from the inputs, in place.
 
     An untrained network has no statistics (mean 0, variance 1), a fine-tuned one those of its last
@@ -41,13 +41,10 @@ def reestimate(
         model: The model.
         x: The inputs, (N, ...).
         call: Calls the model on a batch, `model(x)` by default.
-
-    Returns:
-        Whether any layer keeps running statistics.
     """
     norms = running_norms(model)
     if not norms:
-        return False
+        return
     column = tensors(x)[0]
     order = torch.randperm(len(column), generator=stream(0, "batch norm")).to(column.device)
     chance = every_global_stream(stream(0, "batch norm", "pass"))
@@ -62,22 +59,3 @@ def reestimate(
                 norm.momentum = 1 / count  # the plain mean over batches
             batch = gather(x, indices)
             _ = model(batch) if call is None else call(model, batch)
-    return True
-
-
-def reestimated(
-    model: nn.Module, x: Value, call: Callable[[nn.Module, Value], object] | None = None
-) -> nn.Module:
-    """Return a copy of the model with re-estimated running statistics, see `reestimate`.
-
-    Args:
-        model: The model.
-        x: The inputs, (N, ...).
-        call: Calls the model on a batch, `model(x)` by default.
-
-    Returns:
-        The copy.
-    """
-    copy = copied(model)
-    reestimate(copy, x, call)
-    return copy

@@ -152,7 +152,7 @@ def fit(
                     batch = steps.batch(cast(Tensor, x), y)
                     for p in trained:
                         p.grad = None
-                    epoch_losses.append(_gradients(model, batch, recipe, steps, chain))
+                    epoch_losses.append(_gradients(model, *batch, recipe, steps, chain))
                     steps.after_backward(model)
                     update()
                     steps.after_step(model)
@@ -166,24 +166,20 @@ def fit(
 
 
 def _gradients(
-    model: nn.Module,
-    batch: tuple[Tensor, Tensor],
-    recipe: Recipe,
-    steps: Objective,
-    chain: Chain | None,
+    model: nn.Module, x: Tensor, y: Tensor, recipe: Recipe, steps: Objective, chain: Chain | None
 ) -> Tensor:
     """Give the parameters their gradients on x (B, ...), y (B,), and return the loss, a scalar.
 
     chain: the model's training passes, None for those of autograd.
     """
     plain = chain and chain.model is model and type(steps).loss is Objective.loss
-    if chain and plain and (done := chain.step(*batch)):
-        steps.saw(done[0], batch[1])
+    if chain and plain and (done := chain.step(x, y)):
+        steps.saw(done[0], y)
         return done[1]
     if chain:
         chain.open()
-    with lowered(batch[1].device.type, recipe.precision == "bf16"):
-        loss = steps.loss(model, *batch)
+    with lowered(y.device.type, recipe.precision == "bf16"):
+        loss = steps.loss(model, x, y)
     loss.backward()
     if chain:
         chain.backward()

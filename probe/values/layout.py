@@ -204,6 +204,7 @@ def _rounds(slots: Tensor) -> Iterator[Tensor]:
     waiting = torch.arange(len(slots), device=slots.device)
     while len(waiting):
         ordered, order = slots[waiting].sort(stable=True)
-        first = ordered.diff(prepend=ordered.new_tensor([-1])) > 0
+        first = torch.ones_like(ordered, dtype=torch.bool)
+        first[1:] = ordered[1:] != ordered[:-1]
         yield waiting[order[first]]
         waiting = waiting[order[~first]]

@@ -39,7 +39,7 @@ def test_classes_may_be_an_array_and_tasks_name_them_as_labels_do() -> None:
     listed = retrained(model, ["2"], classes=[7, 5])
     assert retrained(model, ["2"], classes=array).measurements() == listed.measurements()
     own = replace(DATA, y=torch.tensor([7, 5])[DATA.y])
-    with pytest.raises(InputError, match=r"classes \[0, 1\], which are not in classes="):
+    with pytest.raises(InputError, match=r"classes \[0, 1\], which classes= lacks"):
         retrained(model, ["2"], classes=[7, 5], train=own, tasks=TASKS)
 
 

@@ -196,11 +196,11 @@ def test_a_recorder_of_numbered_tasks(tmp_path) -> None:
     [
         (TRAIN[0], TEST[0], [[0, 1], [1, 2]], r"classes \[1\] "),
         (TRAIN[0], TEST[0], None, "give each example its task"),
-        (TRAIN, TEST[0], None, "test has none"),
-        (TRAIN, TEST[:2], None, r"test has the task numbers \[0, 1\]"),
+        (TRAIN, TEST[0], None, "test has no task ids"),
+        (TRAIN, TEST[:2], None, r"test has task ids \[0, 1\]"),
         (TRAIN, TEST, [0, 2], "0..2"),
         (TRAIN, TEST, [[0], [1], [2]], "0..2"),
-        ([TRAIN[0].of_classes([0, 2])], [TEST[0].of_classes([0])], None, "each of 0..K-1"),
+        ([TRAIN[0].of_classes([0, 2])], [TEST[0].of_classes([0])], None, r"labels \[0, 2\]"),
         ([], TEST, None, "train: the data hold no examples"),
     ],
 )  # fmt: skip
@@ -209,17 +209,14 @@ def test_what_does_not_fit_is_refused(train, test, tasks, message) -> None:
         partial_retrain(networks()[3], ["3"], train, test, tasks, RECIPE)
 
 
-def test_a_head_that_knows_the_task_is_not_single() -> None:
-    with pytest.raises(InputError, match="single-head the task is not known"):
-        Model(networks()[0], call=lambda model, x, task: model(x), head="single")
-
-
 def test_a_default_for_the_task_leaves_the_choice_of_the_head() -> None:
     def call(model: Any, x: Any, task: Any = None) -> Any:
         return model(x)
 
     assert Model(networks()[0], call=call).task_aware
     assert not Model(networks()[0], call=call, head="single").task_aware
+    with pytest.raises(InputError, match="leave out head"):
+        Model(networks()[0], call=lambda model, x, task: model(x), head="single")
     with pytest.raises(InputError, match="takes task only by its name"):
         Model(networks()[0], call=lambda model, x, *, task: model(x)).task_aware  # noqa: B018
 

@@ -277,17 +277,3 @@ def test_a_network_is_as_before_after_a_failure():
 def test_sizes_that_do_not_fit_are_told_by_torch():
     with pytest.raises(RuntimeError, match="Kernel size can't be greater than actual input size"):
         fit(nn.Sequential(nn.Conv2d(2, 1, 7), nn.Flatten()), data(torch.float32), RECIPE, stream(0))
-
-
-@given(*[st.integers(1, 6)] * 2, st.integers(1, 3), st.integers(0, 2))
-def test_the_taps_that_see_the_image(pixels, taps, stride, padding):
-    outputs, live, image, padded = chain_layers.side(pixels, taps, stride, padding)
-    seen = {
-        tap
-        for tap in range(taps)
-        for output in range(outputs)
-        if 0 <= stride * output - padding + tap < pixels
-    }
-    if seen:
-        assert {*range(taps)[live]} == {*range(min(seen), max(seen) + 1)}
-        assert image.stop - image.start == pixels <= padded

@@ -128,5 +128,5 @@ def test_what_the_settings_cost_by_hand() -> None:
 def test_settings_that_cannot_be_are_refused_by_name(name: str, value: Any) -> None:
     with pytest.raises(InputError, match=f"^{name}: "):
         Recipe(optimizer="sgd", **{name: value})
-    with pytest.raises(InputError, match=r"momentum 0\.9 .* 'adamw'"):
+    with pytest.raises(InputError, match="'adamw'"):
         Recipe(momentum=0.9, optimizer="adamw")

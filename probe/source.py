@@ -93,13 +93,10 @@ class _Code:
         while self.unread:
             self._read(*self.unread.pop())
         metrics = {file: self.metrics.get(file, set()) for file in self.trees}
-        used = (_names(_without(tree, metrics[file])) for file, tree in self.trees.items())
-        names = set[str]().union(*used)
+        trees = self.trees.items()
+        names = set[str]().union(*(_names(_without(tree, metrics[file])) for file, tree in trees))
         # Only by the name of the file: elsewhere a project may lie in another folder.
-        files = [
-            (os.path.basename(file), syntax_hash(_without(tree, metrics[file] - names)))
-            for file, tree in self.trees.items()
-        ]
+        files = [(Path(f).name, syntax_hash(_without(t, metrics[f] - names))) for f, t in trees]
         return digest([sorted(files), sorted(self.pieces.items()), sorted(self.versions)])
 
     def add(self, thing: object) -> None:
@@ -181,7 +178,8 @@ class _Code:
             if (origin := _file_of(sys.modules.get(loaded))) and _owner(origin) == "user":
                 self._name(loaded)
         kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        defined = {node.name for node in _nodes(tree) if isinstance(node, kinds)}
+        nodes = ast.walk(tree) if isinstance(tree, ast.AST) else ()
+        defined = {node.name for node in nodes if isinstance(node, kinds)}
         for value in list(vars(module).values()):
             self._value(value, module.__name__, defined)
 
@@ -263,15 +261,10 @@ def _version(top: str, file: str) -> str:
     return record.parent.name if record else top
 
 
-def _nodes(tree: Source) -> Iterator[ast.AST]:
-    """Yield all nodes of a syntax tree, nothing if the source does not parse."""
-    return ast.walk(tree) if isinstance(tree, ast.AST) else iter(())
-
-
 def _names(tree: Source) -> set[str]:
     """Return the names that a text uses."""
     names = set[str]()
-    for node in _nodes(tree):
+    for node in ast.walk(tree) if isinstance(tree, ast.AST) else ():
         match node:
             case ast.Name(id=n) | ast.Attribute(attr=n) | ast.alias(name=n, asname=str()):
                 names.add(n)
@@ -363,5 +356,4 @@ def _text(node: object) -> str:
 
 def _is_docstring(node: object) -> bool:
     """Return whether a statement is only a string: a docstring, also one below a constant."""
-    constant = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(constant, ast.Constant) and isinstance(constant.value, str)
+    return isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str)

@@ -1,6 +1,6 @@
 """Networks that use the task of each example: own heads, or outputs of the task's classes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -17,15 +17,13 @@ from probe.modules import kept_buffers, mode
 from probe.seeding import every_global_stream, stream
 from probe.tasked_examples import TaskedExamples
 from probe.training.evaluation import Logits, barred_but
+from probe.training.fresh_weights import Factory
 
 _TASK = "task"  # its name in inputs that have names
 
 
 def make_task_aware(
-    model: Model,
-    examples: TaskedExamples,
-    network: Callable[[], nn.Module],
-    orders: Iterable[str] = (),
+    model: Model, examples: TaskedExamples, network: Factory, orders: Iterable[str] = ()
 ) -> tuple[Model, TaskedExamples]:
     """Put the number of the task into the inputs, so that only the task's classes compete.
 

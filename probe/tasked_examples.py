@@ -210,9 +210,7 @@ def _by_number(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamp
     labels = sorted({label for task in classes for label in task})
     if labels != list(range(len(labels))):
         got = shorten(str(labels), _LENGTH)
-        raise InputError(
-            f"labels {got} are not 0..K-1: renumber them, or give Model(..., classes=)"
-        )
+        raise InputError(f"labels {got} are not 0..K-1: renumber them, or give classes=")
     return TaskedExamples(splits=placed, classes=classes, order=order)
 
 

@@ -21,14 +21,11 @@ from probe.training.memory_format import channels_last
 from probe.training.recipe import Precision
 
 # The first four are written out, the others go by autograd, each with a graph of its own.
-_KINDS = frozenset(
-    {
-        *(nn.Linear, nn.Conv2d, nn.ReLU, nn.Flatten),
-        *(nn.Identity, nn.Dropout, nn.Dropout2d, nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm),
-        *(nn.MaxPool2d, nn.AvgPool2d),
-        *(nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid),
-    }
-)
+_KINDS = {
+    *(nn.Linear, nn.Conv2d, nn.ReLU, nn.Flatten, nn.MaxPool2d, nn.AvgPool2d),
+    *(nn.Identity, nn.Dropout, nn.Dropout2d, nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm),
+    *(nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid),
+}
 
 
 class Chain:

@@ -72,12 +72,11 @@ def predict_each(
                 raise InputError(f"the model's output is {shape}, expected {len(indices), classes}")
             if scores.isnan().any():
                 raise InputError("the model's output is NaN: it diverged; lower learning_rate")
+            # Where all that compete are -inf, one of them is to be predicted all the same.
+            finite = scores.clamp(min=torch.finfo(scores.dtype).min)
             for name, table in barred.items():
-                competing = scores
-                if table is not None:
-                    # Where all that compete are -inf, one of them is to be predicted all the same.
-                    finite = scores.clamp(min=torch.finfo(scores.dtype).min)
-                    competing = finite.masked_fill(table[row_of_example[indices]], -torch.inf)
+                mask = None if table is None else table[row_of_example[indices]]
+                competing = scores if mask is None else finite.masked_fill(mask, -torch.inf)
                 predicted[name].append(competing.argmax(1))
                 if name == loss_of:
                     losses.append(cross_entropy(competing, examples.y[indices], reduction="none"))
@@ -150,9 +149,7 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
     outputs = list(range(shape[1]) if chosen is None else chosen)
     if len(outputs) != classes or len(set(outputs)) != classes:
         got = len(set(outputs))
-        raise InputError(
-            f"{got} outputs for {classes} classes: list those of the classes= once each"
-        )
+        raise InputError(f"{got} outputs for {classes} classes: name one for each in classes=")
     if outside := [output for output in outputs if not 0 <= output < shape[1]]:
         raise InputError(f"classes= names outputs {outside}, but the model has only {shape[1]}")
     return None if chosen is None else torch.tensor(outputs)
@@ -215,9 +212,7 @@ def penultimate_of(model: nn.Module, examples: Examples) -> Tensor:
     return in_batches(partial(penultimate, model), model, examples)
 
 
-def in_batches(
-    function: Callable[[Tensor], Tensor], model: nn.Module, examples: Examples
-) -> Tensor:
+def in_batches(function: Logits, model: nn.Module, examples: Examples) -> Tensor:
     """Apply a function to N examples in batches, with the model in eval mode.
 
     Buffers are restored, and the model has a random generator of its own.

@@ -13,7 +13,10 @@ from probe.seeding import every_global_stream, stream
 Rule = Literal["torch", "murata"]
 """The rules by name, see `initialize`."""
 
-Fresh = Rule | nn.Module | Mapping[str, Tensor] | Callable[[], nn.Module]
+Factory = Callable[[], nn.Module]
+"""A function that makes a new model."""
+
+Fresh = Rule | nn.Module | Mapping[str, Tensor] | Factory
 """The source of fresh values.
 
 A rule; a function that makes a new model of the same architecture; or a model or a state dict, to
@@ -92,11 +95,9 @@ def without_rule(model: nn.Module, rule: Rule) -> list[str]:
     >>> without_rule(nn.ParameterDict({"scale": torch.ones(2)}), "torch")
     ['scale']
     """
-    reached: set[int] = set()
-    for module in model.modules():
-        # Its own method may write its children's, too.
-        if _by_murata(module, rule) or _reset_of(module):
-            reached |= set(map(id, module.parameters()))
+    modules = (m for m in model.modules() if _by_murata(m, rule) or _reset_of(m))
+    # A module's own method may write its children's parameters, too.
+    reached = {id(parameter) for module in modules for parameter in module.parameters()}
     return [name for name, p in model.named_parameters() if id(p) not in reached]
 
 
@@ -133,7 +134,7 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
 
 
 def fresh_state(
-    fresh: nn.Module | Mapping[str, Tensor] | Callable[[], nn.Module], generator: torch.Generator
+    fresh: nn.Module | Mapping[str, Tensor] | Factory, generator: torch.Generator
 ) -> Mapping[str, Tensor]:
     """Return fresh values of parameters and buffers by name.
 

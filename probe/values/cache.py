@@ -52,11 +52,7 @@ def _size(kept: TensorFacts, storage: Storage) -> int:
 
 
 def store_values(
-    cuts: Sequence[Cut],
-    plan: Sequence[Allocation],
-    x: Value,
-    settings: CacheSettings,
-    batch_size: int,
+    cuts: Sequence[Cut], plan: Sequence[Allocation], x: Value, settings: CacheSettings, size: int
 ) -> dict[str, Rows]:
     """Return every cut's values for all inputs, stored as planned.
 
@@ -69,12 +65,12 @@ def store_values(
         plan: The location of the values, see `plan_values`.
         x: The inputs, (N, ...).
         settings: The settings of the plan.
-        batch_size: The training's batch size.
+        size: The training's batch size.
 
     Returns:
         The values by feature.
     """
-    inputs, size = Inputs(x), min(max(batch_size, _SMALLEST), _LARGEST)
+    inputs, size = Inputs(x), min(max(size, _SMALLEST), _LARGEST)
     cut_of_name = {cut.facts.name: cut for cut in cuts}
     locations = {allocation.feature: allocation.location for allocation in plan}
     rows: dict[str, Rows] = {}
@@ -82,8 +78,7 @@ def store_values(
     every = torch.arange(len(inputs), device=inputs.device)
     batches = (batch for _, _, batch in inputs.batches(every[:_FEW], _FEW))
     for _, name, value in Cuts(tuple(cuts)).values(batches):
-        numbers = [kept.input_index for kept in cut_of_name[name].facts.kept]
-        layouts = [None if n is None else inputs.layouts[n] for n in numbers]
+        layouts = [inputs.layouts.get(kept.input_index) for kept in cut_of_name[name].facts.kept]
         layout = value_layout(value, layouts, settings.storage)
         if locations[name] == "recomputed":
             rows[name] = RecomputedRows(layout, partial(_value_of, cut_of_name[name]), inputs, size)
@@ -162,12 +157,10 @@ class RecomputedRows:
     cache is filled, which takes several passes.
     """
 
-    def __init__(
-        self, layout: ValueLayout, prefix: PrefixCall, inputs: Inputs, batch_size: int
-    ) -> None:
-        self._layout, self._prefix, self._inputs, self._size = layout, prefix, inputs, batch_size
+    def __init__(self, layout: ValueLayout, prefix: PrefixCall, inputs: Inputs, size: int) -> None:
+        self._layout, self._prefix, self._inputs, self._size = layout, prefix, inputs, size
         # Own slots cost more batches, so that they are kept to only where it shows.
-        self._own_slots = not _same_at_every_slot(prefix, inputs, batch_size)
+        self._own_slots = not _same_at_every_slot(prefix, inputs, size)
 
     def __len__(self) -> int:
         return len(self._inputs)
@@ -178,9 +171,8 @@ class RecomputedRows:
         rows = [empty((len(indices), p.width), dtype=p.stored) for p in self._layout.parts]
         # Whoever trains the tail in reduced precision gets the values that a cache would give.
         with torch.no_grad(), torch.autocast(indices.device.type, enabled=False):
-            for positions, slots, batch in self._inputs.batches(
-                indices, self._size, self._own_slots
-            ):
+            batches = self._inputs.batches(indices, self._size, self._own_slots)
+            for positions, slots, batch in batches:
                 self._layout.write(self._prefix(batch), rows, (positions, slots))
         return self._layout.value(rows)
 

@@ -97,13 +97,14 @@ class Inputs:
     """
 
     def __init__(self, x: Value) -> None:
-        self.form, self.rows, self.layouts = first(x, 0), list[Tensor](), list[TensorLayout]()
+        self.form, self.rows = first(x, 0), list[Tensor]()
+        self.layouts: dict[int | None, TensorLayout] = {}
         for at, tensor in enumerate(tensors(x)):
             # A batch is gathered row by row: each example must be one run of memory.
             D = tensor[:1].numel()
             part = tensor if _strides(tensor) and tensor.stride(0) == D else tensor.contiguous()
             self.rows.append(part.as_strided((len(part), D), (D, 1)))
-            self.layouts.append(tensor_layout(part, "fp32", input_index=at))
+            self.layouts[at] = tensor_layout(part, "fp32", input_index=at)
         self.device = self.rows[0].device
 
     def __len__(self) -> int:
@@ -111,7 +112,7 @@ class Inputs:
 
     def __getitem__(self, indices: Tensor) -> Value:
         """Return the inputs (B, ...) at `indices` (B,), in memory of their own."""
-        pairs = zip(self.layouts, self.rows, strict=True)
+        pairs = zip(self.layouts.values(), self.rows, strict=True)
         return like(self.form, [part.shaped(rows.index_select(0, indices)) for part, rows in pairs])
 
     def batches(

@@ -62,7 +62,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if self.momentum and self.optimizer != "sgd":
-            raise ValueError(f"momentum is for the optimizer 'sgd' only, got {self.optimizer!r}")
+            got = f"momentum {self.momentum:g} and the optimizer {self.optimizer!r}"
+            raise ValueError(f"only 'sgd' takes momentum, got {got}")
 
 
 @configuration

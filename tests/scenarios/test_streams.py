@@ -107,7 +107,7 @@ def test_labels_outside_the_classes_are_refused_not_dropped(split, label):
 
 
 def test_a_task_without_examples_is_refused():
-    with pytest.raises(InputError, match="training data of task '4-5'"):
+    with pytest.raises(InputError, match="task '4-5' has no training examples"):
         split_by_class(dataset(6, [0, 1, 2, 3]))
 
 

@@ -57,8 +57,8 @@ def check_value(value: Any, name: str) -> None:
     """Check that a value is plain tensors of one length: one, a tuple or a mapping.
 
     Args:
-        value: What is checked.
-        name: Of the value, for the message.
+        value: The value to check.
+        name: The name of the value in messages.
 
     Raises:
         InputError: It is anything else.
@@ -143,14 +143,14 @@ def arranged(value: Value, form: Value) -> Value:
     """Bring the tensors of a value into the order of those of another one.
 
     Args:
-        value: What is reordered.
+        value: The value to reorder.
         form: The value whose order is taken.
 
     Returns:
         The same tensors.
 
     Raises:
-        InputError: The value has more or fewer tensors, or others names.
+        InputError: The value has more or fewer tensors, or other names.
 
     >>> x = {"a": torch.ones(1), "b": torch.zeros(1)}
     >>> list(arranged(x, {"b": torch.ones(1), "a": torch.ones(1)}))

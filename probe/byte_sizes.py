@@ -15,7 +15,7 @@ def parse_size(text: str, name: str) -> int:
 
     Args:
         text: The size.
-        name: What the size is of, for the error message.
+        name: The name of the size in the error message.
 
     Returns:
         The number of bytes.

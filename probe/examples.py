@@ -96,7 +96,7 @@ class Examples(Labeled, Generic[X]):
         Every tensor keeps its type, uint8 too.
 
         Args:
-            data: What is read.
+            data: The source of the examples.
             limit: Read only the first examples, from 1.
             label: The label's name in a mapping; None = `label` or `labels`.
             columns: The columns that x consists of, if items are mappings; None = all but the
@@ -170,7 +170,7 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
     Args:
         examples: x (N, ...), y (N,).
         classes: The labels that may occur.
-        name: Of the examples, for the message.
+        name: The name of the examples in messages.
 
     Raises:
         InputError: There are none, or the first that is wrong.

@@ -39,7 +39,7 @@ def group_room(
     """Yield the bytes that every control group around this process leaves of its limit, if any.
 
     Args:
-        root: Where the groups are mounted.
+        root: The folder in which the groups are mounted.
         groups: The file that names those of this process.
     """
     for line in _lines(groups):
@@ -86,7 +86,7 @@ class MappedRows:
     they are mapped they count as this process's. They are therefore let go once they have served.
 
     Args:
-        folder: Where the file lies, made if need be.
+        folder: The folder of the file, made if need be.
         n: N, the number of rows.
         width: D, the number of columns.
         dtype: The type of the numbers.

@@ -45,7 +45,7 @@ def layer(model: nn.Module, name: str) -> nn.Module:
 
     Args:
         model: The model.
-        name: The name.
+        name: The dotted name of the module.
 
     Returns:
         The module.
@@ -69,7 +69,7 @@ def tap(
 
     Args:
         model: The network.
-        names: Of the layers.
+        names: The dotted names of the layers.
         receive: Called with the name and the output. This is the live object, which a later
             in-place operation overwrites: copy it to keep it.
 

@@ -40,7 +40,7 @@ def hash_of(entry: Entry, module: ModuleType | None = None) -> str:
     """Return a hash of a registered network, learner or readout: its source, and how it is called.
 
     Args:
-        entry: What is registered.
+        entry: The registered object.
         module: The module that the user named, which need not be where the object is defined.
 
     Returns:
@@ -314,7 +314,7 @@ def imported_names(tree: ast.AST, package: str = "") -> Iterator[str]:
 
     Args:
         tree: The module.
-        package: Of the module, for relative imports.
+        package: The package of the module, for relative imports.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

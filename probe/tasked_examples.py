@@ -109,7 +109,7 @@ def as_examples(data: Data, name: str) -> Examples[Any]:
     Args:
         data: Examples, which are returned as they are, a pair (x, y), a Dataset, a DataLoader, or
             a list with one of these for each task.
-        name: Of the data, for messages.
+        name: The name of the data in messages.
 
     Returns:
         The examples.

@@ -81,11 +81,14 @@ class TestExamples:
 class Scenario:
     """T tasks in the order in which they are learned, over K classes in all.
 
-    kind: the stream: `class-incremental` or `task-incremental` (disjoint classes, or tasks of the
-    data set), `incremental` (a base session of several classes, then one class per session),
-    `permutation` (the same classes in every session, the input elements permuted), `multimodal`
-    (two data sets, classes disjoint), `domain-incremental` (the same classes in every task, of
-    other inputs).
+    Attributes:
+        name: The name of the scenario.
+        kind: The stream: `class-incremental` or `task-incremental` (disjoint classes, or tasks of
+            the data set), `incremental` (a base session of several classes, then one class per
+            session), `permutation` (the same classes in every session, the input elements
+            permuted), `multimodal` (two data sets, classes disjoint), `domain-incremental` (the
+            same classes in every task, of other inputs).
+        tasks: The tasks in the order in which they are learned.
     """
 
     name: str
@@ -99,7 +102,7 @@ class Scenario:
         """Divide examples, with the splits `train` and `test`, into their tasks.
 
         Args:
-            name: Of the scenario.
+            name: The name of the scenario.
             examples: All tasks' examples, with the task of each.
             kind: The stream, see the class.
 

@@ -77,8 +77,8 @@ def problem(detail: ErrorDetails, keys: Sequence[str] = ()) -> str:
     """Return one problem as `path of the field: problem`.
 
     Args:
-        detail: As pydantic reports it.
-        keys: Those of its table, see `keys_at`.
+        detail: The problem as pydantic reports it.
+        keys: The keys of its table, see `keys_at`.
     """
     return f"{'.'.join(map(str, detail['loc']))}: {message(detail, keys)}".removeprefix(": ")
 
@@ -87,8 +87,8 @@ def keys_at(kind: Any, path: Sequence[str | int]) -> list[str]:
     """Return the keys of the table that a path ends in.
 
     Args:
-        kind: What is checked, a pydantic model or a `configuration`.
-        path: Where in it, as pydantic has it, a union's tags included; its last entry is a key.
+        kind: The checked class, a pydantic model or a `configuration`.
+        path: The path in it as pydantic reports it, with a union's tags; its last entry is a key.
 
     Returns:
         The keys, sorted; empty where they are not known.
@@ -141,8 +141,8 @@ def message(detail: ErrorDetails, keys: Sequence[str] = ()) -> str:
     """Return a problem in the words of TOML, without pydantic's own additions.
 
     Args:
-        detail: As pydantic reports it.
-        keys: Those of the table, to suggest for an unknown one.
+        detail: The problem as pydantic reports it.
+        keys: The keys of the table, to suggest one for an unknown key.
     """
     kind = detail["type"]
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):

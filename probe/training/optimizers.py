@@ -66,7 +66,7 @@ def _from_torch(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], 
 
 
 def _adam(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], None]:
-    """Return the same for Adam or AdamW by torch's kernel only, with one type and device.
+    """Return such a function for Adam or AdamW by torch's kernel only, with one type and device.
 
     `torch.optim` takes as long again around it where parameters are few, and imports the compiler.
     """

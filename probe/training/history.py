@@ -31,10 +31,19 @@ class History:
             epoch.
         accuracies: E numbers in [0, 1], the share of an epoch's examples that are classified
             correctly while they are trained on.
+
+    Raises:
+        ValueError: No training gives such numbers, as in a corrupt file.
     """
 
     losses: tuple[float, ...]
     accuracies: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        finite = all(type(x) is float and math.isfinite(x) for x in self.losses + self.accuracies)
+        right = finite and 0 <= min(self.losses + self.accuracies) <= max(self.accuracies) <= 1
+        if not right or len(self.losses) != len(self.accuracies) + 1:
+            raise ValueError(f"no training gives {self}")
 
     @property
     def fall(self) -> float:

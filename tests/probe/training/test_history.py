@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -92,6 +94,12 @@ def test_what_was_kept_is_what_a_shorter_training_gives(epoch: int) -> None:
     assert found.keys() == expected.keys() == {"layer.weight", "layer.bias", "centre"}
     assert all(torch.equal(found[name], expected[name]) for name in expected)
     assert watched.history.until(epoch) == alone.history
+
+
+@pytest.mark.parametrize("accuracies", [(), (0.5, 0.6), (1.01,), (math.nan,)])
+def test_what_no_training_gives_is_refused(accuracies: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match=r"no training gives|empty"):
+        History(losses=(2.3, 1.0), accuracies=accuracies)
 
 
 COURSES: list[tuple[list[float], list[float], bool]] = [

@@ -89,9 +89,9 @@ def test_one_file_has_the_numbers_of_its_examples(tmp_path):
         ({"0": {}, "2": {}}, r"numbers \[0, 2\], expected"),
         (
             {"1": {}, "2": {"x_train": X[:4, :2], "x_test": X[:2, :2]}},
-            "all x .* in those of task 2",
+            r"float32 \(0, 2\) and float32",
         ),
-        ({"1": {"task_train": Y[:4], "task_test": Y[:2]}, "2": {}}, "without numbers of .* task 1"),
+        ({"1": {"task_train": Y[:4], "task_test": Y[:2]}, "2": {}}, "leave out the task ids"),
         ({"1": {"task_train": np.zeros(4)}}, "task_train is float64, expected task numbers"),
         ({"x": {}}, r"no file fits .*which has x\.npz"),
     ],

@@ -25,11 +25,10 @@ from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, pr
 from probe.errors import InputError, located
 from probe.examples import Examples
 from probe.metrics.task_predictions import share_classes
-from probe.orders import orders
 from probe.results.precision import resolve_precision
 from probe.retrain import SAMPLE, cache_plan
 from probe.source import source_hash
-from probe.tasks import Scenario
+from probe.tasks import Scenario, orders
 from probe.training.batch_norm import running_norms
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.data.datasets import LOADERS, Location

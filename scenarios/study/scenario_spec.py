@@ -12,9 +12,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag
 
 from probe.errors import InputError
-from probe.orders import MOST
 from probe.tasked_examples import check_tasks
-from probe.tasks import Scenario
+from probe.tasks import MOST, Scenario
 from scenarios import streams
 from scenarios.data import datasets
 from scenarios.user_code import REGISTRY, unregistered

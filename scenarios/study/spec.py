@@ -27,8 +27,8 @@ from probe.by_layer.plan import CONTROLS
 from probe.by_layer.probing import ProbingSpec
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError, located, unknown
-from probe.orders import MOST, orders
 from probe.retraining import check_multiples
+from probe.tasks import MOST, orders
 from probe.training.recipe import Recipe
 from probe.validation import shown
 from probe.values.allocation import Storage
@@ -152,7 +152,7 @@ class Study(_Table):
     - training: the recipe of every learner without a recipe of its own;
     - retraining: the recipe of the retrained tails (None = the training's, as in Murata 2020);
     - learners: their settings, by their names in the tables;
-    - orders: a rule, or a table of orders by name, see `probe.orders`;
+    - orders: a rule, or a table of orders by name, see `probe.tasks.orders`;
     - seeds: the number of seeds from 0, or a list of them;
     - storage: precision of features' values for the retraining; `bf16` takes half the memory but
       rounds;

@@ -21,9 +21,10 @@ import json
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -41,6 +42,7 @@ from probe.by_layer.measurement import (
 )
 from probe.by_layer.quarantine import set_aside
 from probe.files import discard, make_folder, not_written, replacing, sweep
+from probe.locks import lock
 
 _FINISHED, _PREDICTIONS = "predictions.npz", "predictions*.npz"
 _TRIES = 5  # to read files that another process merges meanwhile
@@ -230,9 +232,21 @@ class Store:
         for path in self.folder.glob("*"):
             discard(path)
 
-    def sweep(self) -> None:
-        """Remove unfinished files of killed processes; no other process may work on the job."""
-        sweep(self.folder)
+    @contextmanager
+    def locked(self, *, wait: bool = False) -> Iterator[Self]:
+        """Hold the lock of the job within the block, without unfinished files of killed processes.
+
+        Args:
+            wait: Whether to wait for another process, otherwise raise Locked.
+
+        Raises:
+            Locked: Another process holds the lock.
+            NotWritten: The run directory is gone, or cannot be written to.
+        """
+        make_folder(self.folder.parent)
+        with lock(self.folder.parent, wait=wait):
+            sweep(self.folder)
+            yield self
 
     def others(self) -> list[str]:
         """Return the differences of the job's results of other fingerprints, each once."""

@@ -213,12 +213,7 @@ def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> An
     with ExitStack() as locks:
 
         def results_of(job: Job) -> Results:
-            folder = root / "jobs" / job.name
-            make_folder(folder)
-            locks.enter_context(lock(folder, wait=True))
-            store = store_of(plan, root, job)
-            store.sweep()
-            return store
+            return locks.enter_context(store_of(plan, root, job).locked(wait=True))
 
         records = _measure(source, cache, results_of)
     with lock(root, wait=True):

@@ -10,20 +10,23 @@ Other processes may run on the same directory at any moment. The files that all 
 plan and the tables, are written under the directory's lock.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import torch
 from rich.console import Console
 
-from probe.by_layer.jobs import Job, jobs_of
+from probe.batch import first
+from probe.by_layer.jobs import Job, is_retraining, jobs_of
+from probe.by_layer.networks import Source
 from probe.by_layer.plan import Plan
+from probe.by_layer.store import Store
 from probe.files import make_folder, sweep
 from probe.locks import is_locked, lock
 from probe.results import run_directory
+from probe.retrain import SAMPLE, cache_plan
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.report import build, show_report
 from scenarios.commands.screen.progress import show_dry_run, show_ends, show_plan, show_progress
@@ -36,39 +39,21 @@ from scenarios.execution.work import Ended, Loader, Work
 from scenarios.options import RunOptions
 from scenarios.study.plan import (
     BUILT_IN,
-    StudyLoader,
-    cache_plans,
-    examples_of,
     plan_of,
     refuse_misfits,
     sample_of,
     sources_of,
+    study_networks,
     with_precision,
     with_user_features,
 )
 from scenarios.study.spec import Study
 from scenarios.study.study_file import check_study, overridden, read_study
+from scenarios.study.training import StudyNetworks
 from scenarios.user_code import REGISTRY, UserCode
 
-_ROUNDS = 2
-_LOST = "its files were damaged while they were read, twice: check the disk, and run again"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PreparedRun:
-    """A plan with everything needed to carry it out.
-
-    Attributes:
-        plan: The plan.
-        loader: Loads its networks and data.
-        caches: Returns the allocations of features' values, by network.
-        sizes: The number of training examples of each task.
-    """
-
-    plan: Plan
-    loader: Loader
-    caches: Callable[[CacheSettings], Mapping[str, Sequence[Allocation]]]
-    sizes: Sequence[int]
+Prepared = tuple[Source, Loader, Sequence[tuple[int, int]]]
+"""Networks with a few examples at least, their loader, and each task's numbers of examples."""
 
 
 def run_study(source: str, options: RunOptions) -> bool:
@@ -99,7 +84,7 @@ def run_study(source: str, options: RunOptions) -> bool:
 
 def _prepare(
     study: Study, user_code: UserCode, location: Location, root: Path | None, device: torch.device
-) -> PreparedRun:
+) -> Prepared:
     """Plan a study with its data; raises InputError for settings that do not fit them."""
     # Before they are read: a file that changes meanwhile has another one.
     stamped = Location(location.folder, files=location.stamps(study.scenario.data))
@@ -108,19 +93,14 @@ def _prepare(
     plan = plan_of(study, scenario, device)
     jobs_of(plan)
     refuse_misfits(study, scenario)
-    return PreparedRun(
-        plan=plan,
-        loader=StudyLoader(
-            study=study, location=stamped, user_code=user_code, sources=sources_of(study)
-        ),
-        # Only this is stored of the data: every process that does a job loads them.
-        caches=partial(cache_plans, study, sample_of(scenario), *examples_of(scenario)),
-        sizes=[len(task.train) for task in scenario.tasks],
-    )
+    loader = partial(study_networks, study, stamped, user_code, sources_of(study))
+    # Only a few examples are kept: every process that does a job loads the data.
+    source = StudyNetworks(plan=plan, study=study, scenario=sample_of(scenario))
+    return source, loader, [(len(task.train), len(task.test)) for task in scenario.tasks]
 
 
 def carry_through(
-    prepare: Callable[[torch.device], PreparedRun],
+    prepare: Callable[[torch.device], Prepared],
     options: RunOptions,
     root: Path,
     show: Callable[[Console, Path], None],
@@ -142,21 +122,21 @@ def carry_through(
     """
     console = Console()
     device = device_named(options.device, here=not options.remote)
-    executor, run = executor_for(options, device), prepare(device)
-    jobs = jobs_of(run.plan)
-    work = _work(run, root, options, len(jobs))
+    executor = executor_for(options, device)
+    source, loader, sizes = prepare(device)
+    plan, jobs = source.plan, jobs_of(source.plan)
+    work = _work(plan, loader, root, options)
     run_directory.refuse_foreign(root)
     # Before the files are looked at and the network is cut, which takes half as long again.
-    show_line(console, f"{work.plan.name}: {len(jobs)} jobs, results in {root}")
+    show_line(console, f"{plan.name}: {len(jobs)} jobs, results in {root}")
+    retrains = any(is_retraining(key) for job in jobs for key in work.keys_left(job))
     # A machine that only drives others with GPUs does not know their memory.
-    is_known = work.sharing is None and work.retraining_left(jobs)
-    plans = run.caches(work.cache) if is_known else {}
+    plans = _allocations(source, sizes, work) if retrains and work.sharing is None else {}
     if options.dry_run:
-        show_dry_run(console, work, run.sizes, plans, jobs, side_by_side(options, device))
+        show_dry_run(console, work, sizes, plans, jobs, side_by_side(options, device))
         return True
-    del run
-    if plans:
-        show_plan(console, plans, work.cache)
+    del source
+    show_plan(console, plans, work.cache)
     try:
         ends, states = _to_the_end(console, work, jobs, executor, options)
     finally:
@@ -170,26 +150,48 @@ def carry_through(
     return show_ends(console, root, ends, run_directory.remarks(root, states))
 
 
-def _work(run: PreparedRun, root: Path, options: RunOptions, jobs: int) -> Work:
-    """Return the work, with each worker's share of the memory if it runs on this machine.
-
-    jobs: their number, as no more workers than that share the memory. For GPUs of other machines
-    the share is determined there, when a job begins.
-    """
+def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
+    """Return the work, with each worker's share of the memory if it runs on this machine."""
     device = torch.device(options.device)
-    storage, sharing = run.plan.storage, min(side_by_side(options, device), jobs)
-    work = Work(
-        plan=run.plan,
-        loader=run.loader,
+    # No more workers than jobs share the memory.
+    workers = min(side_by_side(options, device), len(jobs_of(plan)))
+    cache = CacheSettings(
+        budget=options.cache_bytes, storage=plan.storage, scratch=root / "scratch"
+    )
+    # For GPUs of other machines the share is determined there, when a job begins.
+    is_here = device.type == "cpu" or torch.cuda.is_available()
+    return Work(
+        plan=plan,
+        loader=loader,
         device=options.device,
         root=root,
-        cache=CacheSettings(budget=options.cache_bytes, storage=storage, scratch=root / "scratch"),
-        sharing=sharing,
+        cache=cache.settled(device, workers) if is_here else cache,
+        sharing=None if is_here else workers,
         recompute=options.recompute == "changed",
     )
-    if device.type == "cuda" and not torch.cuda.is_available():
-        return work
-    return replace(work, cache=work.cache.settled(device, sharing), sharing=None)
+
+
+def _allocations(
+    source: Source, sizes: Sequence[tuple[int, int]], work: Work
+) -> dict[str, tuple[Allocation, ...]]:
+    """Return where features' values are stored, by network: the plan's or a learner's own."""
+    plans = dict[str, tuple[Allocation, ...]]()
+    for job in jobs_of(work.plan):
+        network = job.learner if job.own_network else work.plan.network
+        features = work.plan.learners[job.learner].features[:-1]
+        if features and not job.offline and network not in plans:
+            networks = source.networks(job, Store(work.root, job.name, {}))
+            plans[network] = cache_plan(
+                networks.after(job.steps[0]).model,
+                features,
+                first(networks.scenario.test.x, SAMPLE),
+                (sum(train for train, _ in sizes), sum(test for _, test in sizes)),
+                work.plan.retraining,
+                work.cache,
+                networks.call.output,
+                networks.call.call,
+            )
+    return plans
 
 
 def _to_the_end(
@@ -208,7 +210,7 @@ def _to_the_end(
     ordered = sorted(jobs, key=lambda job: (job.seed, not job.offline, bool(job.without)))
     remaining = options.part.order(ordered) if options.part else ordered
     ends: list[Ended] = []
-    for _ in range(_ROUNDS):
+    for _ in range(2):
         # A shard does not wait: the last of them to end writes the tables.
         events = execute(work, remaining, executor, wait=options.part is None)
         ends += show_progress(console, work, jobs, events)
@@ -217,10 +219,11 @@ def _to_the_end(
         states = _write_results(console, work)
         # What was damaged since it was last looked at is set aside when the tables are made.
         failed = {end.job for end in ends if end.how == "failed"}
-        remaining = [j for j in jobs if j not in failed and work.finished(j) != set(work.keys(j))]
+        remaining = [job for job in jobs if job not in failed and work.keys_left(job)]
         if not remaining:
             return ends, states
-    return ends + [Ended(job=job, how="failed", reason=_LOST) for job in remaining], states
+    lost = "its files were damaged while they were read, twice: check the disk, and run again"
+    return ends + [Ended(job=job, how="failed", reason=lost) for job in remaining], states
 
 
 def _write_results(console: Console, work: Work) -> list[run_directory.JobState]:

@@ -5,13 +5,14 @@ Without `--executor` it is this process for one worker, and a pool for more.
 
 import os
 import re
+from functools import partial
 
 import torch
 
 from probe.errors import InputError
-from scenarios.execution.cluster import Cluster
-from scenarios.execution.pool import Pool
-from scenarios.execution.schedule import Executor, Inline
+from scenarios.execution.cluster import cluster
+from scenarios.execution.pool import pool
+from scenarios.execution.schedule import Executor, inline
 from scenarios.options import RunOptions
 
 
@@ -83,13 +84,12 @@ def executor_for(options: RunOptions, device: torch.device) -> Executor:
         InputError: The executor is not available, or not with this device.
     """
     if options.executor == "ray":
-        share = _share_of_gpu(options, device)
-        return Cluster(options.ray_address, options.workers, share)
+        return cluster(options.ray_address, options.workers, _share_of_gpu(options, device))
     workers = side_by_side(options, device)
     if options.executor == "inline" or (options.executor is None and workers == 1):
-        return Inline()
+        return inline
     devices = _devices(device)
-    return Pool([devices[k % len(devices)] for k in range(workers)])
+    return partial(pool, [devices[k % len(devices)] for k in range(workers)])
 
 
 def _share_of_gpu(options: RunOptions, device: torch.device) -> float:

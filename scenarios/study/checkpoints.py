@@ -1,4 +1,4 @@
-"""Checkpoints of learners: the state after a task, saved and restored, and the first task's.
+"""Checkpoints of learners: the state after a task, restored, and the first task's.
 
 After every task the model's weights and the rest of the learner's state (exemplars, importances,
 earlier models) are saved as tensors. A restored learner continues as if it had never been stopped,
@@ -11,7 +11,6 @@ The training on the first task is done once for all learners that train on it in
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import torch
 
@@ -32,20 +31,7 @@ _DEVICE_FAILED = (
 )
 
 
-def save(store: Store, tasks_seen: int, learner: Learner, cost: TrainingCost) -> None:
-    """Save the state of a learner after a task, and the resources spent on it.
-
-    Args:
-        store: Of the job's results.
-        tasks_seen: The tasks learned.
-        learner: Its state.
-        cost: Of the task.
-
-    Raises:
-        NotWritten: It cannot be written.
-    """
-    state = {**learner.state(), **cost.to_state()}
-    store.save_checkpoint(tasks_seen, learner.model.state_dict(), state)
+_MODULES = (__name__, "scenarios.learners.continual")
 
 
 def restored(
@@ -71,8 +57,10 @@ def restored(
         return None
     # Moved before it is tried: a device that fails says nothing about the checkpoint.
     device = past[0].train.y.device
-    states = saved.model, saved.learner or {}
-    model, state = ({n: x.to(device) for n, x in tensors.items()} for tensors in states)
+    model, state = (
+        {name: tensor.to(device) for name, tensor in tensors.items()}
+        for tensors in (saved.model, saved.learner or {})
+    )
     # Each has its own: one that was restored in part is not used.
     learner = fresh()
     try:
@@ -95,50 +83,43 @@ def restored(
     return learner, cost
 
 
-_MODULES = (__name__, "scenarios.learners.continual")
+def train_first_task(
+    store: Store, learner: Learner, task: Task, data: Examples, meter: OpsMeter
+) -> float:
+    """Train a learner on its first task, or load the weights, losses and counts of that training.
 
+    Args:
+        store: The store of the training, see `first_task_store`; two processes that train at the
+            same time write the same files.
+        learner: The learner.
+        task: The first task.
+        data: The examples to train on.
+        meter: Counts the multiply-adds.
 
-@dataclass(kw_only=True)
-class FirstTask:
-    """A training on the first task, kept in the run directory for later jobs.
-
-    Attributes:
-        store: The store for everything that determines it; two processes that train it at the same
-            time write the same files.
-        spared: Seconds that a training took which was found there.
+    Returns:
+        The seconds that a loaded training took, 0 for a new one.
     """
-
-    store: Store
-    spared: float = 0.0
-
-    def train(self, learner: Learner, task: Task, data: Examples, meter: OpsMeter) -> None:
-        """Train a learner, or load the weights, losses and counts of the same training.
-
-        Args:
-            learner: The learner.
-            task: The first task.
-            data: The examples to train on.
-            meter: Counts the multiply-adds.
-        """
-        saved = self.store.load_checkpoint(1)
-        if saved and saved.learner and saved.code == self.store.code:
-            learner.model.load_state_dict(saved.model)
-            total, steps = saved.learner["counts"].tolist()
-            meter.total, meter.steps = meter.total + total, meter.steps + steps
-            self.spared, *losses = saved.learner["seconds and losses"].tolist()
-            learner.losses = tuple(losses)
-            return
-        before, now = meter.total, clock_on(task.train.y.device)
-        start = now()
-        learner.train(task, data, meter)
-        seconds = torch.tensor([now() - start, *learner.losses], dtype=torch.float64)
-        counts = torch.tensor([meter.total - before, meter.steps])
-        state = {"counts": counts, "seconds and losses": seconds}
-        self.store.save_checkpoint(1, learner.model.state_dict(), state)
+    saved = store.load_checkpoint(1)
+    if saved and saved.learner and saved.code == store.code:
+        learner.model.load_state_dict(saved.model)
+        total, steps = saved.learner["counts"].tolist()
+        meter.total, meter.steps = meter.total + total, meter.steps + steps
+        seconds, *losses = saved.learner["seconds and losses"].tolist()
+        learner.losses = tuple(losses)
+        return float(seconds)
+    before, now = meter.total, clock_on(task.train.y.device)
+    start = now()
+    learner.train(task, data, meter)
+    state = {
+        "counts": torch.tensor([meter.total - before, meter.steps]),
+        "seconds and losses": torch.tensor([now() - start, *learner.losses], dtype=torch.float64),
+    }
+    store.save_checkpoint(1, learner.model.state_dict(), state)
+    return 0.0
 
 
-def first_task(plan: Plan, job: Job, learner: Learner, store: Store) -> FirstTask | None:
-    """Return the training of a job's first task.
+def first_task_store(plan: Plan, job: Job, learner: Learner, store: Store) -> Store | None:
+    """Return the store of the training on a job's first task, kept for later jobs.
 
     Args:
         plan: The plan.
@@ -147,7 +128,7 @@ def first_task(plan: Plan, job: Job, learner: Learner, store: Store) -> FirstTas
         store: The store of the job's results.
 
     Returns:
-        The training, None for a learner that trains in its own way.
+        The store for everything that determines it; None if the learner trains in its own way.
     """
     loss = vars(type(learner)).get("first_task")
     if loss is None or job.without == 1:
@@ -156,7 +137,7 @@ def first_task(plan: Plan, job: Job, learner: Learner, store: Store) -> FirstTas
     for key in ("learner", "retraining", "storage"):
         record.pop(key, None)
     record["first task"] = [loss, getattr(learner.settings, "loss_classes", "")]
-    return FirstTask(store=Store(store.root, "first-task", record, code_hash(_MODULES)))
+    return Store(store.root, "first-task", record, code_hash(_MODULES))
 
 
 def clock_on(device: torch.device) -> Callable[[], float]:

@@ -2,16 +2,15 @@
 
 The plan is plain data for engine, status and tables, user-defined objects included. A study may run
 for days, so foreseeable failures are found in its first seconds: each learner's network must take
-the data, and each budget of exemplars must suffice for the classes. The values of features are
-allocated to memory or disk in advance, too, so that `probe run` can print it. Both use the first
-few examples of each task: only shapes and sizes matter.
+the data, and each budget of exemplars must suffice for the classes. The first few examples of each
+task serve, as only shapes and sizes matter.
 """
 
 import hashlib
 import platform
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -27,11 +26,10 @@ from probe.examples import Examples
 from probe.metrics.task_counts import share_classes
 from probe.orders import orders
 from probe.results.precision import resolve_precision
-from probe.retrain import SAMPLE, cache_plan
+from probe.retrain import SAMPLE
 from probe.source import source_hash
 from probe.tasks import Scenario
 from probe.training.batch_norm import running_norms
-from probe.values.allocation import Allocation, CacheSettings
 from scenarios.data.datasets import LOADERS, Location
 from scenarios.learners.catalog import LEARNERS, MODULES
 from scenarios.networks import ARCHITECTURES, bare, network_for
@@ -87,17 +85,11 @@ def with_precision(
     Returns:
         The study.
     """
-    recipes = {"training": study.training, "retraining": study.retraining}
-    recipes = {n: recipe for n, recipe in recipes.items() if recipe and recipe.precision == "auto"}
-    if not recipes:
-        return study
-    data = scenario.tasks[0].train
-    model = network_for(study.network.name, data.x, scenario.classes)
-    update = {
-        n: resolve_precision(recipe, model, data, device, root)
-        for n, recipe in recipes.items()
-        if recipe
-    }
+    update, data = {}, scenario.tasks[0].train
+    for name, recipe in (("training", study.training), ("retraining", study.retraining)):
+        if recipe and recipe.precision == "auto":
+            model = network_for(study.network.name, data.x, scenario.classes)
+            update[name] = resolve_precision(recipe, model, data, device, root)
     return study.model_copy(update=update)
 
 
@@ -218,15 +210,17 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
         norms += len(running_norms(network))
         parts = share_classes(tuple({task.classes for task in scenario.tasks}))
         if parts and getattr(settings, "loss_classes", "all") == "task":
-            what = "is for tasks that share all classes or none; some share a few: set it to all"
-            raise InputError(f'learners.{name}: loss_classes = "task" {what}')
+            raise InputError(
+                f'learners.{name}: loss_classes = "task" needs tasks that share all classes or '
+                f"none, and some share a few: set it to all"
+            )
         if settings.budget:
-            settings.budget.quota(sum(map(len, (task.classes for task in scenario.tasks))))
+            settings.budget.quota(sum(len(task.classes) for task in scenario.tasks))
             if not isinstance(sample.tasks[0].train.x, Tensor):
                 raise InputError(
                     f"learners.{name}: exemplars are of one tensor, not of several: leave it out"
                 )
-    examples, _ = examples_of(scenario)
+    examples = sum(len(task.train) for task in scenario.tasks)
     knn = study.probing.readouts.get("knn")
     if knn and knn.settings["k"] > examples:
         raise InputError(
@@ -239,95 +233,47 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
         )
 
 
-def cache_plans(
-    study: Study, sample: Scenario, train: int, test: int, cache: CacheSettings
-) -> dict[str, tuple[Allocation, ...]]:
-    """Return the allocation of features' values, by network: the study's or a learner's own.
-
-    Networks that no learner retrains are left out; learners that share a network share its plan, as
-    they store as much.
-
-    Args:
-        study: The study.
-        sample: See `sample_of`.
-        train: The training examples of the complete scenario.
-        test: Its test examples.
-        cache: The available memory and disk.
-
-    Returns:
-        One allocation for each feature to retrain downstream of, by depth.
-    """
-    plans = {}
-    for name, settings in study.learners.items():
-        kind, features = LEARNERS[settings.kind], study.features_of(name)[:-1]
-        # A learner's own network may depend on its settings: it is probing_fields for each learner.
-        network = name if kind.own_features else study.network.name
-        if features and not kind.offline and network not in plans:
-            view, recipe = kind.view(sample), study.retraining_recipe
-            model, call = bare(network_of(study, name, view))
-            x, sizes = view.tasks[0].test.x, (train, test)
-            plans[network] = cache_plan(
-                model, features, x, sizes, recipe, cache, call.output, call.call
-            )
-    return plans
-
-
 def sample_of(scenario: Scenario) -> Scenario:
     """Return the scenario with a few examples, from which a learner's view is cheap."""
-    tasks = []
-    for task in scenario.tasks:
-        splits = task.train, task.test
-        train, test = (Examples(first(split.x, SAMPLE), split.y[:SAMPLE]) for split in splits)
-        tasks.append(replace(task, train=train, test=test))
+
+    def few(split: Examples) -> Examples:
+        return Examples(first(split.x, SAMPLE), split.y[:SAMPLE])
+
+    tasks = (replace(task, train=few(task.train), test=few(task.test)) for task in scenario.tasks)
     return replace(scenario, tasks=tuple(tasks))
 
 
-def examples_of(scenario: Scenario) -> tuple[int, int]:
-    """Return the numbers of training and of test examples."""
-    tasks = scenario.tasks
-    return sum(len(task.train) for task in tasks), sum(len(task.test) for task in tasks)
+@contextmanager
+def study_networks(
+    study: Study,
+    location: Location,
+    user_code: UserCode,
+    sources: Mapping[str, str],
+    plan: Plan,
+    device: torch.device,
+) -> Iterator[StudyNetworks]:
+    """Load the networks of a study, with the user's code that they need, for the block.
 
-
-@dataclass(frozen=True, kw_only=True)
-class StudyLoader:
-    """A study, the location of its data, and the user's code that it needs.
-
-    Attributes:
+    Args:
         study: The study.
         location: The data folder, with the stamps of the feature files that the plan's hash covers.
         user_code: The user's code.
         sources: Hashes of that code when the study began, see `sources_of`.
+        plan: The plan.
+        device: The device of the data.
+
+    Yields:
+        The networks.
+
+    Raises:
+        InputError: The user's code has changed, or the data are not those of the plan.
     """
-
-    study: Study
-    location: Location
-    user_code: UserCode
-    sources: Mapping[str, str]
-
-    @contextmanager
-    def opened(self) -> Iterator[None]:
-        """Load the user's code for the block; raises InputError if it has changed."""
-        with self.user_code.opened(BUILT_IN):
-            if sources_of(self.study) != self.sources:
-                raise InputError("your code has changed since the run started: run again")
-            yield
-
-    def source(self, plan: Plan, device: torch.device) -> StudyNetworks:
-        """Return the networks, with the data on a device.
-
-        Args:
-            plan: The plan.
-            device: The device.
-
-        Returns:
-            The networks.
-
-        Raises:
-            InputError: The data are not those of the plan.
-        """
-        spec = self.study.scenario
-        scenario = _loaded(spec, self.location.now(spec.data), str(device), plan.data)
-        return StudyNetworks(plan=plan, study=self.study, scenario=scenario)
+    with user_code.opened(BUILT_IN):
+        if sources_of(study) != sources:
+            raise InputError("your code has changed since the run started: run again")
+        spec = study.scenario
+        scenario = _loaded(spec, location.now(spec.data), str(device), plan.data)
+        yield StudyNetworks(plan=plan, study=study, scenario=scenario)
 
 
 @lru_cache(maxsize=1)
@@ -336,7 +282,7 @@ def _loaded(spec: ScenarioSpec, location: Location, device: str, data: str) -> S
     scenario = spec.scenario(location)
     if not location.checked and data_hash(scenario) != data:
         raise InputError(
-            f"the data of {spec.title} on {platform.node()} differ from those with which the "
-            f"study began: copy the same files there, and run the same command again"
+            f"the data of {spec.title} on {platform.node()} are not those of the first run: copy "
+            f"the same files there, and run again"
         )
     return scenario.to(torch.device(device))

@@ -11,9 +11,7 @@ from typing import Annotated, Any, Self, get_args
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     StrictInt,
@@ -24,7 +22,7 @@ from pydantic import (
 )
 
 from probe.by_layer.plan import CONTROLS
-from probe.by_layer.probing import ProbingSpec
+from probe.by_layer.probing import ProbingSpec, StrictModel
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError, located, unknown
 from probe.orders import MOST, orders
@@ -35,7 +33,7 @@ from probe.values.allocation import Storage
 from scenarios.learners.base import Settings
 from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
 from scenarios.networks import BuiltInNetwork, network_entry
-from scenarios.study.scenario_spec import ScenarioSpec, has_single_classes
+from scenarios.study.scenario_spec import ScenarioSpec
 
 LONGEST = 80
 """Most characters of a name: a job's folder has two names, and at most 255 characters in all."""
@@ -87,29 +85,19 @@ def _with_kinds(learners: object) -> object:
         return learners
     if not learners:
         raise InputError(f"name at least one of {', '.join(LEARNERS)}")
-    tables = {
-        name: {"kind": name, **table} if isinstance(table, dict) else table
-        for name, table in learners.items()
-    }
-    for name, table in tables.items():
+    tables = dict(learners)
+    for name, table in learners.items():
+        if not isinstance(table, dict):
+            continue
+        kind = table.get("kind", name)
         # Tables and figures know the controls by their names.
-        kind = table["kind"] if isinstance(table, dict) else name
-        for control in CONTROLS:
-            if (kind == control) != (name == control):
-                raise InputError(
-                    f"{name!r} has kind {kind!r}, but only the learner {control!r} can have the "
-                    f"kind {control!r}: change one of them"
-                )
+        if kind != name and (kind in CONTROLS or name in CONTROLS):
+            raise InputError(f"{name!r} has kind {kind!r}: a control has the name of its kind")
+        tables[name] = {"kind": name, **table}
     return tables
 
 
-class _Table(BaseModel):
-    """A frozen table that refuses unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class NetworkSpec(_Table):
+class NetworkSpec(StrictModel):
     """The network, and the features to retrain downstream of (None = all of its stages).
 
     Attributes:
@@ -145,7 +133,7 @@ def _task_aware(name: str, settings: Settings) -> Settings:
     return settings.model_copy(update={"loss_classes": "task"})
 
 
-class Study(_Table):
+class Study(StrictModel):
     """A study. Two studies that compare equal give the same tables, bit for bit, on one device.
 
     - name: also of its run directory, unless another is given;
@@ -193,19 +181,17 @@ class Study(_Table):
     def all_learners(self) -> dict[str, Settings]:
         """The learners by name, with `untrained` where a floor is measured on their network."""
         learners = dict(self.learners)
-        if self.probing.has_floor and any(map(self._is_probed, self.learners)):
-            learners.setdefault("untrained", settings_of({"kind": "untrained"}))
+        for name, settings in self.learners.items():
+            kind = LEARNERS[settings.kind]
+            on_network = not (kind.offline or kind.own_features)
+            if self.probing.has_floor and on_network and len(self.features_of(name)) > 1:
+                learners.setdefault("untrained", settings_of({"kind": "untrained"}))
         return learners
 
     @property
     def seed_numbers(self) -> tuple[int, ...]:
         """The seeds, in the order in which they are run."""
         return tuple(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
-
-    def _is_probed(self, learner: str) -> bool:
-        """Return whether a learner has features of the study's network besides its output."""
-        kind = LEARNERS[self.learners[learner].kind]
-        return not (kind.offline or kind.own_features) and len(self.features_of(learner)) > 1
 
     @property
     def retraining_recipe(self) -> Recipe:
@@ -254,15 +240,11 @@ class Study(_Table):
             check_multiples(self.probing.budget, self.retraining_recipe)
         for name, settings in self.learners.items():
             if LEARNERS[settings.kind].task_aware or self.scenario.task_aware:
-                self._check_multi_head(name)
+                needs = f"learners.{name}: only the task's classes compete, so it needs the task id"
+                if self.scenario.has_single_classes:
+                    raise InputError(f"{needs}, which gives away single classes: leave it out")
+                if "multi" not in self.report.heads:
+                    raise InputError(f'{needs}, as for report heads = ["multi"]')
             with located(f"learners.{name}.training"):
                 self.recipe_of(name)
         return self
-
-    def _check_multi_head(self, learner: str) -> None:
-        """Raise InputError where the task of a test example is unknown, or gives away its label."""
-        needs = f"learners.{learner}: only the classes of the task compete, so it needs the task id"
-        if has_single_classes(self.scenario):
-            raise InputError(f"{needs}, which in a session of one class is its label: leave it out")
-        if "multi" not in self.report.heads:
-            raise InputError(f'{needs}, unknown to a single head: report heads = ["multi"]')

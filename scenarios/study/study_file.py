@@ -6,8 +6,9 @@ The changed study is checked again, so that flags obey the rules of the file. Er
 key as the user wrote them, instead of pydantic's path.
 """
 
+import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,10 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from probe.by_layer.probing import readouts_model
-from probe.errors import InputError, unknown
+from probe.errors import InputError, unknown, unreadable
 from probe.validation import keys_at, message, problems, shown
 from scenarios.learners.catalog import LEARNERS
 from scenarios.options import RunOptions, names
-from scenarios.study.scenario_spec import KINDS, SHIFTS
 from scenarios.study.spec import Study
 
 _PRESETS = Path(__file__).with_name("presets")
@@ -51,14 +51,28 @@ def read_study(source: str) -> dict[str, Any]:
             f"{source} is neither a preset nor a TOML file: name a preset of `probe list`, or "
             f"a file NAME.toml"
         )
+    return {"name": path.stem, **read_toml(path)}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its keys and values.
+
+    Raises:
+        InputError: It cannot be read or is not TOML.
+    """
     try:
-        return {"name": path.stem, **tomllib.loads(path.read_text("utf-8-sig"))}
+        tables = tomllib.loads(path.read_text("utf-8-sig"))
+        # TOML's integers have 64 bits, but Python's reader takes any.
+        json.loads(json.dumps(tables, default=str), parse_int=_check_bits)
+        return tables
     except OSError as error:
-        raise InputError(
-            f"cannot read the study {path} ({error.strerror}): name a preset or a file"
-        ) from None
-    except UnicodeDecodeError:
-        reason = "it is not UTF-8 text"
+        raise unreadable(path, error, "give the path of a TOML file") from None
     except RecursionError:
         reason = "it is nested too deeply"
     except ValueError as error:
@@ -92,10 +106,6 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
         >>> check_study(read_study("digits"), "digits").seeds >= 1
         True
     """
-    # TOML's integers have 64 bits, but Python's reader takes any.
-    for path, number in _whole_numbers(raw):
-        if number.bit_length() > _BITS:
-            raise InputError(f"{source}: {path}: expected a number of 64 bits, got {shown(number)}")
     try:
         return Study.model_validate(raw)
     except ValidationError as error:
@@ -103,17 +113,9 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
         raise InputError(f"{source}: {'; '.join(listed)}") from None
 
 
-def _whole_numbers(table: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield every integer within tables and lists, with its path."""
-    # No recursion: a file may be nested more deeply than Python allows.
-    remaining: list[tuple[str, object]] = [("", table)]
-    while remaining:
-        path, value = remaining.pop()
-        if isinstance(value, int):
-            yield path, value
-        elif isinstance(value, Mapping | list | tuple):
-            entries = value.items() if isinstance(value, Mapping) else enumerate(value)
-            remaining += [(f"{path}.{key}".removeprefix("."), entry) for key, entry in entries]
+def _check_bits(digits: str) -> None:
+    if int(digits).bit_length() > _BITS:
+        raise ValueError(f"expected numbers of 64 bits, got {digits}")
 
 
 def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
@@ -131,24 +133,14 @@ def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
 def _problem(detail: ErrorDetails, keys: Sequence[str]) -> str:
     """Return one problem as `path: problem`, in the terms of a study's file."""
     path = [str(part) for part in detail["loc"] if part != "[key]"]
-    # A union's tag is part of pydantic's path, but of no file.
-    table = path[0] if path else ""
-    if table in ("orders", "scenario", "seeds") and len(path) > 1:
-        del path[1]
-    return f"{'.'.join(path)}: {_message(detail, table, keys)}".removeprefix(": ")
-
-
-def _message(detail: ErrorDetails, table: str, keys: Sequence[str]) -> str:
-    """Describe a problem in a sentence; table: of the study, which has it."""
-    if detail["type"] == "union_tag_invalid":
-        kind, _, shift = str(detail["ctx"]["tag"]).partition(" ")
-        if kind == "domain-incremental":
-            return str(unknown("shift", shift, SHIFTS))
-        return str(unknown("kind of scenario", kind, KINDS))
+    text, table = message(detail, keys), path[0] if path else ""
     if detail["type"] in ("string_type", "dict_type") and table == "orders":
         rules = "rotate, none, shuffle:N or a table of orders"
-        return f"expected {rules}, got {shown(detail['input'])}"
-    return message(detail, keys)
+        text = f"expected {rules}, got {shown(detail['input'])}"
+    # A union's tag is part of pydantic's path, but of no file.
+    if table in ("orders", "seeds"):
+        del path[1:2]
+    return f"{'.'.join(path)}: {text}".removeprefix(": ")
 
 
 def overridden(study: Study, options: RunOptions) -> Study:
@@ -174,22 +166,23 @@ def overridden(study: Study, options: RunOptions) -> Study:
     scenario = raw["scenario"]
     if options.learners is not None:
         raw["learners"] = chosen_learners(names(options.learners), raw["learners"])
-    tables = {"seeds": raw, "orders": raw, "train_limit": scenario, "validation": scenario}
-    for flag, table in tables.items():
-        if (value := getattr(options, flag)) is not None:
-            table[flag] = value
-    if options.dataset is not None:
-        scenario["data"] = _data(names(options.dataset), scenario["kind"])
+    for table, key, value in (
+        (raw, "seeds", options.seeds),
+        (raw, "orders", options.orders),
+        (scenario, "train_limit", options.train_limit),
+        (scenario, "validation", options.validation),
+        (scenario, "data", options.dataset and names(options.dataset)),
+        (raw["probing"], "controls", options.controls and names(options.controls)),
+        (raw["report"], "heads", options.heads and names(options.heads)),
+    ):
+        if value is not None:
+            table[key] = value
     if options.epoch_multiples is not None:
-        text = options.epoch_multiples
         try:
-            raw["probing"]["budget"] = [int(multiple) for multiple in names(text)]
+            raw["probing"]["budget"] = [int(number) for number in names(options.epoch_multiples)]
         except ValueError:
-            raise InputError(f"--epoch-multiples expects 1,2,4, got {text!r}") from None
-    if options.controls is not None:
-        raw["probing"]["controls"] = names(options.controls)
-    if options.heads is not None:
-        raw["report"]["heads"] = names(options.heads)
+            expected = f"--epoch-multiples expects 1,2,4, got {options.epoch_multiples!r}"
+            raise InputError(expected) from None
     raw["report"]["weights"].update(_weightings(options.weights or ()))
     if options.epochs is not None:
         _set_epochs(raw, options.epochs)
@@ -214,16 +207,6 @@ def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str
         if name not in learners:
             raise unknown("learner", name, learners)
     return {name: learners[name] for name in chosen}
-
-
-def _data(chosen: Sequence[str], kind: str) -> str | list[str]:
-    """Return the data of a scenario of that kind, one name or two; raises InputError for others."""
-    wanted = 2 if kind == "multimodal" else 1
-    if "" in chosen:
-        raise InputError(f"--dataset expects NAME or A.npz,B.npz, got {','.join(chosen)!r}")
-    if len(chosen) != wanted:
-        raise InputError(f"--dataset names {wanted} for kind {kind}, got {len(chosen)}")
-    return chosen[0] if wanted == 1 else list(chosen)
 
 
 def _set_epochs(raw: dict[str, Any], epochs: int) -> None:

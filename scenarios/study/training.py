@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from typing import cast
 
 from torch import nn
 
@@ -24,17 +24,19 @@ from probe.by_layer.store import Results, Store
 from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import located
+from probe.examples import Examples
 from probe.modules import architecture
 from probe.seeding import global_stream, stream
 from probe.task_aware import append_task, restrict_to_task
 from probe.tasks import Scenario, Task
 from probe.training.batch_norm import reestimate
+from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import Fresh, initialize
 from probe.training.history import never_left
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import bare, draw_weights, fresh_source, network_for
-from scenarios.study.checkpoints import FirstTask, clock_on, first_task, restored, save
+from scenarios.study.checkpoints import clock_on, first_task_store, restored, train_first_task
 from scenarios.study.spec import Study
 from scenarios.user_code import REGISTRY
 
@@ -89,78 +91,74 @@ class StudyNetworks:
         Returns:
             The networks.
         """
-        if not isinstance(results, Store):
-            raise TypeError("learners keep checkpoints, which need a store")
+        study, network = self.study, self.study.network.name
         # First the order, then the view: a learner's view may depend on which task comes first.
-        scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
+        view = scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
+        entry, call, fresh = REGISTRY.networks.get(network), ModelCall(), None
+        if not job.own_network:
+            fresh = fresh_source(network, study.retraining_recipe.init)
+            call = ModelCall(call=entry.call, output=entry.output) if entry else call
+        if study.scenario.task_aware:
+            scenario, call = _task_aware(view, call)
         return LearnedNetworks(
-            plan=self.plan, study=self.study, job=job, view=scenario, store=results
+            plan=self.plan,
+            study=study,
+            job=job,
+            view=view,
+            scenario=scenario,
+            call=call,
+            fresh=fresh,
+            store=cast(Store, results),
         )
+
+
+def _task_aware(view: Scenario, call: ModelCall) -> tuple[Scenario, ModelCall]:
+    """Return tasks whose inputs hold the task id, and the call by which its classes compete."""
+    tasks = tuple(
+        replace(task, train=append_task(task.train, k), test=append_task(task.test, k))
+        for k, task in enumerate(view.tasks)
+    )
+    classes = [task.classes for task in tasks]
+    task_aware = restrict_to_task(lambda model, x, _: call(model, x), classes, view.classes)
+    return replace(view, tasks=tasks), ModelCall(call=task_aware)
 
 
 @dataclass(kw_only=True)
 class LearnedNetworks:
     """The networks of one job, learned one task after the other.
 
-    view: the tasks in executed order, as the learner sees them.
+    Attributes:
+        view: The tasks in executed order, as the learner sees them.
+        scenario: The same tasks as readouts see them, with the task id where a learner receives it.
+        call: The call of the network itself, which a learner calls as `model(x)`.
+        fresh: The source of fresh weights, None = the recipe's rule.
+        store: The store of the job's results.
     """
 
     plan: Plan
     study: Study
     job: Job
     view: Scenario
+    scenario: Scenario
+    call: ModelCall
+    fresh: Fresh | None
     store: Store
     _now: tuple[Learner, TrainingCost | None] | None = field(default=None, init=False)
-
-    @property
-    def scenario(self) -> Scenario:
-        """The tasks in executed order, as readouts see them."""
-        return self._read[0]
-
-    @property
-    def call(self) -> ModelCall:
-        """The call of the network itself, which a learner calls as `model(x)`."""
-        return self._read[1]
-
-    @cached_property
-    def _read(self) -> tuple[Scenario, ModelCall]:
-        """The tasks and the call of the network, task-aware where a learner is."""
-        entry, call = REGISTRY.networks.get(self.study.network.name), ModelCall()
-        if entry is not None and not self.job.own_network:
-            call = ModelCall(call=entry.call, output=entry.output)
-        if not self.study.scenario.task_aware:
-            return self.view, call
-        tasks = tuple(
-            replace(task, train=append_task(task.train, k), test=append_task(task.test, k))
-            for k, task in enumerate(self.view.tasks)
-        )
-        classes = [task.classes for task in tasks]
-        task_aware = restrict_to_task(
-            lambda model, x, _: call(model, x), classes, self.view.classes
-        )
-        return replace(self.view, tasks=tasks), ModelCall(call=task_aware)
-
-    @property
-    def fresh(self) -> Fresh | None:
-        """The source of fresh weights, None = the recipe's rule."""
-        if self.job.own_network:
-            return None
-        return fresh_source(self.study.network.name, self.study.retraining_recipe.init)
 
     def after(self, step: int) -> TrainedNetwork:
         """Return the learner after so many tasks, from a checkpoint or by learning."""
         at = self._steps.index(step)
-        learner, spent = self._latest(at)
+        learner, cost = self._latest(at)
         while learner.learned < at:
-            spent = self._learn_next(learner)
-        self._now = learner, spent
+            cost = self._learn_next(learner)
+        self._now = learner, cost
         return TrainedNetwork(
             model=bare(learner.model)[0],
             logits=learner.scores,
             scenario=self.view,
             classes_seen=learner.seen,
             task_aware=self.job.task_aware,
-            cost=spent,
+            cost=cost,
         )
 
     def compared_with(self, peer: str) -> nn.Module:
@@ -188,11 +186,10 @@ class LearnedNetworks:
             The cuts.
         """
         # A task-aware call is another for each job.
-        call, parameters = self.call, frozenset(architecture(model).items())
-        key = tuple(features), self.call, parameters
+        key = tuple(features), self.call, frozenset(architecture(model).items())
         if key not in _LAST:
             _LAST.clear()
-            _LAST[key] = cut_each(model, features, sample, call.output, call.call)
+            _LAST[key] = cut_each(model, features, sample, self.call.output, self.call.call)
         return _LAST[key]
 
     @property
@@ -238,35 +235,36 @@ class LearnedNetworks:
         return self._fresh(), None
 
     def _learn_next(self, learner: Learner) -> TrainingCost:
-        """Let a learner learn its next task, and save it; return the resources spent on that."""
+        """Let a learner learn its next task, and save it; return the cost."""
         done = learner.learned + 1
         task = self._tasks[done - 1]
         with located(f"task {task.name} ({done} of {len(self._tasks)})"):
-            spent = self._learned(learner, task)
+            if self.study.scenario.task_aware and learner.offline:
+                model = bare(learner.model)[0]
+                cost = train_offline(model, self.call, self.scenario, learner.recipe, self.job.seed)
+                learner.learned, learner.seen = 1, task.classes
+            else:
+                cost = self._learn(learner, task)
         # The checkpoint comes first: a job killed before the measurement does not repeat the task.
-        save(self.store, self._steps[done], learner, spent)
+        state = {**learner.state(), **cost.to_state()}
+        self.store.save_checkpoint(self._steps[done], learner.model.state_dict(), state)
         if self.study.probing.checkpoints == "needed":
             # A resumed run goes on from the one just saved; only diagnostics read earlier models.
             compared = self.study.probing.diagnostics and not self.job.without
             self.store.drop_checkpoint(self._steps[done - 1], model=not compared)
-        return spent
+        return cost
 
-    def _learned(self, learner: Learner, task: Task) -> TrainingCost:
-        """Let a learner learn a task; a task-aware offline one learns all so."""
-        if not (self.study.scenario.task_aware and learner.offline):
-            begins = not learner.learned
-            first = first_task(self.plan, self.job, learner, self.store) if begins else None
-            return _learn(learner, task, first)
-        model, (scenario, call) = bare(learner.model)[0], self._read
-        spent = train_offline(model, call, scenario, learner.recipe, self.job.seed)
-        learner.learned, learner.seen = 1, task.classes
-        return spent
+    def _learn(self, learner: Learner, task: Task) -> TrainingCost:
+        """Let a learner learn a task, of which the first may have been trained by another job."""
+        now, train, spared = clock_on(task.train.y.device), None, 0.0
+        store = first_task_store(self.plan, self.job, learner, self.store)
+        if store and not learner.learned:
 
+            def train(task: Task, data: Examples, meter: OpsMeter) -> None:
+                nonlocal spared
+                spared = train_first_task(store, learner, task, data, meter)
 
-def _learn(learner: Learner, task: Task, first: FirstTask | None = None) -> TrainingCost:
-    """Learn a task and return the resources spent on it; first: the training of a first task."""
-    now = clock_on(task.train.y.device)
-    start = now()
-    cost = learner.learn(task, partial(first.train, learner) if first else None)
-    seconds = now() - start + (first.spared if first else 0)
-    return TrainingCost(cost=cost, seconds=seconds, stuck=never_left(learner.losses))
+        start = now()
+        cost = learner.learn(task, train)
+        seconds = now() - start + spared
+        return TrainingCost(cost=cost, seconds=seconds, stuck=never_left(learner.losses))

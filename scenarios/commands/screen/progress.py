@@ -13,7 +13,7 @@ from pathlib import Path
 from rich import progress as bars
 from rich.console import Console
 
-from probe.by_layer.jobs import Job, is_retraining
+from probe.by_layer.jobs import Job, is_retraining, keys_of
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.byte_sizes import show_size
@@ -23,13 +23,12 @@ from probe.tables.sheets import Sheet
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import show_line
-from scenarios.execution.schedule import Waiting
 from scenarios.execution.time_left import effort, pace_of, seconds_left, shown_duration
-from scenarios.execution.work import Ended, Event, Measured, Work
+from scenarios.execution.work import Ended, Event, Work
 
 
 def show_progress(
-    console: Console, work: Work, jobs: Sequence[Job], events: Iterable[Event | Waiting]
+    console: Console, work: Work, jobs: Sequence[Job], events: Iterable[Event | int]
 ) -> list[Ended]:
     """Read `events` to their end, showing the progress; return the ends of the jobs.
 
@@ -51,28 +50,26 @@ def show_progress(
         bars.TextColumn("left"),
         bars.TimeRemainingColumn(),
     )
-    name, ends = work.plan.name, list[Ended]()
-    done = {Measured(job, key) for job in jobs for key in work.finished(job)}
-    total = sum(effort(job, key) for job in jobs for key in work.keys(job))
+    name, ends, efforts = work.plan.name, list[Ended](), dict[tuple[Job, Key], float]()
+    for job in jobs:
+        efforts |= {(job, key): effort(job, key) for key in keys_of(work.plan, job)}
+    done = {(job, key) for job in jobs for key in work.finished(job)}
     with bars.Progress(*columns, console=console) as progress:
-        bar = progress.add_task(name, total=total, completed=0)
+        bar = progress.add_task(name, total=sum(efforts.values()), completed=0)
         # Set after the bar has begun: the time left is estimated only from this run.
-        progress.update(bar, completed=sum(effort(event.job, event.key) for event in done))
+        progress.update(bar, completed=sum(efforts[measured] for measured in done))
         for event in events:
-            if isinstance(event, Waiting):
-                progress.update(bar, description=f"{event.jobs} jobs left to other processes")
+            if isinstance(event, int):
+                progress.update(bar, description=f"{event} jobs left to other processes")
             elif isinstance(event, Ended):
                 ends.append(event)
             # A job finished by another process reports all measurements, also those counted.
             elif event not in done:
                 done.add(event)
-                at = f"{event.job.name}: {event.key}"
-                progress.update(bar, advance=effort(event.job, event.key), description=at)
+                at = f"{event[0].name}: {event[1]}"
+                progress.update(bar, advance=efforts[event], description=at)
         progress.update(bar, description=name)
     return ends
-
-
-_LACKING = "the tables contain only finished jobs: means are over fewer orders or seeds, or missing"
 
 
 def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool:
@@ -102,13 +99,11 @@ def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iter
     with suppress(OSError):
         (root / FAILURES).rmdir()
     if locked := sum(end.how == "locked" for end in ends):
-        jobs = "1 job is" if locked == 1 else f"{locked} jobs are"
-        others = "running in other processes: the last to finish writes the tables"
-        show_line(console, f"{jobs} {others}")
+        others = "in other processes: the last to finish writes the tables"
+        show_line(console, f"{_count(locked)} running {others}")
     # Last, so that the end of the output names what needs attention.
     if failed := [end for end in ends if end.how == "failed"]:
-        jobs = "1 job" if len(failed) == 1 else f"{len(failed)} jobs"
-        console.print(f"{jobs} failed; run the same command again to try again:")
+        console.print(f"{_count(len(failed))} failed; run the same command again to try again:")
     for end in failed:
         show_line(console, f"  {end.job.name}: {end.reason}")
         path = failure_file(root, end.job)
@@ -118,8 +113,13 @@ def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iter
         if end.trace:
             show_line(console, f"    {path}")
     if failed and not locked:
-        show_line(console, _LACKING)
+        lacking = "means are over fewer orders or seeds, or missing"
+        show_line(console, f"the tables contain only finished jobs: {lacking}")
     return not failed
+
+
+def _count(jobs: int) -> str:
+    return "1 job" if jobs == 1 else f"{jobs} jobs"
 
 
 def show_plan(
@@ -131,21 +131,23 @@ def show_plan(
 
     Args:
         console: The console to print to.
-        plans: By network, see `scenarios.study.plan.cache_plans`.
+        plans: The allocations by network.
         cache: The memory of one worker.
     """
+    if not plans:
+        return
     allowed = show_size(cache.budget or 0)
     console.print(f"cached activations, at most {allowed} in memory per worker:")
     for network, plan in plans.items():
         for allocation in plan:
-            line = f"  {allocation}" if len(plans) == 1 else f"  {network}, {allocation}"
-            console.print(line, markup=False, highlight=False)
+            where = "" if len(plans) == 1 else f"{network}, "
+            console.print(f"  {where}{allocation}", markup=False, highlight=False)
 
 
 def show_dry_run(
     console: Console,
     work: Work,
-    sizes: Sequence[int],
+    sizes: Sequence[tuple[int, int]],
     plans: Mapping[str, Sequence[Allocation]],
     jobs: Sequence[Job],
     processes: int,
@@ -157,7 +159,7 @@ def show_dry_run(
     Args:
         console: The console to print to.
         work: The plan and its run directory.
-        sizes: The numbers of training examples of each task.
+        sizes: The numbers of training and test examples of each task.
         plans: The allocations of cached activations, if they are known.
         jobs: All jobs, finished ones included.
         processes: The most jobs in parallel.
@@ -173,11 +175,9 @@ def show_dry_run(
         numbers = n_jobs, n_jobs - jobs_left, jobs_left, sum(map(len, keys_of_job.values()))
         # It trains its own network by its own rule, which no recipe describes.
         unknown = jobs_left and next(iter(keys_of_job)).own_network
-        shown = "unknown" if unknown else f"{steps:,}"
-        lines.append((learner, *map(str, numbers), shown))
+        lines.append((learner, *map(str, numbers), "unknown" if unknown else f"{steps:,}"))
     show_sheet(console, Sheet(title=f"{plan.name}: jobs to do", columns=columns, lines=lines))
-    if plans:
-        show_plan(console, plans, work.cache)
+    show_plan(console, plans, work.cache)
     seconds = seconds_left(keys_left, pace_of(plan, work.root, jobs), processes)
     if not any(keys_left.values()):
         time = "none, as all is finished"
@@ -185,27 +185,26 @@ def show_dry_run(
         time = "unknown: `probe status` estimates it once a measurement is finished"
     else:
         time = f"about {shown_duration(seconds)} at {processes} jobs in parallel (an estimate)"
-    for line in (f"time: {time}", "a dry run: nothing was written"):
-        show_line(console, line)
+    show_line(console, f"time: {time}")
+    show_line(console, "a dry run: nothing was written")
 
 
-def _steps(plan: Plan, all_sizes: Sequence[int], job: Job, keys: Sequence[Key]) -> int:
+def _steps(plan: Plan, all_sizes: Sequence[tuple[int, int]], job: Job, keys: Sequence[Key]) -> int:
     """Return the optimizer steps left of a job, by the recipes of the plan.
 
-    all_sizes: the number of training examples of each task, in base order; keys: of the
+    all_sizes: the number of examples of each task, in base order; keys: of the
     measurements left. All multiples of a retraining share one training.
     """
-    sizes = [all_sizes[task] for task in job.tasks]
+    sizes = [all_sizes[task][0] for task in job.tasks]
     recipe, retraining = plan.learners[job.learner].training, plan.retraining
     learned = [n for task_position, n in enumerate(sizes, 1) if task_position != job.without]
-    steps, trained = 0, [key.tasks_seen for key in keys if not key.feature]
+    steps, trained = 0, [key.tasks_seen for key in keys if key.tasks_seen and not key.feature]
     if job.without and job.last in trained:
         # Its last evaluation is its only one.
         trained = [*range(1, job.last)]
-    for i in trained:
-        if i and not job.provided:
-            start = 0 if job.offline or job.kind == "cumulative" else i - 1
-            steps += recipe.epochs * ceil(sum(learned[start:i]) / recipe.batch_size)
+    for i in () if job.provided else trained:
+        start = 0 if job.offline or job.kind == "cumulative" else i - 1
+        steps += recipe.epochs * ceil(sum(learned[start:i]) / recipe.batch_size)
     longest: dict[tuple[int, str, bool], int] = {}
     for key in filter(is_retraining, keys):
         training = key.tasks_seen, key.feature, key.reestimates

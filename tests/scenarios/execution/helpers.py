@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from scenarios.data.datasets import Location
 from scenarios.execution.schedule import Executor, execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
-from scenarios.study.plan import StudyLoader, plan_of
+from scenarios.study.plan import plan_of, study_networks
 from scenarios.study.spec import Study
 from scenarios.study.study_file import check_study
 from scenarios.user_code import UserCode
@@ -117,7 +118,7 @@ def work_of(root: Path, badly: dict[str, str] | None = None, **changes: Any) -> 
     study, plan = tiny_plan(**changes)
     return Disturbed(
         plan=plan,
-        loader=StudyLoader(study=study, location=Location(), user_code=UserCode(), sources={}),
+        loader=partial(study_networks, study, Location(), UserCode(), {}),
         device="cpu",
         root=root,
         cache=CacheSettings(scratch=root / "scratch").settled(torch.device("cpu"), 1),
@@ -135,6 +136,10 @@ def finish(work: Work, executor: Executor) -> dict[str, Ended]:
     write_tables(work.plan, work.root)
     assert len({end.job for end in ends}) == len(ends)
     return {end.job.name: end for end in ends}
+
+
+def folder_of(work: Work, job: Job) -> Path:
+    return work.root / "jobs" / job.name
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import pytest
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Key
 from scenarios.execution.schedule import Started, follow
-from scenarios.execution.work import Ended, Measured
+from scenarios.execution.work import Ended, Event
 from tests.scenarios.execution.helpers import jobs_in, work_of
 from tests.scenarios.study.toy import measurement
 
@@ -23,7 +23,7 @@ def test_every_measurement_is_reported_once(
     """Two jobs at a time write at random moments; those of before a job begins are not reported."""
     monkeypatch.setattr("scenarios.execution.schedule._POLL", 0)
     work, chance = work_of(tmp_path / "run"), random.Random(seed)
-    left, running, expected = jobs_in(work), dict[Job, Future[Ended]](), list[Measured | Ended]()
+    left, running, expected = jobs_in(work), dict[Job, Future[Ended]](), list[Event]()
 
     def write(job: Job, *keys: Key) -> None:
         for key in (*keys, Key(9, "unasked", "linear")):
@@ -39,7 +39,7 @@ def test_every_measurement_is_reported_once(
             missing = work.keys_left(job)
             for key in missing[: chance.randrange(4)]:
                 write(job, key)
-                expected.append(Measured(job, key))
+                expected.append((job, key))
             if not missing:
                 expected.append(Ended(job=job, how="finished"))
                 running.pop(job).set_result(Ended(job=job, how="finished"))
@@ -51,4 +51,8 @@ def test_every_measurement_is_reported_once(
     assert len(events) == len(set(events)) == len(expected) > 30
     assert set(events) == set(expected)
     for job in jobs_in(work):
-        assert [event for event in events if event.job == job][-1] == Ended(job=job, how="finished")
+        assert [
+            event
+            for event in events
+            if (event.job if isinstance(event, Ended) else event[0]) == job
+        ][-1] == Ended(job=job, how="finished")

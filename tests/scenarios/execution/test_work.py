@@ -9,11 +9,20 @@ import numpy as np
 import pytest
 import torch
 
+from probe.by_layer.jobs import keys_of
 from probe.by_layer.measurement import Key
 from probe.errors import NotWritten
 from probe.locks import is_locked
-from scenarios.execution.work import Ended, Measured, Work, carried_out, carry_out
-from tests.scenarios.execution.helpers import FIRST, jobs_in, locked, run, tables, work_of
+from scenarios.execution.work import Ended, Work, carried_out, carry_out
+from tests.scenarios.execution.helpers import (
+    FIRST,
+    folder_of,
+    jobs_in,
+    locked,
+    run,
+    tables,
+    work_of,
+)
 
 OUT_OF_MEMORY = (
     "out of memory (OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB more)"
@@ -31,19 +40,19 @@ def test_measurements_are_reported_on_one_thread_and_then_the_end(
 ) -> None:
     """A finished job is not begun: not even its data are loaded. What is corrupt is made again."""
     job, events = jobs_in(work)[0], []
-    with locked(work.folder(job)):
+    with locked(folder_of(work, job)):
         [ended] = carry_out(work, job)
     assert (ended.job, ended.how, work.finished(job)) == (job, "locked", set())
     torch.set_num_threads(2)
     try:
         for event in carry_out(work, job):
             events.append(event)
-            assert work.is_locked(job) == isinstance(event, Measured)
-            assert torch.get_num_threads() == (1 if isinstance(event, Measured) else 2)
+            assert work.is_locked(job) == isinstance(event, tuple)
+            assert torch.get_num_threads() == (1 if isinstance(event, tuple) else 2)
     finally:
         torch.set_num_threads(1)
     last = Ended(job=job, how="finished")
-    assert events == [*(Measured(job, key) for key in work.keys(job)), last]
+    assert events == [*((job, key) for key in keys_of(work.plan, job)), last]
     assert work.is_finished(job)
     with monkeypatch.context() as patch:
         patch.setattr("scenarios.study.plan._loaded", None)
@@ -110,4 +119,4 @@ def test_a_file_of_the_same_name_with_other_data(tmp_path: Path) -> None:
     work = replace(work, plan=work.plan.model_copy(update={"data": "0" * 64}))
     ended = carried_out(work, jobs_in(work)[0])
     assert ended.how == "failed"
-    assert "differ from those with which the study began" in ended.reason
+    assert "are not those of the first run" in ended.reason

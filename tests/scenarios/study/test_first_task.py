@@ -34,16 +34,15 @@ def test_it_is_not_inherited_nor_taken_from_other_code(
     job = next(job for job in jobs_of(plan) if job.learner == "finetune")
     store = store_of(plan, tmp_path, job)
     theirs = type("Theirs", (Finetune,), {})
-    assert checkpoints.first_task(plan, job, learner("finetune", of=theirs), store) is None
-    first, data = (
-        scenario.reordered(job.tasks).tasks[0],
-        scenario.reordered(job.tasks).tasks[0].train,
-    )
-    before, trained = learner("finetune"), []
+    assert checkpoints.first_task_store(plan, job, learner("finetune", of=theirs), store) is None
+    task = scenario.reordered(job.tasks).tasks[0]
+    trained = []
     for code in ("this", "other", "other"):
         monkeypatch.setattr(checkpoints, "code_hash", lambda _, code=code: code)
-        own = checkpoints.first_task(plan, job, before, store)
-        assert own is not None
-        own.train(learner("finetune"), first, data, OpsMeter())
-        trained.append(own.spared == 0)
+        first = checkpoints.first_task_store(plan, job, learner("finetune"), store)
+        assert first is not None
+        spared = checkpoints.train_first_task(
+            first, learner("finetune"), task, task.train, OpsMeter()
+        )
+        trained.append(spared == 0)
     assert trained == [True, True, False]

@@ -145,10 +145,7 @@ def _loaded(
     if class_order and not loader.user_code.data:
         splits = {name: in_order(split, class_order) for name, split in splits.items()}
     if tasks is None and not data.has_tasks:
-        raise InputError(
-            "there are no tasks: give --tasks 0-1,2-3, the classes of each task, or data that have "
-            "tasks, as --data 'sites/{task}.npz'"
-        )
+        raise InputError("give the classes of each task, --tasks 0-1,2-3, or data that have tasks")
     if tasks is not None and data.has_tasks:
         raise InputError(f"{data.name} has its tasks: leave out --tasks (--orders orders them)")
     if tasks is not None:

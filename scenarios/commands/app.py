@@ -38,15 +38,14 @@ def probe(
 
 @app.command()
 @with_options("PRESET|FILE.toml", "A preset of `probe list` or a file.")
-def run(study: str, options: flags.RunOptions) -> None:
+def run(study: str, options: flags.RunOptions) -> int:
     """Run or resume a study: train, retrain downstream of each layer, write tables and figures.
 
     The exit code is 1 if any job failed.
     """
     from scenarios.commands.run import run_study
 
-    if not run_study(study, options):
-        raise typer.Exit(1)
+    return int(not run_study(study, options))
 
 
 @app.command()
@@ -65,7 +64,7 @@ def init(file: Path = Path("study.toml"), *, options: flags.InitOptions) -> None
 @with_options(
     "MODULE:FACTORY|DIR", "A function that builds the network, or the folder of a probe.Recorder."
 )
-def model(factory: str, options: flags.ModelOptions) -> None:
+def model(factory: str, options: flags.ModelOptions) -> int:
     """Measure how much each layer of your own network retains, from its checkpoints.
 
     The run directory has the same tables and figures as a study's. The exit code is 1 if any
@@ -73,8 +72,7 @@ def model(factory: str, options: flags.ModelOptions) -> None:
     """
     from scenarios.commands.model import probe_model
 
-    if not probe_model(factory, options):
-        raise typer.Exit(1)
+    return int(not probe_model(factory, options))
 
 
 @app.command()
@@ -133,15 +131,14 @@ def compare(
         float | None,
         typer.Option(min=0, max=1, help="Accuracy that a layer of the second run may forget."),
     ] = None,
-) -> None:
+) -> int:
     """Show how much more or less each layer of a second run forgets than in the first.
 
     The exit code is 1 if a layer of the second run forgets more than --max-forgetting.
     """
     from scenarios.commands.report import show_compared
 
-    if not show_compared(first, second, max_forgetting):
-        raise typer.Exit(1)
+    return int(not show_compared(first, second, max_forgetting))
 
 
 @app.command()
@@ -156,7 +153,7 @@ def explain(
 
     Each accuracy is shown by seed, order and task position, with the formula and the notes.
     """
-    from scenarios.commands.explain import show_explanation
+    from scenarios.commands.report import show_explanation
 
     show_explanation(directory, learner, readout, feature, quantity)
 

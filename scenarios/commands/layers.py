@@ -54,10 +54,8 @@ def show_layers(target: str, options: LayersOptions) -> None:
             raised = error.raised if isinstance(error, ModelRaised) else error
             if isinstance(raised, InputError | KeyboardInterrupt) or lacks_memory(raised):
                 raise
-            raise InputError(
-                f"the model raised {described(raised)} on a batch of shape "
-                f"{', '.join(options.input)}: check --input, and --integers where it reads words"
-            ) from error
+            shape = f"{', '.join(options.input)}: check --input, and --integers for words"
+            raise InputError(f"the model raised {described(raised)} on {shape}") from error
     if options.json:
         print_json(_record(modules))
     else:
@@ -70,16 +68,15 @@ def _record(modules: Sequence[Candidate]) -> dict[str, Any]:
     features = []
     for module in modules:
         entry = {renamed.get(name, name): value for name, value in asdict(module).items()}
-        entry["cached_bytes"] = None if module.slow else module.bytes
-        entry["slow"] = module.slow or None
-        features.append(entry)
+        unknown = {"cached_bytes": None} if module.slow else {"slow": None}
+        features.append(entry | unknown)
     return {"features": features, "suggested": [m.feature for m in modules if m.suggested]}
 
 
 def _model(target: str, sample: Value) -> nn.Module:
     """Return the model of that name, a network of this package or the user's own."""
     # A dotted name without a factory is refused by `load_callable`.
-    if ":" in target or (target not in ARCHITECTURES and "." in target):
+    if ":" in target or "." in target:
         factory = load_callable(target, "a callable that returns a model")
         return factory if isinstance(factory, nn.Module) else build_model(target, factory)
     if target in ARCHITECTURES and not isinstance(sample, Tensor):
@@ -137,16 +134,11 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
     inputs = [_read(text, integers) for text in texts]
     names = [name for name, *_ in inputs if name]
     if names and len(set(names)) < len(inputs):
-        raise InputError(
-            f"--input expects a name for each input, or no names, got {', '.join(texts)}"
-        )
-    generator = stream(0, "sample")
-    drawn = [
-        torch.randint(2, sizes, generator=generator)
-        if is_integer
-        else torch.randn(sizes, generator=generator)
-        for _, sizes, is_integer in inputs
-    ]
+        raise InputError(f"--input: name every input once, or none, got {', '.join(texts)}")
+    generator, drawn = stream(0, "sample"), list[Tensor]()
+    for _, sizes, is_integer in inputs:
+        draw = partial(torch.randint, 2) if is_integer else torch.randn
+        drawn.append(draw(sizes, generator=generator))
     if names:
         return dict(zip(names, drawn, strict=True))
     return tuple(drawn) if len(drawn) > 1 else drawn[0]

@@ -4,6 +4,7 @@ The lists are those that the package itself uses; a learner or readout is descri
 line of its class's docstring.
 """
 
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
@@ -38,62 +39,49 @@ def show_names(as_json: bool = False) -> None:
         table = Table(title, "")
         for entry in entries:
             name, about, *rest = entry.values()
-            table.add_row(name, _cell(key, about, *rest))
+            text = ", ".join(about) if isinstance(about, list) else str(about)
+            needs = f" ({rest[0]})" if rest and rest[0] else ""
+            table.add_row(name, f"{'features: ' * (key == 'networks')}{text}{needs}")
         Console().print(table)
-
-
-def _cell(key: str, about: Any, *rest: Any) -> str:
-    """Return the second cell of an entry of a table."""
-    listed = ", ".join(about) if isinstance(about, list) else str(about)
-    if key == "networks":
-        return f"features: {listed}"
-    return f"{listed} ({rest[0]})" if rest and rest[0] else listed
 
 
 def _names() -> dict[str, list[dict[str, Any]]]:
     """Return the entries of each list: the name first, then the description."""
-    presets = [
-        {"name": name, "about": _contents(check_study(read_study(name), name))}
-        for name in preset_names()
-    ]
-    data = [
-        {"name": name, "about": "bundled" if name in BUNDLED else "needs --data"}
-        for name in LOADERS
-    ]
+    studies = {name: check_study(read_study(name), name) for name in preset_names()}
+    data = {name: "bundled" if name in BUNDLED else "needs --data" for name in LOADERS}
     # A placeholder: such files are the user's.
-    about = "a feature file: your own data, or made by probe features"
-    data.append({"name": "NAME.npz", "about": about})
-    papers: list[dict[str, Any]] = [
+    data["NAME.npz"] = "a feature file: your own data, or made by probe features"
+    retrain = "Partial retraining: all downstream of the feature anew."
+    readouts = {RETRAIN: retrain} | {n: _described(entry.readout) for n, entry in READOUTS.items()}
+    papers = [
         {"paper": paper, "metrics": [metric.name for metric in metrics], "needs": ""}
         for paper, metrics in groupby(METRICS, key=lambda metric: metric.paper)
     ]
     # These are not in the scorecard: they need more than an accuracy matrix.
-    papers += [
-        {"paper": paper, "metrics": names.split(), "needs": needs}
-        for paper, names, needs in (
-            ("murata", "pra f1 forgetting_strength", "by feature, from a study"),
-            ("diaz_rodriguez", "ms sss ce cl_score cl_stability", "from a study"),
-        )
-    ]
+    for paper, metrics, needs in (
+        ("murata", "pra f1 forgetting_strength", "by feature, from a study"),
+        ("diaz_rodriguez", "ms sss ce cl_score cl_stability", "from a study"),
+    ):
+        papers.append({"paper": paper, "metrics": metrics.split(), "needs": needs})
     return {
-        "presets": presets,
-        "data_sets": data,
+        "presets": _entries({name: _contents(study) for name, study in studies.items()}),
+        "data_sets": _entries(data),
         "networks": [{"name": n, "features": list(a.features)} for n, a in ARCHITECTURES.items()],
-        "learners": [_described(name, kind) for name, kind in LEARNERS.items()],
-        "readouts": [
-            {"name": RETRAIN, "about": "Partial retraining: all downstream of the feature anew."},
-            *(_described(name, entry.readout) for name, entry in READOUTS.items()),
-        ],
+        "learners": _entries({name: _described(kind) for name, kind in LEARNERS.items()}),
+        "readouts": _entries(readouts),
         "metrics": papers,
     }
 
 
-def _described(name: str, kind: type) -> dict[str, str]:
-    return {"name": name, "about": (kind.__doc__ or "").partition("\n")[0]}
+def _entries(about_by_name: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [{"name": name, "about": about} for name, about in about_by_name.items()]
+
+
+def _described(kind: type) -> str:
+    return (kind.__doc__ or "").partition("\n")[0]
 
 
 def _contents(study: Study) -> str:
     """Return a description of a study in a line."""
-    learners = ", ".join(study.learners)
-    seeds = f"seeds 0-{study.seed_numbers[-1]}"
-    return f"{study.network.name} on {study.scenario.title}: {learners}; {seeds}"
+    data = f"{study.network.name} on {study.scenario.title}"
+    return f"{data}: {', '.join(study.learners)}; seeds 0-{study.seed_numbers[-1]}"

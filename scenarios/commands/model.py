@@ -110,10 +110,8 @@ def _recording(target: str, options: ModelOptions) -> Recording | None:
         return None
     folder = folders[0]
     if not (Path(folder) / "runs").is_dir():
-        raise InputError(
-            f"{folder} is a folder without a recording: name its files, as --checkpoints "
-            f"'{folder}/seed{{seed}}-task{{task}}.pt', or give one that probe.Recorder has filled"
-        )
+        files = f"--checkpoints '{folder}/seed{{seed}}-task{{task}}.pt'"
+        raise InputError(f"{folder} was not filled by probe.Recorder: name its files, as {files}")
     return read_recording(folder)
 
 
@@ -121,10 +119,8 @@ def _user_code(target: str, recording: Recording | None, options: ModelOptions) 
     """Return the user's code named by the flags; raises InputError without network or data."""
     is_folder = bool(target) and Path(target).is_dir()
     if is_folder != (options.network is not None):
-        raise InputError(
-            f"expected the network once, as MODULE:FACTORY or, for a folder, as --network m:build, "
-            f"got {target} and --network {options.network or 'left out'}"
-        )
+        got = f"got {target}, --network {options.network or 'left out'}"
+        raise InputError(f"name the network once: MODULE:FACTORY, or DIR --network m:build; {got}")
     if is_folder and options.checkpoints is not None:
         raise InputError(f"{target} is a folder of checkpoints: leave out --checkpoints")
     data, output = options.data, position(options.output)
@@ -136,11 +132,8 @@ def _user_code(target: str, recording: Recording | None, options: ModelOptions) 
     if data is None:
         # What a recording names may be code, and only what the user types is imported.
         reference = recording.reference if recording else None
-        raise InputError(
-            f"there are no data: give --data {reference.name if reference else 'MODULE:LOAD'}, a "
-            f"function that returns (train, test), or feature files, or record them, by "
-            f"Recorder(train=...)"
-        )
+        function = f"{reference.name if reference else 'MODULE:LOAD'}, which returns (train, test)"
+        raise InputError(f"give the data: --data {function}, or --data FILE.npz")
     return UserCode(
         loads=options.load or (),
         network=options.network or target,
@@ -155,10 +148,8 @@ def _checkpoints(recording: Recording | None, options: ModelOptions) -> Checkpoi
     if recording is None and options.checkpoints:
         return Checkpoints.find(options.checkpoints, options.offline, options.learner)
     if recording is None:
-        raise InputError(
-            "there are no checkpoints: give --checkpoints 'ckpt/seed{seed}-task{task}.pt', as your "
-            "files are named, or the folder of a probe.Recorder"
-        )
+        example = "--checkpoints 'ckpt/seed{seed}-task{task}.pt', as your files are named"
+        raise InputError(f"give the networks: {example}, or the folder of a probe.Recorder")
     if options.offline is not None:
         raise InputError("--offline is for files that are named by --checkpoints: leave it out")
     return recording.checkpoints
@@ -178,9 +169,7 @@ def classes_of_tasks(text: str) -> list[list[int]]:
         elif re.fullmatch(r"\d{1,9}(\+\d{1,9})*", task):
             tasks.append(list(map(int, task.split("+"))))
         else:
-            raise InputError(
-                f"--tasks expects classes, as 0-1,2-3 or 0+5,1+6, got {task!r} in {text!r}"
-            )
+            raise InputError(f"--tasks expects classes, as 0-1,2-3 or 0+5,1+6, got {task!r}")
     return tasks
 
 
@@ -195,7 +184,5 @@ def _orders(recording: Recording | None, options: ModelOptions) -> Any:
         return _ORDERS.validate_python(read_toml(Path(options.orders)))
     except ValidationError as error:
         reason = "; ".join(map(problem, problems(error)))
-        raise InputError(
-            f"--orders {options.orders} ({reason}): name orders of the tasks, from 1, as "
-            f"a = [2, 1, 3]"
-        ) from None
+        expected = "expected names of orders with the tasks from 1, as a = [2, 1, 3]"
+        raise InputError(f"--orders {options.orders}: {expected}; {reason}") from None

@@ -23,7 +23,7 @@ _LISTS: dict[Any, Any] = {tuple[str, ...]: list[str], tuple[str, ...] | None: li
 _KINDS = {"integer": "whole number", "number": "number"}  # pydantic's words, and ours
 
 
-def with_options(metavar: str, about: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_options(metavar: str, about: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that makes a command of a function of an argument and its options.
 
     The options are annotated by a dataclass of flags (see `scenarios.options`), of which those of
@@ -40,15 +40,15 @@ def with_options(metavar: str, about: str) -> Callable[[Callable[..., None]], Ca
     return lambda command: _typed(command, typer.Argument(metavar=metavar, help=about))
 
 
-def _typed(command: Callable[..., None], argument_info: Any) -> Callable[..., None]:
+def _typed(command: Callable[..., Any], argument_info: Any) -> Callable[..., Any]:
     """Return the command with the signature that typer makes its command line of."""
     first, options = inspect.signature(command, eval_str=True).parameters.values()
     kind = options.annotation
 
-    def typed(argument: Any, **flags: Any) -> None:
+    def typed(argument: Any, **flags: Any) -> Any:
         # typer gives lists; the object is frozen and can be hashed, so it holds tuples.
         lists = {name: tuple(value) for name, value in flags.items() if type(value) is list}
-        command(argument, options=kind(**flags | lists))
+        return command(argument, options=kind(**flags | lists))
 
     hints = get_type_hints(kind)
     specific_first = sorted(fields(kind), key=lambda f: f.name not in kind.__annotations__)

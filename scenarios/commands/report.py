@@ -1,4 +1,4 @@
-"""`probe report` and `probe compare`: the page of a run, and what differs between two of them."""
+"""`probe report`, `probe compare` and `probe explain`: results of runs, and their sources."""
 
 from pathlib import Path
 
@@ -57,14 +57,38 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     console = Console()
     before, after = read_tables(first), read_tables(second)
     show_sheet(console, compared_sheet(first.name, before, second.name, after))
-    if most is None:
-        return True
-    stated = after.get("statements", ())
-    above = [row for row in stated if row.statement == "forgets" and row.value > most]
+    above = [
+        row
+        for row in after.get("statements", ())
+        if row.statement == "forgets" and most is not None and row.value > most
+    ]
     for row in above:
-        show_line(
-            console,
-            f"{row.learner}, {row.readout}, {row.feature}: forgets {points(row.value)} points "
-            f"[{points(row.low)}, {points(row.high)}], more than {points(most)}",
-        )
+        limits = f"[{points(row.low)}, {points(row.high)}], more than {points(most or 0)}"
+        cell = f"{row.learner}, {row.readout}, {row.feature}"
+        show_line(console, f"{cell}: forgets {points(row.value)} points {limits}")
     return not above
+
+
+def show_explanation(root: Path, learner: str, readout: str, feature: str, quantity: str) -> None:
+    """Print the formula of a layer's quantity, its accuracies, the notes on them, and the files.
+
+    Args:
+        root: The run directory.
+        learner: Name of the learner.
+        readout: Name of the readout.
+        feature: Name of the feature.
+        quantity: A quantity of layers.csv.
+
+    Raises:
+        InputError: See `probe.results.explanation.explain`.
+    """
+    from probe.results.explanation import explain
+    from scenarios.commands.screen.sheets import show_sheet
+
+    console = Console()
+    explanation = explain(root, learner, readout, feature, quantity)
+    show_sheet(console, explanation.cells)
+    for note in explanation.notes:
+        show_line(console, f"note: {note}")
+    for path in explanation.files:
+        show_line(console, f"predictions: {path}")

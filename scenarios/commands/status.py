@@ -4,7 +4,6 @@ It works while the study runs, from any machine that sees the run directory. Nei
 file nor its data are needed.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -56,23 +55,19 @@ def status_of(root: Path) -> dict[str, Any]:
         finished = store_of(plan, root, job).finished()
         remaining[job] = [key for key in keys_of(plan, job) if key not in finished]
     running = [job.name for job in now if now[job] == "running"]
-    learners = []
-    for learner in dict.fromkeys(job.learner for job in now):
-        learner_states = [state for state in states if state.job.learner == learner]
-        count = Counter(now[state.job] for state in learner_states)
-        learners.append(
-            {
-                "learner": learner,
-                "jobs": len(learner_states),
-                **{state: count[state] for state in STATES},
-                "measurements": sum(state.measurements for state in learner_states),
-                "measurements_finished": sum(state.done for state in learner_states),
-            }
-        )
+    learners = dict[str, dict[str, Any]]()
+    for state in states:
+        name = state.job.learner
+        counts = ("jobs", *STATES, "measurements", "measurements_finished")
+        row = learners.setdefault(name, {"learner": name, **dict.fromkeys(counts, 0)})
+        row["jobs"] += 1
+        row[now[state.job]] += 1
+        row["measurements"] += state.measurements
+        row["measurements_finished"] += state.done
     return {
         "study": plan.name,
         "directory": str(root),
-        "learners": learners,
+        "learners": list(learners.values()),
         "running": running,
         "failed": [
             {"job": job.name, "reason": failure(root, job)} for job in now if now[job] == "failed"
@@ -102,13 +97,10 @@ def _show(status: Mapping[str, Any]) -> None:
     )
     console = Console()
     show_sheet(console, sheet)
+    remedy = "a corrupt file; `probe run` sets it aside and computes it again"
     for line in (
         *_time_left(status),
-        *(
-            f"{file['job']}, {file['file']}: a corrupt file; `probe run` sets it aside and "
-            f"computes it again"
-            for file in status["corrupt"]
-        ),
+        *(f"{file['job']}, {file['file']}: {remedy}" for file in status["corrupt"]),
         *(f"{job} is running in another process" for job in status["running"]),
         *(f"{end['job']} failed: {end['reason']}" for end in status["failed"]),
         *status["remarks"],

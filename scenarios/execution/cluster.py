@@ -11,7 +11,6 @@ of SIGTERM, its output. `cluster` finds whatever can go wrong before anything is
 import importlib.util
 import logging
 import os
-import re
 import signal
 import socket
 import threading
@@ -178,13 +177,11 @@ def _refuse_unless_answered(address: str) -> None:
     # Ray itself tries for minutes, but finds at once a cluster without a host and port.
     if address == "auto":
         address = os.environ.get("RAY_ADDRESS", address)
-    match = re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d{1,5})", address)
-    if match is None:
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host:
         return
     try:
-        socket.create_connection((match[1], int(match[2])), _PATIENCE).close()
-    except (OSError, OverflowError) as error:
-        raise InputError(
-            f"no Ray cluster answers at {address} ({error}): correct --ray-address, or start the "
-            f"cluster with `ray start --head`"
-        ) from None
+        socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+    except (OSError, OverflowError, ValueError) as error:
+        remedy = "correct --ray-address, or start one with `ray start --head`"
+        raise InputError(f"no Ray cluster answers at {address} ({error}): {remedy}") from None

@@ -37,10 +37,8 @@ def device_named(name: str, here: bool = True) -> torch.device:
         raise InputError(f"unknown device {name!r}: expected cpu, cuda or cuda:N")
     device = torch.device(name)
     if here and device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise InputError(
-            f"there is no device {name!r}, as torch sees {torch.cuda.device_count()} CUDA devices "
-            f"here: choose another"
-        )
+        count = torch.cuda.device_count()
+        raise InputError(f"there is no device {name!r}: torch sees {count} CUDA devices here")
     return device
 
 
@@ -59,13 +57,11 @@ def side_by_side(options: RunOptions, device: torch.device) -> int:
     """
     if options.executor == "inline":
         return 1
-    if device.type == "cpu":
-        # Only Linux reports the cores that this process may use.
-        affinity = getattr(os, "sched_getaffinity", None)
-        room = len(affinity(0)) if affinity else os.cpu_count() or 1
-    else:
-        room = int(len(_devices(device)) / (options.gpus_per_job or 1))
-    return options.workers or room
+    if options.workers or device.type != "cpu":
+        return options.workers or int(len(_devices(device)) / (options.gpus_per_job or 1))
+    # Only Linux reports the cores that this process may use.
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def executor_for(options: RunOptions, device: torch.device) -> Executor:

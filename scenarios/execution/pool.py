@@ -96,10 +96,8 @@ class _Worker:
             time.sleep(_PAUSE)
             return self.start(job, again=False)
         except (OSError, RuntimeError) as error:  # of a process, or of a thread
-            raise InputError(
-                f"cannot start another worker ({getattr(error, 'strerror', error)}): run the same "
-                f"command again with fewer --workers"
-            ) from None
+            reason = getattr(error, "strerror", error)
+            raise InputError(f"cannot start a worker ({reason}): use fewer --workers") from None
 
     def ended(self, future: Future[Ended], job: Job) -> Ended:
         """Return the end of a job; future: its finished result."""

@@ -112,10 +112,8 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
     """
     sources = sources_of(study)
     if sources != sources_of(study):
-        raise InputError(
-            f"network {study.network.name} has different weights each time although all generators "
-            f"are seeded: draw them with torch, numpy or random, and do not seed by the clock"
-        )
+        reason = "draws weights that no seed fixes: draw them with torch, numpy or random"
+        raise InputError(f"network {study.network.name} {reason}, not seeded by the clock")
     tasks = scenario.tasks
     return Plan(
         name=study.name,
@@ -142,13 +140,12 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
 
 def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> PlannedLearner:
     """Return the plan of one learner of a study."""
-    settings = study.all_learners[name]
+    settings, network = study.all_learners[name], study.network.name
     kind, budget = LEARNERS[settings.kind], settings.budget
     steps = tuple(range(tasks + 1))
     if kind.offline:
         steps = (0,) if settings.kind == UNTRAINED else (0, tasks)
-    network, source = study.network.name, sources.get(f"network {study.network.name}")
-    record: object = network if source is None else {"own": network, "source": source}
+    source = sources.get(f"network {network}")
     learner_source = sources.get(f"learner {settings.kind}")
     return PlannedLearner(
         kind=settings.kind,
@@ -160,9 +157,10 @@ def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> Pl
         features=study.features_of(name),
         steps=steps,
         # A learner that brings its own network does not see the study's.
-        network=None if kind.own_features else record,
-        settings=settings.recorded()
-        | ({} if learner_source is None else {"source": learner_source}),
+        network=None
+        if kind.own_features
+        else ({"own": network, "source": source} if source else network),
+        settings=settings.recorded() | ({"source": learner_source} if learner_source else {}),
         training=study.recipe_of(name),
         **(budget.model_dump(include={"per_class", "total", "sampling"}) if budget else {}),
     )
@@ -187,7 +185,7 @@ def sources_of(study: Study) -> dict[str, str]:
 
 def _sources(kind: str, names: Iterable[str]) -> dict[str, str]:
     """Return hashes of the user-defined objects among those of a kind, by name."""
-    return {name: source for name in names if (source := source_of(kind, name)) is not None}
+    return {name: source for name in names if (source := source_of(kind, name))}
 
 
 def refuse_misfits(study: Study, scenario: Scenario) -> None:
@@ -210,27 +208,19 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
         norms += len(running_norms(network))
         parts = share_classes(tuple({task.classes for task in scenario.tasks}))
         if parts and getattr(settings, "loss_classes", "all") == "task":
-            raise InputError(
-                f'learners.{name}: loss_classes = "task" needs tasks that share all classes or '
-                f"none, and some share a few: set it to all"
-            )
+            problem = "needs tasks that share all classes or none, not a few: set it to all"
+            raise InputError(f'learners.{name}: loss_classes = "task" {problem}')
         if settings.budget:
             settings.budget.quota(sum(len(task.classes) for task in scenario.tasks))
             if not isinstance(sample.tasks[0].train.x, Tensor):
-                raise InputError(
-                    f"learners.{name}: exemplars are of one tensor, not of several: leave it out"
-                )
+                raise InputError(f"learners.{name}: exemplars need inputs of a single tensor")
     examples = sum(len(task.train) for task in scenario.tasks)
     knn = study.probing.readouts.get("knn")
     if knn and knn.settings["k"] > examples:
-        raise InputError(
-            f"probing.readouts.knn.k: {study.name} has {examples} training examples, expected at "
-            f"most as many neighbours, got {knn.settings['k']}: lower k"
-        )
+        expected = f"expected at most {examples}, the number of training examples"
+        raise InputError(f"probing.readouts.knn.k: {expected}, got {knn.settings['k']}")
     if study.probing.batch_norm == "reestimated" and not norms:
-        raise InputError(
-            f"probing.batch_norm: no network of {study.name} has batch norm: leave it out"
-        )
+        raise InputError("probing.batch_norm: no network has batch norm: leave it out")
 
 
 def sample_of(scenario: Scenario) -> Scenario:
@@ -281,8 +271,6 @@ def _loaded(spec: ScenarioSpec, location: Location, device: str, data: str) -> S
     """Load the data once per process, however many jobs it does; data: the hash they must have."""
     scenario = spec.scenario(location)
     if not location.checked and data_hash(scenario) != data:
-        raise InputError(
-            f"the data of {spec.title} on {platform.node()} are not those of the first run: copy "
-            f"the same files there, and run again"
-        )
+        where = f"{spec.title} on {platform.node()}"
+        raise InputError(f"the data of {where} are not those of the first run: copy them there")
     return scenario.to(torch.device(device))

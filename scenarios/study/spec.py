@@ -43,10 +43,8 @@ def _check_name(name: str) -> str:
     """Return a name that can be part of a job's folder; raises InputError for any other."""
     # A job's folder is LEARNER.order-ORDER.seed-N: no name may contain the separators.
     if len(name) > LONGEST or not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*", name):
-        raise InputError(
-            f"{shown(name)} becomes part of a folder's name: use up to {LONGEST} letters, digits, "
-            f"_ and -, and a dot only before a digit"
-        )
+        allowed = f"up to {LONGEST} letters, digits, _ and -, and a dot only before a digit"
+        raise InputError(f"{shown(name)} becomes part of a folder's name: use {allowed}")
     return name
 
 
@@ -126,10 +124,8 @@ def _task_aware(name: str, settings: Settings) -> Settings:
     if kind.offline or kind.task_aware or "loss_classes" in settings.model_fields_set:
         return settings
     if field is None or "task" not in get_args(field.annotation):
-        raise InputError(
-            f'{name} has no loss_classes = "task", so it cannot be trained task-incrementally: '
-            f'leave it out, or use kind = "class-incremental"'
-        )
+        problem = 'has no loss_classes = "task", so it cannot be trained task-incrementally'
+        raise InputError(f"{name} {problem}: leave it out, or change the scenario's kind")
     return settings.model_copy(update={"loss_classes": "task"})
 
 

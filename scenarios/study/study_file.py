@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from probe.by_layer.probing import readouts_model
-from probe.errors import InputError, unknown, unreadable
+from probe.errors import InputError, unknown
 from probe.validation import keys_at, message, problems, shown
 from scenarios.learners.catalog import LEARNERS
 from scenarios.options import RunOptions, names
@@ -47,10 +47,7 @@ def read_study(source: str) -> dict[str, Any]:
         # If it looks like a file, names of presets would not help.
         if "." not in source and "/" not in source:
             raise unknown("preset", source, preset_names())
-        raise InputError(
-            f"{source} is neither a preset nor a TOML file: name a preset of `probe list`, or "
-            f"a file NAME.toml"
-        )
+        raise InputError(f"expected a preset of `probe list` or a file NAME.toml, got {source}")
     return {"name": path.stem, **read_toml(path)}
 
 
@@ -64,15 +61,14 @@ def read_toml(path: Path) -> dict[str, Any]:
         Its keys and values.
 
     Raises:
-        InputError: It cannot be read or is not TOML.
+        InputError: It is not TOML.
+        OSError: It cannot be read.
     """
     try:
         tables = tomllib.loads(path.read_text("utf-8-sig"))
         # TOML's integers have 64 bits, but Python's reader takes any.
         json.loads(json.dumps(tables, default=str), parse_int=_check_bits)
         return tables
-    except OSError as error:
-        raise unreadable(path, error, "give the path of a TOML file") from None
     except RecursionError:
         reason = "it is nested too deeply"
     except ValueError as error:

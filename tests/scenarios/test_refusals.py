@@ -36,7 +36,7 @@ LONG = "e" * 81
 
 STUDIES = [
     ({"scenario": {"kind": "incremental", "base": 0}}, "scenario.base"),
-    ({"scenario": {**DOMAIN, "shift": "rotate"}}, "scenario.angles"),
+    ({"scenario": {**DOMAIN, "shift": "rotate"}}, "angles"),
     ({"scenario": {**DOMAIN, "shift": "permut"}}, "permut"),
     ({"scenario": {**DOMAIN, "source": "datasets"}}, "datasets"),
     ({"scenario": {**TASK, "classes_per_task": 1}}, "learners.finetune"),

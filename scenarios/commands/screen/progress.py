@@ -98,12 +98,14 @@ def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iter
     # It stays as long as a file is in it.
     with suppress(OSError):
         (root / FAILURES).rmdir()
-    if locked := sum(end.how == "locked" for end in ends):
-        others = "in other processes: the last to finish writes the tables"
-        show_line(console, f"{_count(locked)} running {others}")
-    # Last, so that the end of the output names what needs attention.
-    if failed := [end for end in ends if end.how == "failed"]:
-        console.print(f"{_count(len(failed))} failed; run the same command again to try again:")
+    locked, failed = ([end for end in ends if end.how == how] for how in ("locked", "failed"))
+    for part, how in (
+        (locked, "running in other processes: the last to finish writes the tables"),
+        # Last, so that the end of the output names what needs attention.
+        (failed, "failed; run the same command again to try again:"),
+    ):
+        if part:
+            show_line(console, f"{len(part)} {'job' if len(part) == 1 else 'jobs'} {how}")
     for end in failed:
         show_line(console, f"  {end.job.name}: {end.reason}")
         path = failure_file(root, end.job)
@@ -116,10 +118,6 @@ def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iter
         lacking = "means are over fewer orders or seeds, or missing"
         show_line(console, f"the tables contain only finished jobs: {lacking}")
     return not failed
-
-
-def _count(jobs: int) -> str:
-    return "1 job" if jobs == 1 else f"{jobs} jobs"
 
 
 def show_plan(

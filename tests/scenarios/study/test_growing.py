@@ -14,7 +14,7 @@ from probe.by_layer.fingerprint import RESULTS_VERSION
 from probe.results import run_directory
 from scenarios.commands import run as module
 from scenarios.commands.status import show_status
-from scenarios.study import training
+from scenarios.study.training import LearnedNetworks
 from tests.scenarios.probed import (
     FINETUNE,
     OFFLINE,
@@ -115,7 +115,7 @@ def test_a_study_without_controls_grows_them_and_asked_for_less_shows_less(
     assert names(probed_study) == DEFAULT
     before = measured(tiny.root)
     with monkeypatch.context() as patch:
-        patch.setattr(training, "_learn", None)
+        patch.setattr(LearnedNetworks, "_learn", None)
         tiny.run(PROBED)
     assert before.items() < measured(tiny.root).items()
     assert names(tiny) == DEFAULT
@@ -153,17 +153,17 @@ def test_lost_results_come_back_bit_for_bit_once_their_checkpoint_was_dropped(
 def test_the_offline_network_is_trained_once_whichever_job_needs_it_first(
     fresh, probed_study, monkeypatch, first
 ):
-    execute, learn, trained = module.execute, training._learn, []
+    execute, learn, trained = module.execute, LearnedNetworks._learn, []
 
-    def noting(learner, task, first):
+    def noting(networks, learner, task):
         trained.append(len(task.train))
-        return learn(learner, task, first)
+        return learn(networks, learner, task)
 
     def in_order(work, left, *rest, **named):
         jobs = sorted(left, key=lambda job: (job.name != first, job.offline))
         return execute(work, jobs, *rest, **named)
 
-    monkeypatch.setattr(training, "_learn", noting)
+    monkeypatch.setattr(LearnedNetworks, "_learn", noting)
     monkeypatch.setattr(module, "execute", in_order)
     fresh.run(PROBED)
     # Two tasks of 20 examples, and once both at once.

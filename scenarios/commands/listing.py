@@ -84,4 +84,4 @@ def _described(kind: type) -> str:
 def _contents(study: Study) -> str:
     """Return a description of a study in a line."""
     data = f"{study.network.name} on {study.scenario.title}"
-    return f"{data}: {', '.join(study.learners)}; seeds 0-{study.seed_numbers[-1]}"
+    return f"{data}: {', '.join(study.learners)}; seeds 0-{study.seeds[-1]}"

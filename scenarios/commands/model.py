@@ -19,12 +19,12 @@ from probe.results.run_directory import refuse_foreign
 from probe.tasked_examples import as_tasks
 from probe.validation import problem, problems
 from scenarios.checkpoint_loader import CheckpointLoader
-from scenarios.commands.run import Prepared, carry_through
+from scenarios.commands.run import carry_through
 from scenarios.commands.screen.results import show_outcome
 from scenarios.data.datasets import Location
 from scenarios.data.feature_files import SUFFIX
 from scenarios.options import ModelOptions, names, position
-from scenarios.study.plan import BUILT_IN
+from scenarios.study.plan import BUILT_IN, Prepared
 from scenarios.study.study_file import read_toml
 from scenarios.user_code import UserCode, source_of
 
@@ -169,7 +169,7 @@ def classes_of_tasks(text: str) -> list[list[int]]:
         elif re.fullmatch(r"\d{1,9}(\+\d{1,9})*", task):
             tasks.append(list(map(int, task.split("+"))))
         else:
-            raise InputError(f"--tasks expects classes, as 0-1,2-3 or 0+5,1+6, got {task!r}")
+            raise InputError(f"--tasks expects classes, as 0-1,2-3 or 0+5,1+6, got {text!r}")
     return tasks
 
 

@@ -35,25 +35,11 @@ from scenarios.commands.screen.terminal import show_line
 from scenarios.data.datasets import Location
 from scenarios.execution.devices import device_named, executor_for, side_by_side
 from scenarios.execution.schedule import Executor, execute
-from scenarios.execution.work import Ended, Loader, Work
+from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
-from scenarios.study.plan import (
-    BUILT_IN,
-    plan_of,
-    refuse_misfits,
-    sample_of,
-    sources_of,
-    study_networks,
-    with_precision,
-    with_user_features,
-)
-from scenarios.study.spec import Study
+from scenarios.study.plan import BUILT_IN, Loader, Prepared, prepared
 from scenarios.study.study_file import check_study, overridden, read_study
-from scenarios.study.training import StudyNetworks
 from scenarios.user_code import REGISTRY, UserCode
-
-Prepared = tuple[Source, Loader, Sequence[tuple[int, int]]]
-"""Networks with a few examples at least, their loader, and each task's numbers of examples."""
 
 
 def run_study(source: str, options: RunOptions) -> bool:
@@ -77,26 +63,9 @@ def run_study(source: str, options: RunOptions) -> bool:
         # A dry run writes nothing: it takes the precision that is there.
         dry = options.dry_run and not (root / run_directory.PRECISION).exists()
         location = Location.of(options.data, options.download)
-        prepare = partial(_prepare, study, user_code, location, None if dry else root)
+        prepare = partial(prepared, study, user_code, location, None if dry else root)
         show = partial(show_outcome, omegas=study.scenario.kind != "class-incremental")
         return carry_through(prepare, options, root, show)
-
-
-def _prepare(
-    study: Study, user_code: UserCode, location: Location, root: Path | None, device: torch.device
-) -> Prepared:
-    """Plan a study with its data; raises InputError for settings that do not fit them."""
-    # Before they are read: a file that changes meanwhile has another one.
-    stamped = Location(location.folder, files=location.stamps(study.scenario.data))
-    scenario = study.scenario.scenario(location)
-    study = with_precision(with_user_features(study, scenario), scenario, device, root)
-    plan = plan_of(study, scenario, device)
-    jobs_of(plan)
-    refuse_misfits(study, scenario)
-    loader = partial(study_networks, study, stamped, user_code, sources_of(study))
-    # Only a few examples are kept: every process that does a job loads the data.
-    source = StudyNetworks(plan=plan, study=study, scenario=sample_of(scenario))
-    return source, loader, [(len(task.train), len(task.test)) for task in scenario.tasks]
 
 
 def carry_through(
@@ -155,9 +124,8 @@ def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
     device = torch.device(options.device)
     # No more workers than jobs share the memory.
     workers = min(side_by_side(options, device), len(jobs_of(plan)))
-    cache = CacheSettings(
-        budget=options.cache_bytes, storage=plan.storage, scratch=root / "scratch"
-    )
+    budget, scratch = options.cache_bytes, root / "scratch"
+    cache = CacheSettings(budget=budget, storage=plan.storage, scratch=scratch)
     # For GPUs of other machines the share is determined there, when a job begins.
     is_here = device.type == "cpu" or torch.cuda.is_available()
     return Work(
@@ -175,22 +143,16 @@ def _allocations(
     source: Source, sizes: Sequence[tuple[int, int]], work: Work
 ) -> dict[str, tuple[Allocation, ...]]:
     """Return where features' values are stored, by network: the plan's or a learner's own."""
-    plans = dict[str, tuple[Allocation, ...]]()
+    plans, (train, test) = dict[str, tuple[Allocation, ...]](), zip(*sizes, strict=True)
     for job in jobs_of(work.plan):
         network = job.learner if job.own_network else work.plan.network
         features = work.plan.learners[job.learner].features[:-1]
         if features and not job.offline and network not in plans:
             networks = source.networks(job, Store(work.root, job.name, {}))
-            plans[network] = cache_plan(
-                networks.after(job.steps[0]).model,
-                features,
-                first(networks.scenario.test.x, SAMPLE),
-                (sum(train for train, _ in sizes), sum(test for _, test in sizes)),
-                work.plan.retraining,
-                work.cache,
-                networks.call.output,
-                networks.call.call,
-            )
+            model, call = networks.after(job.steps[0]).model, networks.call
+            x, total = first(networks.scenario.test.x, SAMPLE), (sum(train), sum(test))
+            settings = work.plan.retraining, work.cache, call.output, call.call
+            plans[network] = cache_plan(model, features, x, total, *settings)
     return plans
 
 

@@ -8,8 +8,7 @@ a value.
 """
 
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,12 +27,7 @@ from probe.errors import InputError, NotWritten, described, no_exit
 from probe.locks import Locked, is_locked
 from probe.results.run_directory import store_of
 from probe.values.allocation import CacheSettings
-
-Loader = Callable[[Plan, torch.device], AbstractContextManager[Source]]
-"""Function that any process can be sent: loads a plan's networks, with the data on a device.
-
-The user's code is loaded within its block. It raises InputError if code or data have changed.
-"""
+from scenarios.study.plan import Loader
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,10 +25,8 @@ from probe.training.costs import OpsMeter
 from scenarios.learners.base import Learner
 
 # Errors of a failing device; the second is a nameless RuntimeError in older torch.
-_DEVICE_FAILED = (
-    torch.OutOfMemoryError,
-    getattr(torch, "AcceleratorError", torch.OutOfMemoryError),
-)
+_FAILED = getattr(torch, "AcceleratorError", torch.OutOfMemoryError)
+_DEVICE_FAILED = (torch.OutOfMemoryError, _FAILED)
 
 
 _MODULES = (__name__, "scenarios.learners.continual")
@@ -57,10 +55,8 @@ def restored(
         return None
     # Moved before it is tried: a device that fails says nothing about the checkpoint.
     device = past[0].train.y.device
-    model, state = (
-        {name: tensor.to(device) for name, tensor in tensors.items()}
-        for tensors in (saved.model, saved.learner or {})
-    )
+    model = {name: tensor.to(device) for name, tensor in saved.model.items()}
+    state = {name: tensor.to(device) for name, tensor in (saved.learner or {}).items()}
     # Each has its own: one that was restored in part is not used.
     learner = fresh()
     try:

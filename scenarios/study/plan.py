@@ -8,10 +8,10 @@ task serve, as only shapes and sizes matter.
 
 import hashlib
 import platform
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import torch
@@ -20,6 +20,7 @@ from torch import Tensor
 from probe.batch import first
 from probe.by_layer.features import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
+from probe.by_layer.networks import Source
 from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, probing_fields
 from probe.errors import InputError, located
 from probe.examples import Examples
@@ -44,52 +45,76 @@ BUILT_IN: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MOD
 _MODULE = "scenarios.study.training"
 
 
-def with_user_features(study: Study, scenario: Scenario) -> Study:
-    """Return the study with the features of its user-defined network by depth, the output last.
+Loader = Callable[[Plan, torch.device], AbstractContextManager[Source]]
+"""Function that any process can be sent: loads a plan's networks, with the data on a device.
 
-    A study with one of this package's networks is returned unchanged.
+The user's code is loaded within its block. It raises InputError if code or data have changed.
+"""
+
+Prepared = tuple[Source, Loader, Sequence[tuple[int, int]]]
+"""Networks with a few examples at least, their loader, and each task's numbers of examples."""
+
+
+def prepared(
+    study: Study, user_code: UserCode, location: Location, root: Path | None, device: torch.device
+) -> Prepared:
+    """Plan a study with its data.
 
     Args:
         study: The study.
-        scenario: The scenario, for examples to call the network on.
+        user_code: The user's code that it needs.
+        location: The data folder.
+        root: The run directory, None = there is none.
+        device: The device of the jobs.
 
     Returns:
-        The study with features.
+        The networks with a few examples, their loader, and the sizes of the tasks.
 
     Raises:
-        InputError: As `probe.by_layer.features.features_of`.
+        InputError: Settings do not fit the data, see `plan_of` and `refuse_misfits`.
     """
-    entry = REGISTRY.networks.get(study.network.name)
-    if entry is None:
-        return study
-    x = first(scenario.tasks[0].test.x, SAMPLE)
-    with located(f"network {entry.name}"):
-        model, call = bare(network_for(entry.name, x, scenario.classes))
-        chosen = study.network.features or entry.features
-        features = features_of(model, call, x, scenario.classes, chosen)
-    network = study.network.model_copy(update={"features": features})
-    return study.model_copy(update={"network": network})
+    # Before they are read: a file that changes meanwhile has another one.
+    stamped = Location(location.folder, files=location.stamps(study.scenario.data))
+    scenario = study.scenario.scenario(location)
+    study = completed(study, scenario, device, root)
+    plan = plan_of(study, scenario, device)
+    refuse_misfits(study, scenario)
+    loader = partial(study_networks, study, stamped, user_code, sources_of(study))
+    # Only a few examples are kept: every process that does a job loads the data.
+    source = StudyNetworks(plan=plan, study=study, scenario=sample_of(scenario))
+    return source, loader, [(len(task.train), len(task.test)) for task in scenario.tasks]
 
 
-def with_precision(
-    study: Study, scenario: Scenario, device: torch.device, root: Path | None
-) -> Study:
-    """Return the study with the precision that `auto` stands for, see `resolve_precision`.
+def completed(study: Study, scenario: Scenario, device: torch.device, root: Path | None) -> Study:
+    """Return the study with the precision that `auto` stands for, and all features by depth.
+
+    The features of a user-defined network are known once there are examples to call it on.
 
     Args:
         study: The study.
         scenario: Its scenario.
         device: The device of the jobs.
-        root: The run directory.
+        root: The run directory, None = there is none.
 
     Returns:
         The study.
+
+    Raises:
+        InputError: As `probe.by_layer.features.features_of`.
     """
-    update, data = {}, scenario.tasks[0].train
+    update: dict[str, object] = {}
+    data, entry = scenario.tasks[0], REGISTRY.networks.get(study.network.name)
+    if entry is not None:
+        x = first(data.test.x, SAMPLE)
+        with located(f"network {entry.name}"):
+            model, call = bare(network_for(entry.name, x, scenario.classes))
+            chosen = study.network.features or entry.features
+            features = features_of(model, call, x, scenario.classes, chosen)
+        update["network"] = study.network.model_copy(update={"features": features})
     for name, recipe in (("training", study.training), ("retraining", study.retraining)):
         if recipe and recipe.precision == "auto":
-            model = network_for(study.network.name, data.x, scenario.classes)
-            update[name] = resolve_precision(recipe, model, data, device, root)
+            network = network_for(study.network.name, data.train.x, scenario.classes)
+            update[name] = resolve_precision(recipe, network, data.train, device, root)
     return study.model_copy(update=update)
 
 
@@ -114,7 +139,7 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
     if sources != sources_of(study):
         reason = "draws weights that no seed fixes: draw them with torch, numpy or random"
         raise InputError(f"network {study.network.name} {reason}, not seeded by the clock")
-    tasks = scenario.tasks
+    tasks, readouts = scenario.tasks, _sources("readout", study.probing.readouts)
     return Plan(
         name=study.name,
         scenario=study.scenario.title,
@@ -123,14 +148,10 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
         tasks=tuple(PlannedTask(name=task.name, classes=task.classes) for task in tasks),
         learners={name: _learner(study, name, sources, len(tasks)) for name in study.all_learners},
         orders=orders(study.orders, len(tasks)),
-        seeds=study.seed_numbers,
+        seeds=study.seeds,
         retraining=study.retraining_recipe,
         storage=study.storage,
-        **probing_fields(
-            study.probing,
-            _sources("readout", study.probing.readouts),
-            task_aware=study.scenario.task_aware,
-        ),
+        **probing_fields(study.probing, readouts, task_aware=study.scenario.task_aware),
         report=study.report,
         data=data_hash(scenario),
         device=device.type,
@@ -146,6 +167,7 @@ def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> Pl
     if kind.offline:
         steps = (0,) if settings.kind == UNTRAINED else (0, tasks)
     source = sources.get(f"network {network}")
+    record: object = {"own": network, "source": source} if source else network
     learner_source = sources.get(f"learner {settings.kind}")
     return PlannedLearner(
         kind=settings.kind,
@@ -157,9 +179,7 @@ def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> Pl
         features=study.features_of(name),
         steps=steps,
         # A learner that brings its own network does not see the study's.
-        network=None
-        if kind.own_features
-        else ({"own": network, "source": source} if source else network),
+        network=None if kind.own_features else record,
         settings=settings.recorded() | ({"source": learner_source} if learner_source else {}),
         training=study.recipe_of(name),
         **(budget.model_dump(include={"per_class", "total", "sampling"}) if budget else {}),
@@ -203,11 +223,11 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
         InputError: A network cannot take the data, or a setting does not fit them.
     """
     sample, norms = sample_of(scenario), 0
+    partly_shared = share_classes(tuple({task.classes for task in scenario.tasks}))
     for name, settings in study.learners.items():
         network = network_of(study, name, LEARNERS[settings.kind].view(sample))
         norms += len(running_norms(network))
-        parts = share_classes(tuple({task.classes for task in scenario.tasks}))
-        if parts and getattr(settings, "loss_classes", "all") == "task":
+        if partly_shared and getattr(settings, "loss_classes", "all") == "task":
             problem = "needs tasks that share all classes or none, not a few: set it to all"
             raise InputError(f'learners.{name}: loss_classes = "task" {problem}')
         if settings.budget:

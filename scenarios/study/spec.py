@@ -54,8 +54,13 @@ def _check_rule(rule: str) -> str:
     return rule
 
 
-def _check_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
-    if len(set(seeds)) < len(seeds):
+def _seed_list(seeds: object) -> object:
+    """Return seeds as a list, of which a number n stands for 0 to n - 1."""
+    if type(seeds) is int and 1 <= seeds <= MOST:
+        return tuple(range(seeds))
+    if not isinstance(seeds, list | tuple):
+        raise InputError(f"expected 1 to {MOST} seeds, or a list of seeds, got {shown(seeds)}")
+    if len(set(map(str, seeds))) < len(seeds):
         raise InputError(f"seeds must not repeat, got {list(seeds)}: list each seed once")
     return seeds
 
@@ -69,11 +74,10 @@ Orders = Annotated[
     | Annotated[dict[Name, tuple[StrictInt, ...]], Field(min_length=1), Tag("listed")],
     _BY_FORM,
 ]
-_Seeds = tuple[Annotated[StrictInt, Field(ge=0, lt=2**31)], ...]
 Seeds = Annotated[
-    Annotated[StrictInt, Field(ge=1, le=MOST), Tag("rule")]
-    | Annotated[_Seeds, Field(min_length=1), AfterValidator(_check_seeds), Tag("listed")],
-    _BY_FORM,
+    tuple[Annotated[StrictInt, Field(ge=0, lt=2**31)], ...],
+    Field(min_length=1),
+    BeforeValidator(_seed_list),
 ]
 
 
@@ -102,7 +106,7 @@ class NetworkSpec(StrictModel):
         name: One of `scenarios.networks`, or a registered one.
         features: Names in any order; features of learners with networks of their own may be among
             them. For a registered network, None is a suggested set of features, which is found once
-            there are data to call it on (`scenarios.study.plan.with_user_features`).
+            there are data to call it on (`scenarios.study.plan.completed`).
     """
 
     name: str
@@ -113,20 +117,6 @@ class NetworkSpec(StrictModel):
     def _check_network(cls, name: str) -> str:
         network_entry(name)
         return name
-
-
-def _task_aware(name: str, settings: Settings) -> Settings:
-    """Return settings with the loss over the task's classes, unless they say otherwise.
-
-    Raises InputError for a learner that cannot be trained so.
-    """
-    kind, field = LEARNERS[settings.kind], type(settings).model_fields.get("loss_classes")
-    if kind.offline or kind.task_aware or "loss_classes" in settings.model_fields_set:
-        return settings
-    if field is None or "task" not in get_args(field.annotation):
-        problem = 'has no loss_classes = "task", so it cannot be trained task-incrementally'
-        raise InputError(f"{name} {problem}: leave it out, or change the scenario's kind")
-    return settings.model_copy(update={"loss_classes": "task"})
 
 
 class Study(StrictModel):
@@ -151,7 +141,7 @@ class Study(StrictModel):
     retraining: Recipe | None = None
     learners: Annotated[dict[Name, AnySettings], BeforeValidator(_with_kinds)]
     orders: Orders = "rotate"
-    seeds: Seeds = 1
+    seeds: Seeds = (0,)
     storage: Storage = "fp32"
     probing: ProbingSpec = ProbingSpec()
     report: ReportSpec = ReportSpec()
@@ -168,10 +158,20 @@ class Study(StrictModel):
     @field_validator("learners")
     @classmethod
     def _task_aware_learners(cls, learners: dict[str, Settings], info: ValidationInfo) -> object:
-        """Train task-aware learners on the loss over the task's classes."""
-        if not getattr(info.data.get("scenario"), "task_aware", False):
-            return learners
-        return {name: _task_aware(name, settings) for name, settings in learners.items()}
+        """Train task-aware learners on the loss over the task's classes, unless they say otherwise.
+
+        Raises InputError for a learner that cannot be trained so.
+        """
+        changed, aware = dict(learners), getattr(info.data.get("scenario"), "task_aware", False)
+        for name, settings in learners.items() if aware else ():
+            kind, loss = LEARNERS[settings.kind], type(settings).model_fields.get("loss_classes")
+            if kind.offline or kind.task_aware or "loss_classes" in settings.model_fields_set:
+                continue
+            if loss is None or "task" not in get_args(loss.annotation):
+                problem = 'has no loss_classes = "task", so it cannot be trained task-incrementally'
+                raise InputError(f"{name} {problem}: leave it out, or change the scenario's kind")
+            changed[name] = settings.model_copy(update={"loss_classes": "task"})
+        return changed
 
     @property
     def all_learners(self) -> dict[str, Settings]:
@@ -183,11 +183,6 @@ class Study(StrictModel):
             if self.probing.has_floor and on_network and len(self.features_of(name)) > 1:
                 learners.setdefault("untrained", settings_of({"kind": "untrained"}))
         return learners
-
-    @property
-    def seed_numbers(self) -> tuple[int, ...]:
-        """The seeds, in the order in which they are run."""
-        return tuple(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
 
     @property
     def retraining_recipe(self) -> Recipe:

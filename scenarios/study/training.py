@@ -59,8 +59,7 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     Raises:
         InputError: It cannot take the data.
     """
-    x = scenario.tasks[0].train.x
-    settings = study.all_learners[learner]
+    x, settings = scenario.tasks[0].train.x, study.all_learners[learner]
     kind = LEARNERS[settings.kind]
     if not kind.own_features:
         return network_for(study.network.name, x, scenario.classes)

@@ -98,14 +98,13 @@ class CheckpointLoader:
         """
         entry, options = REGISTRY.networks[self.network], self.options
         build = partial(build_model, entry.name, entry.build)
-        model = Model(
-            (), output=entry.output, call=entry.call, head=options.head, fresh=entry.build
-        )
-        orders = frozenset(run.order for run in self.checkpoints.runs)
-        model, scenario = _loaded(self, self.location.now(self.data), device, model, orders)
+        call = {"output": entry.output, "call": entry.call, "head": options.head}
+        model = Model((), **call, fresh=entry.build)
+        model, scenario = _loaded(self, self.location.now(self.data), device, model)
         changes = {name: getattr(options, name) for name in _RECIPE}
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in changes.items() if value is not None})
+        controls = names(options.controls) if options.controls else ()
         return NetworkSource(
             name=self.name,
             network_name=entry.name,
@@ -115,10 +114,7 @@ class CheckpointLoader:
             scenario=scenario,
             orders=self.orders,
             features=entry.features if options.features == "auto" else names(options.features),
-            probing=Measure(
-                readouts=names(options.readouts),
-                controls=names(options.controls) if options.controls else (),
-            ).probing,
+            probing=Measure(readouts=names(options.readouts), controls=controls).probing,
             recipe=recipe,
             train_offline=options.train_offline,
         )
@@ -129,11 +125,7 @@ _RECIPE = ("epochs", "batch_size", "learning_rate", "optimizer")
 
 @lru_cache(maxsize=1)
 def _loaded(
-    loader: CheckpointLoader,
-    location: Location,
-    device: torch.device,
-    model: Model,
-    orders: frozenset[str],
+    loader: CheckpointLoader, location: Location, device: torch.device, model: Model
 ) -> tuple[Model, Scenario]:
     """Load the data once per process, however many jobs it does; make a model task-aware."""
     data, tasks = load(loader.data, location), loader.tasks
@@ -144,12 +136,11 @@ def _loaded(
     splits = {"train": data.train.to(device), "test": data.test.to(device)}
     if class_order and not loader.user_code.data:
         splits = {name: in_order(split, class_order) for name, split in splits.items()}
-    if tasks is None and not data.has_tasks:
-        raise InputError("give the classes of each task, --tasks 0-1,2-3, or data that have tasks")
-    if tasks is not None and data.has_tasks:
-        raise InputError(f"{data.name} has its tasks: leave out --tasks (--orders orders them)")
+    if (tasks is None) != data.has_tasks:
+        raise InputError(f"give the tasks once: as --tasks 0-1,2-3, or in the data {data.name}")
     if tasks is not None:
         check_tasks(tasks, len(class_order) or data.classes)
+    orders = {run.order for run in loader.checkpoints.runs}
     build = partial(build_model, loader.data, cast(Any, model.fresh))
     model, examples = make_task_aware(model, assign_tasks(splits, tasks), build, orders)
     return model, Scenario.of_examples(data.name, examples)

@@ -26,13 +26,11 @@ def _show_version(requested: bool) -> None:
         raise typer.Exit
 
 
+_VERSION = typer.Option("--version", callback=_show_version, is_eager=True, help="The version.")
+
+
 @app.callback()
-def probe(
-    show_version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
+def probe(show_version: Annotated[bool, _VERSION] = False) -> None:
     """Measure which layer of a continually trained network forgot which task."""
 
 
@@ -61,9 +59,7 @@ def init(file: Path = Path("study.toml"), *, options: flags.InitOptions) -> None
 
 
 @app.command()
-@with_options(
-    "MODULE:FACTORY|DIR", "A function that builds the network, or the folder of a probe.Recorder."
-)
+@with_options("MODULE:FACTORY|DIR", "A function that builds the network, or a recorder's folder.")
 def model(factory: str, options: flags.ModelOptions) -> int:
     """Measure how much each layer of your own network retains, from its checkpoints.
 
@@ -107,12 +103,8 @@ def report(
     directories: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="Run directories, or saved results.")
     ],
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; report.html in the first DIR by default.")
-    ] = None,
-    learners: Annotated[
-        str | None, typer.Option(help="Learners to show, such as er,si; the first 12 by default.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The file; DIR/report.html by default.")] = None,
+    learners: Annotated[str | None, typer.Option(help="Such as er,si; 12 by default.")] = None,
 ) -> None:
     """Write one HTML page that says which layer forgot what, with figures and tables.
 
@@ -123,14 +115,14 @@ def report(
     show_report(directories, out, learners)
 
 
+_MOST = typer.Option(min=0, max=1, help="Accuracy that a layer of the second run may forget.")
+
+
 @app.command()
 def compare(
     first: Directory,
     second: Directory,
-    max_forgetting: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Accuracy that a layer of the second run may forget."),
-    ] = None,
+    max_forgetting: Annotated[float | None, _MOST] = None,
 ) -> int:
     """Show how much more or less each layer of a second run forgets than in the first.
 
@@ -172,9 +164,7 @@ def metrics(file: Path, options: flags.MetricsOptions) -> None:
 
 
 @app.command()
-@with_options(
-    "MODULE:FACTORY|NETWORK", "A model, a function that builds it, or a network of `probe list`."
-)
+@with_options("MODULE:FACTORY|NETWORK", "A model, its function, or a network of `probe list`.")
 def layers(model: str, options: flags.LayersOptions) -> None:
     """List the modules at which a model can be cut, and suggest a good set of them.
 

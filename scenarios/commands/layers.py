@@ -46,9 +46,8 @@ def show_layers(target: str, options: LayersOptions) -> None:
         try:
             sample = sample_inputs(options.input, options.integers)
             model = _model(target, sample)
-            modules = candidates(
-                model, sample, position(options.output), progress=partial(tracked, label="cutting")
-            )
+            cutting = partial(tracked, label="cutting")
+            modules = candidates(model, sample, position(options.output), progress=cutting)
         # The user's model may raise anything.
         except BaseException as error:
             raised = error.raised if isinstance(error, ModelRaised) else error
@@ -91,24 +90,17 @@ def _print(modules: Sequence[Candidate]) -> None:
     off.
     """
     console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)
+    console = console if console.is_terminal else Console(width=200)
     table = Table(box=SIMPLE, padding=(0, 1))
-    for column in ("", "feature", "type"):
-        table.add_column(column, overflow="fold")
-    for column in ("output", "cached per example", "frozen", "left"):
-        table.add_column(column, justify="right", overflow="fold")
+    columns = ("", "feature", "type", "output", "cached per example", "frozen", "left")
+    for at, column in enumerate(columns):
+        table.add_column(column, overflow="fold", justify="left" if at < 3 else "right")
     for m in modules:
         shape = "x".join(map(str, m.shape)) or "one number"
-        table.add_row(
-            "*" if m.suggested else "",
-            escape(m.feature),
-            escape(m.kind),
-            f"{shape}, 1 of {m.tensors}" if m.tensors > 1 else shape,
-            "the slow way" if m.slow else show_size(m.bytes),
-            f"{m.frozen:,}",
-            f"{m.left:,}",
-        )
+        shape = f"{shape}, 1 of {m.tensors}" if m.tensors > 1 else shape
+        size = "the slow way" if m.slow else show_size(m.bytes)
+        name = "*" * m.suggested, escape(m.feature), escape(m.kind)
+        table.add_row(*name, shape, size, f"{m.frozen:,}", f"{m.left:,}")
     console.print(table)
     # Each reason once, with all of its features.
     for reason in dict.fromkeys(m.slow for m in modules if m.slow):

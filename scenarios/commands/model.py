@@ -48,6 +48,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     """
     reading = _reading(options)
     recording = None if reading else _recording(target, options)
+    runs = recording or reading
     user_code = _user_code(target, recording, options)
     if reading:
         user_code = replace(user_code, class_order=reading.class_order or ())
@@ -56,16 +57,11 @@ def probe_model(target: str, options: ModelOptions) -> bool:
         name = options.out.name if options.out else f"model-{network}"
         name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
         root = options.out or Path("runs") / name
-        if reading:
-            if reading.class_order is None:
-                print("note: the labels of the data are taken as the indices of the outputs")
-            refuse_foreign(root)
-            checkpoints = reading.keep((Path(scratch) if options.dry_run else root) / "checkpoints")
-        else:
-            checkpoints = _checkpoints(recording, options)
+        refuse_foreign(root)
+        folder = (Path(scratch) if options.dry_run else root) / "checkpoints"
+        checkpoints = _checkpoints(runs, folder, options)
         if recording and not options.call:
             options = replace(options, head=options.head or recording.head)
-        runs = recording or reading
         tasks = runs and runs.tasks if options.tasks is None else classes_of_tasks(options.tasks)
         loader = CheckpointLoader(
             user_code=user_code,
@@ -98,21 +94,17 @@ def _reading(options: ModelOptions) -> ForeignRuns | None:
         return None
     if options.from_ not in READERS:
         raise unknown("framework", options.from_, READERS)
-    if options.checkpoints is None or options.offline is not None:
-        raise InputError(f"--from {options.from_} reads --checkpoints DIR, without --offline")
+    if options.checkpoints is None:
+        raise InputError(f"--from {options.from_} reads a folder: give --checkpoints DIR")
     return READERS[options.from_](Path(options.checkpoints))
 
 
 def _recording(target: str, options: ModelOptions) -> Recording | None:
     """Return a recorder's recording, None for files named by a pattern."""
-    folders = [name for name in (target, options.checkpoints) if name and Path(name).is_dir()]
-    if not folders:
-        return None
-    folder = folders[0]
-    if not (Path(folder) / "runs").is_dir():
-        files = f"--checkpoints '{folder}/seed{{seed}}-task{{task}}.pt'"
-        raise InputError(f"{folder} was not filled by probe.Recorder: name its files, as {files}")
-    return read_recording(folder)
+    for folder in (target, options.checkpoints):
+        if folder and Path(folder).is_dir():
+            return read_recording(folder)
+    return None
 
 
 def _user_code(target: str, recording: Recording | None, options: ModelOptions) -> UserCode:
@@ -143,16 +135,22 @@ def _user_code(target: str, recording: Recording | None, options: ModelOptions) 
     )
 
 
-def _checkpoints(recording: Recording | None, options: ModelOptions) -> Checkpoints:
-    """Return the files of all networks."""
-    if recording is None and options.checkpoints:
+def _checkpoints(
+    runs: Recording | ForeignRuns | None, folder: Path, options: ModelOptions
+) -> Checkpoints:
+    """Return the files of all networks; those of another framework are written to a folder."""
+    if runs is None and options.checkpoints:
         return Checkpoints.find(options.checkpoints, options.offline, options.learner)
-    if recording is None:
+    if runs is None:
         example = "--checkpoints 'ckpt/seed{seed}-task{task}.pt', as your files are named"
         raise InputError(f"give the networks: {example}, or the folder of a probe.Recorder")
     if options.offline is not None:
-        raise InputError("--offline is for files that are named by --checkpoints: leave it out")
-    return recording.checkpoints
+        raise InputError("--offline is for files that --checkpoints names: leave it out")
+    if isinstance(runs, Recording):
+        return runs.checkpoints
+    if runs.class_order is None:
+        print("note: the labels of the data are taken as the indices of the outputs")
+    return runs.keep(folder)
 
 
 def classes_of_tasks(text: str) -> list[list[int]]:

@@ -20,7 +20,6 @@ from probe.errors import InputError
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 _LISTS: dict[Any, Any] = {tuple[str, ...]: list[str], tuple[str, ...] | None: list[str] | None}
-_KINDS = {"integer": "whole number", "number": "number"}  # pydantic's words, and ours
 
 
 def with_options(metavar: str, about: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -67,12 +66,10 @@ def _parameter(flag: "Field[Any]", kind: Any) -> inspect.Parameter:
     """Return the parameter that typer makes the flag of; a tuple of strings is repeatable."""
     # A field named like a keyword of Python ends in an underscore, such as `from_`.
     name = f"--{flag.name.rstrip('_').replace('_', '-')}"
-    return inspect.Parameter(
-        flag.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if flag.default is MISSING else flag.default,
-        annotation=Annotated[_LISTS.get(kind, kind), typer.Option(name, **flag.metadata)],
-    )
+    default = inspect.Parameter.empty if flag.default is MISSING else flag.default
+    annotation: Any = Annotated[_LISTS.get(kind, kind), typer.Option(name, **flag.metadata)]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(flag.name, keyword, default=default, annotation=annotation)
 
 
 def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
@@ -106,11 +103,8 @@ def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
 def _sentence(error: Any) -> str:
     """Reword the message of typer's usage error, and name the help to read."""
     message = error.format_message().strip().rstrip(".").replace("argument(s)", "argument")
-    for kind, ours in _KINDS.items():
-        # pydantic's message ends with the value, which the flag names already.
-        message = re.sub(
-            f"Input should be a valid {kind}.*", f"expected a {ours}", message, flags=re.S
-        )
+    # pydantic's message ends with the value, which the flag names already.
+    message = re.sub(r"Input should be (a valid \w+).*", r"expected \1", message, flags=re.S)
     # typer has two ways to suggest a name: both become the one of `InputError`.
     near = r"\.? (?:Did you mean|\(Possible options:) ([^?)]*)[?)]"
     message = re.sub(near, r" (near: \1)", message)

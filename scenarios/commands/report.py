@@ -57,11 +57,8 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     console = Console()
     before, after = read_tables(first), read_tables(second)
     show_sheet(console, compared_sheet(first.name, before, second.name, after))
-    above = [
-        row
-        for row in after.get("statements", ())
-        if row.statement == "forgets" and most is not None and row.value > most
-    ]
+    forgetting = [row for row in after.get("statements", ()) if row.statement == "forgets"]
+    above = [row for row in forgetting if most is not None and row.value > most]
     for row in above:
         limits = f"[{points(row.low)}, {points(row.high)}], more than {points(most or 0)}"
         cell = f"{row.learner}, {row.readout}, {row.feature}"

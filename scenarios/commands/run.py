@@ -10,7 +10,7 @@ Other processes may run on the same directory at any moment. The files that all 
 plan and the tables, are written under the directory's lock.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ import torch
 from rich.console import Console
 
 from probe.batch import first
-from probe.by_layer.jobs import Job, is_retraining, jobs_of
+from probe.by_layer.jobs import is_retraining, jobs_of
 from probe.by_layer.networks import Source
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
@@ -29,7 +29,7 @@ from probe.results import run_directory
 from probe.retrain import SAMPLE, cache_plan
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.report import build, show_report
-from scenarios.commands.screen.progress import show_dry_run, show_ends, show_plan, show_progress
+from scenarios.commands.screen import progress
 from scenarios.commands.screen.results import show_outcome
 from scenarios.commands.screen.terminal import show_line
 from scenarios.data.datasets import Location
@@ -37,7 +37,7 @@ from scenarios.execution.devices import device_named, executor_for, side_by_side
 from scenarios.execution.schedule import Executor, execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
-from scenarios.study.plan import BUILT_IN, Loader, Prepared, prepared
+from scenarios.study.plan import BUILT_IN, Loader, Prepared, Sizes, prepared
 from scenarios.study.study_file import check_study, overridden, read_study
 from scenarios.user_code import REGISTRY, UserCode
 
@@ -102,12 +102,12 @@ def carry_through(
     # A machine that only drives others with GPUs does not know their memory.
     plans = _allocations(source, sizes, work) if retrains and work.sharing is None else {}
     if options.dry_run:
-        show_dry_run(console, work, sizes, plans, jobs, side_by_side(options, device))
+        progress.show_dry_run(console, work, sizes, plans, side_by_side(options, device))
         return True
     del source
-    show_plan(console, plans, work.cache)
+    progress.show_plan(console, plans, work.cache)
     try:
-        ends, states = _to_the_end(console, work, jobs, executor, options)
+        ends, states = _to_the_end(console, work, executor, options)
     finally:
         # Its files are gone with those who used them; other processes may use it still.
         with suppress(OSError):
@@ -116,7 +116,7 @@ def carry_through(
         show(console, root)
         if options.report:
             show_report([root], options.report)
-    return show_ends(console, root, ends, run_directory.remarks(root, states))
+    return progress.show_ends(console, root, ends, run_directory.remarks(root, states))
 
 
 def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
@@ -139,9 +139,7 @@ def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
     )
 
 
-def _allocations(
-    source: Source, sizes: Sequence[tuple[int, int]], work: Work
-) -> dict[str, tuple[Allocation, ...]]:
+def _allocations(source: Source, sizes: Sizes, work: Work) -> progress.Allocations:
     """Return where features' values are stored, by network: the plan's or a learner's own."""
     plans, (train, test) = dict[str, tuple[Allocation, ...]](), zip(*sizes, strict=True)
     for job in jobs_of(work.plan):
@@ -157,7 +155,7 @@ def _allocations(
 
 
 def _to_the_end(
-    console: Console, work: Work, jobs: Sequence[Job], executor: Executor, options: RunOptions
+    console: Console, work: Work, executor: Executor, options: RunOptions
 ) -> tuple[list[Ended], list[run_directory.JobState]]:
     """Describe the plan, do the rest of the jobs, and write the tables unless others still work.
 
@@ -169,13 +167,14 @@ def _to_the_end(
     with _locked(console, work.root):
         run_directory.describe(work.root, work.plan)
     # Floor and ceiling first in each seed, as the other jobs compare their networks with them.
+    jobs = jobs_of(work.plan)
     ordered = sorted(jobs, key=lambda job: (job.seed, not job.offline, bool(job.without)))
     remaining = options.part.order(ordered) if options.part else ordered
-    ends: list[Ended] = []
+    ends = list[Ended]()
     for _ in range(2):
         # A shard does not wait: the last of them to end writes the tables.
         events = execute(work, remaining, executor, wait=options.part is None)
-        ends += show_progress(console, work, jobs, events)
+        ends += progress.show_progress(console, work, events)
         if any(end.how == "locked" for end in ends):
             return ends, run_directory.survey(work.plan, work.root)
         states = _write_results(console, work)

@@ -55,6 +55,7 @@ def status_of(root: Path) -> dict[str, Any]:
         finished = store_of(plan, root, job).finished()
         remaining[job] = [key for key in keys_of(plan, job) if key not in finished]
     running = [job.name for job in now if now[job] == "running"]
+    failed = [job for job in now if now[job] == "failed"]
     learners = dict[str, dict[str, Any]]()
     for state in states:
         name = state.job.learner
@@ -69,9 +70,7 @@ def status_of(root: Path) -> dict[str, Any]:
         "directory": str(root),
         "learners": list(learners.values()),
         "running": running,
-        "failed": [
-            {"job": job.name, "reason": failure(root, job)} for job in now if now[job] == "failed"
-        ],
+        "failed": [{"job": job.name, "reason": failure(root, job)} for job in failed],
         "corrupt": [{"job": s.job.name, "file": name} for s in states for name in s.corrupt],
         "processes": len(running),
         "seconds_left": seconds_left(remaining, pace_of(plan, root, now), len(running)),

@@ -124,8 +124,7 @@ def _ended(ray: Any, future: Future[Ended], job: Job) -> Ended:
         *_, reason = str(error).splitlines()
         return Ended(job=job, how="failed", reason=reason, trace=str(error))
     except ray.exceptions.RayError as error:
-        reason = f"its worker is gone ({type(error).__name__})"
-        return Ended(job=job, how="killed", reason=reason)
+        return Ended(job=job, how="killed", reason=f"its worker is gone ({type(error).__name__})")
 
 
 @contextmanager
@@ -148,13 +147,9 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     try:
         # Workers import from the folder in which Ray is started: ours, not the user's.
         with chdir(_OURS):
-            ray.init(
-                address=address or "local",
-                num_cpus=None if address else workers,
-                include_dashboard=None if address else False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-            )
+            local = {} if address else {"num_cpus": workers, "include_dashboard": False}
+            quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+            ray.init(address=address or "local", **local, **quiet)
     # By Ray's own handler of SIGTERM.
     except SystemExit:
         raise Stopped(128 + signal.SIGTERM) from None

@@ -41,13 +41,11 @@ _POLL = 0.2  # seconds between two looks at the measurements of other processes
 _POLL_LOCKED = 0.5  # and at their jobs
 
 
+# Does the jobs that `take` returns, perhaps in parallel, and yields their events until all have
+# ended. Every job ends with one `Ended`, after all of its measurements; then `take` may return
+# another. Closing the generator ends everything that it started. It raises NotWritten as
+# `carry_out` does. On a CPU all executors give the same bits.
 Executor = Callable[[Work, Take], Generator[Event]]
-"""Function that does jobs, perhaps in parallel; on a CPU all executors give the same bits.
-
-It does the jobs that `take` returns and yields their events, until all have ended. Every job ends
-with one `Ended`, after all of its measurements; then `take` may return another. Closing the
-generator ends everything that it started. It raises NotWritten as `carry_out` does.
-"""
 
 
 def inline(work: Work, take: Take) -> Generator[Event]:
@@ -70,8 +68,7 @@ def follow(
     Yields:
         The events.
     """
-    running: dict[Job, Started] = {}
-    finished: dict[Job, set[Key]] = {}
+    running, finished = dict[Job, Started](), dict[Job, set[Key]]()
     while True:
         while len(running) < room() and (job := take()):
             finished[job] = work.finished(job)
@@ -139,8 +136,7 @@ def _attempts(
 
     remaining: jobs are taken from its front, killed ones appended to its end.
     """
-    killed: Counter[Job] = Counter()
-    locked: list[Job] = []
+    killed, locked = Counter[Job](), list[Job]()
     with closing(executor(work, lambda: remaining.popleft() if remaining else None)) as events:
         for event in events:
             if not isinstance(event, Ended) or event.how in ("finished", "failed"):
@@ -151,8 +147,6 @@ def _attempts(
                 killed[event.job] += 1
                 remaining.append(event.job)
             else:
-                reason = f"{event.reason}, {RETRIES + 1} times: if memory was short, run the same "
-                yield replace(
-                    event, how="failed", reason=f"{reason}command again with fewer --workers"
-                )
+                reason = f"{event.reason}, {RETRIES + 1} times: use fewer --workers"
+                yield replace(event, how="failed", reason=f"{reason} if memory was short")
     return locked

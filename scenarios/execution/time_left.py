@@ -77,12 +77,10 @@ def seconds_left(
         return 0.0
     if not pace:
         return None
-    usual = median(pace.values())
-    jobs = [
-        sum(effort(job, key) * pace.get(_kind(key), usual) for key in keys)
-        for job, keys in keys_left.items()
-    ]
-    return max(sum(jobs) / max(1, processes), *jobs)
+    seconds, usual = [], median(pace.values())
+    for job, keys in keys_left.items():
+        seconds.append(sum(effort(job, key) * pace.get(_kind(key), usual) for key in keys))
+    return max(sum(seconds) / max(1, processes), *seconds)
 
 
 def shown_duration(seconds: float) -> str:

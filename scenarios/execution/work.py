@@ -62,10 +62,8 @@ class Work:
 
     def finished(self, job: Job) -> set[Key]:
         """Return the job's measurements that have a file; none if they are to be repeated."""
-        store = self.store(job)
-        if self.is_outdated(store):
-            return set()
-        return store.finished() & set(keys_of(self.plan, job))
+        store, keys = self.store(job), set(keys_of(self.plan, job))
+        return set() if self.is_outdated(store) else store.finished() & keys
 
     def keys_left(self, job: Job) -> list[Key]:
         """Return the keys of the job's measurements that are left, in their order."""
@@ -78,10 +76,9 @@ class Work:
         Unlike `finished` it reads the files.
         """
         # A job that was killed when it merged its files has them still to merge.
-        store = self.store(job)
-        if self.is_outdated(store) or not store.merged:
-            return False
-        return store.contents().finished.keys() >= set(keys_of(self.plan, job))
+        store, keys = self.store(job), set(keys_of(self.plan, job))
+        is_merged = store.merged and not self.is_outdated(store)
+        return is_merged and store.contents().finished.keys() >= keys
 
     def is_locked(self, job: Job) -> bool:
         """Return whether another process is doing the job."""

@@ -45,14 +45,15 @@ BUILT_IN: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MOD
 _MODULE = "scenarios.study.training"
 
 
+# Loads a plan's networks in any process, with the data on a device and the user's code within the
+# block; raises InputError if code or data have changed.
 Loader = Callable[[Plan, torch.device], AbstractContextManager[Source]]
-"""Function that any process can be sent: loads a plan's networks, with the data on a device.
 
-The user's code is loaded within its block. It raises InputError if code or data have changed.
-"""
+# The numbers of training and of test examples of each task.
+Sizes = Sequence[tuple[int, int]]
 
-Prepared = tuple[Source, Loader, Sequence[tuple[int, int]]]
-"""Networks with a few examples at least, their loader, and each task's numbers of examples."""
+# Networks with a few examples at least, their loader, and the sizes of the tasks.
+Prepared = tuple[Source, Loader, Sizes]
 
 
 def prepared(

@@ -65,14 +65,11 @@ def _seed_list(seeds: object) -> object:
     return seeds
 
 
-_BY_FORM = Discriminator(
-    lambda value: "listed" if isinstance(value, dict | list | tuple) else "rule"
-)
 Name = Annotated[str, AfterValidator(_check_name)]
 Orders = Annotated[
     Annotated[str, AfterValidator(_check_rule), Tag("rule")]
     | Annotated[dict[Name, tuple[StrictInt, ...]], Field(min_length=1), Tag("listed")],
-    _BY_FORM,
+    Discriminator(lambda value: "rule" if isinstance(value, str) else "listed"),
 ]
 Seeds = Annotated[
     tuple[Annotated[StrictInt, Field(ge=0, lt=2**31)], ...],
@@ -99,6 +96,12 @@ def _with_kinds(learners: object) -> object:
     return tables
 
 
+def _check_network(name: str) -> str:
+    """Return the name of a network; raises InputError for any other."""
+    network_entry(name)
+    return name
+
+
 class NetworkSpec(StrictModel):
     """The network, and the features to retrain downstream of (None = all of its stages).
 
@@ -109,14 +112,8 @@ class NetworkSpec(StrictModel):
             there are data to call it on (`scenarios.study.plan.completed`).
     """
 
-    name: str
+    name: Annotated[str, AfterValidator(_check_network)]
     features: tuple[str, ...] | None = Field(default=None, min_length=1)
-
-    @field_validator("name")
-    @classmethod
-    def _check_network(cls, name: str) -> str:
-        network_entry(name)
-        return name
 
 
 class Study(StrictModel):
@@ -225,8 +222,8 @@ class Study(StrictModel):
         features = {f: None for learner in self.learners for f in self._all_features(learner)}
         for feature in self.network.features or ():
             if feature not in features:
-                problem = unknown("feature of this study's networks", feature, features)
-                raise InputError(f"network.features: {problem}")
+                with located("network.features"):
+                    raise unknown("feature of this study's networks", feature, features)
         with located("probing.budget"):
             check_multiples(self.probing.budget, self.retraining_recipe)
         for name, settings in self.learners.items():

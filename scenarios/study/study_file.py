@@ -129,13 +129,13 @@ def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
 def _problem(detail: ErrorDetails, keys: Sequence[str]) -> str:
     """Return one problem as `path: problem`, in the terms of a study's file."""
     path = [str(part) for part in detail["loc"] if part != "[key]"]
-    text, table = message(detail, keys), path[0] if path else ""
-    if detail["type"] in ("string_type", "dict_type") and table == "orders":
-        rules = "rotate, none, shuffle:N or a table of orders"
-        text = f"expected {rules}, got {shown(detail['input'])}"
-    # A union's tag is part of pydantic's path, but of no file.
-    if table == "orders":
+    text = message(detail, keys)
+    if path[:1] == ["orders"]:
+        # A union's tag is part of pydantic's path, but of no file.
         del path[1:2]
+        if detail["type"] == "dict_type":
+            rules = "rotate, none, shuffle:N or a table of orders"
+            text = f"expected {rules}, got {shown(detail['input'])}"
     return f"{'.'.join(path)}: {text}".removeprefix(": ")
 
 

@@ -6,8 +6,6 @@ the same bits: every random number comes from a named stream of the job's seed a
 on earlier draws.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -69,64 +67,13 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
         return kind.network(settings, shape, scenario.classes, len(scenario.tasks))
 
 
-@dataclass(kw_only=True)
-class StudyNetworks:
-    """The source of the networks of a study.
-
-    scenario: the study's, in base order, with the data on the device.
-    """
-
-    plan: Plan
-    study: Study
-    scenario: Scenario
-
-    def networks(self, job: Job, results: Results) -> LearnedNetworks:
-        """Return the networks of a job.
-
-        Args:
-            job: The job.
-            results: The store of its results, for checkpoints.
-
-        Returns:
-            The networks.
-        """
-        study, network = self.study, self.study.network.name
-        # First the order, then the view: a learner's view may depend on which task comes first.
-        view = scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
-        entry, call, fresh = REGISTRY.networks.get(network), ModelCall(), None
-        if not job.own_network:
-            fresh = fresh_source(network, study.retraining_recipe.init)
-            call = ModelCall(call=entry.call, output=entry.output) if entry else call
-        if study.scenario.task_aware:
-            scenario, call = _task_aware(view, call)
-        return LearnedNetworks(
-            plan=self.plan,
-            study=study,
-            job=job,
-            view=view,
-            scenario=scenario,
-            call=call,
-            fresh=fresh,
-            store=cast(Store, results),
-        )
-
-
-def _task_aware(view: Scenario, call: ModelCall) -> tuple[Scenario, ModelCall]:
-    """Return tasks whose inputs hold the task id, and the call by which its classes compete."""
-    tasks = tuple(
-        replace(task, train=append_task(task.train, k), test=append_task(task.test, k))
-        for k, task in enumerate(view.tasks)
-    )
-    classes = [task.classes for task in tasks]
-    task_aware = restrict_to_task(lambda model, x, _: call(model, x), classes, view.classes)
-    return replace(view, tasks=tasks), ModelCall(call=task_aware)
-
-
-@dataclass(kw_only=True)
+@dataclass
 class LearnedNetworks:
     """The networks of one job, learned one task after the other.
 
     Attributes:
+        source: The source of the networks of all jobs.
+        job: The job.
         view: The tasks in executed order, as the learner sees them.
         scenario: The same tasks as readouts see them, with the task id where a learner receives it.
         call: The call of the network itself, which a learner calls as `model(x)`.
@@ -134,8 +81,7 @@ class LearnedNetworks:
         store: The store of the job's results.
     """
 
-    plan: Plan
-    study: Study
+    source: "StudyNetworks"
     job: Job
     view: Scenario
     scenario: Scenario
@@ -206,7 +152,7 @@ class LearnedNetworks:
 
     def _fresh(self) -> Learner:
         """Return a learner that has learned nothing, its weights drawn from the job's seed."""
-        study, job, kind = self.study, self.job, LEARNERS[self.job.kind]
+        study, job, kind = self.source.study, self.job, LEARNERS[self.job.kind]
         recipe = study.recipe_of(job.learner)
         # Only from the seed: all learners and orders of a seed start from the same weights.
         drawn = stream(job.seed, "init")
@@ -238,7 +184,7 @@ class LearnedNetworks:
         done = learner.learned + 1
         task = self._tasks[done - 1]
         with located(f"task {task.name} ({done} of {len(self._tasks)})"):
-            if self.study.scenario.task_aware and learner.offline:
+            if self.source.study.scenario.task_aware and learner.offline:
                 model = bare(learner.model)[0]
                 cost = train_offline(model, self.call, self.scenario, learner.recipe, self.job.seed)
                 learner.learned, learner.seen = 1, task.classes
@@ -247,16 +193,16 @@ class LearnedNetworks:
         # The checkpoint comes first: a job killed before the measurement does not repeat the task.
         state = {**learner.state(), **cost.to_state()}
         self.store.save_checkpoint(self._steps[done], learner.model.state_dict(), state)
-        if self.study.probing.checkpoints == "needed":
+        if self.source.study.probing.checkpoints == "needed":
             # A resumed run goes on from the one just saved; only diagnostics read earlier models.
-            compared = self.study.probing.diagnostics and not self.job.without
+            compared = self.source.study.probing.diagnostics and not self.job.without
             self.store.drop_checkpoint(self._steps[done - 1], model=not compared)
         return cost
 
     def _learn(self, learner: Learner, task: Task) -> TrainingCost:
         """Let a learner learn a task, of which the first may have been trained by another job."""
         now, train, spared = clock_on(task.train.y.device), None, 0.0
-        store = first_task_store(self.plan, self.job, learner, self.store)
+        store = first_task_store(self.source.plan, self.job, learner, self.store)
         if store and not learner.learned:
 
             def train(task: Task, data: Examples, meter: OpsMeter) -> None:
@@ -267,3 +213,47 @@ class LearnedNetworks:
         cost = learner.learn(task, train)
         seconds = now() - start + spared
         return TrainingCost(cost=cost, seconds=seconds, stuck=never_left(learner.losses))
+
+
+@dataclass(kw_only=True)
+class StudyNetworks:
+    """The source of the networks of a study.
+
+    scenario: the study's, in base order, with the data on the device.
+    """
+
+    plan: Plan
+    study: Study
+    scenario: Scenario
+
+    def networks(self, job: Job, results: Results) -> LearnedNetworks:
+        """Return the networks of a job.
+
+        Args:
+            job: The job.
+            results: The store of its results, for checkpoints.
+
+        Returns:
+            The networks.
+        """
+        study, network = self.study, self.study.network.name
+        # First the order, then the view: a learner's view may depend on which task comes first.
+        view = scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
+        entry, call, fresh = REGISTRY.networks.get(network), ModelCall(), None
+        if not job.own_network:
+            fresh = fresh_source(network, study.retraining_recipe.init)
+            call = ModelCall(call=entry.call, output=entry.output) if entry else call
+        if study.scenario.task_aware:
+            scenario, call = _task_aware(view, call)
+        return LearnedNetworks(self, job, view, scenario, call, fresh, cast(Store, results))
+
+
+def _task_aware(view: Scenario, call: ModelCall) -> tuple[Scenario, ModelCall]:
+    """Return tasks whose inputs hold the task id, and the call by which its classes compete."""
+    tasks = tuple(
+        replace(task, train=append_task(task.train, k), test=append_task(task.test, k))
+        for k, task in enumerate(view.tasks)
+    )
+    classes = [task.classes for task in tasks]
+    task_aware = restrict_to_task(lambda model, x, _: call(model, x), classes, view.classes)
+    return replace(view, tasks=tasks), ModelCall(call=task_aware)

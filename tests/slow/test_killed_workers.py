@@ -94,8 +94,7 @@ def test_killed_every_time(tmp_path: Path, finished: Path) -> None:
     assert watched.killed == [SICK] * 3
     assert [name for name, end in ends.items() if end.how != "finished"] == [SICK]
     assert ends[SICK].reason == (
-        "its worker was killed, 3 times: if memory was short, run the same command again with "
-        "fewer --workers"
+        "its worker was killed, 3 times: use fewer --workers if memory was short"
     )
     there, whole = (
         set(tables(root)["measurements.csv"].splitlines()) for root in (work.root, finished)

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich import progress as bars
 from rich.console import Console
 
-from probe.by_layer.jobs import Job, is_retraining, keys_of
+from probe.by_layer.jobs import Job, is_retraining, jobs_of, keys_of
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.byte_sizes import show_size
@@ -25,34 +25,29 @@ from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import show_line
 from scenarios.execution.time_left import effort, pace_of, seconds_left, shown_duration
 from scenarios.execution.work import Ended, Event, Work
+from scenarios.study.plan import Sizes
+
+# Where features' values are stored, by network.
+Allocations = Mapping[str, Sequence[Allocation]]
 
 
-def show_progress(
-    console: Console, work: Work, jobs: Sequence[Job], events: Iterable[Event | int]
-) -> list[Ended]:
+def show_progress(console: Console, work: Work, events: Iterable[Event | int]) -> list[Ended]:
     """Read `events` to their end, showing the progress; return the ends of the jobs.
 
     Args:
         console: The console to print to.
         work: The plan and its run directory.
-        jobs: All of the study, finished ones included.
         events: From `scenarios.execution.schedule.execute`, whose errors pass through after the bar
             is closed.
 
     Returns:
         How each job ended.
     """
-    columns = (
-        bars.TextColumn("{task.description}", markup=False),
-        bars.BarColumn(),
-        bars.TaskProgressColumn(),
-        bars.TimeElapsedColumn(),
-        bars.TextColumn("left"),
-        bars.TimeRemainingColumn(),
-    )
-    name, ends, efforts = work.plan.name, list[Ended](), dict[tuple[Job, Key], float]()
-    for job in jobs:
-        efforts |= {(job, key): effort(job, key) for key in keys_of(work.plan, job)}
+    description = bars.TextColumn("{task.description}", markup=False)
+    times = bars.TimeElapsedColumn(), bars.TextColumn("left"), bars.TimeRemainingColumn()
+    columns = description, bars.BarColumn(), bars.TaskProgressColumn(), *times
+    name, ends, jobs = work.plan.name, list[Ended](), jobs_of(work.plan)
+    efforts = {(job, key): effort(job, key) for job in jobs for key in keys_of(work.plan, job)}
     done = {(job, key) for job in jobs for key in work.finished(job)}
     with bars.Progress(*columns, console=console) as progress:
         bar = progress.add_task(name, total=sum(efforts.values()), completed=0)
@@ -120,9 +115,7 @@ def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iter
     return not failed
 
 
-def show_plan(
-    console: Console, plans: Mapping[str, Sequence[Allocation]], cache: CacheSettings
-) -> None:
+def show_plan(console: Console, plans: Allocations, cache: CacheSettings) -> None:
     """Print the location of each feature's activations while layers downstream are retrained.
 
     The network is named only if there are several.
@@ -143,12 +136,7 @@ def show_plan(
 
 
 def show_dry_run(
-    console: Console,
-    work: Work,
-    sizes: Sequence[tuple[int, int]],
-    plans: Mapping[str, Sequence[Allocation]],
-    jobs: Sequence[Job],
-    processes: int,
+    console: Console, work: Work, sizes: Sizes, plans: Allocations, processes: int
 ) -> None:
     """Print the jobs with their training steps, the plan of cached activations and the time.
 
@@ -159,10 +147,10 @@ def show_dry_run(
         work: The plan and its run directory.
         sizes: The numbers of training and test examples of each task.
         plans: The allocations of cached activations, if they are known.
-        jobs: All jobs, finished ones included.
         processes: The most jobs in parallel.
     """
-    plan, processes = work.plan, min(processes, len(jobs))
+    plan, jobs = work.plan, jobs_of(work.plan)
+    processes = min(processes, len(jobs))
     keys_left = {job: work.keys_left(job) for job in jobs}
     columns = ("learner", "jobs", "finished", "left", "measurements left", "training steps left")
     lines = []
@@ -177,17 +165,16 @@ def show_dry_run(
     show_sheet(console, Sheet(title=f"{plan.name}: jobs to do", columns=columns, lines=lines))
     show_plan(console, plans, work.cache)
     seconds = seconds_left(keys_left, pace_of(plan, work.root, jobs), processes)
+    time = "unknown: `probe status` estimates it once a measurement is finished"
+    if seconds is not None:
+        time = f"about {shown_duration(seconds)} at {processes} jobs in parallel (an estimate)"
     if not any(keys_left.values()):
         time = "none, as all is finished"
-    elif seconds is None:
-        time = "unknown: `probe status` estimates it once a measurement is finished"
-    else:
-        time = f"about {shown_duration(seconds)} at {processes} jobs in parallel (an estimate)"
     show_line(console, f"time: {time}")
     show_line(console, "a dry run: nothing was written")
 
 
-def _steps(plan: Plan, all_sizes: Sequence[tuple[int, int]], job: Job, keys: Sequence[Key]) -> int:
+def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:
     """Return the optimizer steps left of a job, by the recipes of the plan.
 
     all_sizes: the number of examples of each task, in base order; keys: of the

@@ -10,7 +10,7 @@ from scenarios.commands.app import app
 from scenarios.commands.parsing import call
 
 COMMANDS = typer.main.get_command(app).commands
-KINDS = {int: "whole number", int | None: "whole number", float: "number", float | None: "number"}
+KINDS = {int: "valid integer", int | None: "valid integer", float: "valid number", float | None: "valid number"}
 
 
 def refused(*arguments):

@@ -42,7 +42,7 @@ def test_murata(data, network, features, epochs, memory):
     assert (study.network.name, len(study.features_of("finetune"))) == (network, features)
     assert recipe == study.retraining_recipe == Recipe(init="murata", epochs=epochs)
     assert (recipe.optimizer, recipe.learning_rate, Recipe().epochs) == ("adam", 0.001, 5)
-    assert (study.orders, study.seeds) == ("rotate", 5)
+    assert (study.orders, study.seeds) == ("rotate", (0, 1, 2, 3, 4))
     assert kinds(study) == {"finetune", "offline", "si", "lwf", "gem", "er"}
     assert (study.learners["si"].strength, study.learners["lwf"].strength) == (1, 1)
     assert study.learners["er"] == settings_of({"kind": "er", "memory_per_class": memory})
@@ -81,7 +81,7 @@ def test_diaz_rodriguez():
     """Section 3 and appendix A: ten tasks of ten classes, 4 conv + 2 dense layers, three runs."""
     study = preset("diaz-cifar100")
     assert (study.scenario.data, study.scenario.classes_per_task) == (("cifar100",), 10)
-    assert (study.network.name, study.seeds) == ("cnn6", 3)
+    assert (study.network.name, study.seeds) == ("cnn6", (0, 1, 2))
     assert kinds(study) == {"finetune", "cumulative", "ewc", "lwf", "si"}
     assert {settings.budget for settings in study.learners.values()} == {None}
 

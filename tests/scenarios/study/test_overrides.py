@@ -53,7 +53,7 @@ def flat(dump):
     ("flags", "difference"),
     [
         ({}, {}),
-        ({"seeds": 1}, {"seeds": 1}),
+        ({"seeds": 1}, {"seeds": (0,)}),
         ({"orders": "shuffle:4"}, {"orders": "shuffle:4"}),
         ({"train_limit": 9}, {"scenario.train_limit": 9}),
         ({"validation": 3}, {"scenario.validation": 3}),

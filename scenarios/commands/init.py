@@ -8,9 +8,9 @@ import tomllib
 from importlib.resources import files
 from pathlib import Path
 
-from probe.errors import InputError, unknown
+from probe.errors import InputError
 from scenarios.commands.screen.terminal import printable
-from scenarios.data.datasets import BUNDLED, LOADERS, Dataset, load
+from scenarios.data.datasets import BUNDLED, Dataset, load
 from scenarios.options import InitOptions, names
 from scenarios.study.study_file import check_study, chosen_learners
 
@@ -37,7 +37,9 @@ def show_written(file: Path, options: InitOptions) -> None:
     if options.own and (options.data or options.network):
         raise InputError("--own writes its own network and data: leave out --data, --network")
     name = options.data or "digits"
-    data = None if options.own else _load_bundled(name)
+    # Other data are downloaded later.
+    is_here = not options.own and (name.endswith(".npz") or name in BUNDLED)
+    data = load(name) if is_here else None
     # A network for vectors, or for images of any size of 8 x 8 or more.
     network = "mlp" if data is not None and data.train.x.ndim < 4 else "cnn3"
     command = f"probe run {file}" + (f" --load {file.with_name(OWN_FILE)}" if options.own else "")
@@ -63,13 +65,6 @@ def show_written(file: Path, options: InitOptions) -> None:
             stream.write(content)
         print(f"wrote {printable(str(path))}")
     print(f"next: {printable(command)}")
-
-
-def _load_bundled(data: str) -> Dataset | None:
-    """Return the data if they are on disk, None if they are downloaded later."""
-    if not data.endswith(".npz") and data not in LOADERS:
-        raise unknown("data set", data, [*LOADERS, "NAME.npz"])
-    return load(data) if data.endswith(".npz") or data in BUNDLED else None
 
 
 def _tasks(name: str, data: Dataset | None) -> str:

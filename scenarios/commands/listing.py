@@ -18,7 +18,6 @@ from scenarios.commands.screen.terminal import print_json
 from scenarios.data.datasets import BUNDLED, LOADERS
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import ARCHITECTURES
-from scenarios.study.spec import Study
 from scenarios.study.study_file import check_study, preset_names, read_study
 
 
@@ -47,7 +46,11 @@ def show_names(as_json: bool = False) -> None:
 
 def _names() -> dict[str, list[dict[str, Any]]]:
     """Return the entries of each list: the name first, then the description."""
-    studies = {name: check_study(read_study(name), name) for name in preset_names()}
+    presets = dict[str, str]()
+    for name in preset_names():
+        study = check_study(read_study(name), name)
+        learners = f"{', '.join(study.learners)}; seeds 0-{study.seeds[-1]}"
+        presets[name] = f"{study.network.name} on {study.scenario.title}: {learners}"
     data = {name: "bundled" if name in BUNDLED else "needs --data" for name in LOADERS}
     # A placeholder: such files are the user's.
     data["NAME.npz"] = "a feature file: your own data, or made by probe features"
@@ -64,7 +67,7 @@ def _names() -> dict[str, list[dict[str, Any]]]:
     ):
         papers.append({"paper": paper, "metrics": metrics.split(), "needs": needs})
     return {
-        "presets": _entries({name: _contents(study) for name, study in studies.items()}),
+        "presets": _entries(presets),
         "data_sets": _entries(data),
         "networks": [{"name": n, "features": list(a.features)} for n, a in ARCHITECTURES.items()],
         "learners": _entries({name: _described(kind) for name, kind in LEARNERS.items()}),
@@ -79,9 +82,3 @@ def _entries(about_by_name: Mapping[str, str]) -> list[dict[str, Any]]:
 
 def _described(kind: type) -> str:
     return (kind.__doc__ or "").partition("\n")[0]
-
-
-def _contents(study: Study) -> str:
-    """Return a description of a study in a line."""
-    data = f"{study.network.name} on {study.scenario.title}"
-    return f"{data}: {', '.join(study.learners)}; seeds 0-{study.seeds[-1]}"

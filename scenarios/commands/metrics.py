@@ -37,9 +37,8 @@ def score_file(file: Path, options: MetricsOptions) -> None:
     if other and other.tasks != R.tasks:
         expected = f"expected {R.tasks} tasks, as {file} has, got {other.tasks}"
         raise InputError(f"--reference {options.reference}: {expected}")
-    ideal = options.ideal
-    if ideal is not None and options.percent:
-        ideal /= 100
+    scale = 100 if options.percent else 1
+    ideal = None if options.ideal is None else options.ideal / scale
     card = scorecard(R, reference=other, ideal=ideal, test_sizes=_sizes(options.test_sizes))
     if options.json:
         print(card.to_json())

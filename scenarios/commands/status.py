@@ -16,7 +16,7 @@ from probe.results.run_directory import JobState, failure, read_plan, remarks, s
 from probe.tables.sheets import Sheet
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import print_json, show_line
-from scenarios.execution.time_left import pace_of, seconds_left, shown_duration
+from scenarios.execution.work import pace_of, seconds_left, shown_time
 
 STATES = ("finished", "running", "failed", "left")
 """States of a job: finished; locked by a process; failed at the last attempt; not running."""
@@ -114,4 +114,4 @@ def _time_left(status: Mapping[str, Any]) -> list[str]:
     if status["seconds_left"] is None:
         return ["time left: unknown until more measurements are finished"]
     by = "the present rate" if status["processes"] else "the rate so far, by one process"
-    return [f"time left: about {shown_duration(status['seconds_left'])} at {by} (an estimate)"]
+    return [f"time left: about {shown_time(status['seconds_left'])} at {by} (an estimate)"]

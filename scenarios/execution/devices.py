@@ -80,27 +80,17 @@ def executor_for(options: RunOptions, device: torch.device) -> Executor:
         InputError: The executor is not available, or not with this device.
     """
     if options.executor == "ray":
-        return cluster(options.ray_address, options.workers, _share_of_gpu(options, device))
+        if device.type == "cuda" and device.index is not None:
+            raise InputError(f"Ray assigns the GPUs: use --device cuda, not {device}")
+        if device.type == "cpu" and options.gpus_per_job is not None:
+            raise InputError("--gpus-per-job is for jobs on GPUs: add --device cuda")
+        share = 0.0 if device.type == "cpu" else options.gpus_per_job or 1.0
+        return cluster(options.ray_address, options.workers, share)
     workers = side_by_side(options, device)
     if options.executor == "inline" or (options.executor is None and workers == 1):
         return inline
     devices = _devices(device)
     return partial(pool, [devices[k % len(devices)] for k in range(workers)])
-
-
-def _share_of_gpu(options: RunOptions, device: torch.device) -> float:
-    """Return the share of a GPU that Ray is to give to a job, from 0 to 1.
-
-    Raises InputError for a GPU by its number, as only Ray can choose one, and for shares of a GPU
-    on the CPU.
-    """
-    if device.type == "cuda" and device.index is None:
-        return options.gpus_per_job or 1.0
-    if device.type == "cuda":
-        raise InputError(f"Ray assigns the GPUs: use --device cuda, not {device}")
-    if options.gpus_per_job is not None:
-        raise InputError("--gpus-per-job is for jobs on GPUs: add --device cuda, or leave it out")
-    return 0.0
 
 
 def _devices(device: torch.device) -> list[str]:

@@ -9,17 +9,9 @@ follow from it are in `probe.by_layer.jobs`.
 import re
 from typing import Annotated, Any, Self, get_args
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Discriminator,
-    Field,
-    StrictInt,
-    Tag,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field
+from pydantic.functional_validators import AfterValidator, BeforeValidator, model_validator
+from pydantic.types import Discriminator, StrictInt, Tag
 
 from probe.by_layer.plan import CONTROLS
 from probe.by_layer.probing import ProbingSpec, StrictModel
@@ -152,24 +144,6 @@ class Study(StrictModel):
                 return {**raw, "report": {"heads": ["multi"], **raw.get("report", {})}}
         return raw
 
-    @field_validator("learners")
-    @classmethod
-    def _task_aware_learners(cls, learners: dict[str, Settings], info: ValidationInfo) -> object:
-        """Train task-aware learners on the loss over the task's classes, unless they say otherwise.
-
-        Raises InputError for a learner that cannot be trained so.
-        """
-        changed, aware = dict(learners), getattr(info.data.get("scenario"), "task_aware", False)
-        for name, settings in learners.items() if aware else ():
-            kind, loss = LEARNERS[settings.kind], type(settings).model_fields.get("loss_classes")
-            if kind.offline or kind.task_aware or "loss_classes" in settings.model_fields_set:
-                continue
-            if loss is None or "task" not in get_args(loss.annotation):
-                problem = 'has no loss_classes = "task", so it cannot be trained task-incrementally'
-                raise InputError(f"{name} {problem}: leave it out, or change the scenario's kind")
-            changed[name] = settings.model_copy(update={"loss_classes": "task"})
-        return changed
-
     @property
     def all_learners(self) -> dict[str, Settings]:
         """The learners by name, with `untrained` where a floor is measured on their network."""
@@ -217,7 +191,10 @@ class Study(StrictModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        """Raise InputError for features that no network has, and learners that no head suits."""
+        """Train task-aware learners on the loss over the task's classes, unless they say otherwise.
+
+        Raises InputError for features that no network has, and learners that do not fit the tasks.
+        """
         # A feature need not be in every network: each learner uses those of its own.
         features = {f: None for learner in self.learners for f in self._all_features(learner)}
         for feature in self.network.features or ():
@@ -227,7 +204,14 @@ class Study(StrictModel):
         with located("probing.budget"):
             check_multiples(self.probing.budget, self.retraining_recipe)
         for name, settings in self.learners.items():
-            if LEARNERS[settings.kind].task_aware or self.scenario.task_aware:
+            kind, loss = LEARNERS[settings.kind], type(settings).model_fields.get("loss_classes")
+            is_set = "loss_classes" in settings.model_fields_set
+            if self.scenario.task_aware and not (kind.offline or kind.task_aware or is_set):
+                if loss is None or "task" not in get_args(loss.annotation):
+                    problem = 'has no loss_classes = "task", so it cannot learn such a scenario'
+                    raise InputError(f"learners.{name}: {name} {problem}: leave it out")
+                self.learners[name] = settings.model_copy(update={"loss_classes": "task"})
+            if kind.task_aware or self.scenario.task_aware:
                 needs = f"learners.{name}: only the task's classes compete, so it needs the task id"
                 if self.scenario.has_single_classes:
                     raise InputError(f"{needs}, which gives away single classes: leave it out")

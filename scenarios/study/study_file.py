@@ -44,10 +44,8 @@ def read_study(source: str) -> dict[str, Any]:
     if source in preset_names():
         path = _PRESETS / f"{source}.toml"
     elif path.suffix != ".toml":
-        # If it looks like a file, names of presets would not help.
-        if "." not in source and "/" not in source:
-            raise unknown("preset", source, preset_names())
-        raise InputError(f"expected a preset of `probe list` or a file NAME.toml, got {source}")
+        problem = unknown("preset", source, preset_names())
+        raise InputError(f"{problem}: give a preset or a file NAME.toml")
     return {"name": path.stem, **read_toml(path)}
 
 

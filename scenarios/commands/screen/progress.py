@@ -23,8 +23,7 @@ from probe.tables.sheets import Sheet
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import show_line
-from scenarios.execution.time_left import effort, pace_of, seconds_left, shown_duration
-from scenarios.execution.work import Ended, Event, Work
+from scenarios.execution.work import Ended, Event, Work, effort, pace_of, seconds_left, shown_time
 from scenarios.study.plan import Sizes
 
 # Where features' values are stored, by network.
@@ -167,7 +166,7 @@ def show_dry_run(
     seconds = seconds_left(keys_left, pace_of(plan, work.root, jobs), processes)
     time = "unknown: `probe status` estimates it once a measurement is finished"
     if seconds is not None:
-        time = f"about {shown_duration(seconds)} at {processes} jobs in parallel (an estimate)"
+        time = f"about {shown_time(seconds)} at {processes} jobs in parallel (an estimate)"
     if not any(keys_left.values()):
         time = "none, as all is finished"
     show_line(console, f"time: {time}")

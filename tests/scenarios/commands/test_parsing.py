@@ -10,7 +10,12 @@ from scenarios.commands.app import app
 from scenarios.commands.parsing import call
 
 COMMANDS = typer.main.get_command(app).commands
-KINDS = {int: "valid integer", int | None: "valid integer", float: "valid number", float | None: "valid number"}
+KINDS = {
+    int: "valid integer",
+    int | None: "valid integer",
+    float: "valid number",
+    float | None: "valid number",
+}
 
 
 def refused(*arguments):

@@ -9,8 +9,7 @@ import pytest
 
 from probe.by_layer.jobs import Job, keys_of
 from probe.by_layer.measurement import Key
-from scenarios.execution.time_left import effort, pace_of, seconds_left
-from scenarios.execution.work import carried_out
+from scenarios.execution.work import carried_out, effort, pace_of, seconds_left
 from tests.scenarios.execution.helpers import jobs_in, work_of
 
 JOB = Job(learner="er", kind="er", order="a", tasks=(0, 1, 2), seed=0)

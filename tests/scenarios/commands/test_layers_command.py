@@ -9,7 +9,6 @@ import torch
 from probe.cut.candidates import candidates
 from probe.seeding import stream
 from scenarios.networks import ARCHITECTURES, build_network
-from scenarios.user_code import build_model, importing, load_callable
 
 MINE = """
 from torch import nn
@@ -81,14 +80,3 @@ def test_a_network_of_ours_by_its_name_has_what_candidates_says(layers):
     assert list(rows(out)) == ["feature", *(one.feature for one in found)]
     for one in found:
         assert rows(out)[one.feature][4:] == [f"{one.frozen:,}", f"{one.left:,}"]
-
-
-def test_a_factory_draws_the_same_weights_every_time_and_nothing_from_the_global_stream(layers):
-    layers("mine:made")
-    before = torch.get_rng_state()
-    with importing("mine"):
-        factory = load_callable("mine:mixing", "a callable that returns a model")
-        first, second = (build_model("mine:mixing", factory) for _ in range(2))
-    assert first is not second
-    assert torch.equal(first[0].weight, second[0].weight)
-    assert torch.equal(torch.get_rng_state(), before)

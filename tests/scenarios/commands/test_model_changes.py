@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +24,6 @@ class Two(nn.Module):
     def forward(self, x):
         hidden = torch.relu(self.output(x))
         return self.one(hidden), self.other(hidden)
-
-
-def one(model, x):
-    return model(x)[0]
-
-
-def few_to_train():
-    (x, y), test = load()
-    rows = [row for label in range(4) for row in torch.where(y == label)[0][:3].tolist()]
-    return (x[sorted(rows)], y[sorted(rows)]), test
 
 
 def pretrained():
@@ -82,30 +71,3 @@ def test_weights_that_the_factory_loads_are_part_of_what_it_is(two: Own) -> None
     second = tables(two.model(**few))
     assert first["layers.csv"] != second["layers.csv"]
     assert tables(two.model("fresh", **few)) == second
-
-
-@pytest.fixture(scope="module")
-def controls(tmp_path_factory: pytest.TempPathFactory) -> Own:
-    """A folder with the checkpoints of one run, and two offline networks."""
-    own = Own(tmp_path_factory.mktemp("controls")).written()
-    own.keep(own.run(seeds=2, learners="offline", orders="none"))
-    own.keep(own.run(seeds=1, learners="finetune", orders="none"))
-    return own
-
-
-def test_another_ceiling_is_compared_anew(controls: Own, tmp_path: Path) -> None:
-    """Similarity to the offline network belongs to that one, given or trained."""
-    name = str(tmp_path / "given-{seed}.pt")
-
-    def given(out: str, **flags: Any) -> dict[str, bytes]:
-        few = {"orders": None, "readouts": "linear", "offline": name, **flags}
-        return tables(controls.model(out, **few))
-
-    trained: dict[str, Any] = {"offline": None, "train_offline": True}
-    shutil.copy(controls.checkpoints / "offline-1.pt", name.format(seed=0))
-    before = given("run")["diagnostics.csv"]
-    shutil.copy(controls.checkpoints / "offline-0.pt", name.format(seed=0))
-    for out, flags in (("fresh", {}), ("trained", trained)):
-        after = given("run", **flags)
-        assert after["diagnostics.csv"] != before
-        assert after == given(out, **flags)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from contextlib import redirect_stdout
 
 import pytest
@@ -23,15 +22,12 @@ from tests.scenarios.probed import (
     names,
     tables,
 )
-from tests.scenarios.tiny_run import PROBED, TINY, forget, measured, probed
+from tests.scenarios.tiny_run import PROBED, TINY, measured, probed
 
 STEPS = {*(f"output after {k}" for k in range(3)), "retrain of hidden1 after 2"}
 ER = "[learners.er]\nmemory_per_class = 2\n"
-ORDERS, FEATURES = (
-    ("there = [1, 2]", "there = [1, 2], back = [2, 1]"),
-    ('"hidden1"', '"hidden1", "hidden2"'),
-)
-EVERYTHING = TINY.replace(*ORDERS).replace(*FEATURES) + ER
+ORDERS = ("there = [1, 2]", "there = [1, 2], back = [2, 1]")
+FEATURES = ('"hidden1"', '"hidden1", "hidden2"')
 SIMILAR = "diagnostics of hidden1 after 2"
 LINEAR = {
     FINETUNE: {"linear of hidden1 after 1", "linear of hidden1 after 2"},
@@ -133,22 +129,6 @@ def test_all_checkpoints_or_the_needed_ones_give_the_same_tables(kept_study, pro
     assert checkpoints(kept_study) == checkpoints(probed_study) | {f"{FINETUNE}/after-1"}
 
 
-@pytest.mark.parametrize(
-    "lost", ["output after 1", "linear of hidden1 after 1", "retrain of hidden1 after 2"]
-)
-def test_lost_results_come_back_bit_for_bit_once_their_checkpoint_was_dropped(
-    default, probed_study, lost
-):
-    [path] = default.root.glob(f"jobs/{FINETUNE}/*/predictions.npz")
-    forget(path, lost)
-    others = measured(default.root)
-    default.run(PROBED)
-    assert others.items() < measured(default.root).items()
-    assert names(default, others) == {FINETUNE: {lost}}
-    assert tables(default) == tables(probed_study)
-    assert checkpoints(default) == checkpoints(probed_study)
-
-
 @pytest.mark.parametrize("first", [FINETUNE, OFFLINE])
 def test_the_offline_network_is_trained_once_whichever_job_needs_it_first(
     fresh, probed_study, monkeypatch, first
@@ -169,19 +149,6 @@ def test_the_offline_network_is_trained_once_whichever_job_needs_it_first(
     # Two tasks of 20 examples, and once both at once.
     assert trained == ([20, 20, 40] if first == FINETUNE else [40, 20, 20])
     assert tables(fresh) == tables(probed_study)
-
-
-def test_fewer_show_fewer_delete_nothing_and_going_back_computes_nothing(tiny, finished_study):
-    tiny.run(EVERYTHING, seeds=2)
-    large, results = tables(tiny), tiny.results()
-    for toml, flags in ((TINY, {}), (EVERYTHING, {"seeds": 2})):
-        said = tiny.run(toml, **flags)
-        assert tables(tiny) == (tables(finished_study) if toml == TINY else large)
-        assert tiny.results() == results
-        assert "not shown" not in said + status(tiny)
-    tiny.run(EVERYTHING, learners="er", seeds=1)
-    assert b"finetune" not in b"".join(tables(tiny).values())
-    assert tiny.results() == results
 
 
 # What makes other results, as a TOML file, or as something to patch; and what is said of it.
@@ -280,16 +247,6 @@ def test_results_of_other_code_are_shown_and_named_and_made_again_on_request(tin
     for shown in (said, status(tiny), tiny.run(recompute="changed")):
         assert "other code" not in shown
     assert tiny.results() == after
-
-
-@pytest.mark.usefixtures("other_code")
-def test_a_new_measurement_by_todays_code_does_not_hide_the_old_ones(tiny, probe, monkeypatch):
-    monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
-    assert SENTENCE in tiny.run(TINY.replace(*FEATURES))
-    assert SENTENCE in probe(f"figures {tiny.root}")[1]
-    # Tables alone are drawn without a word.
-    os.remove(tiny.root / "study.json")
-    assert SENTENCE not in probe(f"figures {tiny.root}")[1]
 
 
 # Tables that were not made of the present results

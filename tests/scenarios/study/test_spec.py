@@ -3,12 +3,10 @@
 import tomllib
 
 import pytest
-import torch
 
 from probe.errors import InputError
-from scenarios.data.datasets import Location, load
+from scenarios.data.datasets import Location
 from scenarios.learners.catalog import settings_of
-from scenarios.streams import permutation
 from scenarios.study.study_file import check_study, read_study
 from tests.scenarios.tiny_run import TINY
 
@@ -134,14 +132,6 @@ def test_each_kind_is_made_of_its_own_keys(kind, title, names, classes):
     assert [len(task.classes) for task in scenario.tasks] == classes
     assert [len(task.train) for task in scenario.tasks] == [3 * k for k in classes]
     assert [len(task.test) for task in scenario.tasks] == [2 * k for k in classes]
-
-
-def test_permutations_are_those_of_the_study():
-    """Session 3 is `permutation(64, 3, 4)` of the data, whatever the seeds of the study."""
-    first, _, third, *_ = study(of("permutation")).scenario.scenario(Location()).tasks
-    plain, x = (task.test.x.flatten(1) for task in (first, third))
-    assert torch.equal(x, plain[:, permutation(64, 3, 4)])
-    assert (plain[:, None] == load("digits").test.x.flatten(1)).all(2).any(1).all()
 
 
 @pytest.mark.parametrize(

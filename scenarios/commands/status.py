@@ -37,8 +37,20 @@ def show_status(root: Path, as_json: bool = False) -> None:
     status = status_of(root)
     if as_json:
         print_json(status)
-    else:
-        _show(status)
+        return
+    console, title = Console(), f"{status['study']}: jobs and finished measurements"
+    keys = ("learner", "jobs", *STATES, "measurements_finished", "measurements")
+    lines = [[str(row[key]) for key in keys] for row in status["learners"]]
+    show_sheet(console, Sheet(title=title, columns=(*keys[:-2], "measurements", "of"), lines=lines))
+    remedy = "a corrupt file; `probe run` sets it aside and computes it again"
+    for line in (
+        *_time_left(status),
+        *(f"{file['job']}, {file['file']}: {remedy}" for file in status["corrupt"]),
+        *(f"{job} is running in another process" for job in status["running"]),
+        *(f"{end['job']} failed: {end['reason']}" for end in status["failed"]),
+        *status["remarks"],
+    ):
+        show_line(console, line)
 
 
 def status_of(root: Path) -> dict[str, Any]:
@@ -84,27 +96,6 @@ def _state(root: Path, state: JobState) -> str:
     if is_locked(root / "jobs" / state.job.name):
         return "running"
     return "failed" if failure(root, state.job) else "left"
-
-
-def _show(status: Mapping[str, Any]) -> None:
-    """Print the progress of a study's jobs."""
-    columns = ("learner", "jobs", *STATES, "measurements_finished", "measurements")
-    sheet = Sheet(
-        title=f"{status['study']}: jobs and finished measurements",
-        columns=(*columns[:-2], "measurements", "of"),
-        lines=[[str(row[name]) for name in columns] for row in status["learners"]],
-    )
-    console = Console()
-    show_sheet(console, sheet)
-    remedy = "a corrupt file; `probe run` sets it aside and computes it again"
-    for line in (
-        *_time_left(status),
-        *(f"{file['job']}, {file['file']}: {remedy}" for file in status["corrupt"]),
-        *(f"{job} is running in another process" for job in status["running"]),
-        *(f"{end['job']} failed: {end['reason']}" for end in status["failed"]),
-        *status["remarks"],
-    ):
-        show_line(console, line)
 
 
 def _time_left(status: Mapping[str, Any]) -> list[str]:

@@ -63,8 +63,16 @@ def cluster(address: str | None, workers: int | None, gpus: float) -> Executor:
     """
     if importlib.util.find_spec("ray") is None:
         raise InputError("--executor ray needs pip install 'forgetting-probe[ray]'")
+    # Ray itself tries for minutes, but finds at once a cluster without a host and port.
+    named = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address or ""
+    host, _, port = named.removeprefix("ray://").rpartition(":")
+    try:
+        if host:
+            socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+    except (OSError, OverflowError, ValueError) as error:
+        remedy = "correct --ray-address, or start one with `ray start --head`"
+        raise InputError(f"no Ray cluster answers at {named} ({error}): {remedy}") from None
     if address:
-        _refuse_unless_answered(address)
         # Only Ray knows where it finds the cluster called auto: a third of a second.
         with _connected(address, None) as ray:
             _refuse_without_gpu(ray, gpus)
@@ -165,18 +173,3 @@ def _refuse_without_gpu(ray: Any, gpus: float) -> None:
     """Raise InputError if jobs need a GPU and the cluster has none."""
     if gpus > ray.cluster_resources().get("GPU", 0):
         raise InputError("no GPU is part of the Ray cluster: add one, or use --device cpu")
-
-
-def _refuse_unless_answered(address: str) -> None:
-    """Raise InputError if no cluster answers at an address's host and port within _PATIENCE."""
-    # Ray itself tries for minutes, but finds at once a cluster without a host and port.
-    if address == "auto":
-        address = os.environ.get("RAY_ADDRESS", address)
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not host:
-        return
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
-    except (OSError, OverflowError, ValueError) as error:
-        remedy = "correct --ray-address, or start one with `ray start --head`"
-        raise InputError(f"no Ray cluster answers at {address} ({error}): {remedy}") from None

@@ -168,15 +168,10 @@ def overridden(study: Study, options: RunOptions) -> Study:
         (scenario, "data", options.dataset and names(options.dataset)),
         (raw["probing"], "controls", options.controls and names(options.controls)),
         (raw["report"], "heads", options.heads and names(options.heads)),
+        (raw["probing"], "budget", options.epoch_multiples and _numbers(options.epoch_multiples)),
     ):
         if value is not None:
             table[key] = value
-    if options.epoch_multiples is not None:
-        try:
-            raw["probing"]["budget"] = [int(number) for number in names(options.epoch_multiples)]
-        except ValueError:
-            expected = f"--epoch-multiples expects 1,2,4, got {options.epoch_multiples!r}"
-            raise InputError(expected) from None
     raw["report"]["weights"].update(_weightings(options.weights or ()))
     if options.epochs is not None:
         _set_epochs(raw, options.epochs)
@@ -217,13 +212,16 @@ def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
             changes["epochs"] = epochs
 
 
+def _numbers(text: str) -> list[int | str]:
+    """Return the numbers of a flag; what is none is left to the check of the study."""
+    return [int(entry) if entry.isdecimal() else entry for entry in names(text)]
+
+
 def _weightings(texts: Sequence[str]) -> dict[str, list[float]]:
     """Return the weights of CLscore by the name of their weighting; their sum is checked later."""
     weightings: dict[str, list[float]] = {}
     for text in texts:
         name, _, numbers = (part.strip() for part in text.partition("="))
-        if name in weightings:
-            raise InputError(f"--weights names {name!r} twice: give each weighting its own name")
         try:
             weightings[name] = [float(number) for number in numbers.split(",")]
         except ValueError:

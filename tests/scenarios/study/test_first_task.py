@@ -9,7 +9,7 @@ from probe.results.run_directory import store_of
 from probe.training.costs import OpsMeter
 from scenarios.data.datasets import Location
 from scenarios.learners.continual import Finetune
-from scenarios.study import checkpoints
+from scenarios.study import training
 from scenarios.study.study_file import check_study
 from tests.scenarios.learners.tiny_learners import learner
 from tests.scenarios.study.toy import made_plan
@@ -34,15 +34,13 @@ def test_it_is_not_inherited_nor_taken_from_other_code(
     job = next(job for job in jobs_of(plan) if job.learner == "finetune")
     store = store_of(plan, tmp_path, job)
     theirs = type("Theirs", (Finetune,), {})
-    assert checkpoints.first_task_store(plan, job, learner("finetune", of=theirs), store) is None
+    assert training.first_task_store(plan, job, learner("finetune", of=theirs), store) is None
     task = scenario.reordered(job.tasks).tasks[0]
     trained = []
     for code in ("this", "other", "other"):
-        monkeypatch.setattr(checkpoints, "code_hash", lambda _, code=code: code)
-        first = checkpoints.first_task_store(plan, job, learner("finetune"), store)
+        monkeypatch.setattr(training, "code_hash", lambda _, code=code: code)
+        first = training.first_task_store(plan, job, learner("finetune"), store)
         assert first is not None
-        spared = checkpoints.train_first_task(
-            first, learner("finetune"), task, task.train, OpsMeter()
-        )
+        spared = training.train_first_task(first, learner("finetune"), task, task.train, OpsMeter())
         trained.append(spared == 0)
     assert trained == [True, True, False]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -12,20 +11,18 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from probe.by_layer.engine import measure
 from probe.by_layer.jobs import jobs_of
 from probe.by_layer.measurement import Key
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
-from probe.cut.cuts import Cuts, cut_each
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
-from scenarios.study.checkpoints import _DEVICE_FAILED
 from scenarios.study.study_file import check_study
-from scenarios.study.training import StudyNetworks
+from scenarios.study.training import _DEVICE_FAILED, StudyNetworks
 from tests.scenarios.learners.tiny_learners import SMALL
 from tests.scenarios.study.toy import do, made_plan, no_offline, outcome
 from tests.scenarios.tiny_run import PLAIN, contents, forget, measured
@@ -154,33 +151,6 @@ def test_of_a_checkpoint_stays_what_somebody_still_needs(
     outcomes = {key: outcome(m) for key, m in results.measurements().items()}
     assert finished("er").outcomes().items() <= outcomes.items()
     assert quarantine_notes(tmp_path) == []
-
-
-def test_the_jobs_of_a_process_share_their_cuts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As long as their features and architecture are the same."""
-    made: list[object] = []
-
-    def counted(model: nn.Module, features: Any, *given: Any) -> Cuts:
-        made.append(features)
-        return cut_each(model, features, *given)
-
-    monkeypatch.setattr("scenarios.study.training.cut_each", counted)
-    monkeypatch.setattr("scenarios.study.training._LAST", {})
-    for folder in ("a", "b"):
-        own = OneJob("er", tmp_path / folder)
-        own.run()
-        assert own.outcomes() == finished("er").outcomes()
-    assert made == [("hidden1",)]
-    monkeypatch.setattr("scenarios.study.training.network_for", lambda *_: wider())
-    OneJob("er", tmp_path / "c").run()
-    assert made == [("hidden1",)] * 2
-
-
-def wider() -> nn.Module:
-    layers = {"hidden1": nn.Linear(64, 9), "output": nn.Linear(9, 10)}
-    return nn.Sequential(OrderedDict(flat=nn.Flatten(), **layers))
 
 
 # Senseless checkpoints

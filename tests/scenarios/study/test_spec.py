@@ -8,7 +8,6 @@ from probe.errors import InputError
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import settings_of
 from scenarios.study.study_file import check_study, read_study
-from tests.scenarios.tiny_run import TINY
 
 LEAST = """
 name = "tiny"
@@ -70,28 +69,6 @@ def test_a_file_is_called_after_its_path_unless_it_says_otherwise(tmp_path):
         assert check_study(read_study(str(path)), str(path)).name == name
     with pytest.raises(InputError, match=r"unknown preset 'digit': did you mean 'digits'"):
         read_study("digit")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "reason"),
-    [
-        (
-            LEARNER,
-            f"{LEARNER}\nexemplars = {{ total = 9 }}",
-            "total of 9 leaves none for each of 10",
-        ),
-        ('"mlp"\nfeatures = ["hidden1"]', '"reduced_resnet18"', "25 x 25"),
-        ("train_limit = 4", "train_limit = 4\nvalidation = 500", "not 500"),
-        ("there = [1, 2]", "there = [1, 2, 3]", "order"),
-    ],
-)
-def test_settings_that_do_not_fit_the_data_are_refused_before_anything_is_written(
-    fresh, old, new, reason
-):
-    assert old in TINY
-    with pytest.raises(InputError, match=reason):
-        fresh.run(TINY.replace(old, new))
-    assert not fresh.root.exists()
 
 
 # The six kinds of scenario

@@ -8,7 +8,7 @@ task serve, as only shapes and sizes matter.
 
 import hashlib
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -80,7 +80,7 @@ def prepared(
     study = completed(study, scenario, device, root)
     plan = plan_of(study, scenario, device)
     refuse_misfits(study, scenario)
-    loader = partial(study_networks, study, stamped, user_code, sources_of(study))
+    loader = partial(study_networks, study, stamped, user_code)
     # Only a few examples are kept: every process that does a job loads the data.
     source = StudyNetworks(plan=plan, study=study, scenario=sample_of(scenario))
     return source, loader, [(len(task.train), len(task.test)) for task in scenario.tasks]
@@ -256,12 +256,7 @@ def sample_of(scenario: Scenario) -> Scenario:
 
 @contextmanager
 def study_networks(
-    study: Study,
-    location: Location,
-    user_code: UserCode,
-    sources: Mapping[str, str],
-    plan: Plan,
-    device: torch.device,
+    study: Study, location: Location, user_code: UserCode, plan: Plan, device: torch.device
 ) -> Iterator[StudyNetworks]:
     """Load the networks of a study, with the user's code that they need, for the block.
 
@@ -269,7 +264,6 @@ def study_networks(
         study: The study.
         location: The data folder, with the stamps of the feature files that the plan's hash covers.
         user_code: The user's code.
-        sources: Hashes of that code when the study began, see `sources_of`.
         plan: The plan.
         device: The device of the data.
 
@@ -280,7 +274,9 @@ def study_networks(
         InputError: The user's code has changed, or the data are not those of the plan.
     """
     with user_code.opened(BUILT_IN):
-        if sources_of(study) != sources:
+        sources = sources_of(study)
+        learners = {n: _learner(study, n, sources, len(plan.tasks)) for n in plan.learners}
+        if learners != plan.learners:
             raise InputError("your code has changed since the run started: run again")
         spec = study.scenario
         scenario = _loaded(spec, location.now(spec.data), str(device), plan.data)

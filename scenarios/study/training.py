@@ -2,11 +2,11 @@
 
 A learner starts from a fresh network and learns one task after another. After every task the
 model's weights and the rest of the learner's state (exemplars, importances, earlier models) are
-saved as tensors in a checkpoint. A restored learner continues as if it had never been stopped, to the bit:
-every random number comes from a named stream of the job's seed and does not depend on earlier
-draws. A checkpoint may be of an earlier version of the code, or be damaged in a way that its hash
-does not show, so it is loaded into a fresh learner and checked; one that does not fit is set aside,
-and an earlier one is tried. `probe.by_layer.store` keeps files and hashes.
+saved as tensors in a checkpoint. A restored learner continues as if it had never been stopped, to
+the bit: every random number comes from a named stream of the job's seed and does not depend on
+earlier draws. A checkpoint may be of an earlier version of the code, or be damaged in a way that
+its hash does not show, so it is loaded into a fresh learner and checked; one that does not fit is
+set aside, and an earlier one is tried. `probe.by_layer.store` keeps files and hashes.
 
 The training on the first task is done once for all learners that train on it in the same way.
 """

@@ -109,8 +109,7 @@ def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iter
         if end.trace:
             show_line(console, f"    {path}")
     if failed and not locked:
-        lacking = "means are over fewer orders or seeds, or missing"
-        show_line(console, f"the tables contain only finished jobs: {lacking}")
+        show_line(console, "the tables contain only finished jobs: means are over fewer of them")
     return not failed
 
 

@@ -86,7 +86,7 @@ def test_a_worker_hashes_only_a_file_that_has_changed(tmp_path, monkeypatch):
     planned = plan_of(spec, spec.scenario.scenario(Location()), cpu)
 
     def scenario_of():
-        with study_networks(spec, location, UserCode(), {}, planned, cpu) as source:
+        with study_networks(spec, location, UserCode(), planned, cpu) as source:
             return source.scenario
 
     with monkeypatch.context() as patch:

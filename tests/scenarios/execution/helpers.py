@@ -118,7 +118,7 @@ def work_of(root: Path, badly: dict[str, str] | None = None, **changes: Any) -> 
     study, plan = tiny_plan(**changes)
     return Disturbed(
         plan=plan,
-        loader=partial(study_networks, study, Location(), UserCode(), {}),
+        loader=partial(study_networks, study, Location(), UserCode()),
         device="cpu",
         root=root,
         cache=CacheSettings(scratch=root / "scratch").settled(torch.device("cpu"), 1),

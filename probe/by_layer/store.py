@@ -21,10 +21,9 @@ import json
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,7 +41,6 @@ from probe.by_layer.measurement import (
 )
 from probe.by_layer.quarantine import set_aside
 from probe.files import discard, make_folder, not_written, replacing, sweep
-from probe.locks import lock
 
 _FINISHED, _PREDICTIONS = "predictions.npz", "predictions*.npz"
 _TRIES = 5  # to read files that another process merges meanwhile
@@ -135,7 +133,7 @@ class Store:
         """Store a measurement.
 
         Args:
-            key: Its key in the job.
+            key: The key of the measurement in the job.
             measurement: The measurement.
 
         Raises:
@@ -170,7 +168,7 @@ class Store:
         Args:
             tasks_seen: The number of tasks learned.
             model: The state of the network.
-            learner: All that the learner carries besides, None to keep only the network.
+            learner: All else that the learner carries, None to keep only the network.
         """
         # Contiguous copies: a view would be saved with all of its storage.
         states = [
@@ -232,21 +230,9 @@ class Store:
         for path in self.folder.glob("*"):
             discard(path)
 
-    @contextmanager
-    def locked(self, *, wait: bool = False) -> Iterator[Self]:
-        """Hold the lock of the job within the block, without unfinished files of killed processes.
-
-        Args:
-            wait: Whether to wait for another process, otherwise raise Locked.
-
-        Raises:
-            Locked: Another process holds the lock.
-            NotWritten: The run directory is gone, or cannot be written to.
-        """
-        make_folder(self.folder.parent)
-        with lock(self.folder.parent, wait=wait):
-            sweep(self.folder)
-            yield self
+    def sweep(self) -> None:
+        """Remove unfinished files of killed processes; no other process may work on the job."""
+        sweep(self.folder)
 
     def others(self) -> list[str]:
         """Return the differences of the job's results of other fingerprints, each once."""
@@ -368,7 +354,7 @@ class InMemory:
         """Keep a measurement.
 
         Args:
-            key: Its key in the job.
+            key: The key of the measurement in the job.
             measurement: The measurement.
         """
         self.stored[key] = measurement

@@ -11,7 +11,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from probe.metrics.murata import RETRAIN
 from probe.metrics.scorecard import METRICS
 from probe.readouts.readout import READOUTS
 from scenarios.commands.screen.terminal import print_json
@@ -54,8 +53,6 @@ def _names() -> dict[str, list[dict[str, Any]]]:
     data = {name: "bundled" if name in BUNDLED else "needs --data" for name in LOADERS}
     # A placeholder: such files are the user's.
     data["NAME.npz"] = "a feature file: your own data, or made by probe features"
-    retrain = "Partial retraining: all downstream of the feature anew."
-    readouts = {RETRAIN: retrain} | {n: _described(entry.readout) for n, entry in READOUTS.items()}
     papers = [
         {"paper": paper, "metrics": [metric.name for metric in metrics], "needs": ""}
         for paper, metrics in groupby(METRICS, key=lambda metric: metric.paper)
@@ -71,7 +68,7 @@ def _names() -> dict[str, list[dict[str, Any]]]:
         "data_sets": _entries(data),
         "networks": [{"name": n, "features": list(a.features)} for n, a in ARCHITECTURES.items()],
         "learners": _entries({name: _described(kind) for name, kind in LEARNERS.items()}),
-        "readouts": _entries(readouts),
+        "readouts": _entries({n: _described(entry.readout) for n, entry in READOUTS.items()}),
         "metrics": papers,
     }
 

@@ -13,6 +13,7 @@ to take the median of its kind, in proportion to its effort. The estimate is onl
 import traceback
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,16 +21,14 @@ from statistics import median
 from typing import Literal, cast
 
 import torch
-from torch import nn
 
-from probe.by_layer.engine import measure, offline_network
-from probe.by_layer.jobs import Job, is_retraining, jobs_of, keys_of
+from probe.by_layer.jobs import Job, is_retraining, keys_of
 from probe.by_layer.measurement import Key
-from probe.by_layer.networks import Source
-from probe.by_layer.plan import OFFLINE, Plan
+from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten, described, no_exit
 from probe.locks import Locked, is_locked
+from probe.results.job import is_finished, measure_job
 from probe.results.run_directory import store_of
 from probe.values.allocation import CacheSettings
 from scenarios.study.plan import Loader
@@ -80,10 +79,8 @@ class Work:
 
         Unlike `finished` it reads the files.
         """
-        # A job that was killed when it merged its files has them still to merge.
-        store, keys = self.store(job), set(keys_of(self.plan, job))
-        is_merged = store.merged and not self.is_outdated(store)
-        return is_merged and store.contents().finished.keys() >= keys
+        store = self.store(job)
+        return not self.is_outdated(store) and is_finished(self.plan, store, job)
 
     def is_locked(self, job: Job) -> bool:
         """Return whether another process is doing the job."""
@@ -167,30 +164,10 @@ def _do(work: Work, job: Job) -> Iterator[Key]:
     if not work.root.is_dir():
         raise NotWritten(f"{work.root} is gone: name the folder where it is now, and run again")
     device = torch.device(work.device)
-    with work.store(job).locked() as store:
-        if work.is_outdated(store):
-            store.clear()
-        # Under the lock: another process may just have finished it.
-        if work.is_finished(job):
-            return
-        with work.loader(work.plan, device) as source:
-            cache = work.cache if work.sharing is None else work.cache.settled(device, work.sharing)
-            offline = partial(_offline_network, work, job, source)
-            yield from measure(source, job, store, cache, offline)
-        if work.plan.checkpoints == "needed":
-            # A study may grow by a feature or readout, for which it needs the last.
-            store.drop_checkpoints(job.last)
-
-
-def _offline_network(work: Work, job: Job, source: Source) -> nn.Module:
-    """Return the offline network of a job's seed, under the lock of the offline job.
-
-    If another process is running that job, wait for it; offline jobs never wait.
-    """
-    key = OFFLINE, job.seed
-    offline = next(other for other in jobs_of(work.plan) if (other.kind, other.seed) == key)
-    with work.store(offline).locked(wait=True) as store:
-        return offline_network(source, offline, store)
+    cache = work.cache if work.sharing is None else work.cache.settled(device, work.sharing)
+    with ExitStack() as stack:
+        source = partial(stack.enter_context, work.loader(work.plan, device))
+        yield from measure_job(work.plan, work.root, job, source, cache, recompute=work.recompute)
 
 
 def effort(job: Job, key: Key) -> float:

@@ -173,8 +173,7 @@ def test_whatever_is_killed_or_fails_in_a_merge_nothing_is_lost(tmp_path, monkey
             store.write(key, MEASURED)
             assert len(list(store.folder.glob("*.npz"))) <= 6
         store.finish()
-        with store.locked():
-            pass
+        store.sweep()
         assert store.measurements().keys() == set(keys)
         assert [path.name for path in store.folder.iterdir()] == [FILE]
     assert deadly > 20

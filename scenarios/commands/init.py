@@ -9,14 +9,13 @@ from importlib.resources import files
 from pathlib import Path
 
 from probe.errors import InputError
-from scenarios.commands.screen.terminal import printable
+from scenarios.commands.screen.terminal import show_line
 from scenarios.data.datasets import BUNDLED, Dataset, load
 from scenarios.options import InitOptions, names
 from scenarios.study.study_file import check_study, chosen_learners
 
 _TEMPLATES = files("scenarios.commands") / "templates"
-OWN_FILE = "mynets.py"
-"""The Python file that `--own` writes."""
+OWN_FILE = "mynets.py"  # the Python file that `--own` writes
 
 _TASKS = 5  # about as many
 
@@ -63,8 +62,8 @@ def show_written(file: Path, options: InitOptions) -> None:
         # Never overwrites a file created since the check.
         with path.open("x", encoding="utf-8") as stream:
             stream.write(content)
-        print(f"wrote {printable(str(path))}")
-    print(f"next: {printable(command)}")
+        show_line(f"wrote {path}")
+    show_line(f"next: {command}")
 
 
 def _tasks(name: str, data: Dataset | None) -> str:

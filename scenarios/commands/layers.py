@@ -105,9 +105,9 @@ def _print(modules: Sequence[Candidate]) -> None:
     # Each reason once, with all of its features.
     for reason in dict.fromkeys(m.slow for m in modules if m.slow):
         names = ", ".join(m.feature for m in modules if m.slow == reason)
-        show_line(console, f"the slow way, as {reason}: {names}")
+        show_line(f"the slow way, as {reason}: {names}")
     chosen = ", ".join(f'"{m.feature}"' for m in modules if m.suggested)
-    show_line(console, f"* features = [{chosen}]" if chosen else "no features to suggest")
+    show_line(f"* features = [{chosen}]" if chosen else "no features to suggest")
 
 
 def sample_inputs(texts: Sequence[str], integers: bool) -> Value:

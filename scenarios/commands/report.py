@@ -6,7 +6,7 @@ from rich.console import Console
 
 from probe.tables.folder import read_tables
 from probe.tables.statement_text import points
-from scenarios.commands.screen.terminal import printable, show_line
+from scenarios.commands.screen.terminal import show_line
 from scenarios.options import names
 
 
@@ -34,7 +34,7 @@ def show_report(directories: list[Path], out: Path | None, learners: str | None 
     from figures.report.page import PAGE, write_report
 
     path = out or directories[0] / PAGE
-    print(printable(str(write_report(directories, path, names(learners) if learners else None))))
+    show_line(str(write_report(directories, path, names(learners) if learners else None)))
 
 
 def show_compared(first: Path, second: Path, most: float | None) -> bool:
@@ -54,15 +54,14 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     from probe.tables.compared import compared_sheet
     from scenarios.commands.screen.sheets import show_sheet
 
-    console = Console()
     before, after = read_tables(first), read_tables(second)
-    show_sheet(console, compared_sheet(first.name, before, second.name, after))
+    show_sheet(Console(), compared_sheet(first.name, before, second.name, after))
     forgetting = [row for row in after.get("statements", ()) if row.statement == "forgets"]
     above = [row for row in forgetting if most is not None and row.value > most]
     for row in above:
         limits = f"[{points(row.low)}, {points(row.high)}], more than {points(most or 0)}"
         cell = f"{row.learner}, {row.readout}, {row.feature}"
-        show_line(console, f"{cell}: forgets {points(row.value)} points {limits}")
+        show_line(f"{cell}: forgets {points(row.value)} points {limits}")
     return not above
 
 
@@ -82,10 +81,9 @@ def show_explanation(root: Path, learner: str, readout: str, feature: str, quant
     from probe.results.explanation import explain
     from scenarios.commands.screen.sheets import show_sheet
 
-    console = Console()
     explanation = explain(root, learner, readout, feature, quantity)
-    show_sheet(console, explanation.cells)
+    show_sheet(Console(), explanation.cells)
     for note in explanation.notes:
-        show_line(console, f"note: {note}")
+        show_line(f"note: {note}")
     for path in explanation.files:
-        show_line(console, f"predictions: {path}")
+        show_line(f"predictions: {path}")

@@ -89,7 +89,6 @@ def carry_through(
         InputError: Flags, data or networks cannot be used; nothing is written then.
         NotWritten: The run directory can no longer be written to.
     """
-    console = Console()
     device = device_named(options.device, here=not options.remote)
     executor = executor_for(options, device)
     source, loader, sizes = prepare(device)
@@ -97,26 +96,26 @@ def carry_through(
     work = _work(plan, loader, root, options)
     run_directory.refuse_foreign(root)
     # Before the files are looked at and the network is cut, which takes half as long again.
-    show_line(console, f"{plan.name}: {len(jobs)} jobs, results in {root}")
+    show_line(f"{plan.name}: {len(jobs)} jobs, results in {root}")
     retrains = any(is_retraining(key) for job in jobs for key in work.keys_left(job))
     # A machine that only drives others with GPUs does not know their memory.
     plans = _allocations(source, sizes, work) if retrains and work.sharing is None else {}
     if options.dry_run:
-        progress.show_dry_run(console, work, sizes, plans, side_by_side(options, device))
+        progress.show_dry_run(work, sizes, plans, side_by_side(options, device))
         return True
     del source
-    progress.show_plan(console, plans, work.cache)
+    progress.show_plan(plans, work.cache)
     try:
-        ends, states = _to_the_end(console, work, executor, options)
+        ends, states = _to_the_end(work, executor, options)
     finally:
         # Its files are gone with those who used them; other processes may use it still.
         with suppress(OSError):
             (root / "scratch").rmdir()
     if not any(end.how == "locked" for end in ends):
-        show(console, root)
+        show(Console(), root)
         if options.report:
             show_report([root], options.report)
-    return progress.show_ends(console, root, ends, run_directory.remarks(root, states))
+    return progress.show_ends(root, ends, run_directory.remarks(root, states))
 
 
 def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
@@ -155,7 +154,7 @@ def _allocations(source: Source, sizes: Sizes, work: Work) -> progress.Allocatio
 
 
 def _to_the_end(
-    console: Console, work: Work, executor: Executor, options: RunOptions
+    work: Work, executor: Executor, options: RunOptions
 ) -> tuple[list[Ended], list[run_directory.JobState]]:
     """Describe the plan, do the rest of the jobs, and write the tables unless others still work.
 
@@ -164,7 +163,7 @@ def _to_the_end(
     repeated once, and a second loss counts as failed.
     """
     make_folder(work.root)
-    with _locked(console, work.root):
+    with _locked(work.root):
         run_directory.describe(work.root, work.plan)
     # Floor and ceiling first in each seed, as the other jobs compare their networks with them.
     jobs = jobs_of(work.plan)
@@ -174,10 +173,10 @@ def _to_the_end(
     for _ in range(2):
         # A shard does not wait: the last of them to end writes the tables.
         events = execute(work, remaining, executor, wait=options.part is None)
-        ends += progress.show_progress(console, work, events)
+        ends += progress.show_progress(work, events)
         if any(end.how == "locked" for end in ends):
             return ends, run_directory.survey(work.plan, work.root)
-        states = _write_results(console, work)
+        states = _write_results(work)
         # What was damaged since it was last looked at is set aside when the tables are made.
         failed = {end.job for end in ends if end.how == "failed"}
         remaining = [job for job in jobs if job not in failed and work.keys_left(job)]
@@ -187,7 +186,7 @@ def _to_the_end(
     return ends + [Ended(job=job, how="failed", reason=lost) for job in remaining], states
 
 
-def _write_results(console: Console, work: Work) -> list[run_directory.JobState]:
+def _write_results(work: Work) -> list[run_directory.JobState]:
     """Update tables and figures; return the results in them.
 
     It holds the directory's lock, as other processes may do the same. Figures are drawn only where
@@ -195,7 +194,7 @@ def _write_results(console: Console, work: Work) -> list[run_directory.JobState]
     """
     from probe.results.tables import write_tables
 
-    with _locked(console, work.root):
+    with _locked(work.root):
         # No job is at work any more: nobody is writing a first task's training.
         for folder in (work.root, work.root / "figures", *work.root.glob("jobs/first-task/*")):
             sweep(folder)
@@ -210,9 +209,9 @@ def _write_results(console: Console, work: Work) -> list[run_directory.JobState]
 
 
 @contextmanager
-def _locked(console: Console, root: Path) -> Iterator[None]:
+def _locked(root: Path) -> Iterator[None]:
     """Hold the lock of the run directory within the block; print a note if it has to wait."""
     if is_locked(root):
-        show_line(console, f"{root}: waiting for another process to write the tables")
+        show_line(f"{root}: waiting for another process to write the tables")
     with lock(root, wait=True):
         yield

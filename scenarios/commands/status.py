@@ -18,8 +18,8 @@ from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import print_json, show_line
 from scenarios.execution.work import pace_of, seconds_left, shown_time
 
+# States of a job: finished; locked by a process; failed at the last attempt; not running.
 STATES = ("finished", "running", "failed", "left")
-"""States of a job: finished; locked by a process; failed at the last attempt; not running."""
 
 
 def show_status(root: Path, as_json: bool = False) -> None:
@@ -38,10 +38,11 @@ def show_status(root: Path, as_json: bool = False) -> None:
     if as_json:
         print_json(status)
         return
-    console, title = Console(), f"{status['study']}: jobs and finished measurements"
+    title = f"{status['study']}: jobs and finished measurements"
     keys = ("learner", "jobs", *STATES, "measurements_finished", "measurements")
     lines = [[str(row[key]) for key in keys] for row in status["learners"]]
-    show_sheet(console, Sheet(title=title, columns=(*keys[:-2], "measurements", "of"), lines=lines))
+    columns = (*keys[:-2], "measurements", "of")
+    show_sheet(Console(), Sheet(title=title, columns=columns, lines=lines))
     remedy = "a corrupt file; `probe run` sets it aside and computes it again"
     for line in (
         *_time_left(status),
@@ -50,7 +51,7 @@ def show_status(root: Path, as_json: bool = False) -> None:
         *(f"{end['job']} failed: {end['reason']}" for end in status["failed"]),
         *status["remarks"],
     ):
-        show_line(console, line)
+        show_line(line)
 
 
 def status_of(root: Path) -> dict[str, Any]:

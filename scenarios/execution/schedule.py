@@ -28,15 +28,13 @@ from probe.by_layer.jobs import Job, keys_of
 from probe.by_layer.measurement import Key
 from scenarios.execution.work import Ended, Event, Work, carry_out
 
+# Returns the next job, or None if there is none now; there may be one later.
 Take = Callable[[], Job | None]
-"""Function that returns the next job, or None if there is none now; there may be one later."""
 
+# A job in another process: its future, and a function that returns its end once that is done.
 Started = tuple[Future[Ended], Callable[[], Ended]]
-"""A job in another process: its future, and a function that returns its end once that is done."""
 
-RETRIES = 2
-"""The number of retries of a job whose process was killed."""
-
+RETRIES = 2  # of a job whose process was killed
 _POLL = 0.2  # seconds between two looks at the measurements of other processes
 _POLL_LOCKED = 0.5  # and at their jobs
 

@@ -106,8 +106,8 @@ class Ended:
     trace: str = ""
 
 
+# A measurement of a job is finished, or a job has ended.
 Event = tuple[Job, Key] | Ended
-"""An event in the execution of jobs: a measurement of a job is finished, or a job has ended."""
 
 
 def carry_out(work: Work, job: Job) -> Iterator[Event]:

@@ -27,8 +27,7 @@ from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
 from scenarios.networks import BuiltInNetwork, network_entry
 from scenarios.study.scenario_spec import ScenarioSpec
 
-LONGEST = 80
-"""Most characters of a name: a job's folder has two names, and at most 255 characters in all."""
+LONGEST = 80  # characters of a name: a job's folder has two names, and at most 255 in all
 
 
 def _check_name(name: str) -> str:

@@ -173,8 +173,11 @@ def overridden(study: Study, options: RunOptions) -> Study:
         if value is not None:
             table[key] = value
     raw["report"]["weights"].update(_weightings(options.weights or ()))
-    if options.epochs is not None:
-        _set_epochs(raw, options.epochs)
+    # Learners' recipes without epochs stay so; without a retraining's, it has the training's.
+    changes = (settings.get("training") for settings in raw["learners"].values())
+    for recipe in filter(None, (raw["training"], raw["retraining"], *changes)):
+        if options.epochs is not None and recipe["epochs"]:
+            recipe["epochs"] = options.epochs
     return check_study(raw, "the flags given")
 
 
@@ -196,20 +199,6 @@ def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str
         if name not in learners:
             raise unknown("learner", name, learners)
     return {name: learners[name] for name in chosen}
-
-
-def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
-    """Set the epochs of every recipe in the study.
-
-    A learner's recipe without epochs of its own stays unchanged.
-    """
-    for recipe in ("training", "retraining"):
-        # Without a recipe of its own the retraining uses the training's, with its epochs.
-        raw[recipe] = raw[recipe] and {**raw[recipe], "epochs": epochs}
-    for settings in raw["learners"].values():
-        changes = settings.get("training")
-        if changes and changes["epochs"]:
-            changes["epochs"] = epochs
 
 
 def _numbers(text: str) -> list[int | str]:

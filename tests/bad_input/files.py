@@ -52,7 +52,6 @@ REDUNDANCY: dict[str, tuple[Given, str]] = {
 }
 WEIGHTS: dict[str, tuple[Given, str]] = {
     "trap-torch.pt": (saved(Trap()), ""),
-    "trap-entry.pt": (saved({"w": torch.ones(2, 2), "x": Trap()}), ""),
     "trap-legacy.pt": (
         pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2) + TRAP + TRAP,
         "",
@@ -110,7 +109,6 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "features full --network resnet --out a.npz --weights random": ("'resnet'",),
     "metrics R.csv --reference three.csv": ("R.csv", "three.csv"),
     "metrics R.csv --test-sizes 10,x": ("'10,x'",),
-    "metrics R.csv --from pycill": ("'pycill'", "'pycil'"),
     "redundancy mnist": ("mnist", "--data"),
     "figures absent": ("absent/measurements.csv",),
     **{f"status {x}": (f"{x}/study.json",) for x in ("other", "deep", "hostile-study")},

@@ -8,9 +8,7 @@ LINES = {
     "runn digits": ("'runn'", "'run'"),
     "run": ("PRESET|FILE.toml",),
     "run digits --sedes 1": ("--sedes", "--seeds"),
-    "status here there": ("there",),
     "run digits --learners ../er": ("'../er'", "'er'"),
-    "run digits --orders shuffle:٣": ("'shuffle:٣'",),
     "run digits --weights mine=1,0": ("got 2", "7"),
     "run digits --cache-budget 1G": ("'1G'",),
     "run digits --device cuda:99": ("'cuda:99'",),
@@ -20,7 +18,6 @@ LINES = {
     "init --data digit": ("'digit'", "'digits'"),
     "init nowhere/study.toml": ("nowhere/study.toml",),
     "figures full --label er": ("'er'",),
-    "layers cnn3 --input 1x2x2x2x2": ("(1, 2",),
 }
 # One study with several mistakes says all of them: keys, their values, and what is named.
 KEYS: dict[str, dict[str, tuple[str, str]]] = {

@@ -30,11 +30,10 @@ from scenarios.study.plan import Sizes
 Allocations = Mapping[str, Sequence[Allocation]]
 
 
-def show_progress(console: Console, work: Work, events: Iterable[Event | int]) -> list[Ended]:
+def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
     """Read `events` to their end, showing the progress; return the ends of the jobs.
 
     Args:
-        console: The console to print to.
         work: The plan and its run directory.
         events: From `scenarios.execution.schedule.execute`, whose errors pass through after the bar
             is closed.
@@ -48,7 +47,7 @@ def show_progress(console: Console, work: Work, events: Iterable[Event | int]) -
     name, ends, jobs = work.plan.name, list[Ended](), jobs_of(work.plan)
     efforts = {(job, key): effort(job, key) for job in jobs for key in keys_of(work.plan, job)}
     done = {(job, key) for job in jobs for key in work.finished(job)}
-    with bars.Progress(*columns, console=console) as progress:
+    with bars.Progress(*columns) as progress:
         bar = progress.add_task(name, total=sum(efforts.values()), completed=0)
         # Set after the bar has begun: the time left is estimated only from this run.
         progress.update(bar, completed=sum(efforts[measured] for measured in done))
@@ -66,14 +65,13 @@ def show_progress(console: Console, work: Work, events: Iterable[Event | int]) -
     return ends
 
 
-def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool:
+def show_ends(root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool:
     """Print remarks on the results, and the jobs that failed or are of other processes.
 
     The reason of each failure, with the traceback of an unforeseen error, is written to a file in
     `failures/`, which is removed once the job is finished.
 
     Args:
-        console: The console to print to.
         root: The run directory.
         ends: Of the jobs.
         remarks: Sentences to print first.
@@ -85,7 +83,7 @@ def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iter
         NotWritten: A file cannot be written.
     """
     for remark in remarks:
-        show_line(console, remark)
+        show_line(remark)
     for end in ends:
         if end.how == "finished":
             discard(failure_file(root, end.job))
@@ -99,49 +97,45 @@ def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iter
         (failed, "failed; run the same command again to try again:"),
     ):
         if part:
-            show_line(console, f"{len(part)} {'job' if len(part) == 1 else 'jobs'} {how}")
+            show_line(f"{len(part)} {'job' if len(part) == 1 else 'jobs'} {how}")
     for end in failed:
-        show_line(console, f"  {end.job.name}: {end.reason}")
+        show_line(f"  {end.job.name}: {end.reason}")
         path = failure_file(root, end.job)
         make_folder(path.parent)
         with replacing(path) as partial:
             partial.write_text(end.trace or end.reason, encoding="utf-8")
         if end.trace:
-            show_line(console, f"    {path}")
+            show_line(f"    {path}")
     if failed and not locked:
-        show_line(console, "the tables contain only finished jobs: means are over fewer of them")
+        show_line("the tables contain only finished jobs: means are over fewer of them")
     return not failed
 
 
-def show_plan(console: Console, plans: Allocations, cache: CacheSettings) -> None:
+def show_plan(plans: Allocations, cache: CacheSettings) -> None:
     """Print the location of each feature's activations while layers downstream are retrained.
 
     The network is named only if there are several.
 
     Args:
-        console: The console to print to.
         plans: The allocations by network.
         cache: The memory of one worker.
     """
     if not plans:
         return
     allowed = show_size(cache.budget or 0)
-    console.print(f"cached activations, at most {allowed} in memory per worker:")
+    show_line(f"cached activations, at most {allowed} in memory per worker:")
     for network, plan in plans.items():
         for allocation in plan:
             where = "" if len(plans) == 1 else f"{network}, "
-            console.print(f"  {where}{allocation}", markup=False, highlight=False)
+            show_line(f"  {where}{allocation}")
 
 
-def show_dry_run(
-    console: Console, work: Work, sizes: Sizes, plans: Allocations, processes: int
-) -> None:
+def show_dry_run(work: Work, sizes: Sizes, plans: Allocations, processes: int) -> None:
     """Print the jobs with their training steps, the plan of cached activations and the time.
 
     The time is known only once a measurement of the study is finished.
 
     Args:
-        console: The console to print to.
         work: The plan and its run directory.
         sizes: The numbers of training and test examples of each task.
         plans: The allocations of cached activations, if they are known.
@@ -160,16 +154,16 @@ def show_dry_run(
         # It trains its own network by its own rule, which no recipe describes.
         unknown = jobs_left and next(iter(keys_of_job)).own_network
         lines.append((learner, *map(str, numbers), "unknown" if unknown else f"{steps:,}"))
-    show_sheet(console, Sheet(title=f"{plan.name}: jobs to do", columns=columns, lines=lines))
-    show_plan(console, plans, work.cache)
+    show_sheet(Console(), Sheet(title=f"{plan.name}: jobs to do", columns=columns, lines=lines))
+    show_plan(plans, work.cache)
     seconds = seconds_left(keys_left, pace_of(plan, work.root, jobs), processes)
     time = "unknown: `probe status` estimates it once a measurement is finished"
     if seconds is not None:
         time = f"about {shown_time(seconds)} at {processes} jobs in parallel (an estimate)"
     if not any(keys_left.values()):
         time = "none, as all is finished"
-    show_line(console, f"time: {time}")
-    show_line(console, "a dry run: nothing was written")
+    show_line(f"time: {time}")
+    show_line("a dry run: nothing was written")
 
 
 def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:

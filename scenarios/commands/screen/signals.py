@@ -18,15 +18,9 @@ from types import FrameType
 
 from probe.errors import InputError, Stopped
 
-GRACE = 4.0
-"""Seconds in which a process may end by itself after a request to stop."""
-
-STOPPED = {130, 143}
-"""Exit codes of a process stopped by Ctrl-C or SIGTERM."""
-
+GRACE = 4.0  # seconds in which a process may end by itself after a request to stop
+STOPPED = {130, 143}  # exit codes of a process stopped by Ctrl-C or SIGTERM
 HOW_TO_GO_ON = "stopped: run the same command again to go on"
-"""The sentence of a process that was stopped."""
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE = 0.3  # seconds in which a sentence must be said
 _STANDARD_ERROR = 2

@@ -33,7 +33,6 @@ from scenarios.execution.schedule import Executor, execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
 from scenarios.study.plan import Loader, plan_of, study_networks
-from scenarios.study.spec import Study
 from scenarios.study.study_file import check_study
 from scenarios.user_code import UserCode
 
@@ -119,24 +118,18 @@ def waiting(work: Work, job: str) -> int | None:
     return None
 
 
-def tiny_plan(**changes: Any) -> tuple[Study, Plan]:
-    """Return the tiny study, changed, and its plan."""
-    raw = tomllib.loads(TINY.read_text())
-    study = check_study({"name": "tiny", **raw, **changes}, "tiny")
-    return study, plan_of(study, study.scenario.scenario(Location()), torch.device("cpu"))
-
-
 def work_of(root: Path, badly: dict[str, str] | None = None, **changes: Any) -> Work:
     """Return work in a folder, which is made; changes: of the study."""
     root.mkdir(exist_ok=True)
-    study, plan = tiny_plan(**changes)
+    raw, cpu = tomllib.loads(TINY.read_text()), torch.device("cpu")
+    study = check_study({"name": "tiny", **raw, **changes}, "tiny")
     loader = partial(study_networks, study, Location(), UserCode())
     return Work(
-        plan=plan,
+        plan=plan_of(study, study.scenario.scenario(Location()), cpu),
         loader=partial(disturbed, loader, badly or {}),
         device="cpu",
         root=root,
-        cache=CacheSettings(scratch=root / "scratch").settled(torch.device("cpu"), 1),
+        cache=CacheSettings(scratch=root / "scratch").settled(cpu, 1),
     )
 
 
@@ -215,17 +208,12 @@ def alive(process: int) -> bool:
     return False
 
 
-def handles_signals(process: int, mask: str = "SigCgt", number: int = signal.SIGTERM) -> bool:
-    """Whether Python code of the process handles SIGTERM; SigIgn: whether it ignores a signal."""
+def ignores_ctrl_c(process: int) -> bool:
     with suppress(OSError):
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
-        [caught] = [line.split()[1] for line in lines if line.startswith(mask)]
-        return bool(int(caught, 16) >> (number - 1) & 1)
+        [ignored] = [line.split()[1] for line in lines if line.startswith("SigIgn")]
+        return bool(int(ignored, 16) >> (signal.SIGINT - 1) & 1)
     return False
-
-
-def ignores_ctrl_c(process: int) -> bool:
-    return handles_signals(process, "SigIgn", signal.SIGINT)
 
 
 def workers_of(process: int) -> list[int]:

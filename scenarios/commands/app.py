@@ -93,9 +93,8 @@ def figures(directory: Path, options: flags.FigureOptions) -> None:
     from scenarios.commands.figures import draw_figures, draw_requested
 
     if options == flags.FigureOptions():
-        draw_figures(directory)
-    else:
-        draw_requested(directory, options)
+        return draw_figures(directory)
+    return draw_requested(directory, options)
 
 
 @app.command()

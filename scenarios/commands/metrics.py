@@ -37,8 +37,7 @@ def score_file(file: Path, options: MetricsOptions) -> None:
     if other and other.tasks != R.tasks:
         expected = f"expected {R.tasks} tasks, as {file} has, got {other.tasks}"
         raise InputError(f"--reference {options.reference}: {expected}")
-    scale = 100 if options.percent else 1
-    ideal = None if options.ideal is None else options.ideal / scale
+    ideal = options.ideal and options.ideal / (100 if options.percent else 1)
     card = scorecard(R, reference=other, ideal=ideal, test_sizes=_sizes(options.test_sizes))
     if options.json:
         print(card.to_json())

@@ -10,8 +10,8 @@ Other processes may run on the same directory at any moment. The files that all 
 plan and the tables, are written under the directory's lock.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -208,10 +208,8 @@ def _write_results(work: Work) -> list[run_directory.JobState]:
         return states
 
 
-@contextmanager
-def _locked(root: Path) -> Iterator[None]:
-    """Hold the lock of the run directory within the block; print a note if it has to wait."""
+def _locked(root: Path) -> AbstractContextManager[None]:
+    """Return the lock of the run directory; print a note if it has to be waited for."""
     if is_locked(root):
         show_line(f"{root}: waiting for another process to write the tables")
-    with lock(root, wait=True):
-        yield
+    return lock(root, wait=True)

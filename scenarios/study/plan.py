@@ -39,10 +39,8 @@ from scenarios.study.spec import Study
 from scenarios.study.training import StudyNetworks, network_of
 from scenarios.user_code import REGISTRY, Names, UserCode, build_model, source_of
 
+# This package's own names, which no user-defined object may have.
 BUILT_IN: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MODULES}
-"""This package's own names, which no user-defined object may have."""
-
-_MODULE = "scenarios.study.training"
 
 
 # Loads a plan's networks in any process, with the data on a device and the user's code within the
@@ -164,21 +162,19 @@ def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> Pl
     """Return the plan of one learner of a study."""
     settings, network = study.all_learners[name], study.network.name
     kind, budget = LEARNERS[settings.kind], settings.budget
-    steps = tuple(range(tasks + 1))
-    if kind.offline:
-        steps = (0,) if settings.kind == UNTRAINED else (0, tasks)
+    steps = (0, tasks) if kind.offline else tuple(range(tasks + 1))
     source = sources.get(f"network {network}")
     record: object = {"own": network, "source": source} if source else network
     learner_source = sources.get(f"learner {settings.kind}")
     return PlannedLearner(
         kind=settings.kind,
-        modules=(_MODULE, kind.__module__),
+        modules=("scenarios.study.training", kind.__module__),
         listed=name in study.learners,
         offline=kind.offline,
         task_aware=kind.task_aware or study.scenario.task_aware,
         own_network=bool(kind.own_features),
         features=study.features_of(name),
-        steps=steps,
+        steps=(0,) if settings.kind == UNTRAINED else steps,
         # A learner that brings its own network does not see the study's.
         network=None if kind.own_features else record,
         settings=settings.recorded() | ({"source": learner_source} if learner_source else {}),
@@ -278,16 +274,15 @@ def study_networks(
         learners = {n: _learner(study, n, sources, len(plan.tasks)) for n in plan.learners}
         if learners != plan.learners:
             raise InputError("your code has changed since the run started: run again")
-        spec = study.scenario
-        scenario = _loaded(spec, location.now(spec.data), str(device), plan.data)
+        scenario = _loaded(study.scenario, location.now(study.scenario.data), device, plan.data)
         yield StudyNetworks(plan=plan, study=study, scenario=scenario)
 
 
 @lru_cache(maxsize=1)
-def _loaded(spec: ScenarioSpec, location: Location, device: str, data: str) -> Scenario:
+def _loaded(spec: ScenarioSpec, location: Location, device: torch.device, data: str) -> Scenario:
     """Load the data once per process, however many jobs it does; data: the hash they must have."""
     scenario = spec.scenario(location)
     if not location.checked and data_hash(scenario) != data:
         where = f"{spec.title} on {platform.node()}"
         raise InputError(f"the data of {where} are not those of the first run: copy them there")
-    return scenario.to(torch.device(device))
+    return scenario.to(device)

@@ -9,7 +9,7 @@ them.
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, model_validator
+from pydantic import BeforeValidator, Field, StrictInt, model_validator
 
 from probe.by_layer.probing import StrictModel
 from probe.errors import InputError
@@ -39,12 +39,13 @@ _KINDS = {
 }
 
 
-def _check_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return names of data sets or feature files; raises InputError for any other."""
-    for name in names:
-        if not name.endswith(".npz") and name not in datasets.LOADERS and name not in REGISTRY.data:
+def _data_sets(data: object) -> object:
+    """Return one or several names as a list; raises InputError for unknown data sets."""
+    data = data if isinstance(data, list | tuple) else (data,)
+    for name in (name for name in data if isinstance(name, str) and not name.endswith(".npz")):
+        if name not in datasets.LOADERS and name not in REGISTRY.data:
             raise unregistered("data set", name, datasets.LOADERS, REGISTRY.data)
-    return names
+    return data
 
 
 class ScenarioSpec(StrictModel):
@@ -74,11 +75,7 @@ class ScenarioSpec(StrictModel):
     """
 
     kind: Literal[_VAN_DE_VEN, _KEMKER] = "class-incremental"
-    data: Annotated[
-        tuple[str, ...],
-        BeforeValidator(lambda data: data if isinstance(data, list | tuple) else (data,)),
-        AfterValidator(_check_names),
-    ]
+    data: Annotated[tuple[str, ...], BeforeValidator(_data_sets)]
     train_limit: StrictInt | None = Field(default=None, ge=1)
     test_limit: StrictInt | None = Field(default=None, ge=1)
     validation: StrictInt | None = Field(default=None, ge=1)
@@ -101,8 +98,7 @@ class ScenarioSpec(StrictModel):
         other = {name for name, value in self if value != type(self).model_fields[name].default}
         if unsuitable := sorted(other - keys):
             raise InputError(f"{self._variant} has no {', '.join(unsuitable)}: leave it out")
-        names = 2 if self.kind == "multimodal" else 1
-        if len(self.data) != names:
+        if len(self.data) != (names := 2 if self.kind == "multimodal" else 1):
             raise InputError(f"data: expected {names} for {self.kind}, got {len(self.data)}")
         if self.shift == "rotate" and not self.angles:
             raise InputError("angles: expected 1 or more entries, got none")

@@ -62,19 +62,13 @@ Orders = Annotated[
     | Annotated[dict[Name, tuple[StrictInt, ...]], Field(min_length=1), Tag("listed")],
     Discriminator(lambda value: "rule" if isinstance(value, str) else "listed"),
 ]
-Seeds = Annotated[
-    tuple[Annotated[StrictInt, Field(ge=0, lt=2**31)], ...],
-    Field(min_length=1),
-    BeforeValidator(_seed_list),
-]
+Seed = Annotated[StrictInt, Field(ge=0, lt=2**31)]
 
 
 def _with_kinds(learners: object) -> object:
     """Take the name of a learner's table for its kind, unless the kind is given."""
     if not isinstance(learners, dict):
         return learners
-    if not learners:
-        raise InputError(f"name at least one of {', '.join(LEARNERS)}")
     tables = dict(learners)
     for name, table in learners.items():
         if not isinstance(table, dict):
@@ -127,9 +121,9 @@ class Study(StrictModel):
     network: NetworkSpec
     training: Annotated[Recipe, Field(default_factory=Recipe)]
     retraining: Recipe | None = None
-    learners: Annotated[dict[Name, AnySettings], BeforeValidator(_with_kinds)]
+    learners: Annotated[dict[Name, AnySettings], BeforeValidator(_with_kinds), Field(min_length=1)]
     orders: Orders = "rotate"
-    seeds: Seeds = (0,)
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1), BeforeValidator(_seed_list)] = (0,)
     storage: Storage = "fp32"
     probing: ProbingSpec = ProbingSpec()
     report: ReportSpec = ReportSpec()

@@ -23,7 +23,6 @@ from scenarios.options import RunOptions, names
 from scenarios.study.spec import Study
 
 _PRESETS = Path(__file__).with_name("presets")
-_BITS = 63  # of TOML's whole numbers, beside the sign
 
 
 def read_study(source: str) -> dict[str, Any]:
@@ -108,7 +107,7 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
 
 
 def _check_bits(digits: str) -> None:
-    if int(digits).bit_length() > _BITS:
+    if int(digits).bit_length() > 63:  # beside the sign
         raise ValueError(f"expected numbers of 64 bits, got {digits}")
 
 

@@ -51,9 +51,6 @@ _FAILED = getattr(torch, "AcceleratorError", torch.OutOfMemoryError)
 _DEVICE_FAILED = (torch.OutOfMemoryError, _FAILED)
 
 
-_MODULES = (__name__, "scenarios.learners.continual")
-
-
 def restored(
     fresh: Callable[[], Learner], tasks_seen: int, past: Sequence[Task], store: Store
 ) -> tuple[Learner, TrainingCost | None] | None:
@@ -154,8 +151,9 @@ def first_task_store(plan: Plan, job: Job, learner: Learner, store: Store) -> St
     record = plan.record(job.learner, job.order, job.tasks, job.seed)
     for key in ("learner", "retraining", "storage"):
         record.pop(key, None)
+    code = code_hash((__name__, "scenarios.learners.continual"))
     record["first task"] = [loss, getattr(learner.settings, "loss_classes", "")]
-    return Store(store.root, "first-task", record, code_hash(_MODULES))
+    return Store(store.root, "first-task", record, code)
 
 
 def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
@@ -178,10 +176,11 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     kind = LEARNERS[settings.kind]
     if not kind.own_features:
         return network_for(study.network.name, x, scenario.classes)
-    shape = tensors(x)[0].shape[1:]
     # torch's modules draw initial weights from the global generator, which is restored afterwards.
     with global_stream(stream(0, "build")):
-        return kind.network(settings, shape, scenario.classes, len(scenario.tasks))
+        return kind.network(
+            settings, tensors(x)[0].shape[1:], scenario.classes, len(scenario.tasks)
+        )
 
 
 @dataclass
@@ -264,8 +263,7 @@ class LearnedNetworks:
     @property
     def _steps(self) -> Sequence[int]:
         """The step after each of these tasks, from none; T is the last, also without a task."""
-        T = len(self.job.tasks)
-        return (*range(T - 1), T) if self.job.without else self.job.steps
+        return (*range(self.job.last - 1), self.job.last) if self.job.without else self.job.steps
 
     def _fresh(self) -> Learner:
         """Return a learner that has learned nothing, its weights drawn from the job's seed."""

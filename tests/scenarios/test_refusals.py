@@ -76,8 +76,6 @@ def test_flags_are_refused_together():
     study = check_study({**LEAST, "learners": FINETUNE}, "tiny")
     with pytest.raises(InputError, match=r"orders: .*'x'.*; seeds: .* got 0"):
         overridden(study, RunOptions(seeds=0, orders="x"))
-    with pytest.raises(InputError, match="'a' twice"):
-        overridden(study, RunOptions(weights=("a=1,0,0,0,0,0,0",) * 2))
 
 
 @pytest.mark.parametrize("table", [5, [], "er", {}, {"kind": "err"}, {"kind": []}])

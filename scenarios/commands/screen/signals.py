@@ -23,7 +23,6 @@ STOPPED = {130, 143}  # exit codes of a process stopped by Ctrl-C or SIGTERM
 HOW_TO_GO_ON = "stopped: run the same command again to go on"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE = 0.3  # seconds in which a sentence must be said
-_STANDARD_ERROR = 2
 
 
 @contextmanager
@@ -107,6 +106,6 @@ class _Stop:
 
 def _say() -> None:
     """Write to standard error how to continue; do nothing if it is closed."""
-    # Past Python's own buffers, which another thread may have locked.
+    # To standard error past Python's own buffers, which another thread may have locked.
     with suppress(OSError):
-        os.write(_STANDARD_ERROR, f"{HOW_TO_GO_ON}\n".encode())
+        os.write(2, f"{HOW_TO_GO_ON}\n".encode())

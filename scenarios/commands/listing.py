@@ -67,15 +67,13 @@ def _names() -> dict[str, list[dict[str, Any]]]:
         "presets": _entries(presets),
         "data_sets": _entries(data),
         "networks": [{"name": n, "features": list(a.features)} for n, a in ARCHITECTURES.items()],
-        "learners": _entries({name: _described(kind) for name, kind in LEARNERS.items()}),
-        "readouts": _entries({n: _described(entry.readout) for n, entry in READOUTS.items()}),
+        "learners": _entries(LEARNERS),
+        "readouts": _entries({name: entry.readout for name, entry in READOUTS.items()}),
         "metrics": papers,
     }
 
 
-def _entries(about_by_name: Mapping[str, str]) -> list[dict[str, Any]]:
-    return [{"name": name, "about": about} for name, about in about_by_name.items()]
-
-
-def _described(kind: type) -> str:
-    return (kind.__doc__ or "").partition("\n")[0]
+def _entries(about_by_name: Mapping[str, str | type]) -> list[dict[str, Any]]:
+    """Return names with their texts, of a class the first line of its docstring."""
+    texts = {n: a if isinstance(a, str) else a.__doc__ for n, a in about_by_name.items()}
+    return [{"name": n, "about": (text or "").partition("\n")[0]} for n, text in texts.items()]

@@ -29,7 +29,6 @@ from scenarios.study.study_file import read_toml
 from scenarios.user_code import UserCode, source_of
 
 _ORDERS = TypeAdapter(dict[str, list[StrictInt]])
-_MOST_CLASSES = 100_000  # of one range: more is taken for a typing error
 
 
 def probe_model(target: str, options: ModelOptions) -> bool:
@@ -162,7 +161,7 @@ def classes_of_tasks(text: str) -> list[list[int]]:
     tasks = []
     for task in names(text):
         limits = re.fullmatch(r"(\d{1,9})-(\d{1,9})", task)
-        if limits and 0 <= int(limits[2]) - int(limits[1]) < _MOST_CLASSES:
+        if limits and 0 <= int(limits[2]) - int(limits[1]) < 100_000:  # more is a typing error
             tasks.append(list(range(int(limits[1]), int(limits[2]) + 1)))
         elif re.fullmatch(r"\d{1,9}(\+\d{1,9})*", task):
             tasks.append(list(map(int, task.split("+"))))

@@ -6,6 +6,7 @@ from rich.console import Console
 
 from probe.tables.folder import read_tables
 from probe.tables.statement_text import points
+from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import show_line
 from scenarios.options import names
 
@@ -52,7 +53,6 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
         InputError: Tables are missing or cannot be read.
     """
     from probe.tables.compared import compared_sheet
-    from scenarios.commands.screen.sheets import show_sheet
 
     before, after = read_tables(first), read_tables(second)
     show_sheet(Console(), compared_sheet(first.name, before, second.name, after))
@@ -79,7 +79,6 @@ def show_explanation(root: Path, learner: str, readout: str, feature: str, quant
         InputError: See `probe.results.explanation.explain`.
     """
     from probe.results.explanation import explain
-    from scenarios.commands.screen.sheets import show_sheet
 
     explanation = explain(root, learner, readout, feature, quantity)
     show_sheet(Console(), explanation.cells)

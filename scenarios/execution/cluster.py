@@ -31,9 +31,6 @@ from scenarios.execution.work import Ended, Event, Work, carried_out
 
 _AHEAD = 2  # jobs submitted at once for each processor of the cluster, which may grow
 _PAUSE = 0.2  # seconds between two looks at the process of the node
-_PATIENCE = 5.0  # seconds in which the address of a cluster must answer
-
-_OURS = Path(__file__).parents[2]
 
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no statistics of use
@@ -68,7 +65,7 @@ def cluster(address: str | None, workers: int | None, gpus: float) -> Executor:
     host, _, port = named.removeprefix("ray://").rpartition(":")
     try:
         if host:
-            socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+            socket.create_connection((host.strip("[]"), int(port)), timeout=5.0).close()
     except (OSError, OverflowError, ValueError) as error:
         remedy = "correct --ray-address, or start one with `ray start --head`"
         raise InputError(f"no Ray cluster answers at {named} ({error}): {remedy}") from None
@@ -154,7 +151,7 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     stopping = signal.getsignal(signal.SIGTERM)
     try:
         # Workers import from the folder in which Ray is started: ours, not the user's.
-        with chdir(_OURS):
+        with chdir(Path(__file__).parents[2]):
             local = {} if address else {"num_cpus": workers, "include_dashboard": False}
             quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
             ray.init(address=address or "local", **local, **quiet)

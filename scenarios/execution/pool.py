@@ -29,8 +29,6 @@ from scenarios.execution.schedule import Started, Take, follow
 from scenarios.execution.work import Ended, Event, Work, carried_out
 from scenarios.learners.catalog import MODULES
 
-_PAUSE = 0.2  # seconds before a worker is started again
-
 # All learners, so that every worker has the same code, even if it is edited while a study runs.
 _PRELOADED = ("scenarios.checkpoint_loader", "scenarios.study.plan", *MODULES.values())
 
@@ -93,7 +91,7 @@ class _Worker:
             # It was killed while idle, or the server that forks it was: multiprocessing starts
             # another server once this one has been waited for.
             self.stop()
-            time.sleep(_PAUSE)
+            time.sleep(0.2)
             return self.start(job, again=False)
         except (OSError, RuntimeError) as error:  # of a process, or of a thread
             reason = getattr(error, "strerror", error)

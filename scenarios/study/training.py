@@ -47,8 +47,7 @@ from scenarios.user_code import REGISTRY
 _LAST: dict[object, Cuts] = {}  # cuts of this process, by features and call
 
 # Errors of a failing device; the second is a nameless RuntimeError in older torch.
-_FAILED = getattr(torch, "AcceleratorError", torch.OutOfMemoryError)
-_DEVICE_FAILED = (torch.OutOfMemoryError, _FAILED)
+_DEVICE_FAILED = (torch.OutOfMemoryError, getattr(torch, "AcceleratorError", MemoryError))
 
 
 def restored(
@@ -176,11 +175,10 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     kind = LEARNERS[settings.kind]
     if not kind.own_features:
         return network_for(study.network.name, x, scenario.classes)
+    shape = tensors(x)[0].shape[1:]
     # torch's modules draw initial weights from the global generator, which is restored afterwards.
     with global_stream(stream(0, "build")):
-        return kind.network(
-            settings, tensors(x)[0].shape[1:], scenario.classes, len(scenario.tasks)
-        )
+        return kind.network(settings, shape, scenario.classes, len(scenario.tasks))
 
 
 @dataclass

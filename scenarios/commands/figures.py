@@ -18,7 +18,7 @@ def draw_figures(directory: Path) -> None:
     """Draw every figure; print the paths, the notes, and remarks on the results.
 
     Args:
-        directory: Of a run, or a folder with only tables.
+        directory: A run directory, or a folder with only tables.
 
     Raises:
         InputError: Tables are missing or unreadable.

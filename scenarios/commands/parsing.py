@@ -31,7 +31,7 @@ def with_options(metavar: str, about: str) -> Callable[[Callable[..., Any]], Cal
 
     Args:
         metavar: The name of the argument in the help.
-        about: Its description.
+        about: The description of the argument.
 
     Returns:
         The decorator.

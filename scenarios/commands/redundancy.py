@@ -29,7 +29,7 @@ def show_redundancy(names: Sequence[str], options: RedundancyOptions) -> None:
     Writes DATA.csv for each, redundancy.png and .svg.
 
     Args:
-        names: Of data sets, or feature files.
+        names: Names of data sets, or feature files.
         options: The flags.
 
     Raises:
@@ -64,8 +64,8 @@ def measure(data: Dataset, bins: int | None = None) -> Redundancy:
 
     Args:
         data: Every element of an input is a feature: N inputs of any shape are (N, D).
-        bins: Of equal width for each feature. None: cuts by `minimum_description`, which have no
-            setting to choose and give the paper's 39 features of MNIST's 60,000 training examples
+        bins: The number of equal bins of each feature. None: `minimum_description`, which has no
+            setting to choose and gives the paper's 39 features of MNIST's 60,000 training examples
             (37 to 42 on parts of them).
 
     Returns:

@@ -25,9 +25,9 @@ def show_report(directories: list[Path], out: Path | None, learners: str | None 
     """Write the page of one or several run directories, and print its path.
 
     Args:
-        directories: Of runs.
+        directories: Run directories.
         out: The file to write; None for the page in the first directory.
-        learners: To show, with commas between; None for the first 12.
+        learners: The learners to show, separated by commas; None = the first 12.
 
     Raises:
         InputError: Tables are missing or cannot be read, or a learner is unknown.

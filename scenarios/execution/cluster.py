@@ -61,14 +61,14 @@ def cluster(address: str | None, workers: int | None, gpus: float) -> Executor:
     if importlib.util.find_spec("ray") is None:
         raise InputError("--executor ray needs pip install 'forgetting-probe[ray]'")
     # Ray itself tries for minutes, but finds at once a cluster without a host and port.
-    named = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address or ""
-    host, _, port = named.removeprefix("ray://").rpartition(":")
+    endpoint = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address or ""
+    host, _, port = endpoint.removeprefix("ray://").rpartition(":")
     try:
         if host:
             socket.create_connection((host.strip("[]"), int(port)), timeout=5.0).close()
     except (OSError, OverflowError, ValueError) as error:
         remedy = "correct --ray-address, or start one with `ray start --head`"
-        raise InputError(f"no Ray cluster answers at {named} ({error}): {remedy}") from None
+        raise InputError(f"no Ray cluster answers at {endpoint} ({error}): {remedy}") from None
     if address:
         # Only Ray knows where it finds the cluster called auto: a third of a second.
         with _connected(address, None) as ray:

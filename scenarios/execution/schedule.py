@@ -132,7 +132,7 @@ def _attempts(
 ) -> Generator[Event, None, list[Job]]:
     """Do the jobs, retrying killed ones; return those that other processes had locked.
 
-    remaining: jobs are taken from its front, killed ones appended to its end.
+    Jobs are taken from the front of `remaining`, and killed ones appended to its end.
     """
     killed, locked = Counter[Job](), list[Job]()
     with closing(executor(work, lambda: remaining.popleft() if remaining else None)) as events:

@@ -218,7 +218,7 @@ def seconds_left(
     Args:
         keys_left: The measurements left of each job.
         pace: See `pace_of`.
-        processes: Their number, each on a separate job, so that it takes no less than the longest
+        processes: The number of processes, each on another job: it takes no less than the longest
             job.
 
     Returns:

@@ -104,16 +104,19 @@ class NetworkSpec(StrictModel):
 class Study(StrictModel):
     """A study. Two studies that compare equal give the same tables, bit for bit, on one device.
 
-    - name: also of its run directory, unless another is given;
-    - training: the recipe of every learner without a recipe of its own;
-    - retraining: the recipe of the retrained tails (None = the training's, as in Murata 2020);
-    - learners: their settings, by their names in the tables;
-    - orders: a rule, or a table of orders by name, see `probe.orders`;
-    - seeds: the number of seeds from 0, or a list of them;
-    - storage: precision of features' values for the retraining; `bf16` takes half the memory but
-      rounds;
-    - probing: the measurements downstream of the features, and their steps;
-    - report: the measurements that tables and figures show.
+    Attributes:
+        name: The name, also of its run directory unless another is given.
+        scenario: The data, and their division into tasks.
+        network: The network and its features.
+        training: The recipe of every learner without a recipe of its own.
+        retraining: The recipe of the retrained tails; None = the training's, as in Murata 2020.
+        learners: The settings of the learners, by their names in the tables.
+        orders: A rule, or a table of orders by name, see `probe.orders`.
+        seeds: The seeds; a file may give their number instead, to count from 0.
+        storage: The precision of features' values for the retraining; `bf16` takes half the memory
+            but rounds.
+        probing: The measurements downstream of the features, and their steps.
+        report: The measurements that tables and figures show.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=LONGEST)

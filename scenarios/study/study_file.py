@@ -87,7 +87,7 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
 
     Args:
         raw: TOML's tables and values.
-        source: Their name in errors, such as the file's path.
+        source: The name of the study in errors, such as the file's path.
 
     Returns:
         The study.

@@ -160,7 +160,7 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
 
     Args:
         study: The study.
-        learner: Its name.
+        learner: The name of the learner.
         scenario: The learner's view of it (its kind's `view`), of which only the shape of an input,
             the K classes and T are used.
 
@@ -332,7 +332,10 @@ class LearnedNetworks:
 class StudyNetworks:
     """The source of the networks of a study.
 
-    scenario: the study's, in base order, with the data on the device.
+    Attributes:
+        plan: The plan of their measurements.
+        study: The study.
+        scenario: Its tasks in base order, with the data on the device.
     """
 
     plan: Plan

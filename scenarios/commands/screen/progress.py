@@ -35,8 +35,8 @@ def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
 
     Args:
         work: The plan and its run directory.
-        events: From `scenarios.execution.schedule.execute`, whose errors pass through after the bar
-            is closed.
+        events: The events of `scenarios.execution.schedule.execute`, whose errors pass through
+            after the bar is closed.
 
     Returns:
         How each job ended.
@@ -73,7 +73,7 @@ def show_ends(root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool
 
     Args:
         root: The run directory.
-        ends: Of the jobs.
+        ends: The ends of the jobs.
         remarks: Sentences to print first.
 
     Returns:
@@ -169,8 +169,8 @@ def show_dry_run(work: Work, sizes: Sizes, plans: Allocations, processes: int) -
 def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:
     """Return the optimizer steps left of a job, by the recipes of the plan.
 
-    all_sizes: the number of examples of each task, in base order; keys: of the
-    measurements left. All multiples of a retraining share one training.
+    The sizes are in base order, the keys those of the measurements left. All multiples of a
+    retraining share one training.
     """
     sizes = [all_sizes[task][0] for task in job.tasks]
     recipe, retraining = plan.learners[job.learner].training, plan.retraining

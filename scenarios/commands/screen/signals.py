@@ -64,7 +64,9 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
 class _Stop:
     """A request to stop, with the response to it.
 
-    code: the exit code once requested, None before; block_ended: set when the block is over.
+    Attributes:
+        code: The exit code once requested, None before.
+        block_ended: Set when the block is over.
     """
 
     def __init__(self, grace: float) -> None:

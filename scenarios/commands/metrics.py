@@ -35,13 +35,9 @@ def score_file(file: Path, options: MetricsOptions) -> None:
     # R, the reference and the ideal are in percent or none of them: they are of one experiment.
     other = _matrix(options.reference, options) if options.reference else None
     if other and other.tasks != R.tasks:
-        raise InputError(
-            f"{file} has {R.tasks} tasks and the reference {options.reference} {other.tasks}: give "
-            f"the cumulative learner's matrix of the same tasks"
-        )
-    ideal = options.ideal
-    if ideal is not None and options.percent:
-        ideal /= 100
+        expected = f"expected {R.tasks} tasks, as {file} has, got {other.tasks}"
+        raise InputError(f"--reference {options.reference}: {expected}")
+    ideal = options.ideal and options.ideal / (100 if options.percent else 1)
     card = scorecard(R, reference=other, ideal=ideal, test_sizes=_sizes(options.test_sizes))
     if options.json:
         print(card.to_json())

@@ -1,89 +1,89 @@
-"""Compare our weights with avalanche's: `python -m tests.peers --data DIR` (see README.md)."""
+"""Compare our learners with avalanche's: `python -m tests.peers --data DIR` (see README.md)."""
 
 import argparse
-import copy
 import dataclasses
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
-from torch import nn
 
 from probe.examples import Examples
-from probe.seeding import stream
 from probe.tasks import Scenario
-from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import Location, limited, load
-from scenarios.learners.base import Settings
-from scenarios.learners.catalog import LEARNERS, settings_of
-from scenarios.networks import build_network
 from scenarios.streams import split_by_class
-from tests.peers.avalanche_side import Avalanche
-from tests.peers.plugins import corrected, plugins
+from tests.bench.timing import machine
+from tests.peers.avalanche_side import FASTEST, USUAL, usages
+from tests.peers.compare import OURS, SETTINGS, differences, run_all
 
+WARM_UP = 16  # examples of a class
+SCORES = ["A all", "F all", "A own", "F own"]
 RECIPE = Recipe(epochs=1, batch_size=64, learning_rate=1e-3, init="torch")
-# The settings of the papers where these give one.
-SETTINGS: dict[str, dict[str, Any]] = {
-    "finetune": {},
-    "ewc": {"strength": 75_000.0},
-    "si": {"strength": 1.0, "damping": 1e-3},
-    "lwf": {"strength": 1.0, "temperature": 2.0},
-    "gem": {"memory_per_class": 128, "margin": 0.5},
-}
 
 
 def main() -> None:
-    """Print the differences of weights after each task, on the same batches in float64."""
-    parser = argparse.ArgumentParser(prog="python -m tests.peers", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder with MNIST")
-    parser.add_argument("--learners", nargs="+", choices=SETTINGS, default=[*SETTINGS])
-    parser.add_argument("--limit", type=int, help="training examples of a class, all if left out")
-    asked = parser.parse_args()
+    """Print the differences of weights, or the scores and times, and write the latter."""
+    asked = _arguments()
     torch.set_num_threads(1)
-    # Rounding errors grow: Adam makes a step of full size out of a gradient that should be 0.
-    torch.set_default_dtype(torch.float64)
-    scenario = split_by_class(limited(load("mnist", Location(asked.data)), asked.limit))
+    if asked.exact:
+        # Rounding errors grow: Adam makes a step of full size out of a gradient that should be 0.
+        torch.set_default_dtype(torch.float64)
+        scenario = _scenario(asked.data, asked.limit, torch.float64)
+        each = [(kind, differences(SETTINGS[kind], scenario, RECIPE, 0)) for kind in asked.learners]
+        table = {(kind, name): row for kind, found in each for name, row in found.items()}
+        columns = [*(task.name for task in scenario.tasks), "moved"]
+        print(pd.DataFrame.from_dict(table, "index", columns=columns).map("{:.0e}".format))
+        return
+    print(machine())
+    few, scenario = _scenario(asked.data, WARM_UP), _scenario(asked.data, asked.limit)
+    warm_up, uses = usages(asked.data, few, WARM_UP), usages(asked.data, scenario, asked.limit)
+    runs = list[dict[str, Any]]()
+    for kind in asked.learners:
+        # What either side does only once is not to be timed.
+        run_all(SETTINGS[kind], few, warm_up, RECIPE, 0)
+        for seed in range(asked.seeds):
+            runs += run_all(SETTINGS[kind], scenario, uses, RECIPE, seed)
+            asked.out.parent.mkdir(parents=True, exist_ok=True)
+            asked.out.write_text(json.dumps({"asked": vars(asked), "runs": runs}, default=str))
+            print(f"{kind}, seed {seed}, {machine()}")
+    for frame in _tables(runs):
+        print(frame.to_string())
+
+
+def _tables(runs: Sequence[dict[str, Any]]) -> Iterator[pd.DataFrame]:
+    """Yield the scores, * = off ours by more than both deviations, and the median times."""
+    of = pd.DataFrame(runs).groupby(["learner", "side"], sort=False)
+    mean, spread = of[SCORES].mean(), of[SCORES].std().fillna(0)
+    ours, both = (each.xs(OURS, level="side") for each in (mean, spread))
+    off = mean.sub(ours, level="learner").abs() > spread.add(both, level="learner")
+    shown = [each.map("{:.1f}".format) for each in (mean, spread)]
+    yield shown[0] + " +- " + shown[1] + off.map({True: " *", False: ""}.get)
+    seconds = of["seconds"].median().unstack()[[OURS, USUAL, FASTEST]]
+    ratios = {f"ratio to {name}": seconds[name] / seconds[OURS] for name in (USUAL, FASTEST)}
+    yield seconds.assign(**ratios).round(2)
+
+
+def _scenario(data: Path, limit: int | None, dtype: torch.dtype = torch.float32) -> Scenario:
+    scenario = split_by_class(limited(load("mnist", Location(data)), limit))
     tasks = [
-        dataclasses.replace(task, train=Examples(task.train.x.double(), task.train.y))
+        dataclasses.replace(task, train=Examples(task.train.x.to(dtype), task.train.y))
         for task in scenario.tasks
     ]
-    scenario = dataclasses.replace(scenario, tasks=tuple(tasks))
-    rows: dict[tuple[str, str], list[float]] = {}
-    for kind in asked.learners:
-        found = differences(settings_of({"kind": kind, **SETTINGS[kind]}), scenario, 0)
-        rows |= {(kind, name): row for name, row in found.items()}
-    columns = [*(task.name for task in scenario.tasks), "moved"]
-    print(pd.DataFrame.from_dict(rows, "index", columns=columns).map("{:.0e}".format))
+    return dataclasses.replace(scenario, tasks=tuple(tasks))
 
 
-def differences(settings: Settings, scenario: Scenario, seed: int) -> dict[str, list[float]]:
-    """Return the largest difference of a weight after each task, and how far one of ours moved.
-
-    By counterpart: the exact one, and beside it the library's own where that is another.
-    """
-    exact, own = (make(settings, RECIPE, scenario, seed) for make in (corrected, plugins))
-    same = [type(one) for one in own] == [type(one) for one in exact]
-    found = {}
-    for name, added in {"its own": own, **({} if same else {"corrected": exact})}.items():
-        start = build_network("mlp", scenario.tasks[0].train.x.shape[1:], scenario.classes).double()
-        initialize(start, RECIPE.init, stream(seed, "init"))
-        model = copy.deepcopy(start)
-        ours = LEARNERS[settings.kind](model, RECIPE, settings, seed)
-        theirs = Avalanche(copy.deepcopy(start), RECIPE, added, scenario, seed)
-        found[name] = []
-        for position, task in enumerate(scenario.tasks):
-            ours.learn(task)
-            theirs.learn(position)
-            found[name].append(_largest(model, theirs.model))
-        found[name].append(_largest(model, start))
-    return found
-
-
-def _largest(one: nn.Module, other: nn.Module) -> float:
-    pairs = zip(one.parameters(), other.parameters(), strict=True)
-    return max(float((p - q).detach().abs().max()) for p, q in pairs)
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.peers", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder with MNIST")
+    parser.add_argument("--exact", action="store_true", help="weights on the same batches, float64")
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each learner, from seed 0")
+    parser.add_argument("--learners", nargs="+", choices=SETTINGS, default=[*SETTINGS])
+    parser.add_argument("--limit", type=int, help="training examples of a class, all if left out")
+    parser.add_argument("--out", type=Path, default=Path("runs/peers.json"), help="the numbers")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -13,15 +13,17 @@ from avalanche.training.plugins import (
     EWCPlugin,
     GEMPlugin,
     LwFPlugin,
+    ReplayPlugin,
     SynapticIntelligencePlugin,
 )
+from avalanche.training.storage_policy import ClassBalancedBuffer
 from torch import nn
 
 from probe.seeding import stream
 from probe.tasks import Scenario
 from probe.training.loop import Recipe
 from scenarios.learners.base import Settings
-from scenarios.learners.continual import ContinualSettings
+from scenarios.learners.continual import ClassMemorySettings, ContinualSettings
 from scenarios.learners.distillation import LwfSettings
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
 from scenarios.learners.gem import GemSettings
@@ -34,6 +36,13 @@ def plugins(settings: Settings, recipe: Recipe, scenario: Scenario, seed: int) -
     match settings:
         case ContinualSettings(kind="finetune"):
             return []
+        case ClassMemorySettings(kind="er"):
+            # As many examples of each class; the two batches are equally large.
+            size = settings.memory_per_class * scenario.classes
+            memory = ClassBalancedBuffer(
+                size, adaptive_size=False, total_num_classes=scenario.classes
+            )
+            return [ReplayPlugin(mem_size=size, storage_policy=memory)]
         case EwcSettings():
             # It has no 1/2 before lambda. Its Fisher is the mean of squared batch gradients, which
             # is smaller by the batch's size where single gradients are independent with mean zero.
@@ -49,9 +58,16 @@ def plugins(settings: Settings, recipe: Recipe, scenario: Scenario, seed: int) -
     raise ValueError(f"avalanche has no counterpart of {settings.kind!r} here")
 
 
-def corrected(settings: Settings, recipe: Recipe, scenario: Scenario, seed: int) -> list[Any]:
-    """Return the counterpart that is to do exactly what we do: its own, or changed to match."""
+def corrected(
+    settings: Settings, recipe: Recipe, scenario: Scenario, seed: int
+) -> list[Any] | None:
+    """Return the counterpart that is to do exactly what we do: its own, or changed to match.
+
+    None for replay, whose memory and draws from it are random.
+    """
     match settings:
+        case ClassMemorySettings(kind="er"):
+            return None
         case EwcSettings():
             return [_SingleExampleEwc(settings.strength / 2)]
         case SiSettings():
@@ -59,6 +75,13 @@ def corrected(settings: Settings, recipe: Recipe, scenario: Scenario, seed: int)
         case GemSettings():
             return [_PaperGem(settings, scenario, seed)]
     return plugins(settings, recipe, scenario, seed)
+
+
+def repaired(settings: Settings) -> list[Any]:
+    """Return avalanche's counterpart with no other change than what lets it work on a CPU."""
+    if isinstance(settings, SiSettings):
+        return [_CopyingSi(_si_lambda(settings), eps=settings.damping)]
+    return []
 
 
 def _si_lambda(settings: SiSettings) -> float:
@@ -103,12 +126,11 @@ class _PaperGem(GEMPlugin):
         return (new + torch.from_numpy(v) @ past).to(g.dtype)
 
 
-class _PaperSi(SynapticIntelligencePlugin):
-    """SI that works on a CPU, with the gradient of the task's own loss and unbounded importances.
+class _CopyingSi(SynapticIntelligencePlugin):
+    """SI that works on a CPU.
 
     The weights that it notes down are views of the parameters there (on a GPU they are copies): the
-    step that it measures is 0, and so are the importance and the penalty. As it is, its gradient
-    includes that of the penalty, importances are cut at 0.001, and those below 0 stay.
+    step that it measures is 0, and so are the importance and the penalty.
     """
 
     def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
@@ -118,6 +140,14 @@ class _PaperSi(SynapticIntelligencePlugin):
     def before_training_iteration(self, strategy: Any, **kwargs: Any) -> None:
         super().before_training_iteration(strategy, **kwargs)
         _copy(self.syn_data["old_theta"])
+
+
+class _PaperSi(_CopyingSi):
+    """SI with the gradient of the task's own loss, and with importances from 0 without bound.
+
+    As it is, its gradient includes that of the penalty, importances are cut at 0.001, and those
+    below 0 stay.
+    """
 
     @torch.no_grad()
     def after_training_iteration(self, strategy: Any, **kwargs: Any) -> None:

@@ -23,7 +23,7 @@ from probe.training.costs import OpsMeter
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
-from scenarios.learners.continual import Finetune
+from scenarios.learners.continual import ContinualLearner
 from scenarios.study import training
 from scenarios.study.study_file import check_study
 from scenarios.study.training import _DEVICE_FAILED, StudyNetworks
@@ -281,7 +281,7 @@ def test_it_is_not_inherited_nor_taken_from_other_code(
     plan = made_plan(study, scenario)
     job = next(job for job in jobs_of(plan) if job.learner == "finetune")
     store = store_of(plan, tmp_path, job)
-    theirs = type("Theirs", (Finetune,), {})
+    theirs = type("Theirs", (ContinualLearner,), {})
     assert training.first_task_store(plan, job, learner("finetune", of=theirs), store) is None
     task = scenario.reordered(job.tasks).tasks[0]
     trained = []

@@ -158,18 +158,19 @@ def _means(
     """Return the quantities that are means, (S, m), at the test examples of a position."""
     rows, p, T = outcomes.rows, position.position, layout.orders.shape[1]
     right = {"accuracy": rows[T], "floor": outcomes.floor, "ceiling": outcomes.ceiling}
-    if p is None and set(range(1, T + 1)) <= set(rows):
+    if p and p in rows:
+        right["learned"] = rows[p]
+    elif p is None and set(range(1, T + 1)) <= set(rows):
         # Each example by the network that has just learned its task.
         last_task = np.argsort(layout.orders)[None, None, :, layout.tasks]
         learned = np.stack([rows[t] for t in range(1, T + 1)])
         right["learned"] = np.take_along_axis(learned, last_task, axis=0)[0]
-    elif p in rows:
-        right["learned"] = rows[p]
-    if p not in (None, T) and set(range(p, T)) <= set(rows):
+    if p and p < T and set(range(p, T)) <= set(rows):
         later = np.stack([rows[t][..., position.examples] for t in range(p, T)])
-        best = (later & position.used).sum(axis=-1).argmax(axis=0)[None, ..., None]
-        right["best"] = np.zeros_like(rows[T])
-        right["best"][..., position.examples] = np.take_along_axis(later, best, axis=0)[0]
+        of_task = layout.tasks[position.examples] == layout.orders[:, p - 1, None]
+        highest = (later & of_task).sum(axis=-1).argmax(axis=0)[None, ..., None]
+        right["best"] = best = np.zeros_like(rows[T])
+        best[..., position.examples] = np.take_along_axis(later, highest, axis=0)[0]
     e = {name: position.mean(x) for name, x in right.items() if x is not None}
     e |= {n: e[a] - e[b] for n, (a, b) in _DIFFERENCES.items() if {a, b} <= e.keys()}
     absent = {"learned", "best", "forgotten"} if p in (None, T) else {"learned", "best"}

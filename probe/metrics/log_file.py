@@ -87,8 +87,8 @@ def learned(rows: Sequence[Sequence[float]], path: Path) -> AccuracyMatrix:
 
 
 def _mammoth(path: Path, text: str) -> AccuracyMatrix:
-    runs = [line for line in text.splitlines() if line.strip()]
-    cells = re.findall(rf"'accuracy_{_COUNT}_task{_COUNT}': {_NUMBER}", runs[0] if runs else "")
+    runs = [line for line in text.splitlines() if line.strip()] or [""]
+    cells = re.findall(rf"'accuracy_{_COUNT}_task{_COUNT}': {_NUMBER}", runs[0])
     if not cells:
         raise InputError(f"{path} holds no accuracies as Mammoth writes them: give its logs.pyd")
     if len(runs) > 1:
@@ -109,18 +109,16 @@ def _facil(path: Path, text: str) -> AccuracyMatrix:
     ):
         raise InputError(f"{path} is no square matrix of FACIL: give results/acc_tag-*.txt")
     values = np.array(lines, dtype=np.float64)
-    later = np.triu(np.ones_like(values), 1) == 1
     # A network that has learned a task is right at times: a row of 0 is one not reached.
     reached = int(max(np.flatnonzero(values.any(1)), default=-1)) + 1
-    later[reached:] = True
-    values[later] = np.nan
-    if not reached or not (np.isnan(values) | (values <= 1)).all():
+    values[np.triu_indices_from(values, 1)] = values[reached:] = np.nan
+    if not reached or (values > 1).any():
         raise InputError(f"{path} holds no accuracies, fractions from 0 to 1: give another file")
     return AccuracyMatrix.square(values)
 
 
 def _pycil(path: Path, text: str) -> AccuracyMatrix:
-    begins = [int(first) for first in re.findall(rf"=> Learning on {_COUNT}-\d+", text)]
+    begins = list(map(int, re.findall(rf"=> Learning on {_COUNT}-\d+", text)))
     lines = re.findall(r"=> CNN: (\{.*\})", text)
     tables = [re.findall(rf"'{_COUNT}-\d+': {_NUMBER}", line) for line in lines]
     if not any(tables) or len(begins) < len(lines):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,7 +100,7 @@ class AccuracyMatrix:
         """
         return cls(np.stack([run.accuracies(mean) for run in runs]))
 
-    @cached_property
+    @property
     def tasks(self) -> int:
         """T, the number of tasks."""
         return int(self.values.shape[1])
@@ -123,19 +121,18 @@ class AccuracyMatrix:
         """
         # By flat indices, as plain indexing would count a negative i or j from the end.
         try:
-            cell = (np.asarray(i), np.subtract(j, 1))
-            flat = np.asarray(np.ravel_multi_index(cell, self.values.shape))
+            flat = np.ravel_multi_index((np.asarray(i), np.subtract(j, 1)), self.values.shape)
         except ValueError:
             raise InputError(f"R[i,j] has i in 0..{self.tasks} and j in 1..{self.tasks}") from None
-        cells = np.asarray(self.values.reshape(-1)[flat])
-        if self._has_gaps and (missing := np.isnan(cells)).any():
-            row, column = divmod(int(flat[missing][0]), self.tasks)
+        cells = np.asarray(self.values.flat[flat])
+        if (missing := np.isnan(cells)).any():
+            row, column = divmod(int(np.asarray(flat)[missing][0]), self.tasks)
             when = f"after task {row}" if row else "before any training"
             raise NotMeasured(f"R[{row},{column + 1}] (task {column + 1} {when}) was not measured")
         return cells
 
     def cell(self, i: int, j: int) -> float:
-        """Return R[i, j]; much faster than `measured` for a single cell.
+        """Return R[i, j].
 
         Args:
             i: The number of tasks learned, 0..T.
@@ -147,11 +144,6 @@ class AccuracyMatrix:
         Raises:
             NotMeasured: As `measured`.
         """
-        # What is in order is read at once; what is not, `measured` explains.
-        if 0 <= i <= self.tasks and 1 <= j <= self.tasks:
-            value = float(self.values[i, j - 1])
-            if not math.isnan(value):
-                return value
         return float(self.measured(i, j))
 
     def seen(self, k: int) -> NDArray[np.float64]:
@@ -167,7 +159,7 @@ class AccuracyMatrix:
             NotMeasured: As `measured`.
         """
         self.check_task(k)
-        return self.measured(k, np.arange(1, k + 1)) if self._has_gaps else self.values[k, :k]
+        return self.measured(k, np.arange(1, k + 1))
 
     def check_task(self, k: int | None, name: str = "k") -> int:
         """Check a number of tasks k.
@@ -201,7 +193,3 @@ class AccuracyMatrix:
         if not cells.size:
             raise NotMeasured(f"no cell to average (T = {self.tasks}): at least 2 tasks are needed")
         return float(cells.sum() / cells.size)
-
-    @cached_property
-    def _has_gaps(self) -> bool:
-        return bool(np.isnan(self.values).any())

@@ -44,10 +44,7 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
             f"floats with numpy.save"
         ) from None
     with located(f"{path}, {'in percent' if percent else 'in fractions as without --percent'}"):
-        fractions = values / 100 if percent else values
-        # One row more than columns: the first is that before any training.
-        has_row_0 = values.ndim == 2 and len(values) == values.shape[1] + 1
-        return AccuracyMatrix(fractions) if has_row_0 else AccuracyMatrix.square(fractions)
+        return AccuracyMatrix.of(values / 100 if percent else values)
 
 
 def _read_csv(path: Path) -> NDArray[np.float64]:

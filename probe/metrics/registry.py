@@ -6,16 +6,14 @@ from functools import cache, wraps
 from importlib import import_module
 from inspect import signature
 from pkgutil import iter_modules
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
-
-from numpy.typing import ArrayLike
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 P = ParamSpec("P")
 T = TypeVar("T")
+Function = Callable[Concatenate[Any, P], T]
 
 _MARK = "__metric__"
 
@@ -30,47 +28,27 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-class _Decorator(Protocol):
-    """Decorator that `metric` returns: a metric of a matrix or of counts takes arrays as well."""
-
-    @overload
-    def __call__(
-        self, function: Callable[Concatenate[AccuracyMatrix, P], T], /
-    ) -> Callable[Concatenate[AccuracyMatrix | ArrayLike, P], T]: ...
-
-    @overload
-    def __call__(
-        self, function: Callable[Concatenate[Counts, P], T], /
-    ) -> Callable[Concatenate[Counts | ArrayLike, P], T]: ...
-
-    @overload
-    def __call__(self, function: Function, /) -> Function: ...
-
-
 @dataclass(frozen=True)
 class Metric:
-    """A metric's function, with the way to call it; see `metric`."""
+    """A metric's function, with the way to call it; see `metric`.
+
+    Attributes:
+        paper: The module of the function, such as `gem`.
+        name: The name of the function, such as `bwt`.
+    """
 
     function: Callable[..., Any]
     after: str | None
     needs: Sequence[str]
     scorecard: bool
     public: str
-
-    @property
-    def paper(self) -> str:
-        """The module of the function, such as `gem`."""
-        return self.function.__module__.rpartition(".")[2]
-
-    @property
-    def name(self) -> str:
-        """The name of the function, such as `bwt`."""
-        return self.function.__name__
+    paper: str
+    name: str
 
 
 def metric(
     *, after: str | None = None, needs: Sequence[str] = (), scorecard: bool = True, public: str = ""
-) -> _Decorator:
+) -> Callable[[Function[P, T]], Function[P, T]]:
     """Register a function as a metric: of an accuracy matrix R, (T+1, T), and of inputs by name.
 
     Of a matrix, or of counts, it takes arrays and lists as well.
@@ -85,26 +63,27 @@ def metric(
         The decorator.
     """
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Function[P, T]) -> Function[P, T]:
         signed = signature(function)
         first, *others = signed.parameters.values()
         kind = next((kind for kind in _CONVERSIONS if kind in str(first.annotation)), None)
 
         @wraps(function)
-        def converted(*args: Any, **kwargs: Any) -> Any:
-            if kind is None or not (args or first.name in kwargs):
-                return function(*args, **kwargs)
-            value, *rest = args or (kwargs.pop(first.name),)
-            return function(_CONVERSIONS[kind](value), *rest, **kwargs)
+        def converted(*args: Any, **kwargs: Any) -> T:
+            bound = signed.bind(*args, **kwargs)
+            if kind:
+                bound.arguments[first.name] = _CONVERSIONS[kind](bound.arguments[first.name])
+            return function(*bound.args, **bound.kwargs)
 
         if kind:
             parameters = [first.replace(annotation=f"{kind} | ArrayLike"), *others]
             vars(converted)["__signature__"] = signed.replace(parameters=parameters)
-        name = public or function.__name__
-        setattr(converted, _MARK, Metric(converted, after, needs, scorecard, name))
+        name, paper = function.__name__, function.__module__.rpartition(".")[2]
+        mark = Metric(converted, after, needs, scorecard, public or name, paper, name)
+        setattr(converted, _MARK, mark)
         return converted
 
-    return cast(_Decorator, decorate)
+    return decorate
 
 
 @cache
@@ -112,11 +91,10 @@ def registered() -> tuple[Metric, ...]:
     """Return the metrics of every module of this package, by paper, in the order of the source."""
     package = __name__.rpartition(".")[0]
     papers = {name for _, name, _ in iter_modules(import_module(package).__path__)}
-    metrics = []
+    metrics = list[Metric]()
     for paper in (*_FIRST, *sorted(papers - {*_FIRST})):
-        for value in vars(import_module(f"{package}.{paper}")).values():
-            metric = getattr(value, _MARK, None)
-            # A module may import another's function.
-            if metric and metric.paper == paper:
-                metrics.append(metric)
+        values = vars(import_module(f"{package}.{paper}")).values()
+        marks = (getattr(value, _MARK, None) for value in values)
+        # A module may import another's function.
+        metrics += (mark for mark in marks if mark and mark.paper == paper)
     return tuple(metrics)

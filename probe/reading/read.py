@@ -1,7 +1,8 @@
 """Data read into tensors, once, batch after batch, with a progress bar."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import length_hint
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from probe.byte_sizes import show_size
 from probe.errors import InputError, described, located
 from probe.memory import MappedRows, free_memory
 from probe.progress import progress_bar
-from probe.reading.item_format import Batch, ItemFormat, same_form
+from probe.reading.item_format import Batch, as_batch, same_form
 
 _START = 256  # rows to begin with, where their number is unknown
 _ENOUGH = 2**24  # bytes of a file that count as this process's memory before they are let go
@@ -37,7 +38,7 @@ class RowBuffer:
     """
 
     def __init__(
-        self, sample: Sequence[Tensor], expected: int | None, *, budget: int, scratch: Path | None
+        self, sample: Sequence[Tensor], expected: int | None, budget: int, scratch: Path | None
     ) -> None:
         self._kinds = [(tensor.shape[1:], tensor.dtype) for tensor in sample]
         self._bytes = sum(shape.numel() * dtype.itemsize for shape, dtype in self._kinds)
@@ -70,11 +71,11 @@ class RowBuffer:
     def _grow(self, needed: int) -> None:
         """Make room for `needed` rows or more, and copy those that are there."""
         before, files = self._rows, self._files
+        doubled = max(needed, _START, 2 * self._capacity)
+        most = self._budget // max(1, self._bytes)
         if not self._capacity and self._expected is not None:
             self._capacity = max(needed, self._expected)
         else:
-            doubled = max(needed, _START, 2 * self._capacity)
-            most = self._budget // max(1, self._bytes)
             # What fits into the budget is never refused for what doubling would take.
             self._capacity = most if needed <= most < doubled else doubled
         self._rows, self._files = self._allocate(self._capacity)
@@ -96,50 +97,12 @@ class RowBuffer:
                 f"give scratch=, a folder on a disk with space, a larger budget=, or a limit="
             )
         files = [MappedRows(self._scratch, n, s.numel(), dtype) for s, dtype in self._kinds]
-        shapes = [shape for shape, _ in self._kinds]
-        return [f.rows.view(n, *shape) for f, shape in zip(files, shapes, strict=True)], files
+        files_and_kinds = zip(files, self._kinds, strict=True)
+        return [file.rows.view(n, *shape) for file, (shape, _) in files_and_kinds], files
 
     def _release_pages(self, files: Sequence[MappedRows] = ()) -> None:
         for file in (*files, *self._files):
             file.let_go()
-
-
-@dataclass(frozen=True)
-class ReadSettings:
-    """Limits and parts of the data to read, and the memory for them; see `Examples.of`.
-
-    Raises InputError for a limit, a budget and a scratch folder that cannot be.
-    """
-
-    limit: int | None = None
-    label: str | None = None
-    columns: str | Sequence[str] | None = None
-    budget: int | None = None
-    scratch: str | PathLike[str] | None = None
-    progress: bool = True
-
-    def __post_init__(self) -> None:
-        for name, least, what in (("limit", 1, "examples"), ("budget", 0, "bytes")):
-            number = getattr(self, name)
-            if number is not None and not (isinstance(number, int) and number >= least):
-                raise InputError(f"{name} must be a number of {what} from {least}, got {number!r}")
-        if not isinstance(self.scratch, str | PathLike | None):
-            raise InputError(f"scratch must be the path of a folder, got {self.scratch!r}")
-
-    def buffer(self, batch: Batch, expected: int | None) -> RowBuffer:
-        """Return a buffer for examples, in the memory that is free now.
-
-        Args:
-            batch: A batch of such examples.
-            expected: The number of examples, None if it is unknown.
-
-        Returns:
-            The buffer.
-        """
-        # Half: training needs memory too, and so may others.
-        free = free_memory(torch.device("cpu")) // 2 if self.budget is None else self.budget
-        scratch = None if self.scratch is None else Path(self.scratch)
-        return RowBuffer([*tensors(batch[0]), batch[1]], expected, budget=free, scratch=scratch)
 
 
 def _stream(data: Any) -> tuple[Iterable[object], int | None, bool | None]:
@@ -166,12 +129,9 @@ def _stream(data: Any) -> tuple[Iterable[object], int | None, bool | None]:
 def _length(loader: DataLoader[Any]) -> int | None:
     """Return the number of examples that a loader gives, None if it is not certain."""
     batches = loader.batch_sampler
+    n = length_hint(loader.sampler, -1)
     # A sampler of the user's own may give batches of any size.
-    if isinstance(loader.dataset, IterableDataset) or type(batches) is not BatchSampler:
-        return None
-    try:
-        n = len(loader.sampler)  # type: ignore[arg-type]
-    except TypeError:
+    if isinstance(loader.dataset, IterableDataset) or type(batches) is not BatchSampler or n < 0:
         return None
     return n // batches.batch_size * batches.batch_size if batches.drop_last else n
 
@@ -190,12 +150,16 @@ def _each_item(items: Iterable[object]) -> Iterator[object]:
         ) from error
 
 
-def read(data: object, settings: ReadSettings) -> Batch:
-    """Read all examples.
-
-    Args:
-        data: See `Examples.of`.
-        settings: The limits, and the names in items that are mappings.
+def read(
+    data: object,
+    limit: int | None,
+    label: str | None,
+    columns: str | Sequence[str] | None,
+    budget: int | None,
+    scratch: str | PathLike[str] | None,
+    progress: bool,
+) -> Batch:
+    """Read all examples; the arguments are those of `Examples.of`.
 
     Returns:
         x, one or more tensors (N, ...), and y (N,).
@@ -203,33 +167,42 @@ def read(data: object, settings: ReadSettings) -> Batch:
     Raises:
         InputError: See `Examples.of`.
     """
+    for name, number, least in (("limit", limit, 1), ("budget", budget, 0)):
+        if number is not None and not (isinstance(number, int) and number >= least):
+            raise InputError(f"{name} must be a whole number from {least}, got {number!r}")
+    if not isinstance(scratch, str | PathLike | None):
+        raise InputError(f"scratch must be the path of a folder, got {scratch!r}")
     items, expected, batched = _stream(data)
     while isinstance(data, DataLoader | Subset):
         data = data.dataset
     has_tasks = hasattr(data, "targets_task_labels")
-    form = ItemFormat(batched, has_tasks, settings.label, settings.columns)
-    if expected is not None and settings.limit is not None:
-        expected = min(expected, settings.limit)
-    sample: Value | None = None
+    if expected is not None and limit is not None:
+        expected = min(expected, limit)
     rows: RowBuffer | None = None
-    with progress_bar("reading", expected, settings.progress) as advance:
-        for x, y in _batches(items, form, settings.limit):
+    with progress_bar("reading", expected, progress) as advance:
+        for x, y in _batches(items, limit, partial(as_batch, batched, has_tasks, label, columns)):
             if rows is None:
-                sample, rows = first(x, 0), settings.buffer((x, y), expected)
+                # Half: training needs memory too, and so may others.
+                room = free_memory(torch.device("cpu")) // 2 if budget is None else budget
+                sample = first(x, 0)
+                folder = None if scratch is None else Path(scratch)
+                rows = RowBuffer([*tensors(x), y], expected, room, folder)
             rows.add([*tensors(x), y])
             advance(len(y))
-    if sample is None or rows is None:
+    if rows is None:
         raise InputError("the data hold no examples")
-    *columns, labels = rows.tensors()
-    return like(sample, columns), labels
+    *values, labels = rows.tensors()
+    return like(sample, values), labels
 
 
-def _batches(items: Iterable[object], form: ItemFormat, limit: int | None) -> Iterator[Batch]:
+def _batches(
+    items: Iterable[object], limit: int | None, as_batch: Callable[[object], Batch]
+) -> Iterator[Batch]:
     """Yield the data as batches of one form, up to `limit` examples."""
     sample: Value | None = None
     for number, item in enumerate(_each_item(items)):
         with located(f"item {number} of the data"):
-            x, y = form.batch(item)
+            x, y = as_batch(item)
             sample = first(x, 1) if sample is None else sample
             x = same_form(x, sample)
         yield (x, y) if limit is None else (first(x, limit), y[:limit])

@@ -29,12 +29,14 @@ from it.
 class ForeignRuns:
     """Runs of another framework, as it wrote them.
 
-    - files: of the networks, by run and tasks seen; offline: by seed, trained on all at once;
-    - load: reads one of them: tensors by the names that they have in the network, all outputs in
-      it. An output that came later has weights of 0 and the bias `NEVER`;
-    - tasks: by task, in the order in which they were learned, the numbers of its outputs; None =
-      the files do not say;
-    - class_order: the class of the data that each output stands for; None = the files do not say.
+    Attributes:
+        files: The files of the networks, by run and tasks seen.
+        load: Reads one of them: tensors by the names that they have in the network, all outputs in
+            it. An output that came later has weights of 0 and the bias `NEVER`.
+        offline: By seed, the file of the network trained on all tasks at once.
+        tasks: By task, in the order in which they were learned, the numbers of its outputs; None =
+            the files do not say.
+        class_order: The class of the data that each output stands for; None = the files do not say.
     """
 
     files: Mapping[Run, Mapping[int, Path]]
@@ -51,7 +53,7 @@ class ForeignRuns:
         """Write every network to a separate file, which `load_state` reads.
 
         Args:
-            folder: Of the files. The same networks give the same bytes.
+            folder: The folder of the new files. The same networks give the same bytes.
 
         Returns:
             The files.
@@ -79,9 +81,6 @@ def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
 
     Args:
         runs_by_folder: The runs of each folder.
-
-    Returns:
-        All runs.
 
     Raises:
         InputError: Two runs have one name, or outputs that stand for different classes.
@@ -136,8 +135,8 @@ def files_by_run(folder: Path, pattern: str, name: str) -> dict[str, dict[int, P
     """Find the files of runs.
 
     Args:
-        folder: Where they are.
-        pattern: Of the files.
+        folder: The folder to search.
+        pattern: The glob pattern of the files.
         name: A regular expression of their names; its groups are the run and the task, from 0.
 
     Returns:
@@ -177,11 +176,8 @@ def run_named(learner: object, seed: object) -> Run:
     """Return the run of a learner and a seed as a framework writes them.
 
     Args:
-        learner: The learner.
-        seed: The seed.
-
-    Returns:
-        The run.
+        learner: The learner, by any text.
+        seed: The seed; what is no seed counts as 0.
     """
     name = re.sub(r"[^A-Za-z0-9_-]", "-", str(learner)) or "model"
     return Run(name, "0", seed if isinstance(seed, int) and seed >= 0 else 0)
@@ -191,7 +187,7 @@ def load_grown(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Ten
     """Load a state, its heads grown to all outputs: rows (k, ...) become rows (K, ...).
 
     Args:
-        shapes: Of the weight and the bias of each head, by name; a head may be missing.
+        shapes: The shapes of the weight and bias of each head, by name; heads may be missing.
         path: The file of the state.
 
     Raises:

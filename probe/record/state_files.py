@@ -1,6 +1,5 @@
 """Files of weights, loaded as data and put into a network that they fit."""
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -49,9 +48,8 @@ def load_state(path: Path) -> dict[str, Tensor]:
             break
         content = inner[0]
     if not isinstance(content, Mapping) or not any(map(torch.is_tensor, content.values())):
-        got = f"an object of type {type(content).__name__}"
-        if isinstance(content, Mapping):
-            got = f"a table of {listed(content) or 'nothing'}"
+        names = isinstance(content, Mapping) and (listed(content) or "nothing")
+        got = f"a table of {names}" if names else f"an object of type {type(content).__name__}"
         raise InputError(f"{path} holds no state dict, tensors by name, but {got}: {_REMEDY}")
     for name, value in content.items():
         if not isinstance(name, str) or not _is_plain(value):
@@ -169,21 +167,16 @@ def read_content(path: Path) -> object:
         InputError: The file cannot be read, or could run code.
     """
     try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
+        return torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise unreadable(path, error, _GIVE) from None
-    if not size:
-        raise InputError(f"{path} is empty: {_REMEDY}")
-    try:
-        return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         # A damaged or hostile file makes torch raise almost anything.
         if refused := re.search(r"GLOBAL (\S+)", str(error)):
             raise InputError(
                 f"{path} holds {refused[1]}, not only tensors, and could run code: {_REMEDY}"
             ) from None
-        raise InputError(f"{path} is damaged, or not a file of torch: {_REMEDY}") from None
+        raise InputError(f"{path} is empty, damaged, or not a file of torch: {_REMEDY}") from None
 
 
 def _read_safe(path: Path) -> object:

@@ -29,8 +29,9 @@ _SAFE = "give checkpoints that Mammoth wrote with --savecheck task --save_checkp
 def read_mammoth(folder: Path) -> ForeignRuns:
     """Read the checkpoints of Mammoth (aimagelab) in a folder, `--savecheck task`, of mode `safe`.
 
-    Runs of joint training become the offline networks. The tensors have the names of the backbone. The files do not list
-    the classes of each task. If classes were permuted, `class_order` has the permutation.
+    Runs of joint training become the offline networks. The tensors have the names of the backbone.
+    The files do not list the classes of each task. If classes were permuted, `class_order` has the
+    permutation.
 
     Raises:
         InputError: The folder has no checkpoints, or other files, old pickles among them, which

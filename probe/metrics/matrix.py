@@ -34,10 +34,7 @@ class AccuracyMatrix:
     def __post_init__(self) -> None:
         values = np.array(self.values, dtype=np.float64)
         if values.ndim != 2 or values.shape[0] != values.shape[1] + 1 or values.shape[1] < 1:
-            raise InputError(
-                f"an accuracy matrix of T tasks has shape (T+1, T) with row 0 before any training, "
-                f"got {values.shape}; use AccuracyMatrix.square for a T x T matrix"
-            )
+            raise InputError(f"R is (T+1, T), got {values.shape}: use AccuracyMatrix.square")
         # NaN is neither: a cell that was not measured passes.
         bad = np.argwhere((values < 0) | (values > 1))
         if len(bad):
@@ -63,10 +60,7 @@ class AccuracyMatrix:
         try:
             table = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError(
-                f"R is an AccuracyMatrix or rows of one length, T fractions each, got "
-                f"{values!r:.60}: give NaN for what was not measured"
-            ) from None
+            raise InputError(f"R has rows of T fractions or NaN, got {values!r:.60}") from None
         square = table.ndim == 2 and len(table) == table.shape[1]
         return cls.square(table) if square else cls(table)
 

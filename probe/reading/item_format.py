@@ -57,10 +57,7 @@ def as_batch(
     if y.ndim == 0:
         return mapped(x, lambda tensor: tensor[None]), y[None]
     if wrong := [tuple(t.shape) for t in tensors(x) if t.ndim < 1 or len(t) != len(y)]:
-        raise InputError(
-            f"a batch has {len(y)} labels, but x of shape {wrong[0]}: give one label for each row "
-            f"of x"
-        )
+        raise InputError(f"got {len(y)} labels, but x of shape {wrong[0]}: give one for each row")
     return x, y
 
 
@@ -119,9 +116,7 @@ def same_form(x: Value, first: Value) -> Value:
             kinds(mapped(value, lambda tensor: tensor.new_empty(tensor.shape[1:])))
             for value in (x, first)
         )
-        raise InputError(
-            f"x is {got}, but {expected} in earlier examples: give all one shape and one type"
-        )
+        raise InputError(f"x is {got}, but {expected} in earlier examples: give all one form")
     return x
 
 
@@ -158,10 +153,7 @@ def _is_array(part: object) -> bool:
 def _tensor(part: Any) -> Tensor:
     """Return a tensor or an array as a dense tensor without a gradient, as it is otherwise."""
     if not _is_array(part):
-        raise InputError(
-            f"x is or contains a value of type {type(part).__name__}, expected tensors: "
-            f"give the data a transform that makes them, as ToTensor of torchvision does"
-        )
+        raise InputError(f"x has type {type(part).__name__}, expected tensors, as ToTensor makes")
     if not isinstance(part, Tensor):
         # A copy of an array that is read-only, or has bytes in an order that torch does not know.
         native = part.dtype.newbyteorder("=")

@@ -117,10 +117,7 @@ def _stream(data: Any) -> tuple[Iterable[object], int | None, bool | None]:
         raise InputError(f"the data are a mapping of {names}: give one of them, as data['train']")
     iterable, indexed = hasattr(data, "__iter__"), hasattr(data, "__getitem__")
     if not iterable and not indexed:
-        raise InputError(
-            f"the data are of type {type(data).__name__}, expected a Dataset, a DataLoader, or "
-            f"anything that gives pairs (x, y)"
-        )
+        raise InputError(f"data are of type {type(data).__name__}: give a Dataset or a DataLoader")
     if isinstance(data, IterableDataset) or not (hasattr(data, "__len__") and indexed):
         return data, None, False
     return (data[k] for k in range(len(data))), len(data), False
@@ -145,9 +142,7 @@ def _each_item(items: Iterable[object]) -> Iterator[object]:
     except InputError:
         raise
     except Exception as error:
-        raise InputError(
-            f"item {number} of the data cannot be read ({described(error)}): correct the data"
-        ) from error
+        raise InputError(f"item {number} of the data cannot be read: {described(error)}") from error
 
 
 def read(

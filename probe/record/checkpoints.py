@@ -50,22 +50,14 @@ class Checkpoints:
             raise InputError("there are no checkpoints: name the files of one run or more")
         grid = product(*map(dict.fromkeys, zip(*self.runs, strict=True)))
         if absent := [run for run in starmap(Run, grid) if run not in self.runs]:
-            raise InputError(
-                f"there are no checkpoints of {listed(absent)}, though others have this learner, "
-                f"order and seed: add them, or move the others elsewhere"
-            )
+            raise InputError(f"there are no checkpoints of {listed(absent)}: add them")
         every = set().union(*self.runs.values())
         for run, files in self.runs.items():
             if lacking := sorted(every - files.keys()):
-                raise InputError(
-                    f"{run} has no checkpoint after {listed(lacking)} tasks, as others have: add it"
-                )
+                raise InputError(f"{run} has no checkpoint after {listed(lacking)} tasks: add it")
         missing = sorted({run.seed for run in self.runs} - self.offline.keys())
         if self.offline and missing:
-            raise InputError(
-                f"there is no offline network of seed {listed(missing)}, but there is one of "
-                f"seed {listed(sorted(self.offline))}: add one for each seed of the checkpoints"
-            )
+            raise InputError(f"there is no offline network of seed {listed(missing)}: add it")
 
     @classmethod
     def find(
@@ -123,10 +115,7 @@ def matching_files(
     names, quoted = _FIELD.findall(str(path)), repr(str(pattern))
     # Where one number ends and the next begins could not be told.
     if not path.name or "}{" in str(path) or re.search("[{}]", _FIELD.sub("", str(path))):
-        raise InputError(
-            f"{quoted} is not a pattern of file names: write fields as {{seed}} and {{task}}, with "
-            f"some text between two of them"
-        )
+        raise InputError(f"{quoted} is no pattern: write {{seed}}, {{task}}, with text between two")
     for name in sorted(set(names) - set(allowed)):
         raise unknown(f"field in {quoted}", name, allowed)
     if needed and len(set(needed).intersection(names)) != 1:
@@ -145,9 +134,7 @@ def matching_files(
         for name, text in zip(names, match.groups(), strict=True):
             value = str(int(text)) if _FIELDS[name] == _NUMBER else text
             if fields.setdefault(name, value) != value:
-                raise InputError(
-                    f"{file} has two values for {{{name}}} of {quoted}: rename the file"
-                )
+                raise InputError(f"{file} has two values for {{{name}}}: rename the file")
         files.append((file, fields))
     if not files:
         raise _nothing_fits(path, quoted)
@@ -176,10 +163,7 @@ def _glob(pattern: Path) -> list[Path]:
 def _put(files: dict[int, Path], number: int, path: Path) -> None:
     """Add a file; raises InputError if another one has its number."""
     if (other := files.setdefault(number, path)) != path:
-        raise InputError(
-            f"{other} and {path} are of the same run and task: remove one of them, or tell them "
-            f"apart with {{learner}}, {{order}} or {{seed}}"
-        )
+        raise InputError(f"{other} and {path} are of the same run and task: remove one of them")
 
 
 def sorting_key(run: Run) -> tuple[str, bool, int, str, int]:

@@ -65,9 +65,7 @@ class DataReference:
             InputError: They are not.
         """
         if DataReference.to(self.name, *match_inputs(train, test)).sha != self.sha:
-            raise InputError(
-                f"the data are not those recorded, which {self.name} gives: give those"
-            )
+            raise InputError(f"the data are not those recorded, which {self.name} gives: use them")
 
     def keep(self, path: Path) -> None:
         """Write it atomically; raises NotWritten."""
@@ -127,9 +125,7 @@ def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
         raise unreadable(path, error, "give the folder of a recording with data") from None
     except Exception:
         # A damaged or hostile file makes torch raise almost anything.
-        raise InputError(
-            f"{path} is damaged, or has no examples: record again with train="
-        ) from None
+        raise InputError(f"{path} is damaged or empty: record again with train=") from None
     return train, test
 
 

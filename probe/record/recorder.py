@@ -62,11 +62,10 @@ class Recorder:
 
     Attributes:
         run: The learner, order and seed of this run.
-        tasks: The classes of each task, in executed order.
 
     Args:
-        folder: The folder of the recording; several runs, of other learners, orders and seeds, may share it,
-            also at the same time, from several processes.
+        folder: The folder of the recording; several runs, of other learners, orders and seeds, may
+            share it, also at the same time, from several processes.
         model: The network that is trained, or its wrapper; its weights, mode and gradients and
             all global generators are left unchanged, bit for bit.
         test: The data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or a
@@ -121,7 +120,6 @@ class Recorder:
         if train is not None:
             splits["train"] = as_examples(train, "train")
         examples = assign_tasks(splits, tasks)
-        self.tasks = examples.classes
         if (size := min(sizes := examples.sizes("test"))) < 2:
             raise InputError(f"test has {size} examples of task {sizes.index(size) + 1}: give more")
         others = [other for other in recording.read_runs(self.folder) if other.run != run]
@@ -158,6 +156,11 @@ class Recorder:
             keep_data(data_path, train, test)
 
     @property
+    def tasks(self) -> tuple[tuple[int, ...], ...]:
+        """The classes of each task, in executed order."""
+        return self._record.tasks
+
+    @property
     def R(self) -> AccuracyMatrix:  # noqa: N802 - as papers have it
         """The accuracy matrix so far; NaN in rows that are not recorded.
 
@@ -183,10 +186,7 @@ class Recorder:
         """
         row = _whole(learned, "tasks learned", 0)
         if row > len(self.tasks):
-            raise InputError(
-                f"{row} tasks cannot be learned, as the recorder has {len(self.tasks)}: make it "
-                f"with all tasks"
-            )
+            raise InputError(f"got {row} tasks, expected up to {len(self.tasks)}: record with all")
         self._lock_run()
         path = recording.network_file(self.folder, self.run, row)
         with replacing(path) as new:

@@ -263,10 +263,7 @@ def read_recording(folder: str | Path) -> Recording:
         check_tasks_of(record, [*records.values()][:number])
         settings, expected = (f"output={r.output!r}, head={r.head!r}" for r in (record, first))
         if settings != expected:
-            raise InputError(
-                f"{record.run} was recorded with {settings}, {first.run} with {expected}: record "
-                f"all runs with the same"
-            )
+            raise InputError(f"{record.run} has {settings}, {first.run} {expected}: give one")
     names = range(len(first.numbers)) if first.numbers else first.names
     number_of = {name: number for number, name in enumerate(names)}
     seeds = {run.seed for run in records}

@@ -99,10 +99,7 @@ def plain_state(model: nn.Module) -> dict[str, Tensor]:
     state = model.state_dict()
     for name, value in state.items():
         if not _is_plain(value):
-            raise InputError(
-                f"the model's state dict has {type(value).__name__} under {name!r}, expected a "
-                f"plain tensor: only these can be read back without running code"
-            )
+            raise InputError(f"the model has {type(value).__name__} at {name!r}, no plain tensor")
     return dict(state)
 
 
@@ -176,7 +173,7 @@ def read_content(path: Path) -> object:
             raise InputError(
                 f"{path} holds {refused[1]}, not only tensors, and could run code: {_REMEDY}"
             ) from None
-        raise InputError(f"{path} is empty, damaged, or not a file of torch: {_REMEDY}") from None
+        raise InputError(f"{path} is damaged, empty, or not a file of torch: {_REMEDY}") from None
 
 
 def _read_safe(path: Path) -> object:

@@ -90,14 +90,10 @@ def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
     for folder, runs in runs_by_folder.items():
         for run in runs.files:
             if (other := folder_of_run.setdefault(run, folder)) != folder:
-                raise InputError(
-                    f"{other} and {folder} are both {run.learner}, seed {run.seed}: remove one"
-                )
+                raise InputError(f"{other} and {folder} are both {run}: remove one")
         if (runs.tasks, runs.class_order) != (merged.tasks, merged.class_order):
             what = "other tasks" if runs.tasks != merged.tasks else "another order of the classes"
-            raise InputError(
-                f"{first} and {folder} have {what} for their outputs: read one of them at a time"
-            )
+            raise InputError(f"{first} and {folder} have {what}: read one of them at a time")
     # Heads of the same tasks grow alike, so that the files of all are read as those of the first.
     files = ChainMap(*(dict(runs.files) for runs in runs_by_folder.values()))
     return replace(merged, files=dict(files))
@@ -165,10 +161,7 @@ def only_file(folder: Path, pattern: str, what: str) -> Path | None:
     """
     files = sorted(folder.glob(pattern))
     if len(files) > 1:
-        raise InputError(
-            f"{folder} has {len(files)} {what} ({files[0].name}, {files[1].name}), of runs that "
-            f"were written over each other: keep only the last one in it"
-        )
+        raise InputError(f"{folder} has {len(files)} {what}, of several runs: keep only the last")
     return files[0] if files else None
 
 

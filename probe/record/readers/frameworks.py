@@ -17,6 +17,7 @@ from torch import Tensor
 
 from probe.errors import InputError
 from probe.metrics.log_file import text_of
+from probe.notes import listed
 from probe.record.checkpoints import Run
 from probe.record.readers import foreign_runs as foreign
 from probe.record.readers.foreign_runs import ForeignRuns
@@ -109,10 +110,7 @@ def read_facil(folder: Path) -> ForeignRuns:
     """
     runs = {path: _facil_run(path) for path in foreign.run_folders(folder, _MODELS)}
     if len(seeds := sorted({run.seed for r in runs.values() for run in r.files})) > 1:
-        raise InputError(
-            f"{folder} has runs of the seeds {', '.join(map(str, seeds))}, for each of which FACIL "
-            f"draws another order of the classes: read one seed at a time"
-        )
+        raise InputError(f"{folder} has seeds {listed(seeds)}, whose class orders differ: read one")
     return foreign.merge_runs(runs)
 
 
@@ -160,16 +158,10 @@ def read_pycil(folder: Path) -> ForeignRuns:
 def _pycil_run(folder: Path) -> ForeignRuns:
     runs = foreign.files_by_run(folder, "*.pkl", r"(.+)_(\d+)\.pkl")
     if len(runs) != 1:
-        raise InputError(
-            f"{folder} has checkpoints of {', '.join([*runs][:3]) or 'no run'}: expected "
-            f"NAME_0.pkl, NAME_1.pkl, ... of one run, so put each run into a folder of its own"
-        )
+        raise InputError(f"{folder} has runs {listed(runs) or '(none)'}: give a folder of one run")
     [(name, files)] = runs.items()
     if list(files) != list(range(1, len(files) + 1)):
-        raise InputError(
-            f"{folder} has checkpoints after {', '.join(map(str, files))} tasks: what each adds to "
-            f"fc are the classes of its task, so add the others"
-        )
+        raise InputError(f"{folder} has checkpoints after {listed(files)} tasks: add the others")
     heads = [foreign.head_shapes(path, "fc") for path in files.values()]
     outputs = [head["fc.bias"][0] for head in heads]
     sizes = [after - before for before, after in pairwise([0, *outputs])]
@@ -194,10 +186,7 @@ def _read_log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...]
         raise InputError(f"{path} has the class order of {len(orders)} runs: keep one's lines")
     order = tuple(map(int, re.findall(r"\d{1,9}", orders[0])))
     if sorted(order) != list(range(len(order))) or outputs > len(order):
-        raise InputError(
-            f"{path} has an order of {len(order)} classes, and the last network {outputs} outputs: "
-            f"expected one for each class, so this network cannot be read"
-        )
+        raise InputError(f"{path} has an order of {len(order)} classes, and fc {outputs} outputs")
     seed = re.search(r"=> seed: (\d{1,18})\b", text)
     learner = re.search(r"=> model_name: (\S+)", text)
     run = foreign.run_named(learner[1] if learner else name, int(seed[1]) if seed else 0)

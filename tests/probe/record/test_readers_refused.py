@@ -91,7 +91,7 @@ CASES = {
         (empty, "NAME_0.pt"),
         (lambda at: checkpoints(at)[-1].write_bytes(b"PK"), "is damaged"),
         (lambda at: arguments(at, class_order=[[0], "1", 2.0, 3, 4, 5]), "class_order of 6"),
-        (a_second_run, "er, seed 3"),
+        (a_second_run, "er/order-0/seed-3"),
         (lambda at: a_second_run(at, model="b", class_order=[0, 1, 2, 3, 4, 5]), "order of the cl"),
         (lambda at: torch.save(NO_BIAS, checkpoints(at)[-1]), "no arguments"),
         (without_a_network, "er/order-0/seed-3 has no checkpoint after 3"),
@@ -113,7 +113,7 @@ CASES = {
         (lambda at: (at / SECOND).unlink(), "after 1, 3 tasks"),
         (lambda at: torch.save(NO_BIAS, at / LAST), "fc.weight"),
         # As IL2A, which has further outputs for mixed classes.
-        (lambda at: torch.save(head(40, 8), at / LAST), "30 classes, and the last network 40 o"),
+        (lambda at: torch.save(head(40, 8), at / LAST), "30 classes, and fc 40 o"),
         (lambda at: torch.save(head(4, 8), at / SECOND), "10, 4, 30 outputs"),
         (lambda at: shutil.copy(at / LAST, at / "wa_0.pkl"), "finetune_10_10, wa"),
         (lambda at: (at / LOG).write_text((at / LOG).read_text() * 2), "2 runs"),

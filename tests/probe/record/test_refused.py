@@ -116,12 +116,12 @@ class WithExtra(nn.Linear):
 TEST = examples(60, 1)
 RECORDERS = [
     ({"model": nn.Linear}, "class Linear"),
-    ({"model": WithExtra(8, 6)}, "dict under '_extra_state'"),
+    ({"model": WithExtra(8, 6)}, "dict at '_extra_state'"),
     ({"model": nn.Linear(8, 4)}, "(2, 6)"),
     ({"model": nn.Linear(7, 6)}, "RuntimeError"),
     ({"call": 3}, "call="),
     ({"tasks": [[0, 1, 2, 3, 4, 5], []]}, "tasks [2]"),
-    ({"test": 3}, "test: the data are of type int"),
+    ({"test": 3}, "test: data are of type int"),
     ({"test": TEST.of_classes([0, 1, 4, 5])}, "0 examples of task 2"),
     ({"test": Examples(TEST.x / 0 * 0, TEST.y)}, "NaN or Inf"),
     ({"train": Examples(torch.ones(6, 3), torch.arange(6))}, "of train"),

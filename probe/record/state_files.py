@@ -16,7 +16,6 @@ from probe.notes import listed
 _HOLDERS = ("state_dict", "model_state_dict", "model")
 # What DataParallel, Lightning and torch.compile write before every name.
 _PREFIXES = ("module.", "model.", "_orig_mod.")
-_GIVE = "give the path of a file of weights"
 _REMEDY = "write it with torch.save(model.state_dict(), FILE)"
 
 
@@ -41,7 +40,7 @@ def load_state(path: Path) -> dict[str, Tensor]:
     ...     list(load_state(path))
     ['fc.bias']
     """
-    content = _read_safe(path) if path.suffix == ".safetensors" else read_content(path)
+    content = read_content(path)
     while isinstance(content, Mapping) and not any(map(torch.is_tensor, content.values())):
         inner = [content[key] for key in _HOLDERS if isinstance(content.get(key), Mapping)]
         if not inner:
@@ -152,7 +151,7 @@ def _compact(content: Any) -> Any:
 
 
 def read_content(path: Path) -> object:
-    """Read all tensors and plain values in a file written by torch, onto the CPU.
+    """Read all tensors and plain values in a file of torch or safetensors, onto the CPU.
 
     Args:
         path: The file.
@@ -163,34 +162,27 @@ def read_content(path: Path) -> object:
     Raises:
         InputError: The file cannot be read, or could run code.
     """
+    library, save = "torch", "torch.save"
+    if path.suffix == ".safetensors":
+        library, save = "safetensors", "safetensors.torch.save_file"
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        if library == "torch":
+            return torch.load(path, map_location="cpu", weights_only=True)
+        from safetensors.torch import load_file
+
+        return load_file(path)
+    except ImportError:
+        raise InputError(f"{path} needs a package: pip install safetensors") from None
     except OSError as error:
-        raise unreadable(path, error, _GIVE) from None
+        raise unreadable(path, error, "give the path of a file of weights") from None
     except Exception as error:
         # A damaged or hostile file makes torch raise almost anything.
         if refused := re.search(r"GLOBAL (\S+)", str(error)):
             raise InputError(
                 f"{path} holds {refused[1]}, not only tensors, and could run code: {_REMEDY}"
             ) from None
-        raise InputError(f"{path} is damaged, empty, or not a file of torch: {_REMEDY}") from None
-
-
-def _read_safe(path: Path) -> object:
-    try:
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
-    except ImportError:
-        raise InputError(f"{path} needs a package: pip install safetensors") from None
-    try:
-        return load_file(path)
-    except OSError as error:
-        raise unreadable(path, error, _GIVE) from None
-    except SafetensorError as error:
-        raise InputError(
-            f"{path} is damaged ({described(error)}): write it again with "
-            f"safetensors.torch.save_file(model.state_dict(), FILE)"
-        ) from None
+        remedy = f"write it with {save}(model.state_dict(), FILE)"
+        raise InputError(f"{path} is damaged, empty, or no file of {library}: {remedy}") from None
 
 
 def _is_plain(value: object) -> bool:

@@ -1,7 +1,6 @@
 """Runs of another framework: their folders, and their networks as plain files."""
 
 import re
-from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from probe.errors import InputError
 from probe.files import make_folder
+from probe.notes import listed
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import network_file, offline_file
 from probe.record.state_files import keep_tensors, load_state
@@ -86,6 +86,7 @@ def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
         InputError: Two runs have one name, or outputs that stand for different classes.
     """
     (first, merged), *_ = runs_by_folder.items()
+    files: dict[Run, Mapping[int, Path]] = {}
     folder_of_run: dict[Run, Path] = {}
     for folder, runs in runs_by_folder.items():
         for run in runs.files:
@@ -94,9 +95,9 @@ def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
         if (runs.tasks, runs.class_order) != (merged.tasks, merged.class_order):
             what = "other tasks" if runs.tasks != merged.tasks else "another order of the classes"
             raise InputError(f"{first} and {folder} have {what}: read one of them at a time")
+        files |= runs.files
     # Heads of the same tasks grow alike, so that the files of all are read as those of the first.
-    files = ChainMap(*(dict(runs.files) for runs in runs_by_folder.values()))
-    return replace(merged, files=dict(files))
+    return replace(merged, files=files)
 
 
 def run_folders(folder: Path, pattern: str) -> list[Path]:
@@ -190,10 +191,7 @@ def load_grown(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Ten
     for name, (rows, *rest) in shapes.items():
         head = state.get(name, torch.zeros((0, *rest)))
         if len(head) > rows or list(head.shape[1:]) != rest:
-            raise InputError(
-                f"{path} has {name} of shape {tuple(head.shape)}, and the last network "
-                f"{(rows, *rest)}: heads must grow, so give the networks of one run"
-            )
+            raise InputError(f"{path} has {name} {list(head.shape)}, expected <= {[rows, *rest]}")
         value = NEVER if name.endswith("bias") else 0.0
         state[name] = torch.cat([head, head.new_full((rows - len(head), *rest), value)])
     return state
@@ -215,10 +213,7 @@ def head_shapes(path: Path, kind: Literal["fc", "heads"]) -> dict[str, tuple[int
     expected = [f"{head}.{tensor}" for head in heads for tensor in ("weight", "bias")]
     if not shapes or sorted(shapes) != sorted(expected) or not all(shapes.values()):
         what = "one linear fc" if kind == "fc" else "linear heads"
-        raise InputError(
-            f"{path} has the heads {', '.join(sorted(shapes)[:3]) or 'none'}: only {what} with a "
-            f"bias can be read, so that outputs of later tasks can be filled in"
-        )
+        raise InputError(f"{path} has {listed(shapes) or 'no heads'}, expected {what} with a bias")
     return {name: shapes[name] for name in expected}
 
 

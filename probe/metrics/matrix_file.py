@@ -40,8 +40,7 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
         # A corrupt header makes numpy raise anything from ValueError to tokenize.TokenError.
         raise InputError(
             f"{path} cannot be read as numbers ({described(error)}): separate them by commas, "
-            f"without a header, an empty cell for what was not measured, or write an array of "
-            f"floats with numpy.save"
+            f"without a header, empty where not measured, or write them with numpy.save"
         ) from None
     with located(f"{path}, {'in percent' if percent else 'in fractions as without --percent'}"):
         return AccuracyMatrix.of(values / 100 if percent else values)

@@ -47,9 +47,7 @@ class Scorecard:
         for paper, metrics in self.values.items():
             for name, value in metrics.items():
                 if isinstance(value, list):
-                    yield from (
-                        (paper, f"{name}[{k}]", number) for k, number in enumerate(value, 1)
-                    )
+                    yield from ((paper, f"{name}[{k}]", x) for k, x in enumerate(value, 1))
                 else:
                     yield paper, name, value
 

@@ -120,10 +120,7 @@ def matching_files(
         raise unknown(f"field in {quoted}", name, allowed)
     if needed and len(set(needed).intersection(names)) != 1:
         lacks = "has both {task} and {index}" if set(needed) <= set(names) else "lacks {task}"
-        raise InputError(
-            f"{quoted} {lacks}: write {{task}} for the number of tasks learned, as in "
-            f"ckpt/seed{{seed}}-task{{task}}.pt, or {{index}} if tasks count from 0"
-        )
+        raise InputError(f"{quoted} {lacks}: write {{task}} (tasks learned) or {{index}} (from 0)")
     plain = re.escape(str(path))
     regex = re.sub(r"\\{(\w+)\\}", lambda field: f"({_FIELDS[field[1]]})", plain)
     files = []
@@ -149,9 +146,7 @@ def _nothing_fits(path: Path, quoted: str) -> InputError:
     if not folders:
         folders, content = [path.parent], "which is not a folder"
     more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
-    return InputError(
-        f"no file fits {quoted}: looked in {folders[0]}{more}, {content}; correct the pattern"
-    )
+    return InputError(f"no file fits {quoted}: looked in {folders[0]}{more}, {content}")
 
 
 def _glob(pattern: Path) -> list[Path]:

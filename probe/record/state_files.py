@@ -81,16 +81,12 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
     for key, tensor in renamed.items():
         expected = getattr(parameters.get(key), "dtype", tensor.dtype)
         if not (torch.can_cast(tensor.dtype, expected) and torch.can_cast(expected, tensor.dtype)):
-            raise InputError(
-                f"{name} has {key!r} of {tensor.dtype}, expected {expected}: {_REMEDY}"
-            )
+            raise InputError(f"{name} has {key!r} of {tensor.dtype}, expected {expected}")
     try:
         model.load_state_dict(renamed)
     except Exception as error:
         # A model may have a way of its own to load.
-        raise InputError(
-            f"{name} does not fit the model ({described(error)}): give the network of these weights"
-        ) from error
+        raise InputError(f"{name} does not fit this network: {described(error)}") from error
 
 
 def plain_state(model: nn.Module) -> dict[str, Tensor]:

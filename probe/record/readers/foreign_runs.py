@@ -63,16 +63,16 @@ class ForeignRuns:
             NotWritten: The folder cannot be written to.
         """
 
-        def kept(path: Path, target: Path) -> Path:
+        def written(path: Path, target: Path) -> Path:
             make_folder(target.parent)
             keep_tensors(self.load(path), target)
             return target
 
         runs = {
-            run: {n: kept(path, network_file(folder, run, n)) for n, path in files.items()}
+            run: {n: written(path, network_file(folder, run, n)) for n, path in files.items()}
             for run, files in self.files.items()
         }
-        offline = {seed: kept(p, offline_file(folder, seed)) for seed, p in self.offline.items()}
+        offline = {seed: written(p, offline_file(folder, seed)) for seed, p in self.offline.items()}
         return Checkpoints(runs=runs, offline=offline)
 
 

@@ -146,12 +146,9 @@ def read_pycil(folder: Path) -> ForeignRuns:
             or several runs were written over each other.
     """
     runs = {path: _pycil_run(path) for path in foreign.run_folders(folder, "*_*.pkl")}
-    without_log = [path for path, run in runs.items() if run.class_order is None]
-    if without_log and len(runs) > 1:
-        raise InputError(
-            f"{without_log[0]} has no .log, which tells whether its classes have the order of the "
-            f"other runs: add it, or read one run at a time"
-        )
+    unlogged = [path for path, run in runs.items() if run.class_order is None]
+    if unlogged and len(runs) > 1:
+        raise InputError(f"{unlogged[0]} has no .log with its class order: add it, or read one run")
     return foreign.merge_runs(runs)
 
 

@@ -35,7 +35,7 @@ from probe.cut.cuts import Cuts, cut_each, find_each
 from probe.cut.model_call import ModelCall, explained
 from probe.errors import InputError, located
 from probe.metrics.murata import RETRAIN
-from probe.metrics.task_counts import TaskCounts
+from probe.metrics.task_predictions import TaskPredictions
 from probe.model import Model
 from probe.modules import mode, restore, unwrapped
 from probe.orders import orders
@@ -175,19 +175,20 @@ class NetworkSource:
             return None
         return self.weights.load(run, tasks_seen, hashes[tasks_seen]).to(self._device)
 
-    def recorded_counts(self, run: Run, tasks_seen: int) -> TaskCounts | None:
-        """Return the counts that were recorded of a network.
+    def recorded(self, run: Run, tasks_seen: int) -> TaskPredictions | None:
+        """Return the predictions that were recorded of a network.
 
         Args:
             run: The run that it belongs to.
             tasks_seen: The number of tasks that it has learned.
 
         Returns:
-            The counts; None without a recording, or if other outputs competed in it.
+            The predictions; None without a recording, or if other outputs competed in it.
         """
         record = self.weights.records.get(run)
-        if record and self.model.task_aware in (record.head == "multi", record.called):
-            return record.rows.get(tasks_seen)
+        comparable = record and self.model.task_aware in (record.head == "multi", record.called)
+        if record and comparable and tasks_seen in record.rows:
+            return record.predictions(tasks_seen)
         return None
 
     def fresh_network(self, seed: int) -> nn.Module:
@@ -327,7 +328,7 @@ class JobNetworks:
             classes_seen=tuple(dict.fromkeys(classes)),
             task_aware=job.task_aware,
             cost=cost,
-            recorded_counts=self.source.recorded_counts(run, tasks_seen),
+            recorded=self.source.recorded(run, tasks_seen),
         )
 
     def compared_with(self, peer: str) -> nn.Module:

@@ -9,7 +9,7 @@ from probe.by_layer.heads import Head
 from probe.by_layer.probing import StrictModel
 from probe.errors import InputError
 from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, weights_by_criterion
-from probe.metrics.task_counts import Mean
+from probe.metrics.task_predictions import Mean
 
 WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
 """The weightings of Diaz-Rodriguez 2018, which every study reports."""

@@ -27,9 +27,8 @@ from probe.by_layer.measurement import (
 )
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS
-from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.murata import RETRAIN, pra
+from probe.metrics.murata import RETRAIN
 from probe.tasks import TestExamples
 from probe.training.history import History
 
@@ -44,7 +43,8 @@ class Scores:
         accuracy: (T,), the accuracy on each task.
         f1: (T,), the F1 of each task.
         right_bits: (N / 8,), which test examples are classified correctly, as `np.packbits` has it.
-        constant: The class predicted for every test example, None if there are several.
+        constant: The class predicted for every test example; None if there are several, or if all
+            examples are of a single class.
         history: History of the training, None for readouts that are not trained by epochs.
         notes: Sentences needed to read the scores.
         control: The accuracy on permuted training labels, None if it was not measured.
@@ -208,15 +208,16 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
     classes = tuple(task_classes for _, task_classes in tasks)
 
     def scores(measurement: Measurement, head: str, feature: str) -> Scores:
-        predicted = measurement.predicted[head]
-        counts = measurement.test.counts(predicted, job.tasks, classes)
+        predicted, labels = measurement.predicted[head], measurement.test.labels
+        predictions = measurement.test.with_predictions(predicted, job.tasks, classes)
+        is_constant = (predicted == predicted[0]).all() and (labels != labels[0]).any()
         return Scores(
             depth=1 + features.index(feature),
-            pra=pra(counts.total),
-            accuracy=counts.accuracies(plan.report.mean),
-            f1=counts.f1(),
-            right_bits=np.packbits(predicted == measurement.test.labels),
-            constant=_constant_prediction(counts.total),
+            pra=int(predictions.correct.sum()) / len(labels),
+            accuracy=predictions.accuracies(plan.report.mean),
+            f1=predictions.f1(),
+            right_bits=np.packbits(predictions.correct),
+            constant=int(predicted[0]) if is_constant else None,
             history=measurement.history,
             notes=measurement.notes,
             control=measurement.values.get("control"),
@@ -273,13 +274,3 @@ def _with_notes_on_slow(
             note = f"it is slow, and {100 * (q - p):.1f} points below the linear readout"
             scores = replace(scores, notes=(*scores.notes, f"{UNFINISHED}: {note}"))
         yield key, scores
-
-
-def _constant_prediction(counts: Counts) -> int | None:
-    """Return the class predicted for every example, None if there are several.
-
-    Also None where all examples are of one class.
-    """
-    true, predicted = np.divmod(counts.cells, counts.classes)
-    constant = len(true) > 1 and bool((predicted == predicted[0]).all())
-    return int(predicted[0]) if constant else None

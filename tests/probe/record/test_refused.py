@@ -83,14 +83,10 @@ def test_states(tmp_path, monkeypatch, content, value):
 
 
 def test_states_of_another_network():
-    model, halved = network(), {name: t.int() for name, t in network().state_dict().items()}
-    with refused("task 1", "0.bias", "[3]", "[16]"):
-        fit_state(model, {**model.state_dict(), "0.bias": torch.ones(3)}, "task 1")
-    with refused("task 1", '"x0", "x1"'):
-        more = {f"x{n}": torch.ones(1) for n in range(9)}
-        fit_state(model, {**model.state_dict(), **more}, "task 1")
-    with refused("task 1", "'0.weight' of torch.int32, expected torch.float32"):
-        fit_state(model, halved, "task 1")
+    model = network()
+    for change in ({"0.bias": torch.ones(3)}, {"x0": torch.ones(1)}):
+        with refused("task 1", *change):
+            fit_state(model, {**model.state_dict(), **change}, "task 1")
     fit_state(network().half(), network().double().state_dict(), "task 1")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from operator import length_hint
 from os import PathLike
 from pathlib import Path
@@ -20,89 +21,6 @@ from probe.reading.item_format import Batch, as_batch, same_form
 
 _START = 256  # rows to begin with, where their number is unknown
 _ENOUGH = 2**24  # bytes of a file that count as this process's memory before they are let go
-
-
-class RowBuffer:
-    """N examples' tensors, each (N, ...), to which batches are added; N grows.
-
-    Args:
-        sample: A batch, each tensor (n, ...), of the shapes and types to come.
-        expected: The number of examples to come, None = unknown: then the rows double as needed,
-            and take up to twice their bytes meanwhile.
-        budget: Bytes of memory for the rows.
-        scratch: A folder for files of rows that do not fit, None = there is none.
-
-    Raises:
-        InputError: The rows fit nowhere.
-        NotWritten: The disk is full.
-    """
-
-    def __init__(
-        self, sample: Sequence[Tensor], expected: int | None, budget: int, scratch: Path | None
-    ) -> None:
-        self._kinds = [(tensor.shape[1:], tensor.dtype) for tensor in sample]
-        self._bytes = sum(shape.numel() * dtype.itemsize for shape, dtype in self._kinds)
-        self._expected, self._budget, self._scratch = expected, budget, scratch
-        self._n = self._capacity = self._touched = 0
-        self._rows: list[Tensor] = []
-        self._files: list[MappedRows] = []
-
-    def add(self, batch: Sequence[Tensor]) -> None:
-        """Append a batch, each tensor (n, ...)."""
-        end = self._n + len(batch[0])
-        if end > self._capacity:
-            self._grow(end)
-        for rows, tensor in zip(self._rows, batch, strict=True):
-            rows[self._n : end] = tensor
-        self._n = end
-        self._touched += len(batch[0]) * self._bytes
-        # Not for each example: it takes longer than to write it.
-        if self._touched > _ENOUGH:
-            self._touched = 0
-            self._release_pages()
-
-    def tensors(self) -> list[Tensor]:
-        """Return the rows so far, each tensor (N, ...), over memory or a mapped file."""
-        self._release_pages()
-        rows = [tensor[: self._n] for tensor in self._rows]
-        # Memory that is not used is given back.
-        return rows if self._files or self._n == self._capacity else [t.clone() for t in rows]
-
-    def _grow(self, needed: int) -> None:
-        """Make room for `needed` rows or more, and copy those that are there."""
-        before, files = self._rows, self._files
-        doubled = max(needed, _START, 2 * self._capacity)
-        most = self._budget // max(1, self._bytes)
-        if not self._capacity and self._expected is not None:
-            self._capacity = max(needed, self._expected)
-        else:
-            # What fits into the budget is never refused for what doubling would take.
-            self._capacity = most if needed <= most < doubled else doubled
-        self._rows, self._files = self._allocate(self._capacity)
-        for old, new in zip(before, self._rows, strict=False):
-            start = 0
-            for piece in pieces(old[: self._n]):
-                new[start : start + len(piece)] = piece
-                start += len(piece)
-                self._release_pages(files)
-
-    def _allocate(self, n: int) -> tuple[list[Tensor], list[MappedRows]]:
-        """Return n rows of each tensor, in memory if they fit, else in files, and the files."""
-        if n * self._bytes <= self._budget:
-            return [torch.empty((n, *shape), dtype=dtype) for shape, dtype in self._kinds], []
-        if self._scratch is None:
-            many = f"more than {self._n:,}" if self._expected is None else f"{n:,}"
-            raise InputError(
-                f"{many} examples of {show_size(self._bytes)} exceed {show_size(self._budget)}: "
-                f"give scratch=, a folder on a disk with space, a larger budget=, or a limit="
-            )
-        files = [MappedRows(self._scratch, n, s.numel(), dtype) for s, dtype in self._kinds]
-        files_and_kinds = zip(files, self._kinds, strict=True)
-        return [file.rows.view(n, *shape) for file, (shape, _) in files_and_kinds], files
-
-    def _release_pages(self, files: Sequence[MappedRows] = ()) -> None:
-        for file in (*files, *self._files):
-            file.let_go()
 
 
 def _stream(data: Any) -> tuple[Iterable[object], int | None, bool | None]:
@@ -173,21 +91,16 @@ def read(
     has_tasks = hasattr(data, "targets_task_labels")
     if expected is not None and limit is not None:
         expected = min(expected, limit)
-    rows: RowBuffer | None = None
     with progress_bar("reading", expected, progress) as advance:
-        for x, y in _batches(items, limit, partial(as_batch, batched, has_tasks, label, columns)):
-            if rows is None:
-                # Half: training needs memory too, and so may others.
-                room = free_memory(torch.device("cpu")) // 2 if budget is None else budget
-                sample = first(x, 0)
-                folder = None if scratch is None else Path(scratch)
-                rows = RowBuffer([*tensors(x), y], expected, room, folder)
-            rows.add([*tensors(x), y])
-            advance(len(y))
-    if rows is None:
-        raise InputError("the data hold no examples")
-    *values, labels = rows.tensors()
-    return like(sample, values), labels
+        batches = _batches(items, limit, partial(as_batch, batched, has_tasks, label, columns))
+        if not (sample := next(batches, None)):
+            raise InputError("the data hold no examples")
+        # Half: training needs memory too, and so may others.
+        room = free_memory(torch.device("cpu")) // 2 if budget is None else budget
+        folder = None if scratch is None else Path(scratch)
+        rows = _gathered(chain([sample], batches), expected, room, folder, advance)
+    *values, labels = rows
+    return like(sample[0], values), labels
 
 
 def _batches(
@@ -206,3 +119,72 @@ def _batches(
             # Before the next item is asked for: it may be an expensive one.
             if limit <= 0:
                 return
+
+
+def _gathered(
+    batches: Iterable[Batch],
+    expected: int | None,
+    budget: int,
+    scratch: Path | None,
+    advance: Callable[[int], object],
+) -> list[Tensor]:
+    """Return the tensors of all examples, (N, ...), in memory or, beyond the budget, in files.
+
+    Where their number is unknown, the rows double as needed, and take up to twice their bytes.
+    """
+    rows, files, n, capacity, touched = list[Tensor](), list[MappedRows](), 0, 0, 0
+    for x, y in batches:
+        batch, end = [*tensors(x), y], n + len(y)
+        if end > capacity:
+            size = sum(tensor.shape[1:].numel() * tensor.dtype.itemsize for tensor in batch)
+            most, doubled = budget // max(1, size), max(end, _START, 2 * capacity)
+            # What fits into the budget is never refused for what doubling would take.
+            capacity = most if end <= most < doubled else doubled
+            if not n and expected is not None:
+                capacity = max(end, expected)
+            if capacity * size > budget and scratch is None:
+                many = f"more than {n:,}" if expected is None else f"{capacity:,}"
+                raise InputError(
+                    f"{many} examples of {show_size(size)} exceed {show_size(budget)}: give "
+                    f"scratch=, a folder on a disk with space, a larger budget=, or a limit="
+                )
+            folder = scratch if capacity * size > budget else None
+            larger = _allocated(batch, capacity, folder)
+            _copy([column[:n] for column in rows], larger[0], [*files, *larger[1]])
+            rows, files = larger
+        for column, tensor in zip(rows, batch, strict=True):
+            column[n:end] = tensor
+        n, touched = end, touched + sum(tensor.nbytes for tensor in batch)
+        # Not for each example: it takes longer than to write it.
+        if touched > _ENOUGH:
+            touched = 0
+            _release_pages(files)
+        advance(len(y))
+    _release_pages(files)
+    # Memory that is not used is given back.
+    unused = not files and n < capacity
+    return [column[:n].clone() if unused else column[:n] for column in rows]
+
+
+def _allocated(
+    batch: Sequence[Tensor], n: int, folder: Path | None
+) -> tuple[list[Tensor], list[MappedRows]]:
+    """Return n rows like those of each tensor, in memory or, in a folder, in files."""
+    forms = [(tensor.shape[1:], tensor.dtype) for tensor in batch]
+    if folder is None:
+        return [torch.empty((n, *shape), dtype=dtype) for shape, dtype in forms], []
+    files = [MappedRows(folder, n, shape.numel(), dtype) for shape, dtype in forms]
+    files_and_forms = zip(files, forms, strict=True)
+    return [file.rows.view(n, *shape) for file, (shape, _) in files_and_forms], files
+
+
+def _copy(before: Sequence[Tensor], rows: Sequence[Tensor], files: Sequence[MappedRows]) -> None:
+    for old, new in zip(before, rows, strict=False):
+        for piece, target in zip(pieces(old), pieces(new), strict=False):
+            target[: len(piece)] = piece
+            _release_pages(files)
+
+
+def _release_pages(files: Iterable[MappedRows]) -> None:
+    for file in files:
+        file.let_go()

@@ -16,7 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from probe.errors import InputError
-from probe.metrics.log_file import text_of
+from probe.metrics.matrix_file import text_of
 from probe.notes import listed
 from probe.record.checkpoints import Run
 from probe.record.readers import foreign_runs as foreign

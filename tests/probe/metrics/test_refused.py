@@ -9,8 +9,8 @@ from probe.errors import InputError, NotMeasured
 from probe.metrics import chaudhry, deep_shallow, kemker, murata
 from probe.metrics.counts import Counts
 from probe.metrics.diaz_rodriguez import ce, cl_stability, ms, sss
-from probe.metrics.log_file import read_log
 from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.matrix_file import read_log
 from probe.metrics.scorecard import scorecard
 from probe.metrics.task_predictions import TaskPredictions
 from tests.probe.metrics.test_diaz_rodriguez import PUBLISHED, TABLE_1

@@ -138,8 +138,7 @@ def learned(rows: Sequence[Sequence[float]], path: Path) -> AccuracyMatrix:
     for at, row in enumerate(rows):
         if not at < len(row) <= len(rows):
             raise InputError(
-                f"{path} has {len(row)} accuracies after {at + 1} tasks: expected one for each "
-                f"task learned, so give the log of a run that was evaluated once after each task"
+                f"{path} has {len(row)} accuracies after {at + 1} tasks: give one each"
             )
         R[at, : len(row)] = row
     if not rows or not ((R >= 0) & (R <= 1) | np.isnan(R)).all():
@@ -190,9 +189,8 @@ def _pycil(path: Path, text: str) -> AccuracyMatrix:
     for at, groups in enumerate(tables, 1):
         if [int(first) for first, _ in groups] != begins[:at]:
             raise InputError(
-                f"{path} has accuracies of the classes from {', '.join(g[0] for g in groups)}, and "
-                f"tasks that begin at {', '.join(map(str, begins[:at]))}: PyCIL groups classes by "
-                f"ten, so that R is not in it; give it as a .csv"
+                f"{path} has accuracies from {', '.join(g[0] for g in groups)}, tasks from class "
+                f"{', '.join(map(str, begins[:at]))}: PyCIL groups classes by ten, so give a .csv"
             )
         rows.append([float(value) / 100 for _, value in groups])
     return learned(rows, path)

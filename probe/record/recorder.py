@@ -267,8 +267,7 @@ def _run(learner: str, order: str | int, seed: int) -> Run:
     for kind, name in (("learner", run.learner), ("order", run.order)):
         if not isinstance(name, str) or name in CONTROLS or not re.fullmatch(FOLDER_NAME, name):
             raise InputError(
-                f"{kind} is a name of 80 letters, digits, _ and - at most, not that of a control, "
-                f"got {name!r:.60}: choose another"
+                f"{kind} is up to 80 letters, digits, _, -, not reserved, got {name!r:.60}"
             )
     return run
 

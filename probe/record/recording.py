@@ -141,9 +141,7 @@ def read_run(folder: Path) -> RunRecord | None:
     except OSError as error:
         raise unreadable(path, error, "allow reading it, or choose another folder") from None
     except Exception:  # zipfile and NumPy raise almost anything
-        raise InputError(
-            f"{path} is damaged, or of another version: remove {path.parent}, and record again"
-        ) from None
+        raise InputError(f"{path} is damaged or of another version: remove {path.parent}") from None
     if folder.parts[-3:] != Path(str(record.run)).parts:
         raise InputError(f"{path} is of the run {record.run}: give the folder its name back")
     return record

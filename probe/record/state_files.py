@@ -41,15 +41,13 @@ def load_state(path: Path) -> dict[str, Tensor]:
     ['fc.bias']
     """
     content = read_content(path)
-    while isinstance(content, Mapping) and not any(map(torch.is_tensor, content.values())):
-        inner = [content[key] for key in _HOLDERS if isinstance(content.get(key), Mapping)]
+    while not isinstance(content, Mapping) or not any(map(torch.is_tensor, content.values())):
+        table = content if isinstance(content, Mapping) else {}
+        inner = [table[key] for key in _HOLDERS if isinstance(table.get(key), Mapping)]
         if not inner:
-            break
+            got = listed(table) or f"an object of type {type(content).__name__}"
+            raise InputError(f"{path} has no state dict, tensors by name, but {got}: {_REMEDY}")
         content = inner[0]
-    if not isinstance(content, Mapping) or not any(map(torch.is_tensor, content.values())):
-        names = isinstance(content, Mapping) and (listed(content) or "nothing")
-        got = f"a table of {names}" if names else f"an object of type {type(content).__name__}"
-        raise InputError(f"{path} holds no state dict, tensors by name, but {got}: {_REMEDY}")
     for name, value in content.items():
         if not isinstance(name, str) or not _is_plain(value):
             raise InputError(
@@ -174,9 +172,7 @@ def read_content(path: Path) -> object:
     except Exception as error:
         # A damaged or hostile file makes torch raise almost anything.
         if refused := re.search(r"GLOBAL (\S+)", str(error)):
-            raise InputError(
-                f"{path} holds {refused[1]}, not only tensors, and could run code: {_REMEDY}"
-            ) from None
+            raise InputError(f"{path} has {refused[1]}, which could run code: {_REMEDY}") from None
         remedy = f"write it with {save}(model.state_dict(), FILE)"
         raise InputError(f"{path} is damaged, empty, or no file of {library}: {remedy}") from None
 

@@ -38,7 +38,4 @@ class ForgettingProbe(TaskCounter, Callback):
         """Raise InputError if nothing was trained."""
         trained, self._trains = self._trains, False
         if not trained:
-            raise InputError(
-                "this fit() trained nothing, as its Trainer has no batches, or had reached its "
-                "max_epochs or max_steps before: make a new Trainer for each task"
-            )
+            raise InputError("this fit() trained nothing: give each task batches and a new Trainer")

@@ -163,8 +163,7 @@ def _pycil_run(folder: Path) -> ForeignRuns:
     outputs = [head["fc.bias"][0] for head in heads]
     sizes = [after - before for before, after in pairwise([0, *outputs])]
     if min(sizes) < 1:
-        numbers = ", ".join(map(str, outputs))
-        raise InputError(f"{folder} has networks of {numbers} outputs: expected more after each")
+        raise InputError(f"{folder} has networks of {listed(outputs)} outputs: expected ever more")
     log = foreign.only_file(folder, "**/*.log", "logs")
     run, order = _read_log(log, name, outputs[-1]) if log else (foreign.run_named(name, 0), None)
     return ForeignRuns(

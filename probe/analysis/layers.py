@@ -78,7 +78,7 @@ class LayerOutcomes:
     They are those of one learner and readout.
 
     Attributes:
-        rows: By tasks learned t, 0..T, (S, O, n) for S seeds and O orders; row T is needed.
+        rows: (S, O, n) for S seeds and O orders, by tasks learned t, 0..T; row T is needed.
         floor: (S, n), for the same seeds, None if not measured.
         ceiling: (S, n), for the same seeds, None if not measured.
     """

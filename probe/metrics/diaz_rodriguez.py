@@ -98,7 +98,7 @@ def rem(R: AccuracyMatrix) -> float:
         In [0, 1]; higher is better, 1 is no forgetting on average.
 
     Raises:
-        NotMeasured: As `bwt`.
+        NotMeasured: A cell is missing, or T = 1.
 
     Source: Diaz-Rodriguez 2018, Section 2 (poster eq. 4).
     """
@@ -116,7 +116,7 @@ def bwt_plus(R: AccuracyMatrix) -> float:
         In [0, 1]; higher is better.
 
     Raises:
-        NotMeasured: As `bwt`.
+        NotMeasured: A cell is missing, or T = 1.
 
     Source: Diaz-Rodriguez 2018, Section 2 (poster eq. 5).
     """
@@ -263,13 +263,13 @@ def cl_stability(deviations: Mapping[str, float], weights: Weights | None = None
 
     Args:
         deviations: stddev(c_k) over the runs for every key of CRITERIA, fractions.
-        weights: As in `cl_score`.
+        weights: w_k, see `cl_score`.
 
     Returns:
         In [0, 1]; higher is better, 1 is runs that agree.
 
     Raises:
-        InputError: As `cl_score`.
+        InputError: Keys are missing or unknown, or numbers out of range.
         NotMeasured: A number is NaN.
 
     Source: Diaz-Rodriguez 2018, eq. 9 (population or sample deviation is not said there).
@@ -281,7 +281,7 @@ def weights_by_criterion(weights: Weights) -> Mapping[str, float]:
     """Return the weight w_k of each of the seven criteria.
 
     Args:
-        weights: By key or in the order of CRITERIA.
+        weights: The weights, by key or in the order of CRITERIA.
 
     Returns:
         The weights by key.

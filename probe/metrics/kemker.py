@@ -133,7 +133,7 @@ def omega_all(R: AccuracyMatrix, ideal: float, test_sizes: Sequence[int] | None 
 
     Args:
         R: (T+1, T).
-        ideal: As in `omega_base`.
+        ideal: alpha_ideal in (0, 1], see `omega_base`.
         test_sizes: n_j of `alpha_all`.
 
     Returns:

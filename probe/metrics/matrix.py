@@ -91,8 +91,8 @@ class AccuracyMatrix:
         Args:
             runs: T+1 evaluations, tasks in executed order. A task without test examples is a column
                 of NaN.
-            mean: Over a task's test examples, or over its classes' accuracies, as Kemker 2018 has
-                it where classes are unbalanced.
+            mean: The mean over a task's test examples, or over its classes' accuracies, as Kemker
+                2018 has it where classes are unbalanced.
         """
         return cls(np.stack([run.accuracies(mean) for run in runs]))
 
@@ -138,7 +138,7 @@ class AccuracyMatrix:
             The accuracy.
 
         Raises:
-            NotMeasured: As `measured`.
+            NotMeasured: The cell is NaN.
         """
         return float(self.measured(i, j))
 
@@ -152,7 +152,7 @@ class AccuracyMatrix:
             The accuracies on these tasks.
 
         Raises:
-            NotMeasured: As `measured`.
+            NotMeasured: The cell is NaN.
         """
         self.check_task(k)
         return self.measured(k, np.arange(1, k + 1))

@@ -63,7 +63,7 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
         model: The network; after an error it may have some of the tensors.
         state: Tensors that match by name, shape and kind of number. Prefixes of wrappers before all
             names are ignored.
-        name: Of the state, for messages.
+        name: The name of the state, for messages.
 
     Raises:
         InputError: The state does not fit.

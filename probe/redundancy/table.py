@@ -42,8 +42,8 @@ def write_redundancy(folder: Path, redundancy: Redundancy) -> Path:
     decimals. The matrix is symmetric: its upper half is left empty.
 
     Args:
-        folder: Where the table lies.
-        redundancy: What is written.
+        folder: The folder of the table.
+        redundancy: The numbers to write.
 
     Returns:
         The path of the table.

@@ -14,7 +14,7 @@ class ForgettingProbe(TaskCounter, Callback):
     Of several processes the first records.
 
     Args:
-        recorder: Of the run, whose model is the LightningModule or a network in it.
+        recorder: The recorder of the run; its model is the LightningModule or a network in it.
         learned: The number of tasks that an earlier process has trained.
 
     Raises:

@@ -14,7 +14,7 @@ class TaskCounter:
     The base of each plugin, beside that of its framework.
 
     Args:
-        recorder: Of the run.
+        recorder: The recorder of the run.
         learned: The number of tasks learned by an earlier process.
 
     Raises:
@@ -34,7 +34,7 @@ class TaskCounter:
         """Record the network before any training.
 
         Args:
-            trained: What the loop trains.
+            trained: The network that the loop trains.
 
         Raises:
             InputError: The recorder holds another network, or all tasks have been learned.

@@ -33,9 +33,9 @@ class ForeignRuns:
         files: The files of the networks, by run and tasks seen.
         load: Reads one of them: tensors by the names that they have in the network, all outputs in
             it. An output that came later has weights of 0 and the bias `NEVER`.
-        offline: By seed, the file of the network trained on all tasks at once.
-        tasks: By task, in the order in which they were learned, the numbers of its outputs; None =
-            the files do not say.
+        offline: The file of the network trained on all tasks at once, by seed.
+        tasks: The outputs of each task, in the order in which they were learned; None = the files
+            do not say.
         class_order: The class of the data that each output stands for; None = the files do not say.
     """
 

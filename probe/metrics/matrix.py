@@ -152,7 +152,7 @@ class AccuracyMatrix:
             The accuracies on these tasks.
 
         Raises:
-            NotMeasured: The cell is NaN.
+            NotMeasured: A cell is NaN.
         """
         self.check_task(k)
         return self.measured(k, np.arange(1, k + 1))

@@ -70,7 +70,7 @@ class Checkpoints:
                 place, {index} the number of the last task learned, counted from 0; {seed} a whole
                 number too; {learner} and {order} are of letters, digits, _ and -. All else stands
                 for itself. Without {seed} it is 0, without {order} "0".
-            offline: A pattern of the networks trained on all tasks at once; {seed} is its only field.
+            offline: Pattern of the networks trained on all tasks at once; {seed} is its only field.
             learner: The name where the pattern has none.
 
         Returns:

@@ -6,14 +6,16 @@ from functools import cache, wraps
 from importlib import import_module
 from inspect import signature
 from pkgutil import iter_modules
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
+
+from numpy.typing import ArrayLike
 
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 P = ParamSpec("P")
 T = TypeVar("T")
-Function = Callable[Concatenate[Any, P], T]
 
 _MARK = "__metric__"
 
@@ -26,6 +28,23 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "AccuracyMatrix": AccuracyMatrix.of,
     "Counts": lambda value: value if isinstance(value, Counts) else Counts(value),
 }
+
+
+class _Decorator(Protocol):
+    """Decorator that `metric` returns: a metric of a matrix or of counts takes arrays as well."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[AccuracyMatrix, P], T], /
+    ) -> Callable[Concatenate[AccuracyMatrix | ArrayLike, P], T]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Counts, P], T], /
+    ) -> Callable[Concatenate[Counts | ArrayLike, P], T]: ...
+
+    @overload
+    def __call__(self, function: Function, /) -> Function: ...
 
 
 @dataclass(frozen=True)
@@ -48,7 +67,7 @@ class Metric:
 
 def metric(
     *, after: str | None = None, needs: Sequence[str] = (), scorecard: bool = True, public: str = ""
-) -> Callable[[Function[P, T]], Function[P, T]]:
+) -> _Decorator:
     """Register a function as a metric: of an accuracy matrix R, (T+1, T), and of inputs by name.
 
     Of a matrix, or of counts, it takes arrays and lists as well.
@@ -63,13 +82,13 @@ def metric(
         The decorator.
     """
 
-    def decorate(function: Function[P, T]) -> Function[P, T]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         signed = signature(function)
         first, *others = signed.parameters.values()
         kind = next((kind for kind in _CONVERSIONS if kind in str(first.annotation)), None)
 
         @wraps(function)
-        def converted(*args: Any, **kwargs: Any) -> T:
+        def converted(*args: Any, **kwargs: Any) -> Any:
             bound = signed.bind(*args, **kwargs)
             if kind:
                 bound.arguments[first.name] = _CONVERSIONS[kind](bound.arguments[first.name])
@@ -83,7 +102,7 @@ def metric(
         setattr(converted, _MARK, mark)
         return converted
 
-    return decorate
+    return cast(_Decorator, decorate)
 
 
 @cache

@@ -15,7 +15,7 @@ from probe.batch import Rows, Value, check_value, gather, kinds, like, mapped, p
 from probe.errors import InputError
 from probe.memory import FileRows
 from probe.reading.item_format import check_labels
-from probe.reading.read import ReadSettings, read
+from probe.reading.read import read
 
 X = TypeVar("X", bound=Value, covariant=True, default=Tensor)
 
@@ -119,8 +119,7 @@ class Examples(Labeled, Generic[X]):
         >>> Examples.of(pairs).x.shape, Examples.of(pairs, limit=1).y
         (torch.Size([2, 8]), tensor([0]))
         """
-        settings = ReadSettings(limit, label, columns, budget, scratch, progress)
-        return Examples(*read(data, settings))
+        return Examples(*read(data, limit, label, columns, budget, scratch, progress))
 
     def take(self, indices: Tensor) -> Examples[X]:
         """Return the n examples at `indices` (n,), int64 from 0, in that order."""

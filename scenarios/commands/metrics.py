@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from probe.errors import InputError
-from probe.metrics.log_file import read_log
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.matrix_file import read_matrix
+from probe.metrics.matrix_file import read_log, read_matrix
 from probe.metrics.scorecard import scorecard
 from probe.validation import shown
 from scenarios.options import MetricsOptions, names
@@ -24,7 +23,7 @@ def score_file(file: Path, options: MetricsOptions) -> None:
 
     Args:
         file: R, T x T or (T+1) x T, as .csv or .npy, or as a framework logged it
-            (`probe.metrics.log_file`).
+            (`probe.metrics.matrix_file`).
         options: The flags of `probe metrics`; their reference is the cumulative learner's R, a file
             of the same forms.
 

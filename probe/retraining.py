@@ -6,6 +6,7 @@ from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from probe.errors import InputError
@@ -13,9 +14,10 @@ from probe.metrics.counts import Counts
 from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.task_counts import TaskCounts
 from probe.tables.folder import Saved
+from probe.tables.layers import Row
 from probe.tables.result_base import ResultBase
-from probe.tables.rows import MeasurementRow
 from probe.tables.sheets import Sheet, as_latex, columns_of
+from probe.tables.table_file import new_table
 from probe.tasked_examples import task_names
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
@@ -114,9 +116,9 @@ class PartialRetraining(ResultBase):
         """
         return np.array([counts.f1() for counts in self.measured.values()])
 
-    def measurements(self) -> list[MeasurementRow]:
+    def measurements(self) -> pd.DataFrame:
         """Return all measurements, a row for each, as in measurements.csv."""
-        return list(_rows(self.measured, self.outputs, self.seed, self.head))
+        return new_table("measurements", _rows(self.measured, self.outputs, self.seed, self.head))
 
     def sheets(self) -> list[Sheet]:
         """Return the result as text, one table."""
@@ -173,7 +175,7 @@ class PartialRetraining(ResultBase):
 
 def _rows(
     counts: Mapping[str, TaskCounts], outputs: Sequence[str], seed: int, head: str
-) -> Iterator[MeasurementRow]:
+) -> Iterator[Row]:
     """Yield the cells of R, then PRA, accuracies and F1 of each feature, all after the last task.
 
     counts: of each feature, by depth, tasks in executed order; outputs: the features that
@@ -181,7 +183,7 @@ def _rows(
     """
     tasks = next(iter(counts.values())).tasks
     row = partial(
-        MeasurementRow,
+        dict,
         scenario="own data",
         network="own network",
         learner="model",
@@ -191,8 +193,8 @@ def _rows(
     )
 
     def by_task(
-        cell: Callable[..., MeasurementRow], metric: str, values: NDArray[np.float64]
-    ) -> Iterator[MeasurementRow]:
+        cell: Callable[..., Row], metric: str, values: NDArray[np.float64]
+    ) -> Iterator[Row]:
         cells = zip(task_names(tasks), values.tolist(), strict=True)
         for position, (task, value) in enumerate(cells, 1):
             yield cell(metric=metric, task_position=position, task=task, value=value)

@@ -16,7 +16,7 @@ from probe.by_layer.probing import ProbingSpec, Readouts, StrictModel, recipe_re
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
-from probe.tables.rows import CONTROLS as CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED
+from probe.tables.schemas import CONTROLS as CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
 
@@ -41,7 +41,7 @@ class PlannedLearner(StrictModel):
     - features: by depth, the last is the output; steps: numbers of tasks learned after which there
       is a network;
     - network, settings: as records; training: its recipe;
-    - per_class, total, sampling: its exemplars, see `probe.tables.rows.LearnerRow`;
+    - per_class, total, sampling: its exemplars, see `probe.tables.schemas`;
     - weight_hashes: of networks that were trained elsewhere, by `ORDER/SEED` and number of tasks
       learned; empty where they are trained here.
     """

@@ -199,8 +199,7 @@ def _in_memory(source: NetworkSource, cache: CacheSettings) -> Analysis:
     """Measure networks in memory."""
     plan, records = source.plan, _measure(source, cache, lambda _: InMemory())
     results = [job_result(plan, job, records.measurements[job.name]) for job in jobs_of(plan)]
-    tables = {name: list(rows) for name, rows in tables_of(plan, results).items()}
-    return Analysis(tables_by_name={n: rows for n, rows in tables.items() if rows}, records=records)
+    return Analysis(tables_by_name=tables_of(plan, results), records=records)
 
 
 def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> Analysis:
@@ -226,8 +225,7 @@ def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> An
         remove_locks(root, states)
         write_tables(plan, root)
         describe(root, plan, results_hash(states))
-    tables = {name: rows for name, rows in read_tables(root).items() if rows}
-    analysis = Analysis(tables_by_name=tables, records=records)
+    analysis = Analysis(tables_by_name=read_tables(root), records=records)
     analysis.plot.write(root)
     analysis.report(root / "report.html")
     return analysis

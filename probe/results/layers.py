@@ -4,7 +4,7 @@ The outcomes of a learner's jobs are stacked: seeds x orders x test examples, in
 counts once all of its orders are finished, with its floor and ceiling.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -13,15 +13,22 @@ from probe.analysis.layers import LayerOutcomes, Right, TestLayout
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.results.result import JobResult, Scores, main_head
 from probe.tables.layers import Layer
-from probe.tables.rows import grouped
 from probe.tasks import TestExamples
+
+
+def jobs_by_learner(results: Iterable[JobResult]) -> dict[str, list[JobResult]]:
+    """Return the results of jobs by learner, in order of first appearance."""
+    groups: dict[str, list[JobResult]] = {}
+    for result in results:
+        groups.setdefault(result.job.learner, []).append(result)
+    return groups
 
 
 def layers_of(results: Sequence[JobResult]) -> Iterator[Layer]:
     """Yield each learner's layers by readout and depth, where some seed is finished."""
     controls = {kind: [r for r in results if r.job.kind == kind] for kind in CONTROLS}
     learned = (result for result in results if result.job.kind not in CONTROLS)
-    for runs in grouped(learned, "job.learner").values():
+    for runs in jobs_by_learner(learned).values():
         readouts = dict.fromkeys(name for run in runs for name in run.readouts)
         # A learner with another network has other layers than the controls, and its own floor.
         comparable = {} if runs[0].job.own_network else controls

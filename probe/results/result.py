@@ -78,7 +78,7 @@ class JobResult:
       the unchanged model, under the heads of the report and the main head, at the end under all;
     - downstream: the scores downstream of the other features, and of the output under the head
       `multi` for task-aware readouts; task_aware_readouts: the names of these;
-    - diagnostics: numbers by name, see `probe.tables.rows.DiagnosticRow`;
+    - diagnostics: numbers by name, see `probe.tables.schemas`;
     - test: the test examples, None if no measurement is finished;
     - costs: of learning each task, by its position in the executed order, from 1.
     """

@@ -28,7 +28,8 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import Scorecard, scorecard
 from probe.results.result import JobResult, main_head
-from probe.tables.rows import LARGEST, MetricRow
+from probe.tables.layers import Row
+from probe.tables.schemas import LARGEST
 
 
 class _Name(NamedTuple):
@@ -50,7 +51,7 @@ def metric_rows(
     report: ReportSpec,
     metrics: Iterable[MetricEntry] = (),
     by_first: bool = False,
-) -> list[MetricRow]:
+) -> list[Row]:
     """Return every metric that the finished jobs allow, averaged over orders, then over seeds.
 
     Metrics of the outputs come under each head of the report.
@@ -87,8 +88,7 @@ def metric_rows(
             scores = {_Name(head, "diaz_rodriguez", m): s for m, s in cl_scores(criteria, report)}
             means |= scores
         rows += [
-            MetricRow(learner=learner, **name._asdict(), **vars(mean))
-            for name, mean in means.items()
+            {"learner": learner, **name._asdict(), **vars(mean)} for name, mean in means.items()
         ]
     return rows
 

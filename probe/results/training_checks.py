@@ -11,12 +11,12 @@ from probe.analysis.intervals import LEVEL
 from probe.analysis.statements import FEWEST, STATEMENTS
 from probe.by_layer.plan import CONTROLS, OFFLINE
 from probe.results.result import JobResult, main_head
-from probe.tables.rows import NoteRow
+from probe.tables.layers import Row
 
 
 def check_trainings(
     results: Sequence[JobResult],
-) -> tuple[list[NoteRow], Mapping[tuple[str, str], str]]:
+) -> tuple[list[Row], Mapping[tuple[str, str], str]]:
     """Return a note on each run whose output makes its layers doubtful, and verdicts withheld.
 
     - near chance: on the task just learned, or offline on all tasks, by two standard errors;
@@ -28,12 +28,11 @@ def check_trainings(
     near chance on the first task, as later tasks may well be learned worse; `no ceiling` if offline
     training is below a learner, for all statements but `forgets` of every learner.
     """
-    notes: list[NoteRow] = []
+    notes: list[Row] = []
     withheld: dict[tuple[str, str], str] = {}
 
     def note(result: JobResult, tasks_seen: int, text: str) -> None:
-        row = NoteRow(**result.job.columns, feature="", tasks_seen=tasks_seen, note=text)
-        notes.append(row)
+        notes.append({**result.job.columns, "tasks_seen": tasks_seen, "note": text})
 
     learners = {r.job.learner for r in results}
     least = {name: _least([r for r in results if r.job.learner == name]) for name in learners}

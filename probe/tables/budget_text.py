@@ -1,20 +1,17 @@
 """The sheet of a retraining's budget: accuracy, floor and ceiling after multiples of its epochs."""
 
-import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+
+import pandas as pd
 
 from probe.analysis.statements import STUCK, UNFINISHED
 from probe.metrics.murata import RETRAIN
-from probe.tables.rows import CONTROLS, OFFLINE, UNTRAINED, LayerRow, NoteRow
+from probe.tables.layer_text import count_tasks
+from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED
 from probe.tables.sheets import Sheet
 
 MEASURED = {"accuracy": "", "floor": UNTRAINED, "ceiling": OFFLINE}
 """Quantities of a curve, with the control that is measured, "" for the learner itself."""
-
-Curve = Mapping[int, Mapping[str, LayerRow]]
-"""Rows of one layer over all tasks, by multiple of the epochs and by quantity."""
 
 
 def multiple_of(readout: str) -> int | None:
@@ -27,53 +24,46 @@ def multiple_of(readout: str) -> int | None:
     return int(match[1] or 1) if match else None
 
 
-def budget_curves(layers: Iterable[LayerRow]) -> dict[tuple[str, str], Curve]:
-    """Return the curves of all layers but the output by learner and feature, by depth.
+def budget_curves(layers: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows over all tasks of layers that were retrained for several multiples.
 
-    Without those measured after only one multiple.
+    Args:
+        layers: The quantities of all layers.
+
+    Returns:
+        The rows by depth and multiple, which is a further column, without the output's.
     """
-    curves: dict[tuple[str, str], dict[int, dict[str, LayerRow]]] = {}
-    for row in sorted(layers, key=lambda row: (row.depth, multiple_of(row.readout) or 0)):
-        multiple = multiple_of(row.readout)
-        if multiple and row.task_position is None and row.learner not in CONTROLS:
-            curve = curves.setdefault((row.learner, row.feature), {})
-            curve.setdefault(multiple, {})[row.quantity] = row
+    rows = layers[layers["task_position"].isna() & ~layers["learner"].isin(CONTROLS)]
+    rows = rows.assign(multiple=rows["readout"].map(multiple_of, na_action="ignore"))
+    rows = rows.dropna(subset="multiple").astype({"multiple": int})
+    rows = rows.sort_values(["depth", "multiple"])
+    groups = rows.assign(guessed=rows["quantity"] == "chance").groupby(["learner", "feature"])
     # Only the output, where nothing is retrained, has a level of guessing.
-    return {
-        layer: curve
-        for layer, curve in curves.items()
-        if len(curve) > 1 and "chance" not in chain(*curve.values())
-    }
+    return rows[(groups["multiple"].transform("nunique") > 1) & ~groups["guessed"].transform("any")]
 
 
-def budget_sheets(
-    layers: Sequence[LayerRow], notes: Iterable[NoteRow], *, given: bool = False
-) -> list[Sheet]:
+def budget_sheets(layers: pd.DataFrame, notes: pd.DataFrame, *, given: bool = False) -> list[Sheet]:
     """Return a sheet for each learner that was retrained for several multiples of the epochs.
 
     Args:
         layers: The quantities of all layers.
-        notes: By which numbers are marked that have not converged.
+        notes: Notes on trainings: numbers that have not converged get a star.
         given: Whether the networks were, so that there is one learner.
     """
-    last = max((row.task_position or 0 for row in layers), default=0)
-    unfinished = {
-        (row.learner, row.feature, multiple_of(row.readout))
-        for row in notes
-        if (row.tasks_seen == last or row.learner in CONTROLS)
-        and row.note.startswith((UNFINISHED, STUCK))
-    }
+    at_end = (notes["tasks_seen"] == count_tasks(layers)) | notes["learner"].isin(CONTROLS)
+    doubted = notes[at_end & notes["note"].str.startswith((UNFINISHED, STUCK))]
+    multiples = doubted["readout"].map(multiple_of)
+    unfinished = set(zip(doubted["learner"], doubted["feature"], multiples, strict=True))
     lines: dict[str, list[tuple[str, ...]]] = {}
-    for (learner, feature), curve in budget_curves(layers).items():
-        for multiple, quantities in curve.items():
-            cells = []
-            for quantity, control in MEASURED.items():
-                row = quantities.get(quantity)
-                star = "*" * ((control or learner, feature, multiple) in unfinished)
-                cells.append(
-                    "-" if row is None or math.isnan(row.value) else f"{100 * row.value:.1f}{star}"
-                )
-            lines.setdefault(learner, []).append((feature, str(multiple), *cells))
+    curves = budget_curves(layers).groupby(["learner", "feature", "multiple"], sort=False)
+    for (learner, feature, multiple), rows in curves:
+        value_of = dict(zip(rows["quantity"], rows["value"], strict=True))
+        cells = []
+        for quantity, control in MEASURED.items():
+            star = "*" * ((control or learner, feature, multiple) in unfinished)
+            value = value_of.get(quantity, float("nan"))
+            cells.append("-" if value != value else f"{100 * value:.1f}{star}")
+        lines.setdefault(learner, []).append((feature, str(multiple), *cells))
     return [
         Sheet(
             of="" if given else learner,

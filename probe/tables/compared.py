@@ -7,9 +7,9 @@ from scipy.special import stdtrit
 
 from probe.analysis.intervals import LEVEL
 from probe.analysis.statements import STATEMENTS
-from probe.tables.folder import Tables
+from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
-from probe.tables.statement_text import points, seed_values
+from probe.tables.statement_text import KEY, points, seed_values
 
 
 def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sheet:
@@ -28,21 +28,20 @@ def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sh
     Returns:
         The sheet.
     """
-    seeds = {row.seed for tables in (before, after) for row in tables["measurements"]}
-    value_before = {row.key: row.value for row in before.get("statements", ())}
+    seeds = {*before["measurements"]["seed"], *after["measurements"]["seed"]}
+    earlier = before["statements"][[*KEY, "value"]]
     by_seed = seed_values(before), seed_values(after)
     lines = []
-    for row in after.get("statements", ()):
-        if row.key not in value_before:
-            continue
-        difference, interval = row.value - value_before[row.key], ""
-        old, new = (values.get(row.key, {}) for values in by_seed)
+    for row in after["statements"].merge(earlier, on=KEY, suffixes=("", "_before")).itertuples():
+        difference, interval = row.value - row.value_before, ""
+        key = tuple(getattr(row, column) for column in KEY)
+        old, new = (values.get(key, {}) for values in by_seed)
         if old.keys() == new.keys() == seeds and len(seeds) > 1:
             spread = stdev(new[seed] - old[seed] for seed in seeds) / math.sqrt(len(seeds))
             half = float(stdtrit(len(seeds) - 1, (1 + LEVEL) / 2)) * spread
             interval = f" [{points(difference - half)}, {points(difference + half)}]"
         quantity = STATEMENTS[row.statement].replace("_", " ")
-        values = points(value_before[row.key]), points(row.value), points(difference) + interval
+        values = points(row.value_before), points(row.value), points(difference) + interval
         lines.append((row.learner, row.readout, row.feature, quantity, *values))
     columns = ("learner", "readout", "layer", "quantity", first, second, "difference")
     return Sheet(

@@ -1,11 +1,13 @@
 """Sheets of layers: a line for each layer; `statement_text` has the sentences below them."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
 
 from probe.metrics.murata import RETRAIN
-from probe.tables.folder import Tables
-from probe.tables.rows import ControlRow, LayerRow, SummaryRow, grouped
+from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points, sentences
 
@@ -28,20 +30,21 @@ def layer_sheets(tables: Tables, *, given: bool = False) -> list[Sheet]:
         given: Whether the networks were, so that there is one learner, and seeds are those of
             retrainings.
     """
-    tasks = max((row.task_position or 1 for row in tables["layers"]), default=1)
-    of_all_tasks = (row for row in tables["layers"] if row.task_position is None)
+    layers = tables["layers"]
+    tasks = count_tasks(layers)
     text = sentences(tables, tasks)
     sheets = []
-    for (learner, readout), rows in grouped(of_all_tasks, "learner", "readout").items():
-        rows.sort(key=lambda row: row.depth)
+    of_all_tasks = layers[layers["task_position"].isna()]
+    for (learner, readout), rows in of_all_tasks.groupby(["learner", "readout"], sort=False):
         lines = []
-        for feature, quantities in grouped(rows, "feature").items():
-            layer = {row.quantity: row for row in quantities}
+        by_depth = rows.sort_values("depth", kind="stable")
+        for feature, quantities in by_depth.groupby("feature", sort=False):
+            layer = {row.quantity: row for row in quantities.itertuples()}
             lines.append((feature, *(_points(layer, q) for q in _QUANTITIES), _retained(layer)))
         sheets.append(
             Sheet(
                 of="" if given else learner,
-                title=_title(readout, rows[0].seeds, given, tasks),
+                title=_title(readout, by_depth["seeds"].iloc[0], given, tasks),
                 columns=("feature", *(name.replace("_", " ") for name in _QUANTITIES), "retained"),
                 lines=lines,
                 after=text.get((learner, readout), []),
@@ -50,9 +53,14 @@ def layer_sheets(tables: Tables, *, given: bool = False) -> list[Sheet]:
     return sheets
 
 
-def control_sheets(controls: Sequence[ControlRow]) -> list[Sheet]:
+def count_tasks(layers: pd.DataFrame) -> int:
+    """Return T, the number of tasks in a table of layers, 1 if it has no task positions."""
+    return int(max(layers["task_position"].dropna(), default=1))
+
+
+def control_sheets(controls: pd.DataFrame) -> list[Sheet]:
     """Return a sheet for each control, with a line for each layer over all tasks, in %."""
-    by_control = grouped((row for row in controls if row.task_position is None), "quantity")
+    of_all_tasks = controls[controls["task_position"].isna()]
     return [
         Sheet(
             title=f"{control.replace('_', ' ')}, in %: {meaning}",
@@ -60,27 +68,35 @@ def control_sheets(controls: Sequence[ControlRow]) -> list[Sheet]:
             lines=[
                 (
                     *(row.learner, row.readout, row.feature),
-                    *(points(row.accuracy), points(row.control)),
-                    points(row.value)
-                    + ("" if math.isnan(row.low) else f" [{points(row.low)}, {points(row.high)}]"),
+                    *(points(row.accuracy), points(row.control), interval(row)),
                 )
-                for row in by_control[control]
+                for row in rows.itertuples()
             ],
         )
         for control, meaning in _CONTROLS.items()
-        if control in by_control
+        if len(rows := of_all_tasks[of_all_tasks["quantity"] == control])
     ]
 
 
-def pra_sheet(summary: Iterable[SummaryRow]) -> Sheet:
+def interval(row: Any) -> str:
+    """Return the value of a row in points, with its interval if it has one; a dash for None."""
+    if row is None or math.isnan(row.value):
+        return "-"
+    ends = "" if math.isnan(row.low) else f" [{points(row.low)}, {points(row.high)}]"
+    return points(row.value) + ends
+
+
+def pra_sheet(summary: pd.DataFrame) -> Sheet:
     """Return the PRA of each learner's features as one sheet."""
-    rows = [row for row in summary if row.metric == "pra"]
-    seeds = max((row.seeds for row in rows), default=0)
+    rows = summary[summary["metric"] == "pra"]
+    seeds = max(rows["seeds"], default=0)
     over = f", mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
     return Sheet(
         title=f"Partial Retrain Accuracy, in %{over}",
         columns=("learner", "feature", "PRA"),
-        lines=[(r.learner, r.feature, mean_cell((r.mean, r.std), " ± ")) for r in rows],
+        lines=[
+            (r.learner, r.feature, mean_cell((r.mean, r.std), " ± ")) for r in rows.itertuples()
+        ],
     )
 
 
@@ -125,12 +141,12 @@ def _title(readout: str, seeds: int, given: bool, tasks: int) -> str:
     return f"readout {readout}, in %{over}{on}{', retained [95 % interval]' if seeds > 1 else ''}"
 
 
-def _points(layer: Mapping[str, LayerRow], quantity: str) -> str:
+def _points(layer: Mapping[str, Any], quantity: str) -> str:
     row = layer.get(quantity)
     return "-" if row is None or math.isnan(row.value) else points(row.value)
 
 
-def _retained(layer: Mapping[str, LayerRow]) -> str:
+def _retained(layer: Mapping[str, Any]) -> str:
     """Return the share retained in percent with its interval, or why there is none."""
     row, above = layer.get("retained"), layer.get("above_floor")
     if above and above.high < 0:

@@ -1,11 +1,12 @@
-"""Rows of layers.csv, statements.csv, statement_seeds.csv and first_layer.csv."""
+"""Rows of the tables `layers`, `statements` and `statement_seeds`, and the table `first_layer`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import nan
-from operator import attrgetter
 from typing import Any
+
+import pandas as pd
 
 from probe.analysis.intervals import Estimate
 from probe.analysis.layers import LayerOutcomes, Quantity, TestLayout, quantities
@@ -17,7 +18,10 @@ from probe.analysis.statements import (
     seeds_to_decide,
     verdict,
 )
-from probe.tables.rows import FirstLayerRow, LayerRow, StatementRow, StatementSeedRow, grouped
+from probe.tables.table_file import new_table
+
+Row = Mapping[str, Any]
+"""The cells of a row of a table, by column."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,72 +73,59 @@ class Layer:
         stated = {name: of_all_tasks.get(STATEMENTS[name]) for name in names}
         return {name: quantity for name, quantity in stated.items() if quantity}
 
-    def rows(self) -> Iterator[LayerRow]:
+    def rows(self) -> Iterator[Row]:
         """Yield a row for each quantity, and the accuracy of guessing where it is known."""
         for quantity in self.quantities:
-            yield LayerRow(**self._columns, **quantity.columns)
+            yield {**self._columns, **quantity.columns}
         if self.chance is not None:
-            chance: dict[str, Any] = {"value": self.chance, "low": nan, "high": nan}
-            chance |= {"task_position": None, "quantity": "chance", "seeds": len(self.seeds)}
-            yield LayerRow(**self._columns, **chance)
+            chance = {"quantity": "chance", "value": self.chance, "seeds": len(self.seeds)}
+            yield {**self._columns, **chance}
 
-    def statements(self) -> Iterator[StatementRow]:
+    def statements(self) -> Iterator[Row]:
         """Yield the statements that the quantities allow."""
         value = {q.quantity: q.value for q in self.quantities if q.task_position is None}
         room = value.get("ceiling", nan) - value.get("floor", nan)
         for name, quantity in self._deciding.items():
             positions = self.layout.orders.shape[1] - 1 if name == "loses_plasticity" else 1
             least = margin(room, positions)
-            yield StatementRow(
-                **self._columns,
-                statement=name,
-                verdict=verdict(quantity, least, converged=self.converged),
-                margin=least,
-                value=quantity.value,
-                low=quantity.low,
-                high=quantity.high,
-                seeds=quantity.seeds,
-            )
+            decided = verdict(quantity, least, converged=self.converged)
+            stated = {"statement": name, "verdict": decided, "margin": least}
+            yield {**self._columns, **quantity.columns, **stated}
 
-    def statement_seeds(self) -> Iterator[StatementSeedRow]:
+    def statement_seeds(self) -> Iterator[Row]:
         """Yield the value of each seed in each statement."""
         for name, quantity in self._deciding.items():
             for seed, value in zip(self.seeds, quantity.seed_values, strict=True):
-                yield StatementSeedRow(**self._columns, statement=name, seed=seed, value=value)
+                yield {**self._columns, "statement": name, "seed": seed, "value": value}
 
 
-def first_layer_rows(
-    statements: Iterable[StatementRow], depths: Mapping[str, int]
-) -> Iterator[FirstLayerRow]:
-    """Yield the range of the first layer for each learner, readout and statement.
+def first_layers(statements: pd.DataFrame, depths: Mapping[str, int]) -> pd.DataFrame:
+    """Return the range of the first layer for each learner, readout and statement.
 
-    Yields nothing for fewer than 3 seeds, nor where a layer lacks the statement: the first of the
+    There is none for fewer than 3 seeds, nor where a layer lacks the statement: the first of the
     remaining layers need not be the first of all.
 
     Args:
         statements: On all layers.
         depths: The number of layers of each learner, the output among them.
+
+    Returns:
+        The table `first_layer`.
     """
-    by_layer = (row for row in statements if row.statement != "loses_plasticity")
-    groups = grouped(by_layer, "learner", "readout", "statement")
-    for (learner, readout, statement), rows in groups.items():
-        seeds, layers = max(row.seeds for row in rows), depths[learner]
-        if seeds < FEWEST or len(rows) < layers - (statement == "learns_less"):
+    by_layer = statements[statements["statement"] != "loses_plasticity"]
+    ranges = []
+    for key, rows in by_layer.groupby(["learner", "readout", "statement"], sort=False):
+        seeds, layers = int(rows["seeds"].max()), depths[key[0]]
+        if seeds < FEWEST or len(rows) < layers - (key[2] == "learns_less"):
             continue
-        rows.sort(key=attrgetter("depth"))
-        first, last = first_layer([row.verdict for row in rows])
-        yield FirstLayerRow(
-            learner=learner,
-            readout=readout,
-            statement=statement,
-            first_possible="" if first is None else rows[first].feature,
-            first_confirmed="" if last is None else rows[last].feature,
-            seeds=seeds,
-            seeds_needed=_seeds_needed(rows, first, last),
-        )
+        by_depth = list(rows.sort_values("depth", kind="stable").itertuples())
+        first, last = first_layer([row.verdict for row in by_depth])
+        names = ["" if index is None else by_depth[index].feature for index in (first, last)]
+        ranges.append((*key, *names, seeds, _seeds_needed(by_depth, first, last)))
+    return new_table("first_layer", ranges)
 
 
-def _seeds_needed(rows: Sequence[StatementRow], first: int | None, last: int | None) -> int | None:
+def _seeds_needed(rows: list[Any], first: int | None, last: int | None) -> int | None:
     """Return about how many seeds would decide the first layer of a long range."""
     if first is None or (last is not None and last - first < 2) or rows[first].verdict != "open":
         return None

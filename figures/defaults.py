@@ -27,8 +27,8 @@ _FEW_LEARNERS, _FEW_TASKS = 4, 10  # of which a matrix shows every number
 
 def defaults(tables: StudyTables) -> list[str]:
     """Return the figures of a study, the most telling first, whether there is something to draw."""
-    deep = any(len({row.feature for row in rows}) > 1 for rows in (tables.summary, tables.layers))
-    shared = not deep and bool(tables.metric("kemker", "omega_all"))
+    deep = any(table["feature"].nunique() > 1 for table in (tables.summary, tables.layers))
+    shared = not deep and len(tables.metric("kemker", "omega_all")) > 0
     names = _OF_LAYERS if deep else _OF_SESSIONS if shared else _OF_OUTPUTS
     return [name or _of_output(tables, shared) for name in names]
 
@@ -39,6 +39,6 @@ def _of_output(tables: StudyTables, shared: bool) -> str:
     if tables.crowded or learners < 2:
         return "matrix"
     long = max(R.tasks for R in tables.matrices.values()) > _FEW_TASKS
-    if (shared or long) and tables.metric("kemker", "alpha_all[2]"):
+    if (shared or long) and len(tables.metric("kemker", "alpha_all[2]")):
         return "sessions"
     return "tasks" if long or learners > _FEW_LEARNERS else "matrix"

@@ -111,8 +111,8 @@ class Page:
         names = {name: self.display_name(name) for name in learners}
         rows, in_notes = self.tables.measurements, names
         if kinds:
-            of_kinds = [row for row in self.tables.learners if row.kind in names]
-            in_notes = {row.learner: names[row.kind] for row in of_kinds}
+            of_kinds = self.tables.learners[self.tables.learners["kind"].isin(names)]
+            in_notes = dict(zip(of_kinds["learner"], of_kinds["kind"].map(names), strict=True))
         doubts = captions.doubts(self.tables.notes, in_notes, readouts)
         self.headline = self.question, captions.study(rows), "\n".join(doubts)
         drawn = captions.learners_named(list(names.values()))

@@ -54,8 +54,7 @@ class Drawing:
         """Draw the figure of a source, or one panel of it into a user's axes.
 
         Args:
-            source: A run directory, a list of `probe.tables.rows.MeasurementRow`, a DataFrame of
-                them, or an analysis.
+            source: A run directory, a DataFrame of measurements, or an analysis.
             ax: The axes.
             options: See `figures.options.Options`.
 
@@ -117,7 +116,7 @@ def _draw(
     module = _module(kind)
     # In a sweep, where spare appearances would repeat, there is no figure to agree with.
     names = () if tables.crowded else {*module.TABLES} - {"learners"}
-    learners = list({row.learner for name in names for row in getattr(tables, name)})
+    learners = list({learner for name in names for learner in getattr(tables, name)["learner"]})
     if "summary" in module.TABLES and RETRAIN not in (options.readouts or (RETRAIN,)):
         raise NothingToDraw(f"figures.{kind} draws only the readout {RETRAIN}: ask for it, too")
     page = Page(options=options, tables=selected, all_learners=learners, question=module.QUESTION)
@@ -150,7 +149,7 @@ def _nothing(kind: str, module: ModuleType, tables: StudyTables) -> NothingToDra
             f"figures.{kind} has more learners than there are colors and markers to tell them "
             f"apart: name those to draw by learners=[...]"
         )
-    if missing := [name for name in module.TABLES if not getattr(tables, name)]:
+    if missing := [name for name in module.TABLES if getattr(tables, name).empty]:
         return NothingToDraw(
             f"figures.{kind} draws {', '.join(module.TABLES)}, and this source has no "
             f"{' and no '.join(missing)}: give the directory of a run with {module.NEEDS}"

@@ -16,6 +16,7 @@ from itertools import pairwise
 from statistics import median
 from typing import TypeVar
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -23,7 +24,7 @@ from figures import captions, lines
 from figures.appearance import Appearance, learner_appearances, strategy_appearances
 from figures.page import Page
 from figures.tables import StudyTables
-from probe.tables.rows import LearnerRow, MetricRow
+from probe.tables.table_file import records
 
 UNITS = {"per_class": "per class", "total": "in total"}
 """Units of a budget, by its column in the table of learners."""
@@ -52,7 +53,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None if no kind has two budgets.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
-    panels = sweeps(tables.learners, accuracy)
+    panels = sweeps(tables.learners, {k: accuracy.loc[[k]] for k in accuracy.index})
     if not panels:
         return None
     looks = _appearances(page, dict.fromkeys(sweep for panel in panels.values() for sweep in panel))
@@ -60,9 +61,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     grid = page.panels([UNITS[unit].capitalize() * (not single) for unit in panels], most=2)
     for axes, panel in zip(grid, panels.values(), strict=True):
         _plot_sweeps(page, axes, looks, panel)
-    rows = [
+    rows = pd.concat(
         row for panel in panels.values() for points in panel.values() for row in points.values()
-    ]
+    )
     page.legend(looks.values(), captions.over_seeds(rows))
     page.describe(
         dict.fromkeys(kind for kind, _ in looks),
@@ -77,7 +78,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 
 def sweeps(
-    learners: Iterable[LearnerRow], results: Mapping[str, _Result], empty: str = ""
+    learners: pd.DataFrame, results: Mapping[str, _Result], empty: str = ""
 ) -> dict[str, dict[_Sweep, dict[int, _Result]]]:
     """Return the results by budget of each kind and strategy with two budgets, by unit of budgets.
 
@@ -92,7 +93,7 @@ def sweeps(
     without_samples: dict[str, _Result] = {}
     # Three samples of each of ten classes are not thirty in all: classes come in over time.
     budgets = {unit: defaultdict[_Sweep, dict[int, _Result]](dict) for unit in UNITS}
-    for row in (row for row in learners if row.learner in results):
+    for row in records(learners[learners["learner"].isin(results)]):
         if row.per_class is None and row.total is None:
             without_samples.setdefault(row.kind, results[row.learner])
         for unit in UNITS:
@@ -144,7 +145,7 @@ def _plot_sweeps(
     page: Page,
     axes: Axes,
     looks: Mapping[_Sweep, Appearance],
-    rows: Mapping[_Sweep, Mapping[int, MetricRow]],
+    rows: Mapping[_Sweep, Mapping[int, pd.DataFrame]],
 ) -> None:
     """Draw a line for each sweep of one unit, over its budgets."""
     x = positions(budget for points in rows.values() for budget in points)
@@ -153,7 +154,7 @@ def _plot_sweeps(
     for (sweep, points), offset in zip(rows.items(), lines.dodges(len(rows)), strict=True):
         at = [x[budget] + closest * offset for budget in points]
         # Two points tell no course.
-        lines.plot_means(axes, looks[sweep], at, list(points.values()), joined=len(points) > 2)
+        lines.plot_means(axes, looks[sweep], at, pd.concat(points.values()), joined=len(at) > 2)
     mark_budgets(page, axes, x)
 
 

@@ -10,16 +10,15 @@ output: the layers had not forgotten. The further a line is from 0 at the left, 
 save; where it meets 0, so many samples are enough for that layer.
 """
 
-import math
 from itertools import pairwise
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from figures import captions, layer_lines, lines
 from figures.kinds.memory import UNITS, mark_budgets, positions, sweeps
 from figures.page import Page
 from figures.tables import StudyTables
-from probe.tables.rows import LayerRow, grouped
 
 QUESTION = "How many stored samples save each layer, and the output?"
 NEEDS = "a kind of learner with two budgets, whose layers were read after every task"
@@ -42,8 +41,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     panels = _panels(tables)
     if not panels:
         return None
-    points = [row for budgets in panels.values() for rows in budgets.values() for row in rows]
-    looks = layer_lines.layer_appearances((row.depth, row.feature) for row in points)
+    points = pd.concat(rows for budgets in panels.values() for rows in budgets.values())
+    looks = layer_lines.layer_appearances(zip(points["depth"], points["feature"], strict=True))
     # What all panels have in common is in no title.
     common = set.intersection(*map(set, panels))
     titles = [
@@ -55,38 +54,38 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         lines.scale_points(axes)
         x = positions(budgets)
         closest = min(after - before for before, after in pairwise(x.values()))
-        layers: dict[int, dict[float, LayerRow]] = {depth: {} for depth in looks}
-        for budget, rows in budgets.items():
-            for row in rows:
-                layers[row.depth][x[budget]] = row
-        drawn = lines.plot_dodged(axes, looks, layers, most=0.08 * closest, span=0.5 * closest)
+        panel = pd.concat(rows.assign(x=x[budget]) for budget, rows in budgets.items())
+        layers = {depth: panel[panel["depth"] == depth] for depth in looks}
+        sizes = {"most": 0.08 * closest, "span": 0.5 * closest}
+        drawn = lines.plot_dodged(axes, looks, layers, "x", **sizes)
         for line, width in zip(drawn, lines.widths(len(drawn)), strict=True):
             line.set_linewidth(width)
         mark_budgets(page, axes, x)
-    layer_lines.explain_layers(page, grid, looks, captions.with_interval(points))
+    layer_lines.explain_layers(page, grid, looks, captions.over_seeds(points))
     page.describe(
-        dict.fromkeys(row.learner for row in points),
+        points["learner"].unique(),
         "Accuracy forgotten in each layer, in points, against the number of stored samples: the "
         "mean over the tasks before the last of what was lost since each was learned",
         "A readout is trained downstream of the layer after every task, on all tasks at once; the "
         "output is the network itself, and 0 the learner that stores nothing",
         f"Of the vertical axis, {lines.IN_POINTS}",
         captions.means_are(points),
-        readouts={row.readout for row in points},
+        readouts=set(points["readout"]),
     )
     units = dict.fromkeys(unit for _, _, unit, _ in panels)
     x_label = " ".join(["Stored samples", *(units if len(units) == 1 else ())])
     return page.fit(grid, (x_label, "Forgotten (points; below 0: gained)"), height=2.0)
 
 
-def _panels(tables: StudyTables) -> dict[tuple[str, str, str, str], dict[int, list[LayerRow]]]:
+def _panels(tables: StudyTables) -> dict[tuple[str, str, str, str], dict[int, pd.DataFrame]]:
     """Return the rows by budget of each kind, strategy, unit of budgets, and readout."""
-    rows = (row for row in tables.layers if row.quantity == "forgotten")
-    forgotten = (r for r in rows if r.task_position is None and not math.isnan(r.value))
+    rows = tables.layers[tables.layers["quantity"] == "forgotten"]
+    forgotten = rows[rows["task_position"].isna() & rows["value"].notna()]
     panels = {}
-    for readout, of_readout in grouped(forgotten, "readout").items():
+    for readout, of_readout in forgotten.groupby("readout", sort=False):
         # What is forgotten at only the output is in another figure.
-        layers = {k: rows for k, rows in grouped(of_readout, "learner").items() if len(rows) > 1}
+        groups = of_readout.groupby("learner", sort=False)
+        layers = {learner: rows for learner, rows in groups if len(rows) > 1}
         for unit, swept in sweeps(tables.learners, layers, empty="finetune").items():
             for (kind, sampling), budgets in swept.items():
                 panels[kind, sampling, UNITS[unit], readout] = budgets

@@ -63,7 +63,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
                 control = rows[rows["quantity"] == quantity]
                 (line,) = axes.plot(control["depth"], 100 * control["value"])
                 line.set(color=looks[readout].color, linestyle=key.get_linestyle(), linewidth=0.8)
-        names.append(dict(zip(accuracy["depth"], accuracy["feature"], strict=True)))
+        names.append(dict(zip(panel["depth"], panel["feature"], strict=True)))
     lines.widen(grid)
     page.legend([*looks.values(), *_KEYS.values()], captions.over_seeds(points))
     page.name_layers(grid, names)

@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 
+import numpy as np
+
 from figures.report.views import Chart, ChartPoint, ReportFigure, Section, evenly
 from probe.tables.budget_text import MEASURED, budget_curves
-from probe.tables.folder import Tables
 from probe.tables.matrices import Matrices
-from probe.tables.rows import grouped
+from probe.tables.schemas import Tables
 
 _MOST = 6  # tasks or layers that are drawn beside each other
 
@@ -81,27 +82,27 @@ def budget(tables: Tables, _: Matrices) -> Section:
 
 
 def _budgets(tables: Tables) -> Iterator[ReportFigure]:
-    for (learner, feature), curve in budget_curves(tables.get("layers", ())).items():
-        points = {
-            name: [ChartPoint.of_layer(k, row[name]) for k, row in curve.items() if name in row]
-            for name in MEASURED
+    curves = budget_curves(tables["layers"])
+    for (learner, feature), curve in curves.groupby(["learner", "feature"], sort=False):
+        rows_of = {name: curve[curve["quantity"] == name] for name in MEASURED}
+        series = {
+            name: [ChartPoint.of_layer(row.multiple, row) for row in rows.itertuples()]
+            for name, rows in rows_of.items()
+            if len(rows)
         }
-        series = {name: course for name, course in points.items() if course}
         across, up = "multiple of the epochs", "accuracy, in %"
         view = Chart(series=series, across=across, up=up, zero=False)
         yield ReportFigure(learner=learner, title=feature, view=view)
 
 
 def _losses(tables: Tables) -> Iterator[ReportFigure]:
-    groups = grouped(tables.get("retraining", ()), "readout", "learner")
-    for (readout, learner), retrainings in groups.items():
-        series = {
-            feature: [
-                ChartPoint(x=epoch, value=loss, tip=f"{loss:.3f}")
-                for epoch, of_epoch in grouped(rows, "epoch").items()
-                if epoch and math.isfinite(loss := fmean(row.loss for row in of_epoch))
-            ]
-            for feature, rows in grouped(retrainings, "feature").items()
-        }
+    epochs = tables["retraining"]
+    epochs = epochs[epochs["epoch"] > 0]
+    for (readout, learner), rows in epochs.groupby(["readout", "learner"], sort=False):
+        series = {}
+        for feature, losses in rows.groupby("feature", sort=False):
+            mean = losses.groupby("epoch", sort=False)["loss"].agg(fmean)
+            finite = mean[np.isfinite(mean)]
+            series[feature] = [ChartPoint(x=x, value=y, tip=f"{y:.3f}") for x, y in finite.items()]
         view = Chart(series=series, across="epoch", up="training loss, in nats")
         yield ReportFigure(learner=learner, readout=readout, view=view)

@@ -13,8 +13,8 @@ from figures.report.answer import answers
 from figures.report.page import file, template
 from figures.report.questions import missing
 from figures.report.views import label
-from probe.tables.folder import Tables
 from probe.tables.matrices import Matrices
+from probe.tables.schemas import Tables
 
 
 def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
@@ -32,7 +32,7 @@ def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
     """
     answered = answers(tables)
     readouts = {answer.readout for answer in answered}
-    figures = missing(tables, Matrices(tables.get("measurements", ()))).figures
+    figures = missing(tables, Matrices(tables["measurements"])).figures
     maps = [figure for figure in figures if not readouts or figure.readout in readouts]
     light = file("page.css").split("}")[0]
     colors = re.findall(r"--([np])(\d):(#\w+)", light)

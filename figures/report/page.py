@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import pandas as pd
 from markupsafe import Markup
 
 from figures.captions import counted
@@ -19,8 +20,8 @@ from figures.report.views import label, short
 from probe.errors import InputError, unknown
 from probe.files import replacing
 from probe.tables.compared import compared_sheet
-from probe.tables.folder import Tables, read_tables
-from probe.tables.rows import CONTROLS
+from probe.tables.folder import read_tables
+from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
 
 PAGE = "report.html"
@@ -84,15 +85,15 @@ def report(
     Raises:
         InputError: A learner is unknown.
     """
-    rows = (row for tables in runs.values() for row in tables["measurements"])
-    continual = [name for name in dict.fromkeys(r.learner for r in rows) if name not in CONTROLS]
+    measured = pd.concat(tables["measurements"]["learner"] for tables in runs.values())
+    continual = [name for name in measured.unique() if name not in CONTROLS]
     for name in learners or ():
         if name not in continual:
             raise unknown("learner of these tables", name, continual)
     shown = {*(learners or continual[:_MOST])}
     runs = {
         run: {
-            name: [row for row in table if row.learner in (*shown, *CONTROLS)]
+            name: table[table["learner"].isin([*shown, *CONTROLS])]
             for name, table in tables.items()
         }
         for run, tables in runs.items()
@@ -161,24 +162,23 @@ def _json(runs: Mapping[str, Tables]) -> Markup:
     Of each table the columns once, and the values of each row.
     """
     names = ("layers", "statements", "statement_seeds", "first_layer")
-    data = {run: {name: _values(t.get(name, ())) for name in names} for run, t in runs.items()}
+    data = {run: {name: _values(t[name]) for name in names} for run, t in runs.items()}
     text = json.dumps(data, separators=(",", ":"))
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
-def _values(rows: Sequence[Any]) -> dict[str, list[Any]]:
-    # JSON has no NaN, the only value that differs from itself.
-    values = [[cell if cell == cell else None for cell in vars(row).values()] for row in rows]
-    return {"columns": [*vars(rows[0])] if rows else [], "rows": values}
+def _values(table: pd.DataFrame) -> dict[str, list[Any]]:
+    rows = table.astype(object).where(table.notna(), None)
+    return {"columns": [*table] if len(table) else [], "rows": rows.to_numpy().tolist()}
 
 
 def _about(tables: Tables) -> list[str]:
     """Return what a run is about: data, network, and the numbers of orders and seeds."""
-    rows = tables["measurements"]
-    orders, seeds = ({getattr(row, name) for row in rows} - {""} for name in ("order", "seed"))
-    counts = counted(len(orders), "task order"), counted(len(seeds), "seed")
+    measured = tables["measurements"]
+    about = (f"{row.network} on {row.scenario}" for row in measured[:1].itertuples())
     # None where every job failed.
-    return [*(f"{row.network} on {row.scenario}" for row in rows[:1]), *counts]
+    orders, seeds = ({*measured[name]} - {""} for name in ("order", "seed"))
+    return [*about, counted(len(orders), "task order"), counted(len(seeds), "seed")]
 
 
 def _settings(directory: Path) -> Sheet | None:

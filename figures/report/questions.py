@@ -1,21 +1,26 @@
 """The questions that a report asks of the tables of a run, each with its views."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from figures.captions import counted
 from figures.report import views
 from figures.report.courses import budget, course
 from figures.report.views import Cell, ReportFigure, Section
-from probe.tables.folder import Tables
+from figures.tables import unjudged
+from probe.tables.layer_text import interval
 from probe.tables.matrices import Matrices
-from probe.tables.rows import CONTROLS, LayerRow, grouped
+from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 from probe.tables.summary import training_seconds
+from probe.tables.table_file import records
 
 _QUANTITIES = ("missing", "never_learned", "forgotten", "accuracy", "floor", "ceiling")
 _MOST_TASKS = 14  # of an accuracy matrix that are drawn
@@ -49,14 +54,12 @@ def _together(figures: Mapping[str, Sequence[ReportFigure]]) -> list[ReportFigur
 
 def missing(tables: Tables, matrices: Matrices) -> Section:
     """Ask what is missing in each layer: after all tasks and, in more figures, after fewer."""
-    verdicts = ("not converged", "near chance", "no ceiling")
-    rows = (row for row in tables.get("statements", ()) if row.verdict in verdicts)
-    barred = {(row.learner, row.readout, row.feature) for row in rows}
+    barred = unjudged(tables["statements"])
     figures, earlier = [], list[ReportFigure]()
     for (learner, readout), layers in _of_layers(tables):
-        features = _features(layers)
-        by_key = {(row.feature, row.task_position, row.quantity): row for row in layers}
-        positions = [*sorted({row.task_position for row in layers if row.task_position}), None]
+        features = list(layers["feature"].unique())
+        by_key = {(row.feature, row.task_position, row.quantity): row for row in records(layers)}
+        positions = [*sorted(set(layers["task_position"].dropna())), None]
         cells, lines = [], []
         for feature in features:
             of_positions = [
@@ -66,7 +69,7 @@ def missing(tables: Tables, matrices: Matrices) -> Section:
             in_doubt = (learner, readout, feature) in barred
             cells.append([_cell(of_position, in_doubt) for of_position in of_positions])
             for position, row_of in zip(positions, of_positions, strict=True):
-                texts = (views.interval(row_of.get(quantity)) for quantity in _QUANTITIES)
+                texts = (interval(row_of.get(quantity)) for quantity in _QUANTITIES)
                 lines.append((feature, str(position or views.ALL), *texts))
         columns = ["layer", "task position", *(name.replace("_", " ") for name in _QUANTITIES)]
         view = views.HeatMap(
@@ -94,12 +97,12 @@ def missing(tables: Tables, matrices: Matrices) -> Section:
     )
 
 
-def _cell(row_of: Mapping[str, LayerRow], in_doubt: bool) -> Cell:
+def _cell(row_of: Mapping[str, Any], in_doubt: bool) -> Cell:
     """Return the cell of the quantities of a layer on a task."""
     if "missing" not in row_of:
         return Cell()
     row = row_of["missing"]
-    texts = "; ".join(f"{name.replace('_', ' ')} {views.interval(q)}" for name, q in row_of.items())
+    texts = "; ".join(f"{name.replace('_', ' ')} {interval(q)}" for name, q in row_of.items())
     where = f"task position {row.task_position}" if row.task_position else "all tasks"
     tip = f"{row.feature}, {where}: {texts}; {counted(row.seeds, 'seed')}"
     return Cell.missing(row.value, tip, weak=row.low <= 0 <= row.high, barred=in_doubt)
@@ -139,16 +142,15 @@ def parted(tables: Tables, _: Matrices) -> Section:
     figures = []
     for (learner, readout), layers in _of_layers(tables):
         # The output loses far more than any layer before it, which would all lie at 0 then.
-        features = _features(layers)[:-1]
-        rows = [row for row in layers if row.task_position is None and row.feature in features]
-        series = {}
+        features = list(layers["feature"].unique())[:-1]
+        rows = layers[layers["task_position"].isna() & layers["feature"].isin(features)]
+        rows, series = rows.dropna(subset="value"), {}
         for quantity, shift in (("never_learned", -0.15), ("forgotten", 0.15)):
-            finite = [r for r in rows if r.quantity == quantity and math.isfinite(r.value)]
-            if finite:
-                series[quantity.replace("_", " ")] = [
-                    views.ChartPoint.of_layer(1 + features.index(row.feature) + shift, row)
-                    for row in finite
-                ]
+            if points_of := [
+                views.ChartPoint.of_layer(1 + features.index(row.feature) + shift, row)
+                for row in rows[rows["quantity"] == quantity].itertuples()
+            ]:
+                series[quantity.replace("_", " ")] = points_of
         if series:
             view = views.Chart(
                 series=series, across="layer", up="points of accuracy", names=features
@@ -170,16 +172,19 @@ def output(tables: Tables, matrices: Matrices) -> Section:
     """Ask what the metrics of the output say."""
     learners = matrices.learners if matrices.tasks else ()
     figures = [ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners]
-    rows = [row for row in tables.get("metrics", ()) if not row.feature]
-    scored = list(dict.fromkeys(row.learner for row in rows if math.isfinite(row.mean)))
+    rows = tables["metrics"]
+    rows = rows[rows["feature"] == ""]
+    scored = rows["learner"][np.isfinite(rows["mean"])].unique()
     lines = []
-    for (paper, metric, head), of_metric in grouped(rows, "paper", "metric", "head").items():
-        if "[" not in metric:
-            row_of = {row.learner: row for row in of_metric}
-            title = f"{metric} ({paper}{', ' + head if head else ''})"
-            lines.append((title, *(_mean_and_std(row_of.get(name)) for name in scored)))
+    of_output = rows[~rows["metric"].str.contains("[", regex=False)]
+    for (paper, metric, head), of_metric in of_output.groupby(
+        ["paper", "metric", "head"], sort=False
+    ):
+        row_of = {row.learner: row for row in of_metric.itertuples()}
+        title = f"{metric} ({paper}{', ' + head if head else ''})"
+        lines.append((title, *(_mean_and_std(row_of.get(name)) for name in scored)))
     if lines:
-        seconds = training_seconds(tables.get("times", ()))
+        seconds = training_seconds(tables["times"])
         texts = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in scored)
         lines.append(("seconds of training, all tasks", *texts))
         columns = ["metric", *map(views.label, scored)]
@@ -233,18 +238,14 @@ def _mean_and_std(row: Any) -> str:
 def diagnostics(tables: Tables, _: Matrices) -> Section:
     """Ask how the features changed."""
     figures = []
-    for learner, of_learner in grouped(tables.get("diagnostics", ()), "learner").items():
-        last = max(row.tasks_seen for row in of_learner)
-        rows = [row for row in of_learner if row.tasks_seen == last]
-        cells = grouped(rows, "feature", "metric")
-        metrics = list(dict.fromkeys(row.metric for row in rows))
-        lines = []
-        for feature in _features(rows):
-            of_metrics = (
-                [r.value for r in cells.get((feature, metric), ()) if math.isfinite(r.value)]
-                for metric in metrics
-            )
-            lines.append((feature, *(f"{fmean(v):.3g}" if v else "-" for v in of_metrics)))
+    for learner, rows in tables["diagnostics"].groupby("learner", sort=False):
+        rows = rows[rows["tasks_seen"] == rows["tasks_seen"].max()]
+        metrics = list(rows["metric"].unique())
+        means = rows.dropna(subset="value").groupby(["feature", "metric"])["value"].agg(fmean)
+        texts = (
+            means.map("{:.3g}".format).unstack().reindex(rows["feature"].unique(), columns=metrics)
+        )
+        lines = list(texts.fillna("-").itertuples(name=None))
         table = Sheet(title="", columns=["layer", *metrics], lines=lines)
         figures.append(ReportFigure(learner=learner, view=table))
     return Section(
@@ -260,17 +261,16 @@ def diagnostics(tables: Tables, _: Matrices) -> Section:
     )
 
 
-def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], list[LayerRow]]]:
+def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
     """Yield the rows of each continual learner's layers, by depth; readout after readout."""
-    groups = grouped(tables.get("layers", ()), "readout", "learner")
-    readouts = list(dict.fromkeys(readout for readout, _ in groups))
-    for readout, learner in sorted(groups, key=lambda key: readouts.index(key[0])):
+    layers = tables["layers"].sort_values("depth", kind="stable")
+    order = tables["layers"][["readout", "learner"]].drop_duplicates()
+    readouts = list(order["readout"].unique())
+    pairs = sorted(order.itertuples(index=False), key=lambda pair: readouts.index(pair.readout))
+    for readout, learner in pairs:
         if learner not in CONTROLS:
-            yield (learner, readout), sorted(groups[readout, learner], key=lambda row: row.depth)
-
-
-def _features(rows: Iterable[Any]) -> list[str]:
-    return list(dict.fromkeys(row.feature for row in rows))
+            rows = layers[(layers["readout"] == readout) & (layers["learner"] == learner)]
+            yield (learner, readout), rows
 
 
 _QUESTIONS: tuple[views.Question, ...] = (missing, parted, course, budget, output, diagnostics)

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from figures.appearance import learner_appearances
 from figures.captions import shortened
-from probe.tables.folder import Tables
+from probe.tables.layer_text import interval
 from probe.tables.matrices import Matrices
-from probe.tables.rows import LayerRow
+from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 
@@ -86,7 +86,7 @@ class ChartPoint:
     tip: str = ""
 
     @classmethod
-    def of_layer(cls, x: float, row: LayerRow) -> Self:
+    def of_layer(cls, x: float, row: Any) -> Self:
         """Return a quantity of a layer in percent, with its interval."""
         value, low, high = (100 * end for end in (row.value, row.low, row.high))
         return cls(x=x, value=value, low=low, high=high, tip=interval(row))
@@ -221,14 +221,6 @@ def tone(value: float) -> int | None:
 def label(learner: str) -> str:
     """Return a learner's name in print."""
     return learner_appearances([learner])[learner].label
-
-
-def interval(row: LayerRow | None) -> str:
-    """Return a quantity in points, with its interval where it has one; a dash for none."""
-    if row is None or math.isnan(row.value):
-        return "-"
-    value = points(row.value)
-    return value if math.isnan(row.low) else f"{value} [{points(row.low)}, {points(row.high)}]"
 
 
 def short(names: Sequence[str]) -> list[str]:

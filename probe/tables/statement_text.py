@@ -120,7 +120,7 @@ def sentence(
         parts.append(f"inconclusive: {_values(by_verdict['open'], unit, values)}")
     words = {verdict: f"not judged, as {reason}," for verdict, reason in WITHHELD.items()}
     if "no" in by_verdict:
-        words = {"no": f"less than {margin(by_verdict['no'])}{unit}", **words}
+        words = {"no": f"less than {margin(by_verdict['no']['margin'].max())}{unit}", **words}
     for verdict in filter(by_verdict.__contains__, words):
         parts.append(f"{words[verdict]} at {', '.join(by_verdict[verdict]['feature'])}")
     if first_layer and first_layer.seeds_needed is not None:
@@ -151,9 +151,9 @@ def _range(layer: Any) -> str:
     return f", first between {layer.first_possible} and {layer.first_confirmed}"
 
 
-def margin(rows: pd.DataFrame) -> str:
+def margin(largest: float) -> str:
     """Return the largest margin of statements, in points, rounded up."""
-    most = points(math.ceil(1000 * rows["margin"].max() - 1e-6) / 1000)
+    most = points(math.ceil(1000 * largest - 1e-6) / 1000)
     return "1 point" if most == "1.0" else f"{most.removesuffix('.0')} points"
 
 

@@ -59,12 +59,12 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     show_sheet(console, compared_sheet(first.name, before, second.name, after))
     if most is None:
         return True
-    stated = after.get("statements", ())
-    above = [row for row in stated if row.statement == "forgets" and row.value > most]
-    for row in above:
+    stated = after["statements"]
+    above = stated[(stated["statement"] == "forgets") & (stated["value"] > most)]
+    for row in above.itertuples():
         show_line(
             console,
             f"{row.learner}, {row.readout}, {row.feature}: forgets {points(row.value)} points "
             f"[{points(row.low)}, {points(row.high)}], more than {points(most)}",
         )
-    return not above
+    return above.empty

@@ -12,6 +12,7 @@ from figures.tables import StudyTables
 from probe.tables.summary import summarize
 from tests.figures import invented, papers
 
+NO_LAYERS = papers.tables().layers[:0]
 MANY = ["finetune", "ewc", "si", "er", "lwf", "gem"]
 
 
@@ -22,8 +23,8 @@ def outputs(learners, tasks=5, shares=False):
     return StudyTables(
         measurements=rows,
         summary=summarize(rows),
-        metrics=[row for row in metrics if shares or not row.metric.startswith("omega_")],
-        learners=[invented.learner(name) for name in learners],
+        metrics=metrics[shares | ~metrics["metric"].str.startswith("omega_")],
+        learners=invented.kinds(learners),
         times=invented.times(learners, tasks=tasks),
     )
 
@@ -33,7 +34,7 @@ def outputs(learners, tasks=5, shares=False):
     [
         (papers.tables(), ["layers", "depth", "time", "replay", "budget", "tasks"]),
         (
-            replace(papers.tables(), layers=[], first_layer=[]),
+            replace(papers.tables(), layers=NO_LAYERS),
             ["depth", "time", "tasks", "diagnostics"],
         ),
         (outputs(MANY), ["tasks", "tradeoff", "spider", "scores"]),

@@ -93,7 +93,7 @@ def test_a_figure_fits_on_a_page_and_in_a_column_in_another_font(name):
 
 def test_a_study_of_only_offline_and_empty_tables_have_nothing_to_draw():
     rows = invented.rows(["offline"], CNN3)
-    learners = [invented.learner("offline")]
+    learners = invented.kinds(["offline"])
     offline = StudyTables(measurements=rows, summary=summarize(rows), learners=learners)
     for tables in (offline, StudyTables()):
         assert draw_kinds((), tables, Options()) == {}

@@ -10,6 +10,7 @@ import pytest
 from torch import Tensor, nn
 
 from probe.analysis.statements import STUCK
+from probe.tables.folder import read_tables
 from scenarios.commands.screen.results import note_lines
 from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, names, predicted, rows
 from tests.scenarios.tiny_run import PROBED, TINY, Tiny, forget
@@ -51,7 +52,11 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
     assert (fresh.root / "notes.csv").read_bytes() == table
     # `probe figures` says them of the tables alone.
     monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
-    assert probe(f"figures {fresh.root}") == (0, "\n".join([*note_lines(fresh.root), ""]), "")
+    assert probe(f"figures {fresh.root}") == (
+        0,
+        "\n".join([*note_lines(read_tables(fresh.root)), ""]),
+        "",
+    )
     # The table is there as long as there are notes.
     assert printed(fresh.run(TINY.replace("epochs = 1", "epochs = 30"))) == []
     assert not (fresh.root / "notes.csv").exists()
@@ -101,7 +106,7 @@ def test_trainings_that_never_left_their_first_loss_are_noted_also_when_resumed(
 ) -> None:
     fresh.run(STILL)
     assert where(fresh, STUCK) == OWN | {each for each in READ if each[3] == "retrain"}
-    assert sum(STUCK in line for line in note_lines(fresh.root)) == 2
+    assert sum(STUCK in line for line in note_lines(read_tables(fresh.root))) == 2
     before = (fresh.root / "notes.csv").read_bytes()
     for path in fresh.root.glob("jobs/[fo]*/*/predictions.npz"):
         forget(path, "output after 2")

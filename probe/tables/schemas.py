@@ -107,10 +107,7 @@ SCHEMAS: Mapping[str, Schema] = {
         **{"task": TEXT, "value": NUMBER, "readout": TEXT},
     },
     "layers": _QUANTITY,
-    "statements": {
-        **_LAYER,
-        **{"statement": TEXT, "verdict": TEXT, "margin": NUMBER, **_INTERVAL},
-    },
+    "statements": {**_LAYER, **{"statement": TEXT, "verdict": TEXT, "margin": NUMBER, **_INTERVAL}},
     "statement_seeds": {**_LAYER, "statement": TEXT, "seed": _FROM_0, "value": NUMBER},
     "first_layer": {
         **dict.fromkeys(("learner", "readout", "statement"), TEXT),
@@ -130,10 +127,7 @@ SCHEMAS: Mapping[str, Schema] = {
         **{"learner": TEXT, "kind": TEXT, "per_class": _AMOUNT_OR_NONE},
         **{"total": _AMOUNT_OR_NONE, "sampling": TEXT},
     },
-    "costs": {
-        **_STEP,
-        **dict.fromkeys((*_BYTES, "ops_one_pass", "ops", "kept_bytes"), _AMOUNT),
-    },
+    "costs": {**_STEP, **dict.fromkeys((*_BYTES, "ops_one_pass", "ops", "kept_bytes"), _AMOUNT)},
     "times": {**_STEP, "seconds": _POSITIVE},
     "retraining": {
         **_STEP,

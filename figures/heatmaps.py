@@ -177,12 +177,19 @@ def layer_panels(tables: StudyTables) -> list[LayerPanel]:
     forgets = forgets[forgets["statement"] == "forgets"]
     first = forgets.set_index(["learner", "readout"])["first_confirmed"]
     groups = layers.groupby(["learner", "readout"], sort=False)
-    panels = [_panel(*key, rows, first.get(key, ""), tables) for key, rows in groups]
+    panels = [
+        _panel(learner, readout, rows, first.get((learner, readout), ""), tables.unjudged)
+        for (learner, readout), rows in groups
+    ]
     return [panel for panel in panels if panel.cells]
 
 
 def _panel(
-    learner: str, readout: str, rows: pd.DataFrame, forgets: str, tables: StudyTables
+    learner: str,
+    readout: str,
+    rows: pd.DataFrame,
+    forgets: str,
+    in_doubt: set[tuple[str, str, str]],
 ) -> LayerPanel:
     """Return the panel of the rows of a learner and readout."""
     depths = sorted(set(zip(rows["depth"], rows["feature"], strict=True)))
@@ -210,5 +217,5 @@ def _panel(
                     below=above is not None and above.high < 0,
                 )
                 cells.append(cell)
-    unjudged = [name for name in features if (learner, readout, name) in tables.unjudged]
+    unjudged = [name for name in features if (learner, readout, name) in in_doubt]
     return LayerPanel(learner, readout, features, positions, cells, forgets, unjudged)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -182,7 +182,7 @@ def _rows(
     are the network's output, whose accuracies are R.
     """
     tasks = next(iter(counts.values())).tasks
-    row = partial(
+    row = partial[dict[str, Any]](
         dict,
         scenario="own data",
         network="own network",

@@ -75,7 +75,7 @@ def metric_rows(
                 first = f"{name.metric}[{result.names[0]} first]"
                 seeds_and_values[name._replace(metric=first)].append((seed, value))
     # Only here are seeds averaged: until then a value belongs to its seed.
-    rows = []
+    rows: list[Row] = []
     for learner, of_learner in values.items():
         means = {name: m for name, seeds in of_learner.items() if (m := mean_over_seeds(seeds))}
         for head in report.heads:

@@ -186,7 +186,9 @@ def measured_rows(plan: Plan, result: JobResult) -> Iterator[Row]:
     Yields:
         The rows.
     """
-    row = partial(dict, scenario=plan.scenario, network=plan.network, **result.job.columns)
+    row = partial[dict[str, Any]](
+        dict, scenario=plan.scenario, network=plan.network, **result.job.columns
+    )
     for head in plan.report.heads:
         for tasks_seen, scores in result.outputs.get(head, {}).items():
             cell = partial(row, metric="accuracy", tasks_seen=tasks_seen, head=head)
@@ -208,7 +210,7 @@ def measured_rows(plan: Plan, result: JobResult) -> Iterator[Row]:
 
 def _notes(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator[Row]:
     """Yield a row for each note on a job's measurements, those on the learner first."""
-    row = partial(dict, **result.job.columns)
+    row = partial[dict[str, Any]](dict, **result.job.columns)
     for tasks_seen in sorted(t for t, cost in result.costs.items() if cost.stuck):
         yield row(tasks_seen=tasks_seen, note=STUCK)
     for tasks_seen, scores in result.output.items():

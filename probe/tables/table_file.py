@@ -97,16 +97,17 @@ def read_table(path: Path, name: str) -> pd.DataFrame:
     Raises:
         InputError: With file, line and column, for every cell that `write_table` refuses.
     """
-    columns, lines, numbers = list(SCHEMAS[name]), [], []
+    columns, numbers = list(SCHEMAS[name]), list[int]()
+    lines: list[tuple[str, ...]] = []
     opened: Any = gzip.open if path.suffix == ".gz" else open
     try:
         with opened(path, "rt", newline="", encoding="utf-8") as file:
             reader = csv.reader(file)
-            if next(reader, []) != columns:
+            if next(reader, None) != columns:
                 raise InputError(f"{path}: expected the columns {','.join(columns)}")
-            for line in reader:
+            for cells in reader:
                 # Most texts recur in every line; interned, each is in memory once.
-                lines.append(tuple(map(intern, line)))
+                lines.append(tuple(map(intern, cells)))
                 numbers.append(reader.line_num)
     except (csv.Error, UnicodeDecodeError, EOFError, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is not a table of this study ({error})") from None

@@ -67,4 +67,4 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
             f"{row.learner}, {row.readout}, {row.feature}: forgets {points(row.value)} points "
             f"[{points(row.low)}, {points(row.high)}], more than {points(most)}",
         )
-    return above.empty
+    return bool(above.empty)

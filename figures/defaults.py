@@ -10,8 +10,8 @@ Of a study's list, the first `MOST` figures that have something to draw are draw
 - if only outputs were measured, without one: the output, forgetting against intransigence, the
   exemplars, criteria and scores.
 
-The output has one figure: `matrix` for few learners and tasks, `tasks` for many learners,
-`sessions` for many tasks and for Kemker's studies.
+The output has one figure: `matrix` for few learners and tasks, `sessions` for many of either and
+for Kemker's studies.
 """
 
 from figures.tables import StudyTables
@@ -39,6 +39,5 @@ def _of_output(tables: StudyTables, shared: bool) -> str:
     if tables.crowded or learners < 2:
         return "matrix"
     long = max(R.tasks for R in tables.matrices.values()) > _FEW_TASKS
-    if (shared or long) and len(tables.metric("kemker", "alpha_all[2]")):
-        return "sessions"
-    return "tasks" if long or learners > _FEW_LEARNERS else "matrix"
+    many = shared or long or learners > _FEW_LEARNERS
+    return "sessions" if many and len(tables.metric("kemker", "alpha_all[2]")) else "matrix"

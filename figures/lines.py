@@ -4,8 +4,10 @@ matplotlib's `errorbar` and `plot` draw; `dress` then turns an `Appearance` into
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -14,12 +16,16 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator
 from numpy.typing import ArrayLike, NDArray
 
+from figures import captions
 from figures.appearance import Appearance, Appearances, Marker
 from figures.heatmaps import LINEAR
 from figures.layout import ticks
 
 MOST_BARRED = 20
 """Most points of a line that all have bars and markers: more cannot be told apart."""
+
+MOST_NAMED = 10
+"""Most layers that the legend names; of more, a color bar shows the depths."""
 
 Key = Line2D | Patch
 """Key of a legend as matplotlib takes it."""
@@ -115,25 +121,20 @@ def plot_groups(
         axes.axvline(k - 0.5, color="0.8", linewidth=0.6, zorder=0)
 
 
-def plot_courses(
-    axes: Axes, appearances: Appearances, courses: Mapping[str, ArrayLike], first: int = 1
-) -> None:
+def plot_courses(axes: Axes, appearances: Appearances, courses: Mapping[str, ArrayLike]) -> None:
     """Draw fractions over steps, in percent, with a marker at the first step and at each tick.
 
     Args:
         axes: Where to draw.
         appearances: Appearance of each learner.
         courses: The values of each learner, step by step; NaN = a gap in the line.
-        first: The first step.
     """
     for (name, values), width in zip(courses.items(), widths(len(courses)), strict=True):
         percent = 100 * np.asarray(values)
-        steps = range(first, first + len(percent))
-        # A marker at every step would hide a line over many of them.
-        marked = {first, *ticks(1, steps[-1])}
-        (line,) = axes.plot(steps, percent)
+        (line,) = axes.plot(range(1, len(percent) + 1), percent)
         dress(line, appearances[name], size=3.6)
-        line.set(linewidth=width, markevery=[i for i, k in enumerate(steps) if k in marked])
+        # A marker at every step would hide a line over many of them.
+        line.set(linewidth=width, markevery=[k - 1 for k in ticks(1, len(percent))])
 
 
 def mark_steps(axes: Axes, last: int) -> None:
@@ -145,6 +146,26 @@ def mark_steps(axes: Axes, last: int) -> None:
     """
     axes.set_xlim(0.5, last + 0.5)
     axes.set_xticks(ticks(1, last))
+
+
+def layer_appearances(layers: Iterable[tuple[int, str]]) -> dict[int, Appearance]:
+    """Return the appearance of layers, given by depth and name, by depth.
+
+    They have no label if there are too many for a legend, or if a depth has another name in another
+    architecture.
+    """
+    pairs = sorted(set(layers))
+    names = dict(pairs)
+    few = len(names) <= MOST_NAMED
+    unique = few and len(names) == len(pairs)
+    texts = captions.shortened(list(names.values())) if unique else [""] * len(names)
+    # The lightest shades of it are too faint on paper.
+    shades = matplotlib.colormaps["viridis"]([0.88 * k / max(names) for k in range(max(names))])
+    markers = cycle("osD^vPX" if few else [""])
+    return {
+        depth: Appearance(text, matplotlib.colors.to_hex(shades[depth - 1]), marker, "-")
+        for depth, text, marker in zip(names, texts, markers, strict=False)
+    }
 
 
 def scale_points(axes: Axes) -> None:

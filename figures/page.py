@@ -279,22 +279,31 @@ class Page:
         bar.minorticks_off()
         bar.outline.set_visible(False)
 
-    def color_steps(self, grid: Sequence[Axes], colors: Sequence[str], label: str) -> None:
-        """Add a color bar at the right of the panels that explains the colors of 1, 2, ...
+    def layer_legend(
+        self,
+        grid: Sequence[Axes],
+        layers: Mapping[int, Appearance],
+        title: str,
+        more: Sequence[lines.Key] = (),
+    ) -> None:
+        """Explain the lines of layers in a legend or, if they have no labels, by a color bar.
 
         Args:
             grid: The axes of the panels.
-            colors: The colors in order.
-            label: The label of the bar.
+            layers: The appearance of each layer, by depth.
+            title: The title of the legend.
+            more: More keys of the legend.
         """
-        palette = ListedColormap(colors)
-        # From half a step before the first: so each color stands around its number.
-        scale = ScalarMappable(Normalize(0.5, palette.N + 0.5), palette)
-        bar = self.figure.colorbar(
-            scale, ax=list(grid), fraction=0.05, pad=0.02, aspect=25, label=label
-        )
-        bar.set_ticks(layout.ticks(1, palette.N))
-        bar.outline.set_visible(False)
+        labeled = all(look.label for look in layers.values())
+        self.legend([*(layers.values() if labeled else ()), *more], title)
+        if not labeled:
+            palette = ListedColormap([look.color for look in layers.values()])
+            # From half a step before the first: so each color stands around its number.
+            scale = ScalarMappable(Normalize(0.5, palette.N + 0.5), palette)
+            look = {"fraction": 0.05, "pad": 0.02, "aspect": 25, "label": "Layer, by depth"}
+            bar = self.figure.colorbar(scale, ax=[self.axes] if self.axes else list(grid), **look)
+            bar.set_ticks(layout.ticks(1, palette.N))
+            bar.outline.set_visible(False)
 
     def fit(
         self,

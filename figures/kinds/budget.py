@@ -16,7 +16,7 @@ from figures import captions, lines
 from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables
-from probe.tables.budget_text import MEASURED, budget_curves
+from probe.tables.layer_text import MEASURED, budget_curves
 
 QUESTION = "Would more retraining change what a layer shows?"
 NEEDS = "a layer retrained for two multiples of the epochs (--budget 1,4)"

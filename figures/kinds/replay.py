@@ -15,7 +15,7 @@ from itertools import pairwise
 import pandas as pd
 from matplotlib.figure import Figure
 
-from figures import captions, layer_lines, lines
+from figures import captions, lines
 from figures.kinds.memory import UNITS, mark_budgets, positions, sweeps
 from figures.page import Page
 from figures.tables import StudyTables
@@ -42,7 +42,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     if not panels:
         return None
     points = pd.concat(rows for budgets in panels.values() for rows in budgets.values())
-    looks = layer_lines.layer_appearances(zip(points["depth"], points["feature"], strict=True))
+    looks = lines.layer_appearances(zip(points["depth"], points["feature"], strict=True))
     # What all panels have in common is in no title.
     common = set.intersection(*map(set, panels))
     titles = [
@@ -61,7 +61,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         for line, width in zip(drawn, lines.widths(len(drawn)), strict=True):
             line.set_linewidth(width)
         mark_budgets(page, axes, x)
-    layer_lines.explain_layers(page, grid, looks, captions.over_seeds(points))
+    page.layer_legend(grid, looks, captions.over_seeds(points))
     page.describe(
         points["learner"].unique(),
         "Accuracy forgotten in each layer, in points, against the number of stored samples: the "

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from figures import captions, layer_lines, layout, lines
+from figures import captions, layout, lines
 from figures.appearance import Appearance
 from figures.page import Page
 from figures.style import MANY
@@ -53,8 +53,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         return None
     courses, offline = _courses(tables.measurements, readout)
     learners = courses["learner"].unique()
-    looks = layer_lines.layer_appearances(zip(courses["depth"], courses["feature"], strict=True))
-    if max(len(looks), courses.groupby(_LAYER).size().max()) > layer_lines.MOST_NAMED + 1:
+    looks = lines.layer_appearances(zip(courses["depth"], courses["feature"], strict=True))
+    if max(len(looks), courses.groupby(_LAYER).size().max()) > lines.MOST_NAMED + 1:
         # Under their bars so many lines, or points, could not be told apart.
         courses = courses.assign(std=math.nan)
     many = len(learners) > MANY
@@ -65,7 +65,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     has_ceiling = not offline.empty
     ceiling = Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)")
     note = f"{captions.over_seeds(courses)}, readout {readout}"
-    layer_lines.explain_layers(page, grid, looks, note, [ceiling] * has_ceiling)
+    page.layer_legend(grid, looks, note, [ceiling] * has_ceiling)
     page.describe(
         learners,
         "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",

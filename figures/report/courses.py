@@ -7,7 +7,7 @@ from statistics import fmean
 import numpy as np
 
 from figures.report.views import Chart, ChartPoint, ReportFigure, Section, evenly
-from probe.tables.budget_text import MEASURED, budget_curves
+from probe.tables.layer_text import MEASURED, budget_curves
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import Tables
 

@@ -1,8 +1,14 @@
-"""One HTML file of a run's report, which asks nothing of a network and works without its script."""
+"""The report of runs as one HTML file, and its first screen for notebooks.
+
+The file asks nothing of a network and works without its script. Notebooks drop style sheets, so
+there all style is in the elements; texts have the notebook's color, and numbers one that is legible
+on their cell, so that light and dark themes both work.
+"""
 
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
@@ -15,14 +21,15 @@ from markupsafe import Markup
 
 from figures.captions import counted
 from figures.report.answer import answers
-from figures.report.questions import sections
+from figures.report.questions import missing, sections
 from figures.report.views import label, short
 from probe.errors import InputError, unknown
 from probe.files import replacing
-from probe.tables.compared import compared_sheet
 from probe.tables.folder import read_tables
+from probe.tables.matrices import Matrices
 from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
+from probe.tables.statement_text import compared_sheet
 
 PAGE = "report.html"
 """The file in a run directory."""
@@ -128,6 +135,36 @@ def report(
         style=Markup(style),
         script=Markup(script),
         policy=_policy(style, script),
+    )
+
+
+def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
+    """Show the answers with their caveats and the heat maps; sheets and notes are folded.
+
+    The maps show the readouts of the answers, or all readouts if there are no answers.
+
+    Args:
+        tables: The tables of the result.
+        sheets: The sheets as HTML.
+        notes: The notes.
+
+    Returns:
+        The HTML.
+    """
+    answered = answers(tables)
+    readouts = {answer.readout for answer in answered}
+    figures = missing(tables, Matrices(tables["measurements"])).figures
+    maps = [figure for figure in figures if not readouts or figure.readout in readouts]
+    light = file("page.css").split("}")[0]
+    colors = re.findall(r"--([np])(\d):(#\w+)", light)
+    return template("notebook.html").render(
+        answers=answered,
+        maps=maps,
+        barred=any(cell.barred for figure in maps for row in figure.view.cells for cell in row),
+        colors={0: "#fff"} | {int(k) * (1 if side == "p" else -1): c for side, k, c in colors},
+        label=label,
+        notes=notes,
+        sheets=Markup(sheets),
     )
 
 

@@ -14,9 +14,8 @@ from probe.errors import InputError, unknown
 from probe.metrics.matrix import AccuracyMatrix
 from probe.notes import listed, ranged, without_decimals
 from probe.results.records import Records
-from probe.tables.budget_text import budget_sheets
 from probe.tables.folder import Saved
-from probe.tables.layer_text import control_sheets, layer_sheets, pra_sheet, together
+from probe.tables.layer_text import budget_sheets, control_sheets, layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
 from probe.tables.result_base import ResultBase
 from probe.tables.schemas import CONTROLS, Tables
@@ -257,7 +256,7 @@ class Analysis(ResultBase):
 
     def _repr_html_(self) -> str:
         """Return the first screen of the report, for notebooks."""
-        from figures.report.notebook import first_screen
+        from figures.report.page import first_screen
 
         return first_screen(self.tables(), as_html(self.sheets(), ()), self.remarks())
 

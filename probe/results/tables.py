@@ -30,8 +30,8 @@ from probe.results.result import JobResult, job_result, main_head
 from probe.results.run_directory import store_of
 from probe.results.scores import metric_rows, user_scores
 from probe.results.training_checks import check_trainings
+from probe.tables.folder import LAYERS, NOTES
 from probe.tables.layers import Row, first_layers
-from probe.tables.run_directory import LAYERS, NOTES
 from probe.tables.schemas import Tables
 from probe.tables.summary import summarize
 from probe.tables.table_file import new_table, write_table

@@ -51,7 +51,7 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     Raises:
         InputError: Tables are missing or cannot be read.
     """
-    from probe.tables.compared import compared_sheet
+    from probe.tables.statement_text import compared_sheet
     from scenarios.commands.screen.sheets import show_sheet
 
     console = Console()

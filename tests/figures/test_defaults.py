@@ -32,12 +32,12 @@ def outputs(learners, tasks=5, shares=False):
 @pytest.mark.parametrize(
     ("tables", "drawn"),
     [
-        (papers.tables(), ["layers", "depth", "time", "replay", "budget", "tasks"]),
+        (papers.tables(), ["layers", "depth", "time", "replay", "budget", "sessions"]),
         (
             replace(papers.tables(), layers=NO_LAYERS),
-            ["depth", "time", "tasks", "diagnostics"],
+            ["depth", "time", "sessions", "diagnostics"],
         ),
-        (outputs(MANY), ["tasks", "tradeoff", "spider", "scores"]),
+        (outputs(MANY), ["sessions", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2]), ["matrix", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2], tasks=50), ["sessions", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:1], tasks=50), ["matrix", "tradeoff"]),

@@ -142,12 +142,11 @@ def test_every_kind_is_drawn_into_axes_of_a_users_figure(name):
 
 
 def test_a_panel_can_be_chosen_by_its_title():
-    chosen = figures.tasks(papers.tables(), axes(), panel="Task 2")
-    assert chosen.get_title() == "Task 2"
-    expected = papers.figure("tasks").axes[1]
-    assert [seen.heights(line) for line in chosen.lines] == [
-        seen.heights(x) for x in expected.lines
-    ]
+    chosen = figures.replay(papers.tables(), axes(), panel="ER, entropy")
+    assert chosen.get_title() == "ER, entropy"
+    expected = papers.figure("replay").axes[1].containers
+    heights = [seen.heights(drawn) for drawn in chosen.containers]
+    assert heights == [seen.heights(drawn) for drawn in expected]
     # A single one needs no choice.
     assert figures.matrix(papers.tables(), axes(), learners=["ewc"]).has_data()
 
@@ -155,8 +154,8 @@ def test_a_panel_can_be_chosen_by_its_title():
 @pytest.mark.parametrize(
     ("name", "options", "value"),
     [
-        ("tasks", {}, r"4 panels \(1: Task 1, .*4: Average of tasks so far"),
-        ("tasks", {"panel": "Task 9"}, "'Task 9'"),
+        ("replay", {}, r"2 panels \(1: ER, uniform, 2: ER, entropy"),
+        ("replay", {"panel": "Task 9"}, "'Task 9'"),
         ("spider", {}, "polar axes"),
         *(
             ("depth", {name: v}, name)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from probe.readouts.readout import READOUTS
-from probe.tables.run_directory import TIMES
+from probe.tables.folder import TIMES
 from probe.training.costs import OpsMeter
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.base import Learner

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import torch
 
-from probe.tables.run_directory import LAYERS, NOTES
+from probe.tables.folder import LAYERS, NOTES
 from scenarios.options import ModelOptions, RunOptions
 from tests.scenarios.tiny_run import contents
 

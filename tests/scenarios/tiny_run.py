@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from probe.by_layer.measurement import from_arrays, keys_of, to_arrays
-from probe.tables.run_directory import TABLES
+from probe.tables.folder import TABLES
 from scenarios.options import RunOptions
 
 TINY = """

@@ -15,10 +15,8 @@ from rich.style import Style
 from rich.text import Text
 
 from probe.notes import listed, ranged, without_decimals
-from probe.tables.budget_text import budget_sheets
-from probe.tables.folder import read_tables
-from probe.tables.layer_text import control_sheets, layer_sheets, mean_cell
-from probe.tables.run_directory import NOTES
+from probe.tables.folder import NOTES, read_tables
+from probe.tables.layer_text import budget_sheets, control_sheets, layer_sheets, mean_cell
 from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
 from scenarios.commands.screen.sheets import show_sheet, show_table

@@ -64,20 +64,6 @@ def test_matrix_has_r_in_percent_and_hatches_what_was_not_measured():
     assert names == ["before", "1", "2", "3", "4"]
 
 
-def test_tasks_have_every_learner_from_the_task_on_and_the_last_panel_their_averages():
-    figure = papers.figure("tasks")
-    assert seen.titles(figure) == ["Task 1", "Task 2", "Task 3", "Average of tasks so far"]
-    *panels, last = figure.axes
-    for k, name in enumerate(papers.LEARNERS):
-        R = 100 * mean_accuracies(papers.rows())[name].values
-        for j, axes in enumerate(panels, start=1):
-            steps, values = seen.points(axes.lines[k]).T
-            assert steps.tolist() == list(range(j, 4))
-            assert values == pytest.approx(R[j:, j - 1])
-        expected = [R[1, 0], (R[2, 0] + R[2, 1]) / 2, sum(R[3]) / 3]
-        assert seen.heights(last.lines[k]) == pytest.approx(expected)
-
-
 def test_sessions_have_the_alphas_session_by_session():
     learners = ["fel", "finetune", "ewc"]
     # In an order in which alpha_all[10] comes before alpha_all[9].

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from probe.tables.run_directory import NOTES, TABLES, TIMES
+from probe.tables.folder import NOTES, TABLES, TIMES
 from scenarios.commands.main import main
 from tests.bad_input.making import TINY
 from tests.bad_input.refused import contents

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import probe
-from probe.tables.run_directory import LAYERS
+from probe.tables.folder import LAYERS
 from tests.scenarios.own_run import OFFLINE, RECIPE, STUDY, TASKS, Own, apart, quiet
 
 # Of one seed there is no range of layers.

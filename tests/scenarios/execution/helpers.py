@@ -24,7 +24,7 @@ from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten
 from probe.locks import lock
 from probe.results.tables import write_tables
-from probe.tables.run_directory import TABLES
+from probe.tables.folder import TABLES
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.execution.schedule import Executor, execute

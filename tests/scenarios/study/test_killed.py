@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from probe.tables.run_directory import TABLES, TIMES
+from probe.tables.folder import TABLES, TIMES
 from probe.tables.table_file import read_table
 from tests.scenarios.execution.helpers import exit_code, fork
 from tests.scenarios.tiny_run import TINY, Tiny

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import numpy as np
 
-from figures.report.views import Chart, ChartPoint, ReportFigure, Section, evenly
+from figures.report.views import Answer, Chart, ChartPoint, ReportFigure, evenly
 from probe.tables.layer_text import MEASURED, budget_curves
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import Tables
@@ -14,7 +14,7 @@ from probe.tables.schemas import Tables
 _MOST = 6  # tasks or layers that are drawn beside each other
 
 
-def course(_: Tables, matrices: Matrices) -> Section:
+def course(_: Tables, matrices: Matrices) -> Answer:
     """Ask when it happened: of all tasks learned so far and, in more figures, of each task."""
     figures, more = [], list[ReportFigure]()
     for readout in matrices.readouts:
@@ -29,17 +29,7 @@ def course(_: Tables, matrices: Matrices) -> Section:
                 view = Chart(series=series, across="tasks learned", up="accuracy on these, in %")
                 figures.append(ReportFigure(learner=learner, readout=readout, view=view))
                 more += _each_task(matrices, learner, readout, list(series))
-    return Section(
-        name="course",
-        question="When did it happen?",
-        caption=(
-            "Accuracy of a readout of each layer on the tasks learned so far, by their number; the "
-            "mean over orders and seeds. The output is the network itself."
-        ),
-        figures=figures,
-        folded="Each task on its own: when did it fall?",
-        more=more,
-    )
+    return figures, more
 
 
 def _each_task(
@@ -63,22 +53,9 @@ def _points(accuracies: Iterable[tuple[int, float]]) -> list[ChartPoint]:
     return [ChartPoint(x=x, value=value, tip=f"{value:.1f}") for x, value in finite]
 
 
-def budget(tables: Tables, _: Matrices) -> Section:
+def budget(tables: Tables, _: Matrices) -> Answer:
     """Ask what the retraining budget changes: accuracies by multiples of it, and losses."""
-    curves = list(_budgets(tables))
-    return Section(
-        name="budget",
-        question="What does the retraining budget change?",
-        caption=(
-            "Accuracy on all tasks after multiples of the epochs of retraining, also for "
-            "an untrained network (floor) and one trained on all tasks at once (ceiling): a "
-            "line that still rises has not converged. "
-            * bool(curves)
-            + "Training loss of the retrained layers by epoch, the mean over orders and seeds: a "
-            "layer with a curve that still falls at its end has not converged, and is not judged."
-        ),
-        figures=[*curves, *_losses(tables)],
-    )
+    return [*_budgets(tables), *_losses(tables)], []
 
 
 def _budgets(tables: Tables) -> Iterator[ReportFigure]:

@@ -153,7 +153,7 @@ def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
     """
     answered = answers(tables)
     readouts = {answer.readout for answer in answered}
-    figures = missing(tables, Matrices(tables["measurements"])).figures
+    figures, _ = missing(tables, Matrices(tables["measurements"]))
     maps = [figure for figure in figures if not readouts or figure.readout in readouts]
     light = file("page.css").split("}")[0]
     colors = re.findall(r"--([np])(\d):(#\w+)", light)

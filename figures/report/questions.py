@@ -1,7 +1,7 @@
 """The questions that a report asks of the tables of a run, each with its views."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -12,7 +12,7 @@ import pandas as pd
 from figures.captions import counted
 from figures.report import views
 from figures.report.courses import budget, course
-from figures.report.views import Cell, ReportFigure, Section
+from figures.report.views import Answer, Cell, ReportFigure, Section
 from figures.tables import unjudged
 from probe.tables.layer_text import interval
 from probe.tables.matrices import Matrices
@@ -34,12 +34,11 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     """
     matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
     answered = []
-    for ask in _QUESTIONS:
-        of_runs = {name: ask(tables, matrices[name]) for name, tables in runs.items()}
-        if section := next((section for section in of_runs.values() if section.figures), None):
-            figures = _together({run: section.figures for run, section in of_runs.items()})
-            more = _together({run: section.more for run, section in of_runs.items()})
-            answered.append(replace(section, figures=figures, more=more))
+    for name, ask in _QUESTIONS.items():
+        answers = {run: ask(tables, matrices[run]) for run, tables in runs.items()}
+        figures, more = (_together({r: a[k] for r, a in answers.items()}) for k in range(2))
+        if figures:
+            answered.append(Section(name, figures, more))
     return answered
 
 
@@ -52,7 +51,7 @@ def _together(figures: Mapping[str, Sequence[ReportFigure]]) -> list[ReportFigur
     return sorted(of_runs, key=lambda f: (readouts.index(f.readout), learners.index(f.learner)))
 
 
-def missing(tables: Tables, matrices: Matrices) -> Section:
+def missing(tables: Tables, matrices: Matrices) -> Answer:
     """Ask what is missing in each layer: after all tasks and, in more figures, after fewer."""
     barred = unjudged(tables["statements"])
     figures, earlier = [], list[ReportFigure]()
@@ -82,19 +81,7 @@ def missing(tables: Tables, matrices: Matrices) -> Section:
             figures.append(ReportFigure(learner=learner, readout=readout, view=view))
             earlier += _earlier(matrices, learner, readout, features)
     last = views.ALL if earlier else ""
-    return Section(
-        name="missing",
-        question="What is missing in each layer?",
-        caption=(
-            "Points of accuracy by which a readout of the layer is below the ceiling, the same "
-            "readout of a network trained on all tasks at once. Columns: tasks in the order in "
-            "which they were learned. Orange: below the ceiling; purple: above it. "
-            "Italic: the 95 % interval includes 0. Striped: in doubt (see caveats)."
-        ),
-        figures=[replace(figure, tasks_seen=last) for figure in figures],
-        folded="After fewer tasks (means over orders and seeds, without intervals)",
-        more=earlier,
-    )
+    return [replace(figure, tasks_seen=last) for figure in figures], earlier
 
 
 def _cell(row_of: Mapping[str, Any], in_doubt: bool) -> Cell:
@@ -137,7 +124,7 @@ def _earlier(
             )
 
 
-def parted(tables: Tables, _: Matrices) -> Section:
+def parted(tables: Tables, _: Matrices) -> Answer:
     """Ask what was forgotten, and what never learned."""
     figures = []
     for (learner, readout), layers in _of_layers(tables):
@@ -156,19 +143,10 @@ def parted(tables: Tables, _: Matrices) -> Section:
                 series=series, across="layer", up="points of accuracy", names=features
             )
             figures.append(ReportFigure(learner=learner, readout=readout, view=view))
-    return Section(
-        name="parted",
-        question="Forgotten, or never learned?",
-        caption=(
-            "Never learned: points below the ceiling when a task had just been learned, the mean "
-            "of all tasks. Forgotten: points lost since then, the mean of all tasks but the last. "
-            "Lines are 95 % intervals. The output, which loses far more, is in the tables above."
-        ),
-        figures=figures,
-    )
+    return figures, []
 
 
-def output(tables: Tables, matrices: Matrices) -> Section:
+def output(tables: Tables, matrices: Matrices) -> Answer:
     """Ask what the metrics of the output say."""
     learners = matrices.learners if matrices.tasks else ()
     figures = [ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners]
@@ -189,17 +167,7 @@ def output(tables: Tables, matrices: Matrices) -> Section:
         lines.append(("seconds of training, all tasks", *texts))
         columns = ["metric", *map(views.label, scored)]
         figures.append(ReportFigure(view=Sheet(title="", columns=columns, lines=lines)))
-    return Section(
-        name="output",
-        question="What do the metrics of the output say?",
-        caption=(
-            "The accuracy matrix R in %: a row for each number of tasks learned, a column for each "
-            "task position (some, if there are many); stronger colors are more accurate, italics "
-            "are tasks not learned yet. Below, the metrics of the literature, mean ± standard "
-            "deviation over seeds."
-        ),
-        figures=figures,
-    )
+    return figures, []
 
 
 def _matrix(R: Any) -> views.HeatMap:
@@ -235,7 +203,7 @@ def _mean_and_std(row: Any) -> str:
     return f"{row.mean:.3g}" + ("" if math.isnan(row.std) else f" ± {row.std:.2g}")
 
 
-def diagnostics(tables: Tables, _: Matrices) -> Section:
+def diagnostics(tables: Tables, _: Matrices) -> Answer:
     """Ask how the features changed."""
     figures = []
     for learner, rows in tables["diagnostics"].groupby("learner", sort=False):
@@ -248,17 +216,7 @@ def diagnostics(tables: Tables, _: Matrices) -> Section:
         lines = list(texts.fillna("-").itertuples(name=None))
         table = Sheet(title="", columns=["layer", *metrics], lines=lines)
         figures.append(ReportFigure(learner=learner, view=table))
-    return Section(
-        name="diagnostics",
-        question="How did the features themselves change?",
-        caption=(
-            "After the last task, the mean over orders and seeds: the units of a layer (how many "
-            "numbers it computes), the share of them that are dead (never change), its effective "
-            "rank, and its similarity (debiased linear CKA, 1 = the same) to the same layer right "
-            "after a task (step-1, ...), untrained and trained offline."
-        ),
-        figures=figures,
-    )
+    return figures, []
 
 
 def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
@@ -273,4 +231,11 @@ def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]
             yield (learner, readout), rows
 
 
-_QUESTIONS: tuple[views.Question, ...] = (missing, parted, course, budget, output, diagnostics)
+_QUESTIONS: dict[str, Callable[[Tables, Matrices], Answer]] = {
+    "missing": missing,
+    "parted": parted,
+    "course": course,
+    "budget": budget,
+    "output": output,
+    "diagnostics": diagnostics,
+}

@@ -4,15 +4,13 @@ Every number that is drawn stands in the `table` of its view, too.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from figures.appearance import learner_appearances
 from figures.captions import shortened
 from probe.tables.layer_text import interval
-from probe.tables.matrices import Matrices
-from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 
@@ -170,20 +168,16 @@ class ReportFigure:
     view: Any
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A question with its figures; `more` figures are hidden until the reader opens them."""
+Answer = tuple[Sequence[ReportFigure], Sequence[ReportFigure]]
+"""The figures that answer a question, and more that are hidden until the reader opens them."""
+
+
+class Section(NamedTuple):
+    """A question, by its name in the template, with its figures."""
 
     name: str
-    question: str
-    caption: str
     figures: Sequence[ReportFigure]
-    folded: str = ""
-    more: Sequence[ReportFigure] = ()
-
-
-Question = Callable[[Tables, Matrices], Section]
-"""Asks the tables of a run, with the matrices of its measurements."""
+    more: Sequence[ReportFigure]
 
 
 def value_axis(values: Iterable[float]) -> ChartAxis:

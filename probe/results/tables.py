@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from probe.analysis.statements import STUCK
 from probe.by_layer.jobs import Job, jobs_of, readout_keys
+from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from probe.extensions import MetricEntry
@@ -125,14 +125,19 @@ def tables_of(
             *(row for result in results for row in _notes_on_spread(plan, result.job)),
         ],
         "controls": controls,
-        "measurements": [row for result in results for row in measured_rows(plan, result)],
     }
+    measured = [(row, r.job.last) for r in results for row in measured_rows(plan, r)]
+    measurements = new_table("measurements", (row for row, _ in measured))
+    # Networks at the end of jobs; accuracies say the learners' order.
+    at_end = measurements["tasks_seen"] == [last for _, last in measured]
+    summarized = measurements[at_end | (measurements["metric"] == "accuracy")]
     tables = {name: new_table(name, of_table) for name, of_table in rows.items()}
     depths = {result.job.learner: len(result.features) for result in results}
     return {
         **tables,
         "first_layer": first_layers(tables["statements"], depths),
-        "summary": _summary(tables["measurements"], results),
+        "measurements": measurements,
+        "summary": summarize(summarized),
     }
 
 
@@ -160,19 +165,6 @@ def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) ->
             write_table(unfinished, name, table)
 
 
-def _summary(measurements: pd.DataFrame, results: Sequence[JobResult]) -> pd.DataFrame:
-    """Summarize the networks at the end of jobs, see `probe.tables.summary.summarize`."""
-    ends = pd.DataFrame([{**r.job.columns, "last": r.job.last} for r in results])
-    if measurements.empty:
-        return summarize(measurements)
-    last = measurements.merge(ends, on=["learner", "order", "seed"])["last"]
-    summary = summarize(measurements[measurements["tasks_seen"] == last])
-    learners = measurements["learner"].unique().tolist()
-    return summary.sort_values(
-        "learner", key=lambda names: names.map(learners.index), kind="stable", ignore_index=True
-    )
-
-
 def measured_rows(plan: Plan, result: JobResult) -> Iterator[Row]:
     """Yield the measurements of a job: R cell by cell, then each feature's matrix A, PRA and F1.
 
@@ -194,8 +186,7 @@ def measured_rows(plan: Plan, result: JobResult) -> Iterator[Row]:
             cell = partial(row, metric="accuracy", tasks_seen=tasks_seen, head=head)
             yield from _by_task(cell, result, scores.accuracy)
     for key, scores in result.downstream.items():
-        layer = {"tasks_seen": key.tasks_seen, "feature": key.feature, "readout": key.readout}
-        cell = partial(row, depth=scores.depth, **layer)
+        cell = partial(row, depth=scores.depth, **_columns(key), readout=key.readout)
         yield cell(metric="pra", value=scores.pra)
         yield from _by_task(partial(cell, metric="accuracy"), result, scores.accuracy)
     output = partial(row, feature=result.features[-1], metric="pra")
@@ -206,6 +197,10 @@ def measured_rows(plan: Plan, result: JobResult) -> Iterator[Row]:
         at_end = {"tasks_seen": result.job.last, "feature": feature, "readout": readout}
         cell = partial(row, depth=scores.depth, metric="f1", **at_end)
         yield from _by_task(cell, result, scores.f1)
+
+
+def _columns(key: Key) -> dict[str, Any]:
+    return {"tasks_seen": key.tasks_seen, "feature": key.feature}
 
 
 def _notes(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator[Row]:
@@ -222,10 +217,10 @@ def _notes(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator[Row]:
             yield row(tasks_seen=result.job.last, note=note)
     for key, values in result.diagnostics.items():
         if values["dead"] == 1:
-            yield row(feature=key.feature, tasks_seen=key.tasks_seen, note=DEAD)
+            yield row(**_columns(key), note=DEAD)
     for key, scores in result.downstream.items():
-        layer = {"tasks_seen": key.tasks_seen, "feature": key.feature, "readout": key.readout}
-        yield from (row(**layer, note=note) for note in scores.notes)
+        of_readout = partial(row, **_columns(key), readout=key.readout)
+        yield from (of_readout(note=note) for note in scores.notes)
 
 
 def _notes_on_spread(plan: Plan, job: Job) -> Iterator[Row]:
@@ -246,19 +241,18 @@ def _epochs(result: JobResult) -> Iterator[Row]:
         if key.readout_name == RETRAIN
     }
     for key in longest.values():
-        layer = {"tasks_seen": key.tasks_seen, "feature": key.feature, "readout": key.readout}
+        row = {**result.job.columns, **_columns(key), "readout": key.readout}
         if history := result.downstream[key].history:
             accuracies = (float("nan"), *history.accuracies)
             for epoch, (loss, accuracy) in enumerate(zip(history.losses, accuracies, strict=True)):
-                course = {"epoch": epoch, "loss": loss, "accuracy": accuracy}
-                yield {**result.job.columns, **layer, **course}
+                yield {**row, "epoch": epoch, "loss": loss, "accuracy": accuracy}
 
 
 def _diagnostics(result: JobResult) -> Iterator[Row]:
     """Yield a row for each number that describes a feature of a job's last network."""
     for key, values in result.diagnostics.items():
-        layer = {"feature": key.feature, "depth": 1 + result.features.index(key.feature)}
-        row = {**result.job.columns, "tasks_seen": key.tasks_seen, **layer}
+        row = {**result.job.columns, **_columns(key)}
+        row["depth"] = 1 + result.features.index(key.feature)
         yield from ({**row, "metric": name, "value": value} for name, value in values.items())
 
 
@@ -266,7 +260,5 @@ def _by_task(
     cell: Callable[..., Row], result: JobResult, values: NDArray[np.float64]
 ) -> Iterator[Row]:
     """Yield a row for each task's value, (T,), with its name and position in the order."""
-    for task_position, (task, value) in enumerate(
-        zip(result.names, values.tolist(), strict=True), 1
-    ):
-        yield cell(task_position=task_position, task=task, value=value)
+    for k, (task, value) in enumerate(zip(result.names, values.tolist(), strict=True), 1):
+        yield cell(task_position=k, task=task, value=value)

@@ -48,6 +48,23 @@ def records(frame: pd.DataFrame) -> list[Any]:
     return list(cells.itertuples(index=False, name="Row"))
 
 
+def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
+    """Return the rows that have a value in each named column.
+
+    Args:
+        table: The table.
+        values: By column the value, a collection of several, or None for an absent number.
+
+    >>> times = new_table("times", [("er", "0", 0, 1, 1.5), ("si", "0", 0, 1, 2.5)])
+    >>> where(times, learner="er", tasks_seen=[1, 2])["seconds"].tolist()
+    [1.5]
+    """
+    for column, value in values.items():
+        allowed = [value] if value is None or isinstance(value, str | int) else list(value)
+        table = table[table[column].isna() if value is None else table[column].isin(allowed)]
+    return table
+
+
 def write_table(path: Path, name: str, frame: pd.DataFrame) -> None:
     """Write a table as CSV.
 

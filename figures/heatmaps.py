@@ -14,9 +14,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import AsinhNorm, Colormap, ListedColormap
 from matplotlib.text import Text
 
-from figures.tables import StudyTables
-from probe.tables.schemas import CONTROLS
-from probe.tables.table_file import records
+from figures.tables import StudyTables, continual
+from probe.tables.table_file import records, where
 
 LINEAR = 2.0
 """Points up to which scales are about linear; beyond, each factor takes the same room."""
@@ -172,9 +171,8 @@ class LayerPanel(NamedTuple):
 
 def layer_panels(tables: StudyTables) -> list[LayerPanel]:
     """Return the panels to be drawn, in the order of the table."""
-    layers, forgets = tables.layers, tables.first_layer
-    layers = layers[layers["readout"].isin(READOUTS) & ~layers["learner"].isin(CONTROLS)]
-    forgets = forgets[forgets["statement"] == "forgets"]
+    layers = where(tables.layers, readout=READOUTS, learner=continual(tables.layers))
+    forgets = where(tables.first_layer, statement="forgets")
     first = forgets.set_index(["learner", "readout"])["first_confirmed"]
     groups = layers.groupby(["learner", "readout"], sort=False)
     panels = [

@@ -24,6 +24,7 @@ from figures import captions, layout, lines, style
 from figures.appearance import Appearance, learner_appearances
 from figures.options import Options
 from figures.tables import StudyTables
+from probe.tables.table_file import where
 
 
 @dataclass(kw_only=True)
@@ -111,7 +112,7 @@ class Page:
         names = {name: self.display_name(name) for name in learners}
         rows, in_notes = self.tables.measurements, names
         if kinds:
-            of_kinds = self.tables.learners[self.tables.learners["kind"].isin(names)]
+            of_kinds = where(self.tables.learners, kind=names)
             in_notes = dict(zip(of_kinds["learner"], of_kinds["kind"].map(names), strict=True))
         doubts = captions.doubts(self.tables.notes, in_notes, readouts)
         self.headline = self.question, captions.study(rows), "\n".join(doubts)

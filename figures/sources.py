@@ -12,7 +12,7 @@ from probe.errors import InputError, unknown
 from probe.tables.folder import read_tables
 from probe.tables.schemas import CONTROLS
 from probe.tables.summary import summarize
-from probe.tables.table_file import checked, new_table
+from probe.tables.table_file import checked, new_table, where
 
 
 def read_source(source: object) -> StudyTables:
@@ -61,7 +61,7 @@ def select(tables: StudyTables, options: Options) -> StudyTables:
     if options.learners is not None:
         names = dict.fromkeys((*options.learners, *CONTROLS))
         for name, table in rows_of.items():
-            rows_of[name] = pd.concat([table[table["learner"] == learner] for learner in names])
+            rows_of[name] = pd.concat([where(table, learner=learner) for learner in names])
     if options.readouts is not None:
         with_readouts = ("measurements", "layers", "statements", "first_layer", "notes")
         readouts = {readout for name in with_readouts for readout in rows_of[name]["readout"]}
@@ -69,8 +69,7 @@ def select(tables: StudyTables, options: Options) -> StudyTables:
             if name not in readouts - {""}:
                 raise unknown("readout of these tables", name, readouts - {""})
         for name in with_readouts:
-            table = rows_of[name]
-            rows_of[name] = table[table["readout"].isin(["", *options.readouts])]
+            rows_of[name] = where(rows_of[name], readout=["", *options.readouts])
     return StudyTables(**rows_of)
 
 

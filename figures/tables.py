@@ -17,7 +17,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.tables.matrices import mean_accuracies
 from probe.tables.schemas import CONTROLS
 from probe.tables.summary import seed_means
-from probe.tables.table_file import new_table, read_table, table_file
+from probe.tables.table_file import new_table, read_table, table_file, where
 
 OPTIONAL = ("times", "layers", "statements", "first_layer", "diagnostics", "notes")
 """Tables that not every source has."""
@@ -99,9 +99,9 @@ class StudyTables:
     @cached_property
     def seed_deviations(self) -> list[float]:
         """Standard deviations over seeds of R's cells of learned tasks, ascending, if any."""
-        rows = self.measurements
-        rows = rows[(rows["metric"] == "accuracy") & (rows["order"] != "")]
-        rows = rows[(rows["task_position"] <= rows["tasks_seen"]).fillna(False)]
+        rows = where(self.measurements, metric="accuracy")
+        is_learned = (rows["task_position"] <= rows["tasks_seen"]).fillna(False)
+        rows = rows[is_learned & (rows["order"] != "")]
         means = seed_means(rows, "learner", "tasks_seen", "task_position")
         return sorted(means["std"].dropna())
 
@@ -132,8 +132,7 @@ class StudyTables:
         Returns:
             The rows; their index is the learner.
         """
-        of_paper = self.metrics[self.metrics["paper"] == paper]
-        return of_paper[of_paper["metric"] == name].set_index("learner", drop=False)
+        return where(self.metrics, paper=paper, metric=name).set_index("learner", drop=False)
 
     def by_bracket(self, paper: str, name: str) -> pd.DataFrame:
         """Return the rows of the metrics name[...], in the order of the table.
@@ -150,7 +149,7 @@ class StudyTables:
         >>> list(StudyTables(metrics=metrics).by_bracket("chaudhry", "forgetting")["bracket"])
         ['2', '3']
         """
-        of_paper = self.metrics[self.metrics["paper"] == paper]
+        of_paper = where(self.metrics, paper=paper)
         bracket = of_paper["metric"].str.extract(rf"^{re.escape(name)}\[(.+)\]$", expand=False)
         return of_paper.assign(bracket=bracket).dropna(subset="bracket")
 
@@ -176,7 +175,7 @@ class StudyTables:
 
 def unjudged(statements: pd.DataFrame) -> set[tuple[str, str, str]]:
     """Return learner, readout and feature of layers that are in doubt, but for too few seeds."""
-    rows = statements[statements["verdict"].isin(["not converged", "near chance", "no ceiling"])]
+    rows = where(statements, verdict=["not converged", "near chance", "no ceiling"])
     return set(zip(rows["learner"], rows["readout"], rows["feature"], strict=True))
 
 
@@ -225,11 +224,11 @@ def _drawn(name: str, table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a table that are drawn: of R, PRA, and the head that comes first."""
     if name not in ("measurements", "metrics"):
         return table
-    rows = table[table["feature"] == ""]
+    is_drawn = table["feature"] == ""
     if name == "measurements":
-        of_networks = (table["metric"] == "accuracy") & (table["feature"] == "")
-        rows = table[of_networks | (table["metric"] == "pra")]
-    return rows[rows["head"].isin(["", next(filter(None, rows["head"]), "")])]
+        is_drawn = (is_drawn & (table["metric"] == "accuracy")) | (table["metric"] == "pra")
+    rows = table[is_drawn]
+    return where(rows, head=["", next(filter(None, rows["head"]), "")])
 
 
 def _with_plain_names(table: pd.DataFrame) -> pd.DataFrame:

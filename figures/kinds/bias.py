@@ -22,7 +22,7 @@ from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables, architectures, continual
 from probe.metrics.murata import RETRAIN
-from probe.tables.schemas import CONTROLS
+from probe.tables.table_file import where
 
 QUESTION = "Which tasks does each layer favor?"
 NEEDS = "a learner and the F1 of its tasks"
@@ -45,8 +45,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None without a continual learner.
     """
-    f1 = tables.summary
-    f1 = f1[(f1["metric"] == "f1") & ~f1["learner"].isin(CONTROLS)]
+    f1 = where(tables.summary, metric="f1", learner=continual(tables.summary))
     if tables.crowded or f1.empty:
         return None
     if max(f1["task_position"]) > lines.MOST_BARRED:
@@ -63,7 +62,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     for (features, names), block in zip(trained, blocks, strict=True):
         for axes, depth in zip(block, features, strict=True):
             # Learners of another architecture have features of other names at the same depths.
-            rows = f1[f1["learner"].isin(names) & (f1["depth"] == depth)]
+            rows = where(f1, learner=names, depth=depth)
             _plot_feature(axes, looks, rows.sort_values("task_position", kind="stable"), names)
         if len(trained) > 1:
             who = captions.listed(looks[name].label for name in names)
@@ -102,6 +101,6 @@ def _plot_feature(
     axes: Axes, looks: Appearances, rows: pd.DataFrame, learners: Sequence[str]
 ) -> None:
     """Draw one line per learner over the task positions of the rows of one feature."""
-    rows_of = {name: rows[rows["learner"] == name] for name in learners}
+    rows_of = {name: where(rows, learner=name) for name in learners}
     lines.plot_dodged(axes, looks, rows_of, "task_position")
     lines.mark_steps(axes, max(rows["task_position"]))

@@ -17,6 +17,7 @@ from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables
 from probe.tables.layer_text import MEASURED, budget_curves
+from probe.tables.table_file import where
 
 QUESTION = "Would more retraining change what a layer shows?"
 NEEDS = "a layer retrained for two multiples of the epochs (--budget 1,4)"
@@ -36,7 +37,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None where no feature was measured at two multiples.
     """
     curves = budget_curves(tables.layers)
-    rows = curves[curves["quantity"].isin(MEASURED)]
+    rows = where(curves, quantity=MEASURED)
     control = rows["quantity"].map(MEASURED)
     rows = rows.assign(line=control.where(control != "", rows["learner"]))
     rows["x"] = np.log2(rows["multiple"])
@@ -47,10 +48,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     features = rows["feature"].unique()
     grid = page.panels(captions.shortened(features), most=4 if len(learners) <= MANY else 2)
     for axes, feature in zip(grid, features, strict=True):
-        panel = rows[rows["feature"] == feature]
+        panel = where(rows, feature=feature)
         # Floor and ceiling come once for each learner.
         rows_of = {
-            line: panel[panel["line"] == line].drop_duplicates("x", keep="last")
+            line: where(panel, line=line).drop_duplicates("x", keep="last")
             for line in panel["line"].unique()
         }
         lines.plot_dodged(axes, looks, rows_of, "x")

@@ -13,7 +13,8 @@ tasks, or never had it; where floor and ceiling meet, there is nothing to retain
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,7 @@ from figures.style import MANY
 from figures.tables import StudyTables, architectures, continual
 from probe.metrics.murata import RETRAIN
 from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED
+from probe.tables.table_file import where
 
 _CONTROLS = {"ceiling": (OFFLINE, "Ceiling (offline)"), "floor": (UNTRAINED, "Floor (untrained)")}
 """Controls by their name in layers.csv: learner that lends its appearance, and name in print."""
@@ -42,20 +44,6 @@ _ROOM: dict[str, Any] = {"color": "0.93", "linewidth": 0, "zorder": 0}
 QUESTION = "What can retraining still reach from each layer?"
 NEEDS = "a learner with two features or more, measured by the readout retrain"
 TABLES = ("summary", "learners", "layers", "statements", "first_layer")
-
-
-class _Measured(NamedTuple):
-    """PRA of all learners; rows of layers.csv over all tasks, after retraining.
-
-    `bars` are the accuracies by whose intervals bars are drawn, `first_below` the first feature at
-    which each learner falls below the ceiling.
-    """
-
-    pra: pd.DataFrame
-    layers: pd.DataFrame
-    bars: pd.DataFrame
-    first_below: dict[str, str]
-    unjudged: set[tuple[str, str, str]]
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
@@ -77,28 +65,28 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None without a continual learner or without a feature besides the output.
     """
-    pra = tables.summary[tables.summary["metric"] == "pra"]
+    pra = where(tables.summary, metric="pra")
     drawn = [(features, names) for features, names in architectures(pra) if len(features) > 1]
     learners = [name for name in continual(pra) if any(name in names for _, names in drawn)]
     if tables.crowded or not drawn:
         return None
-    measured = _measured(tables, pra, learners)
-    bars = measured.bars
+    shown = _shown(tables)
+    bars = _bars(shown.layers, learners)
     looks = page.appearances([*learners, *CONTROLS])
     wide = max(len(features) for features, _ in drawn) > 8 or len(learners) > MANY
     single = len(drawn) == 1
     titles = [captions.listed(looks[name].label for name in names) for _, names in drawn]
     # A learner with its own network has no ceiling, and misses no points of it.
-    missing = measured.layers["learner"][measured.layers["quantity"] == "missing"]
-    below = page.axes is None and len(bars) > 0 and set(learners) <= set(missing)
+    missing = set(where(shown.layers, quantity="missing")["learner"])
+    below = page.axes is None and len(bars) > 0 and set(learners) <= missing
     blocks = _panels(page, [""] if single else titles, wide=wide or not single, below=below)
     keys: dict[str, Line2D] = {}
     for quantity, block in zip(("accuracy", "missing"), blocks, strict=False):
         for axes, (features, names) in zip(block, drawn, strict=True):
             axes.set_xlim(min(features) - 0.4, max(features) + 0.4)
             if quantity == "accuracy":
-                keys |= _plot_controls(axes, looks, names, measured)
-            keys |= _plot_learners(axes, looks, names, measured, quantity)
+                keys |= _plot_controls(axes, looks, names, shown)
+            keys |= _plot_learners(axes, looks, names, shown, quantity, bars=len(bars) > 0)
     note = captions.over_seeds(bars if len(bars) else pra)
     page.legend([*(looks[name] for name in learners), *keys.values()], note)
     # After the legend, whose height has to be known before names can be seen to touch.
@@ -112,8 +100,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         f"{captions.means_are(bars)}; bars are 95 % intervals, which cover seeds and the finite "
         f"test set"
         if len(bars)
-        else captions.points_are(pra[pra["learner"].isin(learners)]),
-        *_control_sentences(tables, measured),
+        else captions.points_are(where(pra, learner=learners)),
+        *_control_sentences(shown),
         f"Lower panel: the points missing, ceiling minus accuracy; {lines.IN_POINTS}" * below,
         readouts=[RETRAIN],
     )
@@ -122,17 +110,24 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     return page.fit(grid, axis_labels, height=1.5 if below else 2.0 if single else 1.7)
 
 
-def _measured(tables: StudyTables, pra: pd.DataFrame, learners: Sequence[str]) -> _Measured:
-    layers, first = tables.layers, tables.first_layer
-    layers = layers[layers["readout"].isin(["", RETRAIN]) & layers["task_position"].isna()]
-    layers = layers.dropna(subset="value")
-    bars = layers[(layers["quantity"] == "accuracy") & layers["learner"].isin(learners)]
-    # All bars of a figure are of one kind, or none could be read.
-    if set(bars["learner"][bars["low"].notna()]) != set(learners):
-        bars = bars[:0]
-    first = first[(first["statement"] == "below_ceiling") & (first["readout"] == RETRAIN)]
-    first_below = dict(zip(first["learner"], first["first_confirmed"], strict=True))
-    return _Measured(pra, layers, bars, first_below, tables.unjudged)
+def _shown(tables: StudyTables) -> StudyTables:
+    """Return PRA, and the rows of layers over all tasks after retraining."""
+    layers = where(tables.layers, readout=["", RETRAIN], task_position=None)
+    return replace(
+        tables,
+        summary=where(tables.summary, metric="pra"),
+        layers=layers.dropna(subset="value"),
+        first_layer=where(tables.first_layer, statement="below_ceiling", readout=RETRAIN),
+    )
+
+
+def _bars(layers: pd.DataFrame, learners: Sequence[str]) -> pd.DataFrame:
+    """Return the accuracies by whose intervals bars are drawn, none unless all learners have some.
+
+    All bars of a figure are of one kind, or none could be read.
+    """
+    bars = where(layers, quantity="accuracy", learner=learners)
+    return bars if set(bars["learner"][bars["low"].notna()]) == set(learners) else bars[:0]
 
 
 def _name_features(
@@ -159,13 +154,12 @@ def _panels(page: Page, titles: Sequence[str], *, wide: bool, below: bool) -> li
     return blocks
 
 
-def _control_sentences(tables: StudyTables, measured: _Measured) -> Iterator[str]:
+def _control_sentences(shown: StudyTables) -> Iterator[str]:
     """Name the controls and marks that are drawn."""
-    of_retraining = tables.layers["readout"].isin(["", RETRAIN])
-    quantities = set(tables.layers["quantity"][of_retraining])
+    quantities = set(shown.layers["quantity"])
     if "ceiling" in quantities:
         yield "Ceiling (dashed): the same for an offline network, trained on all tasks at once"
-    elif OFFLINE in set(measured.pra["learner"]):
+    elif OFFLINE in set(shown.summary["learner"]):
         yield "Dashed line: a network trained on all tasks at once"
     if "floor" in quantities:
         yield "Floor (dotted): the same for an untrained network"
@@ -173,17 +167,23 @@ def _control_sentences(tables: StudyTables, measured: _Measured) -> Iterator[str
         yield "Band: the room between floor and ceiling"
     if "chance" in quantities:
         yield "Chance: accuracy of guessing"
-    if any(measured.first_below.values()):
+    if any(shown.first_layer["first_confirmed"]):
         yield (
             "A ring: from this layer to the output every layer is shown to fall below the ceiling, "
             f"{captions.MARGIN}"
         )
-    if any(readout == RETRAIN for _, readout, _ in tables.unjudged):
+    if any(readout == RETRAIN for _, readout, _ in shown.unjudged):
         yield captions.NOT_JUDGED
 
 
 def _plot_learners(
-    axes: Axes, looks: Appearances, learners: Sequence[str], measured: _Measured, quantity: str
+    axes: Axes,
+    looks: Appearances,
+    learners: Sequence[str],
+    shown: StudyTables,
+    quantity: str,
+    *,
+    bars: bool,
 ) -> dict[str, Line2D]:
     """Draw a line for each learner of an architecture; return the legend's entries of marks.
 
@@ -191,20 +191,19 @@ def _plot_learners(
     """
     if quantity == "missing":
         lines.scale_points(axes)
-    keys = {}
+    keys, first_below = {}, shown.first_layer.set_index("learner")["first_confirmed"]
     for name, offset in zip(learners, lines.dodges(len(learners)), strict=True):
-        rows = measured.pra[measured.pra["learner"] == name].sort_values("depth", kind="stable")
-        if len(measured.bars):
-            layers = measured.layers[measured.layers["quantity"] == quantity]
-            layers = layers[layers["learner"] == name][["feature", "value", "low", "high"]]
+        rows = where(shown.summary, learner=name).sort_values("depth", kind="stable")
+        if bars:
+            layers = where(shown.layers, quantity=quantity, learner=name)
             # Where there are intervals, a bar of another kind would be taken for one.
             how = "left" if quantity == "accuracy" else "inner"
-            rows = rows.merge(layers, on="feature", how=how)
+            rows = rows.merge(layers[["feature", "value", "low", "high"]], on="feature", how=how)
             rows["value"] = rows["value"].fillna(rows["mean"])
         drawn = lines.plot_means(axes, looks[name], rows["depth"] + offset, rows)
         for point, feature in zip(np.asarray(drawn.get_xydata()), rows["feature"], strict=True):
-            first = measured.first_below.get(name) == feature
-            unjudged = (name, RETRAIN, feature) in measured.unjudged
+            first = first_below.get(name) == feature
+            unjudged = (name, RETRAIN, feature) in shown.unjudged
             for (label, look), is_marked in zip(_MARKS.items(), (first, unjudged), strict=True):
                 if is_marked:
                     (keys[label],) = axes.plot(*point, ls="", label=label, **look)
@@ -212,14 +211,13 @@ def _plot_learners(
 
 
 def _plot_controls(
-    axes: Axes, looks: Appearances, learners: Sequence[str], measured: _Measured
+    axes: Axes, looks: Appearances, learners: Sequence[str], shown: StudyTables
 ) -> dict[str, Line2D]:
     """Draw the controls of an architecture; return the legend's entries by name."""
 
     def of_any_learner(quantity: str) -> pd.DataFrame:
-        rows = measured.layers[measured.layers["quantity"] == quantity]
-        tables = (rows[rows["learner"] == name] for name in learners)
-        return next(filter(len, tables), rows[:0]).sort_values("depth", kind="stable")
+        tables = (where(shown.layers, quantity=quantity, learner=name) for name in learners)
+        return next(filter(len, tables), shown.layers[:0]).sort_values("depth", kind="stable")
 
     keys, percent = {}, {}
     for quantity, (name, label) in _CONTROLS.items():
@@ -232,7 +230,7 @@ def _plot_controls(
         room = pd.DataFrame(percent).dropna()
         axes.fill_between(room.index, room["floor"], room["ceiling"], **_ROOM)
     # It has a row at the output at least; should there be others, the deepest is the model itself.
-    offline = measured.pra[measured.pra["learner"] == OFFLINE].sort_values("depth")[-1:]
+    offline = where(shown.summary, learner=OFFLINE).sort_values("depth")[-1:]
     for row in offline.itertuples() if "ceiling" not in percent else ():
         look, mean, std = looks[OFFLINE], 100 * row.mean, 100 * row.std
         keys[look.label] = axes.axhline(mean, color=look.color, ls=look.line, label=look.label)

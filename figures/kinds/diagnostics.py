@@ -17,6 +17,7 @@ from figures.page import Page
 from figures.tables import StudyTables, continual
 from probe.tables.schemas import CONTROLS
 from probe.tables.summary import seed_means
+from probe.tables.table_file import where
 
 QUESTION = "How did the features themselves change?"
 NEEDS = "a learner with diagnostics of two layers"
@@ -55,7 +56,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     most = 2 if len(features) > 5 else 4
     grid = page.panels([_PANELS[metric][0] for metric in metrics], most, share_y=False)
     for axes, metric in zip(grid, metrics, strict=True):
-        scale, panel = _PANELS[metric][1], means[means["metric"] == metric]
+        scale, panel = _PANELS[metric][1], where(means, metric=metric)
         rows_of = dict(list(panel.groupby("learner")))
         lines.plot_dodged(axes, looks, rows_of, "depth", scale=scale)
         lines.hold_fractions(axes, scale)
@@ -75,9 +76,9 @@ def _means(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the means over seeds after the last task by metric, learner and depth."""
     rows = rows[(rows["tasks_seen"] == rows["tasks_seen"].max()) | rows["learner"].isin(CONTROLS)]
     layer = ["learner", "depth", "order", "seed"]
-    units = rows[rows["metric"] == "units"][[*layer, "value"]]
+    units = where(rows, metric="units")[[*layer, "value"]]
     rows = rows.merge(units, on=layer, how="left", suffixes=("", "_units"))
     is_rank = rows["metric"] == "rank"
     rows["value"] = rows["value"].where(~is_rank, rows["value"] / rows["value_units"])
-    means = seed_means(rows[rows["metric"].isin(_PANELS)], "metric", "learner", "depth")
+    means = seed_means(where(rows, metric=_PANELS), "metric", "learner", "depth")
     return means.sort_values(["learner", "depth"])

@@ -24,7 +24,7 @@ from figures import captions, lines
 from figures.appearance import Appearance, learner_appearances, strategy_appearances
 from figures.page import Page
 from figures.tables import StudyTables
-from probe.tables.table_file import records
+from probe.tables.table_file import records, where
 
 UNITS = {"per_class": "per class", "total": "in total"}
 """Units of a budget, by its column in the table of learners."""
@@ -93,7 +93,7 @@ def sweeps(
     without_samples: dict[str, _Result] = {}
     # Three samples of each of ten classes are not thirty in all: classes come in over time.
     budgets = {unit: defaultdict[_Sweep, dict[int, _Result]](dict) for unit in UNITS}
-    for row in records(learners[learners["learner"].isin(results)]):
+    for row in records(where(learners, learner=results)):
         if row.per_class is None and row.total is None:
             without_samples.setdefault(row.kind, results[row.learner])
         for unit in UNITS:

@@ -16,8 +16,8 @@ from matplotlib.lines import Line2D
 from figures import captions, lines
 from figures.appearance import learner_appearances
 from figures.page import Page
-from figures.tables import StudyTables
-from probe.tables.schemas import CONTROLS
+from figures.tables import StudyTables, continual
+from probe.tables.table_file import where
 
 QUESTION = "Do the readouts agree?"
 NEEDS = "a learner whose layers were read by two readouts (of one epoch budget)"
@@ -43,24 +43,24 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None where no learner has two readouts.
     """
     layers = _layers(tables.layers).sort_values("depth", kind="stable")
-    panels = {k: layers[layers["learner"] == k] for k in layers["learner"].unique()}
+    panels = {k: where(layers, learner=k) for k in layers["learner"].unique()}
     if not panels:
         return None
     # Readouts have spare appearances, as user-defined learners have.
     spare = learner_appearances(layers["readout"].unique())
     looks = {name: replace(look, line="-") for name, look in spare.items()}
     grid = page.panels([page.display_name(name) for name in panels], most=3)
-    points = layers[layers["quantity"] == "accuracy"]
+    points = where(layers, quantity="accuracy")
     names = []
     for axes, panel in zip(grid, panels.values(), strict=True):
         rows_of = dict(list(panel.groupby("readout", sort=False)))
         for (readout, rows), offset in zip(
             rows_of.items(), lines.dodges(len(rows_of)), strict=True
         ):
-            accuracy = rows[rows["quantity"] == "accuracy"]
+            accuracy = where(rows, quantity="accuracy")
             lines.plot_means(axes, looks[readout], accuracy["depth"] + offset, accuracy)
             for quantity, key in _KEYS.items():
-                control = rows[rows["quantity"] == quantity]
+                control = where(rows, quantity=quantity)
                 (line,) = axes.plot(control["depth"], 100 * control["value"])
                 line.set(color=looks[readout].color, linestyle=key.get_linestyle(), linewidth=0.8)
         names.append(dict(zip(panel["depth"], panel["feature"], strict=True)))
@@ -86,6 +86,6 @@ def _layers(layers: pd.DataFrame) -> pd.DataFrame:
     """Return the rows over all tasks of learners with two readouts or more."""
     # Multiples of the epochs have a figure of their own.
     of_readouts = (layers["readout"] != "") & ~layers["readout"].str.contains("@")
-    rows = layers[of_readouts & layers["task_position"].isna() & ~layers["learner"].isin(CONTROLS)]
+    rows = where(layers[of_readouts], task_position=None, learner=continual(layers))
     rows = rows.dropna(subset="value")
     return rows[rows.groupby("learner")["readout"].transform("nunique") > 1]

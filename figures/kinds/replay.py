@@ -19,6 +19,7 @@ from figures import captions, lines
 from figures.kinds.memory import UNITS, mark_budgets, positions, sweeps
 from figures.page import Page
 from figures.tables import StudyTables
+from probe.tables.table_file import where
 
 QUESTION = "How many stored samples save each layer, and the output?"
 NEEDS = "a kind of learner with two budgets, whose layers were read after every task"
@@ -55,7 +56,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         x = positions(budgets)
         closest = min(after - before for before, after in pairwise(x.values()))
         panel = pd.concat(rows.assign(x=x[budget]) for budget, rows in budgets.items())
-        layers = {depth: panel[panel["depth"] == depth] for depth in looks}
+        layers = {depth: where(panel, depth=depth) for depth in looks}
         sizes = {"most": 0.08 * closest, "span": 0.5 * closest}
         drawn = lines.plot_dodged(axes, looks, layers, "x", **sizes)
         for line, width in zip(drawn, lines.widths(len(drawn)), strict=True):
@@ -79,8 +80,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 def _panels(tables: StudyTables) -> dict[tuple[str, str, str, str], dict[int, pd.DataFrame]]:
     """Return the rows by budget of each kind, strategy, unit of budgets, and readout."""
-    rows = tables.layers[tables.layers["quantity"] == "forgotten"]
-    forgotten = rows[rows["task_position"].isna() & rows["value"].notna()]
+    forgotten = where(tables.layers, quantity="forgotten", task_position=None)
+    forgotten = forgotten.dropna(subset="value")
     panels = {}
     for readout, of_readout in forgotten.groupby("readout", sort=False):
         # What is forgotten at only the output is in another figure.

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from figures import captions, lines
 from figures.page import Page
 from figures.tables import StudyTables
+from probe.tables.table_file import where
 
 PANELS = {
     "alpha_all": r"All sessions so far, $\alpha_{\mathrm{all},i}$",
@@ -51,7 +52,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     grid = page.panels(list(PANELS.values()), most=3, fold=False)
     for axes, alpha in zip(grid, alphas, strict=True):
         # A learner has all sessions, in order, or none: without all of R there are no metrics.
-        courses = {name: alpha["mean"][alpha["learner"] == name] for name in learners}
+        courses = {name: where(alpha, learner=name)["mean"] for name in learners}
         lines.plot_courses(axes, looks, courses)
         lines.mark_steps(axes, T)
     points = pd.concat(alphas)

@@ -27,6 +27,7 @@ from figures.style import DOUBLE
 from figures.tables import StudyTables, differ
 from probe.errors import InputError
 from probe.metrics.diaz_rodriguez import NAMES
+from probe.tables.table_file import where
 
 _LEAST = 3  # spokes, of which fewer hold no area
 _RINGS = {0.25: "", 0.5: "0.5", 0.75: "", 1.0: "1"}
@@ -55,8 +56,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None with fewer than two learners or three spokes.
     """
-    scores = tables.metrics[tables.metrics["paper"] == "diaz_rodriguez"]
-    scores = scores[scores["metric"].isin(NAMES.values())]
+    scores = where(tables.metrics, paper="diaz_rodriguez", metric=NAMES.values())
     criteria = _criteria(scores)
     varying = [name for name in NAMES if differ(criteria[name])]
     if tables.crowded or len(varying) < _LEAST:
@@ -78,8 +78,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
             _polygon(axes, looks[other], values[other])
         shade: dict[str, Any] = {"color": looks[name].color, "alpha": 0.25, "linewidth": 0}
         axes.fill(_angles(len(varying)), values[name], **shade)
-    in_points = scores["metric"].isin([NAMES[name] for name in varying])
-    points = scores[in_points & scores["learner"].isin(learners)]
+    points = where(scores, metric=[NAMES[name] for name in varying], learner=learners)
     note = captions.with_head(captions.mean_over(points), points)
     page.legend([looks[name] for name in learners], note)
     page.describe(

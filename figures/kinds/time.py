@@ -23,8 +23,9 @@ from figures.appearance import Appearance
 from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables, continual
-from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED
+from probe.tables.schemas import OFFLINE, UNTRAINED
 from probe.tables.summary import pra_by_step
+from probe.tables.table_file import where
 
 _LAYER = ["learner", "depth", "feature"]
 
@@ -60,7 +61,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     many = len(learners) > MANY
     grid = page.panels([page.display_name(name) for name in learners], most=4 if many else 3)
     for axes, learner in zip(grid, learners, strict=True):
-        _plot_learner(axes, looks, courses[courses["learner"] == learner], offline)
+        _plot_learner(axes, looks, where(courses, learner=learner), offline)
     lines.widen(grid)
     has_ceiling = not offline.empty
     ceiling = Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)")
@@ -83,23 +84,21 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 def _courses(measurements: pd.DataFrame, readout: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the PRA of layers from the untrained network on, and that of the offline network."""
     courses = pra_by_step(measurements, readout)
-    is_control = courses["learner"].isin(CONTROLS)
-    controls, rows = courses[is_control], courses[~is_control]
+    rows = where(courses, learner=continual(courses))
     # A single point says nothing of time.
     rows = rows[rows.groupby(_LAYER)["tasks_seen"].transform("size") > 1]
-    untrained = controls[controls["learner"] == UNTRAINED].drop(columns="learner")
+    untrained = where(courses, learner=UNTRAINED).drop(columns="learner")
     start = rows[_LAYER].drop_duplicates().merge(untrained, on=["depth", "feature"])
     rows = pd.concat([start, rows]).drop_duplicates([*_LAYER, "tasks_seen"], keep="last")
-    by_learner = [rows[rows["learner"] == name] for name in continual(courses)]
+    by_learner = [where(rows, learner=name) for name in continual(courses)]
     drawn = pd.concat(by_learner).sort_values("tasks_seen", kind="stable")
-    return drawn, controls[controls["learner"] == OFFLINE]
+    return drawn, where(courses, learner=OFFLINE)
 
 
 def _readout(tables: StudyTables) -> str:
     """Return the readout that was measured at most steps, "" if none was at two or more."""
-    rows = tables.measurements
-    rows = rows[(rows["metric"] == "pra") & (rows["readout"] != "") & (rows["tasks_seen"] > 0)]
-    rows = rows[rows["learner"].isin(continual(rows))]
+    rows = where(tables.measurements, metric="pra", learner=continual(tables.measurements))
+    rows = rows[(rows["readout"] != "") & (rows["tasks_seen"] > 0)]
     steps = rows.groupby("readout", sort=False)["tasks_seen"].nunique()
     readouts = list(steps.index[(steps == steps.max()) & (steps > 1)])
     return "linear" if "linear" in readouts else next(iter(readouts), "")

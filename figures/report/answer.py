@@ -16,6 +16,7 @@ from figures.report.views import FIRST, short
 from probe.tables.layer_text import count_tasks
 from probe.tables.schemas import Tables
 from probe.tables.statement_text import WITHHELD, margin, points, sentences
+from probe.tables.table_file import where
 
 _LITTLE_ROOM = 0.02  # between floor and ceiling, below which a layer can show little
 _READOUTS_DIFFER = " differ on where "  # in sentences on readouts
@@ -40,11 +41,11 @@ def answers(tables: Tables) -> list[Answer]:
     for learner, rows in tables["statements"].groupby("learner", sort=False):
         readouts = rows["readout"].unique()
         readout = FIRST if FIRST in readouts else readouts[0]
-        rows = rows[rows["readout"] == readout].sort_values("depth", kind="stable")
+        rows = where(rows, readout=readout).sort_values("depth", kind="stable")
         names = rows["feature"].unique()
         short_names = dict(zip(names, short(names), strict=True))
         rows = rows.assign(feature=rows["feature"].replace(short_names))
-        of_learner = layers[(layers["learner"] == learner) & (layers["readout"] == readout)]
+        of_learner = where(layers, learner=learner, readout=readout)
         of_learner = of_learner.assign(feature=of_learner["feature"].replace(short_names))
         more = [text for name in readouts for text in sentences_of.get((learner, name), ())]
         caveats = [
@@ -59,7 +60,7 @@ def answers(tables: Tables) -> list[Answer]:
 def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:
     """Return what each layer forgot, those of one verdict together, by depth."""
     on = f"on task{'s 1 to' * (tasks > 2)} {tasks - 1}"
-    forgets = rows[rows["statement"] == "forgets"]
+    forgets = where(rows, statement="forgets")
     verdicts, has_gained = forgets["verdict"], forgets["high"] < -forgets["margin"]
     gained = forgets[has_gained]
     some = forgets[(verdicts == "open") & (forgets["low"] > 0)]
@@ -80,7 +81,7 @@ def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:
             names_of[f": {words}"] = names
     parts += [f"{_some(names)}{words}" for words, names in names_of.items()]
     # What came with later tasks was not there at first, but was learned.
-    never = rows[(rows["statement"] == "learns_less") & (rows["verdict"] == "yes")]
+    never = where(rows, statement="learns_less", verdict="yes")
     later, of = never["feature"].isin(gained["feature"]), "of what offline training learns"
     parts += _verdict("never learned", never[~later], of)
     parts += _verdict("at first lacked", never[later], of)
@@ -110,8 +111,8 @@ def _rebuilt(rows: pd.DataFrame, layers: pd.DataFrame) -> list[str]:
 
     With what the same layer of an untrained network gives.
     """
-    below = rows[rows["statement"] == "below_ceiling"]
-    by_key = _over_all_tasks(layers).set_index(["feature", "quantity"])
+    below = where(rows, statement="below_ceiling")
+    by_key = where(layers, task_position=None).set_index(["feature", "quantity"])
     if len(below) < 2 or below["verdict"].iloc[-1] != "yes":
         return []
     layer, output = below["feature"].iloc[-2:]
@@ -131,15 +132,13 @@ def _rebuilt(rows: pd.DataFrame, layers: pd.DataFrame) -> list[str]:
     ]
 
 
-def _over_all_tasks(layers: pd.DataFrame) -> pd.DataFrame:
-    return layers[layers["task_position"].isna()]
-
-
 def _caveats(
     learner: str, rows: pd.DataFrame, layers: pd.DataFrame, tables: Tables
 ) -> Iterator[str]:
     """Yield what limits the answer."""
-    of_quantity = _over_all_tasks(layers).set_index("feature").groupby("quantity")["value"]
+    of_quantity = (
+        where(layers, task_position=None).set_index("feature").groupby("quantity")["value"]
+    )
     controls = dict(list(of_quantity))
     floor, ceiling = controls.get("floor"), controls.get("ceiling")
     if floor is not None and ceiling is not None:
@@ -153,17 +152,16 @@ def _caveats(
         yield "no floor was measured: how accurate an untrained network would be is not known"
     if ceiling is None:
         yield "no ceiling was measured: what is missing, or was never learned, is not known"
-    if unfinished := set(rows["feature"][rows["verdict"] == "not converged"]):
+    if unfinished := set(where(rows, verdict="not converged")["feature"]):
         yield f"some trainings downstream of {_some(sorted(unfinished))} have not converged"
-    measured = tables["measurements"]
-    if measured["order"][measured["learner"] == learner].nunique() == 1 < count_tasks(layers):
+    measured = where(tables["measurements"], learner=learner)
+    if measured["order"].nunique() == 1 < count_tasks(layers):
         yield "one task order: effects of a task and of its position cannot be told apart"
     seeds = min(rows["seeds"])
     if seeds < 3:
         yield f"{counted(seeds, 'seed')}: statements need at least three"
     # Of the learner's own networks: those with a feature are on retrained ones.
-    notes = tables["notes"]
-    notes = notes["note"][(notes["learner"] == learner) & (notes["feature"] == "")]
+    notes = where(tables["notes"], learner=learner, feature="")["note"]
     if constant := int(notes.str.contains("for every test example", regex=False).sum()):
         words = "network predicts" if constant == 1 else "networks predict"
         yield f"{constant} {words} one class for every example"

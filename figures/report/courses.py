@@ -10,6 +10,7 @@ from figures.report.views import Answer, Chart, ChartPoint, ReportFigure, evenly
 from probe.tables.layer_text import MEASURED, budget_curves
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import Tables
+from probe.tables.table_file import where
 
 _MOST = 6  # tasks or layers that are drawn beside each other
 
@@ -61,7 +62,7 @@ def budget(tables: Tables, _: Matrices) -> Answer:
 def _budgets(tables: Tables) -> Iterator[ReportFigure]:
     curves = budget_curves(tables["layers"])
     for (learner, feature), curve in curves.groupby(["learner", "feature"], sort=False):
-        rows_of = {name: curve[curve["quantity"] == name] for name in MEASURED}
+        rows_of = {name: where(curve, quantity=name) for name in MEASURED}
         series = {
             name: [ChartPoint.of_layer(row.multiple, row) for row in rows.itertuples()]
             for name, rows in rows_of.items()

@@ -30,6 +30,7 @@ from probe.tables.matrices import Matrices
 from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import compared_sheet
+from probe.tables.table_file import where
 
 PAGE = "report.html"
 """The file in a run directory."""
@@ -99,10 +100,7 @@ def report(
             raise unknown("learner of these tables", name, continual)
     shown = {*(learners or continual[:_MOST])}
     runs = {
-        run: {
-            name: table[table["learner"].isin([*shown, *CONTROLS])]
-            for name, table in tables.items()
-        }
+        run: {name: where(table, learner=[*shown, *CONTROLS]) for name, table in tables.items()}
         for run, tables in runs.items()
     }
     all_sections = sections(runs)

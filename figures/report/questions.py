@@ -20,7 +20,7 @@ from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 from probe.tables.summary import training_seconds
-from probe.tables.table_file import records
+from probe.tables.table_file import records, where
 
 _QUANTITIES = ("missing", "never_learned", "forgotten", "accuracy", "floor", "ceiling")
 _MOST_TASKS = 14  # of an accuracy matrix that are drawn
@@ -130,12 +130,12 @@ def parted(tables: Tables, _: Matrices) -> Answer:
     for (learner, readout), layers in _of_layers(tables):
         # The output loses far more than any layer before it, which would all lie at 0 then.
         features = list(layers["feature"].unique())[:-1]
-        rows = layers[layers["task_position"].isna() & layers["feature"].isin(features)]
+        rows = where(layers, task_position=None, feature=features)
         rows, series = rows.dropna(subset="value"), {}
         for quantity, shift in (("never_learned", -0.15), ("forgotten", 0.15)):
             if points_of := [
                 views.ChartPoint.of_layer(1 + features.index(row.feature) + shift, row)
-                for row in rows[rows["quantity"] == quantity].itertuples()
+                for row in where(rows, quantity=quantity).itertuples()
             ]:
                 series[quantity.replace("_", " ")] = points_of
         if series:
@@ -150,8 +150,7 @@ def output(tables: Tables, matrices: Matrices) -> Answer:
     """Ask what the metrics of the output say."""
     learners = matrices.learners if matrices.tasks else ()
     figures = [ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners]
-    rows = tables["metrics"]
-    rows = rows[rows["feature"] == ""]
+    rows = where(tables["metrics"], feature="")
     scored = rows["learner"][np.isfinite(rows["mean"])].unique()
     lines = []
     of_output = rows[~rows["metric"].str.contains("[", regex=False)]
@@ -227,8 +226,7 @@ def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]
     pairs = sorted(order.itertuples(index=False), key=lambda pair: readouts.index(pair.readout))
     for readout, learner in pairs:
         if learner not in CONTROLS:
-            rows = layers[(layers["readout"] == readout) & (layers["learner"] == learner)]
-            yield (learner, readout), rows
+            yield (learner, readout), where(layers, readout=readout, learner=learner)
 
 
 _QUESTIONS: dict[str, Callable[[Tables, Matrices], Answer]] = {

@@ -20,6 +20,7 @@ from probe.tables.matrices import Matrices
 from probe.tables.result_base import ResultBase
 from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet, as_html, as_latex, as_text
+from probe.tables.table_file import where
 
 KIND = "analysis"
 """The kind of a saved analysis."""
@@ -164,8 +165,7 @@ class Analysis(ResultBase):
         if readout not in self.readouts:
             raise unknown("readout of this analysis", readout, self.readouts)
         learners = self.learners if learner is None else (self._learner(learner),)
-        layers = self.layers()
-        layers = layers[(layers["readout"] == readout) & layers["learner"].isin(learners)]
+        layers = where(self.layers(), readout=readout, learner=learners)
         return as_latex(together(self._sheets(layers, learners)))
 
     def sheets(self) -> list[Sheet]:
@@ -265,8 +265,7 @@ class Analysis(ResultBase):
             tables = {**self.tables_by_name, "layers": layers}
             return layer_sheets(tables, given=self._of_one_network)
         # Like a study with neither floor nor ceiling.
-        summary = self.tables_by_name["summary"]
-        return [pra_sheet(summary[summary["learner"].isin(learners)])]
+        return [pra_sheet(where(self.tables_by_name["summary"], learner=learners))]
 
     @cached_property
     def _matrices(self) -> Matrices:

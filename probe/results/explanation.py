@@ -15,7 +15,7 @@ from probe.results.run_directory import read_plan, store_of
 from probe.tables.folder import read_tables
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
-from probe.tables.table_file import records
+from probe.tables.table_file import records, where
 
 LEARNED, END, BEST, FLOOR, CEILING = "A[j,j]", "A[T,j]", "max A[t,j]", "b[j]", "C[j]"
 
@@ -104,7 +104,7 @@ def explain(root: Path, learner: str, readout: str, feature: str, quantity: str)
         )
     tables = read_tables(root)
     allowed = {"learner": [learner], "feature": ["", feature], "readout": ["", readout]}
-    notes = tables["notes"][tables["notes"][list(allowed)].isin(allowed).all(axis=1)]
+    notes = where(tables["notes"], **allowed)
     layer = {"learner": learner, "readout": readout, "feature": feature}
     return Explanation(
         cells=Sheet(

@@ -12,6 +12,7 @@ from typing import Any
 from probe.errors import InputError
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet, as_text
+from probe.tables.table_file import where
 
 _LAYER = ["learner", "feature", "readout"]
 
@@ -55,14 +56,12 @@ def to_wandb(tables: Tables, run: Any) -> None:
 
 def scalars(tables: Tables) -> Iterator[tuple[str, int, float]]:
     """Yield the tag, the step (the number of tasks learned) and the value of each scalar."""
-    frame = tables["measurements"]
-    frame = frame[frame["metric"] == "pra"]
+    frame = where(tables["measurements"], metric="pra")
     seeds = frame.groupby(["tasks_seen", *_LAYER, "seed"], sort=True)["value"].mean()
     for (tasks_seen, *layer), value in seeds.groupby(level=[0, 1, 2, 3]).mean().dropna().items():
         yield "/".join(filter(None, ("accuracy", *layer))), int(tasks_seen), value
-    layers, last = tables["layers"], int(frame["tasks_seen"].max())
-    identifiable = layers[layers["task_position"].isna() & layers["value"].notna()]
-    for row in identifiable.itertuples():
+    layers, last = where(tables["layers"], task_position=None), int(frame["tasks_seen"].max())
+    for row in layers.dropna(subset="value").itertuples():
         yield f"layers/{row.quantity}/{row.learner}/{row.feature}/{row.readout}", last, row.value
 
 

@@ -12,6 +12,7 @@ from probe.metrics.murata import RETRAIN
 from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points, sentences
+from probe.tables.table_file import where
 
 _CONTROLS = {
     "exclusion_difference": "accuracy gained over a network that never saw the task, in points",
@@ -39,7 +40,7 @@ def layer_sheets(tables: Tables, *, given: bool = False) -> list[Sheet]:
     tasks = count_tasks(layers)
     text = sentences(tables, tasks)
     sheets = []
-    of_all_tasks = layers[layers["task_position"].isna()]
+    of_all_tasks = where(layers, task_position=None)
     for (learner, readout), rows in of_all_tasks.groupby(["learner", "readout"], sort=False):
         lines = []
         by_depth = rows.sort_values("depth", kind="stable")
@@ -65,7 +66,6 @@ def count_tasks(layers: pd.DataFrame) -> int:
 
 def control_sheets(controls: pd.DataFrame) -> list[Sheet]:
     """Return a sheet for each control, with a line for each layer over all tasks, in %."""
-    of_all_tasks = controls[controls["task_position"].isna()]
     return [
         Sheet(
             title=f"{control.replace('_', ' ')}, in %: {meaning}",
@@ -79,7 +79,7 @@ def control_sheets(controls: pd.DataFrame) -> list[Sheet]:
             ],
         )
         for control, meaning in _CONTROLS.items()
-        if len(rows := of_all_tasks[of_all_tasks["quantity"] == control])
+        if len(rows := where(controls, task_position=None, quantity=control))
     ]
 
 
@@ -93,7 +93,7 @@ def interval(row: Any) -> str:
 
 def pra_sheet(summary: pd.DataFrame) -> Sheet:
     """Return the PRA of each learner's features as one sheet."""
-    rows = summary[summary["metric"] == "pra"]
+    rows = where(summary, metric="pra")
     seeds = max(rows["seeds"], default=0)
     over = f", mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
     return Sheet(
@@ -124,7 +124,8 @@ def budget_curves(layers: pd.DataFrame) -> pd.DataFrame:
     Returns:
         The rows by depth and multiple, which is a further column, without the output's.
     """
-    rows = layers[layers["task_position"].isna() & ~layers["learner"].isin(CONTROLS)]
+    rows = where(layers, task_position=None)
+    rows = rows[~rows["learner"].isin(CONTROLS)]
     rows = rows.assign(multiple=rows["readout"].map(multiple_of, na_action="ignore"))
     rows = rows.dropna(subset="multiple").astype({"multiple": int})
     rows = rows.sort_values(["depth", "multiple"])

@@ -13,6 +13,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN
 from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED
 from probe.tables.summary import check_one_study, mean_over_runs, scores_by
+from probe.tables.table_file import where
 
 _LAYER = ["learner", "feature", "depth"]
 
@@ -49,8 +50,7 @@ def mean_accuracies(measurements: pd.DataFrame) -> dict[str, AccuracyMatrix]:
         InputError: The rows are of more than one scenario or network, or name too few tasks.
     """
     check_one_study(measurements)
-    of_networks = (measurements["metric"] == "accuracy") & (measurements["feature"] == "")
-    table = measurements[of_networks]
+    table = where(measurements, metric="accuracy", feature="")
     by_learner = table.groupby("learner", sort=False)
     return {learner: accuracy_matrix(cells, _tasks(cells)) for learner, cells in by_learner}
 
@@ -91,15 +91,14 @@ class Matrices:
         self.features = tuple(by_depth["feature"])
         at_output = (table["metric"] == "pra") & (table["readout"] == "")
         self.outputs = table.loc[at_output, ["learner", "feature"]].drop_duplicates()
-        cells = table[(table["metric"] == "accuracy") & table["head"].isin(["", self.head])]
+        cells = where(table, metric="accuracy", head=["", self.head])
         self._cells = dict(list(cells.groupby(["learner", "feature", "readout"])))
         self._none = cells[:0]
 
     def steps(self, learner: str) -> tuple[int, ...]:
         """Return the numbers of tasks after which a learner was measured, ascending."""
-        own = self.table["learner"] == learner
-        measured = self.table["tasks_seen"][own & (self.table["metric"] == "accuracy")]
-        return tuple(sorted(measured.unique().tolist()))
+        measured = where(self.table, learner=learner, metric="accuracy")
+        return tuple(sorted(measured["tasks_seen"].unique().tolist()))
 
     def R(self, learner: str) -> AccuracyMatrix:  # noqa: N802, as the literature has it
         """Return the accuracy matrix of a learner itself, (T+1, T), under the main head."""
@@ -168,8 +167,8 @@ class Matrices:
         if len(layers.merge(of_control)) < len(layers):
             return self._none
         last = cells[cells["tasks_seen"] == cells["tasks_seen"].max()].assign(tasks_seen=0)
-        orders = self.table["order"][self.table["learner"] == learner].unique()
-        positions = self.positions[self.positions["order"].isin(orders)]
+        orders = where(self.table, learner=learner)["order"].unique()
+        positions = where(self.positions, order=orders)
         return last.drop(columns=["order", "task_position"]).merge(positions, on="task")
 
 

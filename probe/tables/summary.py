@@ -10,7 +10,7 @@ import pandas as pd
 from probe.analysis.intervals import mean_over_seeds
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
-from probe.tables.table_file import new_table
+from probe.tables.table_file import new_table, where
 
 METRICS = ["pra", "f1"]
 """The metrics that `summarize` keeps, in the order in which it lists them."""
@@ -97,11 +97,10 @@ def summarize(measurements: pd.DataFrame) -> pd.DataFrame:
         InputError: The rows are of more than one scenario or network, or lack a depth or position.
     """
     check_one_study(measurements)
-    table = measurements
-    table = table[table["metric"].isin(METRICS) & table["readout"].isin(["", RETRAIN])]
+    table = where(measurements, metric=METRICS, readout=["", RETRAIN])
     table = table[table["tasks_seen"] == table.groupby("learner")["tasks_seen"].transform("max")]
     require(table, "depth")
-    require(table[table["metric"] == "f1"], "task_position")
+    require(where(table, metric="f1"), "task_position")
     table = table.assign(task_position=table["task_position"].where(table["metric"] == "f1"))
     columns = ["learner", "metric", "depth", "task_position"]
     ranks = {"learner": measurements["learner"].unique().tolist(), "metric": METRICS}
@@ -121,10 +120,10 @@ def pra_by_step(measurements: pd.DataFrame, readout: str) -> pd.DataFrame:
         tasks_seen, mean, std and seeds: by learner (in order of first appearance), depth, and tasks
         seen.
     """
-    table = measurements[measurements["metric"] == "pra"]
-    features = table["feature"][table["readout"] == readout]
-    without = (table["readout"] == "") & ~table["feature"].isin(features)
-    table = table[(table["readout"] == readout) | without]
+    table = where(measurements, metric="pra")
+    features = where(table, readout=readout)["feature"]
+    is_output = (table["readout"] == "") & ~table["feature"].isin(features)
+    table = table[(table["readout"] == readout) | is_output]
     require(table, "depth")
     means = seed_means(table, "learner", "depth", "feature", "tasks_seen")
     ranks = {"learner": table["learner"].unique().tolist()}

@@ -6,6 +6,7 @@ from rich.console import Console
 
 from probe.tables.folder import read_tables
 from probe.tables.statement_text import points
+from probe.tables.table_file import where
 from scenarios.commands.screen.terminal import printable, show_line
 from scenarios.options import names
 
@@ -59,8 +60,8 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     show_sheet(console, compared_sheet(first.name, before, second.name, after))
     if most is None:
         return True
-    stated = after["statements"]
-    above = stated[(stated["statement"] == "forgets") & (stated["value"] > most)]
+    forgets = where(after["statements"], statement="forgets")
+    above = forgets[forgets["value"] > most]
     for row in above.itertuples():
         show_line(
             console,

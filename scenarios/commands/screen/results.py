@@ -19,6 +19,7 @@ from probe.tables.folder import NOTES, read_tables
 from probe.tables.layer_text import budget_sheets, control_sheets, layer_sheets, mean_cell
 from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
+from probe.tables.table_file import where
 from scenarios.commands.screen.sheets import show_sheet, show_table
 from scenarios.commands.screen.terminal import printable, show_line
 
@@ -51,7 +52,7 @@ def show_outcome(
     """
     tables = read_tables(root)
     # Only metrics of R: metrics of a feature's matrix A are in the file.
-    metrics = tables["metrics"][tables["metrics"]["feature"] == ""]
+    metrics = where(tables["metrics"], feature="")
     if trained:
         show_results(console, tables["summary"], metrics)
     for line in note_lines(tables):
@@ -75,7 +76,7 @@ def show_results(console: Console, summary: pd.DataFrame, metrics: pd.DataFrame)
         summary: The table of that name.
         metrics: The table of that name.
     """
-    main, summary = _main_head(metrics), summary[summary["metric"] == "pra"]
+    main, summary = _main_head(metrics), where(summary, metric="pra")
     seeds = max(summary["seeds"], default=0)
     networks = _by_features(summary)
     last = f"average accuracy A and forgetting F after the last task ({main}-head)"
@@ -83,7 +84,7 @@ def show_results(console: Console, summary: pd.DataFrame, metrics: pd.DataFrame)
     over = f"mean±std over {seeds} seeds" if seeds > 1 else "one seed"
     console.print(printable(f"{what}, in %: {over}"), markup=False)
     # They come in order of k: the last one stays.
-    of_head = metrics[metrics["head"] == main]
+    of_head = where(metrics, head=main)
     a, f = (
         _means(of_head[of_head["metric"].str.startswith(name)], "learner")
         for name in ("average_accuracy[", "forgetting[")
@@ -116,9 +117,9 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
     main = _main_head(metrics)
     title = printable(f"Kemker's Omegas ({main}-head), model size, training time of a run")
     console.print(title, markup=False)
-    values = _means(metrics[metrics["head"].isin(["", main])], "learner", "metric")
+    values = _means(where(metrics, head=["", main]), "learner", "metric")
     seconds = training_seconds(times)
-    learners = metrics["learner"][metrics["metric"] == "omega_new"].unique()
+    learners = where(metrics, metric="omega_new")["learner"].unique()
     by_first = metrics["metric"][metrics["metric"].str.startswith("omega_new[")]
     for first in dict.fromkeys(name.removeprefix("omega_new") for name in by_first) or [""]:
         if first:
@@ -154,8 +155,7 @@ def note_lines(tables: Tables) -> list[str]:
     Returns:
         The lines.
     """
-    measured, notes = tables["measurements"], tables["notes"]
-    measured = measured[measured["metric"] == "pra"]
+    measured, notes = where(tables["measurements"], metric="pra"), tables["notes"]
     last = measured.groupby("learner")["tasks_seen"].max().to_dict()
     texts, on_layer = notes["note"].map(without_decimals), notes["feature"] != ""
     groups = [rows for _, rows in notes.groupby([texts, "readout", on_layer], sort=False)]
@@ -245,7 +245,7 @@ def show_layers(console: Console, tables: Tables, *, maps: bool = False) -> None
     layers = tables["layers"]
     layers = layers[~layers["learner"].isin(CONTROLS)]
     for readout, title in _READOUTS.items():
-        sheets = layer_sheets({**tables, "layers": layers[layers["readout"] == readout]})
+        sheets = layer_sheets({**tables, "layers": where(layers, readout=readout)})
         if sheets:
             console.print(title, markup=False, highlight=False)
         for sheet in sheets:
@@ -266,12 +266,12 @@ def _show_maps(console: Console, layers: pd.DataFrame) -> None:
     if len(positions) > _MOST_TASKS:
         return
     for (learner, readout), rows in layers.groupby(["learner", "readout"], sort=False):
-        missing = bool(rows["value"][rows["quantity"] == "missing"].notna().any())
+        missing = bool(where(rows, quantity="missing")["value"].notna().any())
         what = "points below the ceiling" if missing else "accuracy in %"
         title = f"{learner}, {readout}: {what} after all tasks, by task position"
         console.print(printable(title), markup=False, highlight=False)
         by_depth = rows.sort_values("depth", kind="stable")
-        cells = by_depth[rows["quantity"] == ("missing" if missing else "accuracy")]
+        cells = where(by_depth, quantity="missing" if missing else "accuracy")
         percent = 100 * cells.pivot(index="feature", columns="task_position", values="value")
         percent = percent.reindex(index=by_depth["feature"].unique(), columns=positions)
         lines = [

@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from figures import captions, lines
-from figures.kinds.memory import UNITS, mark_budgets, positions, sweeps
+from figures.kinds.memory import mark_budgets, positions, sweeps
 from figures.page import Page
 from figures.tables import StudyTables
 from probe.tables.table_file import where
@@ -39,23 +39,23 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None if no kind with layers has two budgets.
     """
-    panels = _panels(tables)
-    if not panels:
+    points = _rows(tables)
+    if points.empty:
         return None
-    points = pd.concat(rows for budgets in panels.values() for rows in budgets.values())
     looks = lines.layer_appearances(zip(points["depth"], points["feature"], strict=True))
+    groups = dict(list(points.groupby(["kind", "sampling", "unit", "readout"], sort=False)))
     # What all panels have in common is in no title.
-    common = set.intersection(*map(set, panels))
+    common = set.intersection(*map(set, groups))
     titles = [
         ", ".join([page.display_name(kind), *(part for part in parts if part not in common)])
-        for kind, *parts in panels
+        for kind, *parts in groups
     ]
     grid = page.panels(titles, most=3)
-    for axes, budgets in zip(grid, panels.values(), strict=True):
+    for axes, panel in zip(grid, groups.values(), strict=True):
         lines.scale_points(axes)
-        x = positions(budgets)
+        x = positions(panel["budget"])
         closest = min(after - before for before, after in pairwise(x.values()))
-        panel = pd.concat(rows.assign(x=x[budget]) for budget, rows in budgets.items())
+        panel = panel.assign(x=panel["budget"].map(x))
         layers = {depth: where(panel, depth=depth) for depth in looks}
         sizes = {"most": 0.08 * closest, "span": 0.5 * closest}
         drawn = lines.plot_dodged(axes, looks, layers, "x", **sizes)
@@ -73,21 +73,16 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         captions.means_are(points),
         readouts=set(points["readout"]),
     )
-    units = dict.fromkeys(unit for _, _, unit, _ in panels)
+    units = points["unit"].unique()
     x_label = " ".join(["Stored samples", *(units if len(units) == 1 else ())])
     return page.fit(grid, (x_label, "Forgotten (points; below 0: gained)"), height=2.0)
 
 
-def _panels(tables: StudyTables) -> dict[tuple[str, str, str, str], dict[int, pd.DataFrame]]:
-    """Return the rows by budget of each kind, strategy, unit of budgets, and readout."""
-    forgotten = where(tables.layers, quantity="forgotten", task_position=None)
-    forgotten = forgotten.dropna(subset="value")
-    panels = {}
-    for readout, of_readout in forgotten.groupby("readout", sort=False):
-        # What is forgotten at only the output is in another figure.
-        groups = of_readout.groupby("learner", sort=False)
-        layers = {learner: rows for learner, rows in groups if len(rows) > 1}
-        for unit, swept in sweeps(tables.learners, layers, empty="finetune").items():
-            for (kind, sampling), budgets in swept.items():
-                panels[kind, sampling, UNITS[unit], readout] = budgets
-    return panels
+def _rows(tables: StudyTables) -> pd.DataFrame:
+    """Return what was forgotten by budget of each kind, strategy, unit of budgets, and readout."""
+    rows = where(tables.layers, quantity="forgotten", task_position=None).dropna(subset="value")
+    # What is forgotten at only the output is in another figure.
+    rows = rows[rows.groupby(["readout", "learner"])["value"].transform("size") > 1]
+    readouts = [where(rows, readout=readout) for readout in rows["readout"].unique()]
+    swept = [sweeps(tables.learners, of_readout, empty="finetune") for of_readout in readouts]
+    return pd.concat(swept or [rows])

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from figures import captions, lines
 from figures.appearance import strategy_appearances
-from figures.kinds.memory import UNITS
+from figures.kinds.memory import stored
 from figures.page import Page
 from figures.tables import StudyTables
 
@@ -39,11 +39,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None if no kind has two strategies at one budget.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
-    rows = tables.learners.merge(accuracy.reset_index(drop=True), on="learner")
-    columns = [name for name in rows if name not in UNITS]
-    rows = rows.melt(columns, [*UNITS], "unit", "budget", ignore_index=False)
-    rows = rows.dropna(subset="budget").sort_index(kind="stable")
-    rows = rows.assign(unit=rows["unit"].map(UNITS)).drop_duplicates([*_GROUP, "sampling"])
+    rows = stored(tables.learners).merge(accuracy.reset_index(drop=True), on="learner")
+    rows = rows.drop_duplicates([*_GROUP, "sampling"])
     rows = rows[rows.groupby(_GROUP)["sampling"].transform("size") > 1]
     if rows.empty:
         return None

@@ -9,8 +9,9 @@ import pytest
 from figures import style
 from figures.kinds import KINDS
 from figures.options import Options
-from figures.plotting import NothingToDraw, draw_kinds
+from figures.plotting import draw_kinds
 from figures.tables import StudyTables
+from probe.errors import InputError
 from probe.tables.summary import summarize
 from tests.figures import invented, papers, seen
 
@@ -59,7 +60,7 @@ def tables(shape):
 
 def drawn(shape, name):
     """Return a figure of a study of that shape, None where there is nothing to draw."""
-    with suppress(NothingToDraw):
+    with suppress(InputError):
         return draw_kinds([name], tables(shape), Options())[name][0]
 
 

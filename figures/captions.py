@@ -178,25 +178,6 @@ def points_are(rows: pd.DataFrame, what: str = "Points") -> str:
     return means_are(rows, what) + bars * bool(rows["std"].notna().any())
 
 
-def caption(*sentences: str) -> str:
-    """Return a paragraph of sentences, without those that are empty; names are as they were.
-
-    >>> caption("Accuracy", "", "Learner: my\\\\$er.")
-    'Accuracy. Learner: my$er.'
-    """
-    closed = (text if text.endswith(".") else f"{text}." for text in sentences if text)
-    return " ".join(closed).replace(r"\$", "$")
-
-
-def learners_named(names: Sequence[str]) -> str:
-    """Name the learners that are drawn, by their names in print.
-
-    >>> learners_named(["EWC"])
-    'Learner: EWC'
-    """
-    return f"Learner{'s' * (len(names) > 1)}: {together(names)}" if names else ""
-
-
 def study(measurements: pd.DataFrame) -> str:
     """Name the study in one short line: data, network, orders and seeds; "" of no rows.
 
@@ -211,15 +192,27 @@ def study(measurements: pd.DataFrame) -> str:
     return ", ".join((row["scenario"], row["network"], *counts))
 
 
-def measured_on(measurements: pd.DataFrame) -> str:
-    """Describe the study in a sentence, see `study`; "" of no rows."""
-    if measurements.empty:
-        return ""
-    return f"Data: {study(measurements)}; " + (
-        "with one order, a task and its position cannot be told apart"
-        if _counts(measurements)["order"] < 2
-        else "orders are averaged within a seed first"
-    )
+def caption(sentences: Iterable[str], learners: Sequence[str], measurements: pd.DataFrame) -> str:
+    """Return a paragraph of sentences, then the learners and the data; names are as they were.
+
+    Args:
+        sentences: What is drawn; empty ones are left out.
+        learners: The names in print of the learners that are drawn.
+        measurements: The measurements of the study.
+
+    >>> caption(["Accuracy", ""], [r"my\\$er"], pd.DataFrame())
+    'Accuracy. Learner: my$er.'
+    """
+    texts = list(sentences)
+    if learners:
+        texts.append(f"Learner{'s' * (len(learners) > 1)}: {together(learners)}")
+    if len(measurements):
+        one = "with one order, a task and its position cannot be told apart"
+        several = "orders are averaged within a seed first"
+        orders = one if _counts(measurements)["order"] < 2 else several
+        texts.append(f"Data: {study(measurements)}; {orders}")
+    closed = (text if text.endswith(".") else f"{text}." for text in texts if text)
+    return " ".join(closed).replace(r"\$", "$")
 
 
 def of_accuracies(tables: StudyTables, what: str) -> Iterator[str]:

@@ -116,8 +116,8 @@ class Page:
             in_notes = dict(zip(of_kinds["learner"], of_kinds["kind"].map(names), strict=True))
         doubts = captions.doubts(self.tables.notes, in_notes, readouts)
         self.headline = self.question, captions.study(rows), "\n".join(doubts)
-        drawn = captions.learners_named(list(names.values()))
-        self.caption = captions.caption(*sentences, drawn, captions.measured_on(rows), *doubts)
+        drawn = captions.caption(sentences, list(names.values()), rows)
+        self.caption = " ".join([drawn, *(f"{doubt}." for doubt in doubts)]).replace(r"\$", "$")
 
     def across(self, most: int) -> int:
         """Return the panels side by side, where a page of two columns has room for so many.
@@ -301,8 +301,10 @@ class Page:
             palette = ListedColormap([look.color for look in layers.values()])
             # From half a step before the first: so each color stands around its number.
             scale = ScalarMappable(Normalize(0.5, palette.N + 0.5), palette)
-            look = {"fraction": 0.05, "pad": 0.02, "aspect": 25, "label": "Layer, by depth"}
-            bar = self.figure.colorbar(scale, ax=[self.axes] if self.axes else list(grid), **look)
+            panels, label = [self.axes] if self.axes else list(grid), "Layer, by depth"
+            bar = self.figure.colorbar(
+                scale, ax=panels, fraction=0.05, pad=0.02, aspect=25, label=label
+            )
             bar.set_ticks(layout.ticks(1, palette.N))
             bar.outline.set_visible(False)
 

@@ -30,14 +30,13 @@ from probe.results.result import JobResult, job_result, main_head
 from probe.results.run_directory import store_of
 from probe.results.scores import metric_rows, user_scores
 from probe.results.training_checks import check_trainings
-from probe.tables.folder import LAYERS, NOTES
 from probe.tables.layers import Row, first_layers
 from probe.tables.schemas import Tables
 from probe.tables.summary import summarize
 from probe.tables.table_file import new_table, write_table
 
-MAY_LACK = (*LAYERS, NOTES)
-"""Tables that are written only if they have rows."""
+ALWAYS = ("measurements", "summary", "metrics", "learners", "costs", "times")
+"""Tables that are written even if they have no rows."""
 
 _LEARNER_FIELDS = {"kind", "per_class", "total", "sampling"}  # columns of learners.csv
 
@@ -142,7 +141,7 @@ def tables_of(
 
 
 def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) -> None:
-    """Write all tables of a run directory; those in MAY_LACK only if they have rows.
+    """Write all tables of a run directory; those in `ALWAYS` even if they have no rows.
 
     Args:
         plan: The plan.
@@ -156,7 +155,7 @@ def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) ->
     results = list(read_results(plan, root))
     for name, table in tables_of(plan, results, metrics).items():
         path = root / f"{name}.csv"
-        if path.name in MAY_LACK and table.empty:
+        if table.empty and name not in ALWAYS:
             # No table may remain of results that are no longer shown.
             discard(path)
             continue

@@ -21,21 +21,6 @@ from probe.files import hashed, make_folder, not_written, unfinished, unhashed
 from probe.tables.schemas import SCHEMAS, Tables
 from probe.tables.table_file import all_tables, read_table, table_file, write_table
 
-TABLES = ("measurements.csv", "summary.csv", "metrics.csv", "learners.csv", "costs.csv")
-"""By file name; the same study gives the same bytes."""
-
-LAYERS = (
-    *("layers.csv", "statements.csv", "statement_seeds.csv", "first_layer.csv"),
-    *("retraining.csv", "diagnostics.csv", "controls.csv"),
-)
-"""Tables of measurements downstream of features; each is written only if it has rows."""
-
-TIMES = "times.csv"
-"""A further one: how long each task took, which no two runs have the same."""
-
-NOTES = "notes.csv"
-"""The table of notes; it is written only if there are any."""
-
 DESCRIPTION = "result.json"
 """The file that marks a folder as a saved result, with its kind and the version of its files."""
 

@@ -15,7 +15,7 @@ from rich.style import Style
 from rich.text import Text
 
 from probe.notes import listed, ranged, without_decimals
-from probe.tables.folder import NOTES, read_tables
+from probe.tables.folder import read_tables
 from probe.tables.layer_text import budget_sheets, control_sheets, layer_sheets, mean_cell
 from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
@@ -162,7 +162,7 @@ def note_lines(tables: Tables) -> list[str]:
     groups.sort(key=lambda rows: (rows["feature"].iloc[0] != "", -len(_jobs(rows))))
     lines = [_note_line(rows, measured, last) for rows in groups[:_MOST_NOTES]]
     more = len(groups) - len(lines)
-    return [*lines, f"and {more} more in {NOTES}"] if more else lines
+    return [*lines, f"and {more} more in notes.csv"] if more else lines
 
 
 def _note_line(rows: pd.DataFrame, measured: pd.DataFrame, last: Mapping[str, int]) -> str:

@@ -21,12 +21,12 @@ from probe.metrics.scorecard import scorecard
 from probe.results.run_directory import store_of
 from probe.results.scores import cl_scores
 from probe.results.tables import write_tables
-from probe.tables.folder import TIMES
 from probe.tables.summary import summarize
 from probe.tables.table_file import new_table, read_table, records
 from probe.tasks import TestExamples
 from probe.training.costs import Cost
 from tests.scenarios.study.toy import named_plan
+from tests.scenarios.table_names import TIMES
 from tests.scenarios.tiny_run import PLAIN
 
 HEADS = ("single", "multi", "all")

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 import probe
-from probe.tables.folder import LAYERS
 from tests.scenarios.own_run import OFFLINE, RECIPE, STUDY, TASKS, Own, apart, quiet
+from tests.scenarios.table_names import LAYERS
 
 # Of one seed there is no range of layers.
 TABLES = (

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from probe.tables.folder import TABLES, TIMES
 from probe.tables.table_file import read_table
 from tests.scenarios.execution.helpers import exit_code, fork
+from tests.scenarios.table_names import TABLES, TIMES
 from tests.scenarios.tiny_run import TINY, Tiny
 from tests.slow.helpers import killed_at
 

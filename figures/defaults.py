@@ -29,15 +29,11 @@ def defaults(tables: StudyTables) -> list[str]:
     """Return the figures of a study, the most telling first, whether there is something to draw."""
     deep = any(table["feature"].nunique() > 1 for table in (tables.summary, tables.layers))
     shared = not deep and len(tables.metric("kemker", "omega_all")) > 0
+    of_output = "matrix"
+    if len(tables.matrices) > 1 and not tables.crowded:
+        long = max(R.tasks for R in tables.matrices.values()) > _FEW_TASKS
+        many = shared or long or len(tables.matrices) > _FEW_LEARNERS
+        if many and len(tables.metric("kemker", "alpha_all[2]")):
+            of_output = "sessions"
     names = _OF_LAYERS if deep else _OF_SESSIONS if shared else _OF_OUTPUTS
-    return [name or _of_output(tables, shared) for name in names]
-
-
-def _of_output(tables: StudyTables, shared: bool) -> str:
-    """Return the figure of the accuracies of the output; shared: whether as shares of Offline's."""
-    learners = len(tables.matrices)
-    if tables.crowded or learners < 2:
-        return "matrix"
-    long = max(R.tasks for R in tables.matrices.values()) > _FEW_TASKS
-    many = shared or long or learners > _FEW_LEARNERS
-    return "sessions" if many and len(tables.metric("kemker", "alpha_all[2]")) else "matrix"
+    return [name or of_output for name in names]

@@ -65,7 +65,14 @@ class StudyTables:
     @classmethod
     def of(cls, **tables: pd.DataFrame) -> Self:
         """Return the rows that are drawn, with names that matplotlib shows as they are."""
-        return cls(**{name: _with_plain_names(_drawn(name, t)) for name, t in tables.items()})
+        drawn = {}
+        for name, table in tables.items():
+            rows = _drawn(name, table)
+            for column in rows.select_dtypes("string"):
+                escaped = {text: plain(text) for text in rows[column].unique() if "$" in text}
+                rows = rows.assign(**{column: rows[column].replace(escaped)}) if escaped else rows
+            drawn[name] = rows
+        return cls(**drawn)
 
     @cached_property
     def unjudged(self) -> set[tuple[str, str, str]]:
@@ -229,13 +236,6 @@ def _drawn(name: str, table: pd.DataFrame) -> pd.DataFrame:
         is_drawn = (is_drawn & (table["metric"] == "accuracy")) | (table["metric"] == "pra")
     rows = table[is_drawn]
     return where(rows, head=["", next(filter(None, rows["head"]), "")])
-
-
-def _with_plain_names(table: pd.DataFrame) -> pd.DataFrame:
-    for column in table.select_dtypes("string"):
-        if names := {name: plain(name) for name in table[column].unique() if "$" in name}:
-            table = table.assign(**{column: table[column].replace(names)})
-    return table
 
 
 def differ(values: Iterable[float]) -> bool:

@@ -14,6 +14,7 @@ tasks, or never had it; where floor and ceiling meet, there is nothing to retain
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     if tables.crowded or not drawn:
         return None
     shown = _shown(tables)
-    bars = _bars(shown.layers, learners)
+    bars = where(shown.layers, quantity="accuracy", learner=learners)
+    # All bars of a figure are of one kind, or none could be read.
+    bars = bars if set(bars["learner"][bars["low"].notna()]) == set(learners) else bars[:0]
     looks = page.appearances([*learners, *CONTROLS])
     wide = max(len(features) for features, _ in drawn) > 8 or len(learners) > MANY
     single = len(drawn) == 1
@@ -87,8 +90,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
             if quantity == "accuracy":
                 keys |= _plot_controls(axes, looks, names, shown)
             keys |= _plot_learners(axes, looks, names, shown, quantity, bars=len(bars) > 0)
-    note = captions.over_seeds(bars if len(bars) else pra)
-    page.legend([*(looks[name] for name in learners), *keys.values()], note)
+    shown_looks = [*(looks[name] for name in learners), *keys.values()]
+    page.legend(shown_looks, captions.over_seeds(bars if len(bars) else pra))
     # After the legend, whose height has to be known before names can be seen to touch.
     _name_features(page, blocks, [features for features, _ in drawn])
     page.describe(
@@ -106,8 +109,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         readouts=[RETRAIN],
     )
     axis_labels = ("Feature held fixed, by depth", "" if below else "Partial Retrain Accuracy (%)")
-    grid = [axes for block in blocks for axes in block]
-    return page.fit(grid, axis_labels, height=1.5 if below else 2.0 if single else 1.7)
+    return page.fit([*chain(*blocks)], axis_labels, height=1.5 if below else 2.0 if single else 1.7)
 
 
 def _shown(tables: StudyTables) -> StudyTables:
@@ -121,23 +123,15 @@ def _shown(tables: StudyTables) -> StudyTables:
     )
 
 
-def _bars(layers: pd.DataFrame, learners: Sequence[str]) -> pd.DataFrame:
-    """Return the accuracies by whose intervals bars are drawn, none unless all learners have some.
-
-    All bars of a figure are of one kind, or none could be read.
-    """
-    bars = where(layers, quantity="accuracy", learner=learners)
-    return bars if set(bars["learner"][bars["low"].notna()]) == set(learners) else bars[:0]
-
-
 def _name_features(
     page: Page, blocks: Sequence[Sequence[Axes]], features: Sequence[dict[int, str]]
 ) -> None:
     """Name the features below the panels, but not between the accuracies and what is missing."""
     names = [captions.shortened(list(name_of.values())) for name_of in features]
     empty = [[""] * len(texts) for texts in names * (len(blocks) - 1)]
-    grid = [axes for block in blocks for axes in block]
-    page.name_ticks(grid, [list(name_of) for name_of in features] * len(blocks), empty + names)
+    page.name_ticks(
+        [*chain(*blocks)], [list(name_of) for name_of in features] * len(blocks), empty + names
+    )
 
 
 def _panels(page: Page, titles: Sequence[str], *, wide: bool, below: bool) -> list[list[Axes]]:

@@ -117,7 +117,13 @@ def tables_of(
         ],
         "statement_seeds": [row for layer in layers for row in layer.statement_seeds()],
         "retraining": [row for result in results for row in _epochs(result)],
-        "diagnostics": [row for result in results for row in _diagnostics(result)],
+        "diagnostics": [
+            {**result.job.columns, **_columns(key), "depth": depth, "metric": name, "value": value}
+            for result in results
+            for key, values in result.diagnostics.items()
+            for depth in [1 + result.features.index(key.feature)]
+            for name, value in values.items()
+        ],
         "notes": [
             *notes,
             *(row for result in results for row in _notes(result, metrics)),
@@ -245,14 +251,6 @@ def _epochs(result: JobResult) -> Iterator[Row]:
             accuracies = (float("nan"), *history.accuracies)
             for epoch, (loss, accuracy) in enumerate(zip(history.losses, accuracies, strict=True)):
                 yield {**row, "epoch": epoch, "loss": loss, "accuracy": accuracy}
-
-
-def _diagnostics(result: JobResult) -> Iterator[Row]:
-    """Yield a row for each number that describes a feature of a job's last network."""
-    for key, values in result.diagnostics.items():
-        row = {**result.job.columns, **_columns(key)}
-        row["depth"] = 1 + result.features.index(key.feature)
-        yield from ({**row, "metric": name, "value": value} for name, value in values.items())
 
 
 def _by_task(

@@ -57,12 +57,6 @@ def test_every_figure_is_drawn_without_torch_and_pyplot(drawn):
         assert b"<dc:date>" not in files[f"{name}.svg"]
 
 
-@pytest.mark.slow
-def test_the_same_tables_give_the_same_bytes(drawn, tmp_path):
-    build(write(tmp_path, MEASUREMENTS, METRICS, **OF_LAYERS))
-    assert contents(tmp_path) == contents(drawn[0])
-
-
 @pytest.fixture
 def sketched(monkeypatch):
     """Write the word `drawn` for every figure, which is quicker than to draw it."""

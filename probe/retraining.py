@@ -14,8 +14,8 @@ from probe.metrics.counts import Counts
 from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.task_counts import TaskCounts
 from probe.tables.folder import Saved
-from probe.tables.layers import Row
 from probe.tables.result_base import ResultBase
+from probe.tables.schemas import Row
 from probe.tables.sheets import Sheet, as_latex, columns_of
 from probe.tables.table_file import new_table
 from probe.tasked_examples import task_names

@@ -90,8 +90,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
             if quantity == "accuracy":
                 keys |= _plot_controls(axes, looks, names, shown)
             keys |= _plot_learners(axes, looks, names, shown, quantity, bars=len(bars) > 0)
-    shown_looks = [*(looks[name] for name in learners), *keys.values()]
-    page.legend(shown_looks, captions.over_seeds(bars if len(bars) else pra))
+    page.legend(
+        [*(looks[name] for name in learners), *keys.values()],
+        captions.over_seeds(bars if len(bars) else pra),
+    )
     # After the legend, whose height has to be known before names can be seen to touch.
     _name_features(page, blocks, [features for features, _ in drawn])
     page.describe(

@@ -23,7 +23,7 @@ from probe.analysis.task_positions import TaskPosition, at_position, over_all_ta
 from probe.analysis.variance import Design, Floats
 from probe.results.layers import correct, jobs_by_learner, layout_of
 from probe.results.result import JobResult
-from probe.tables.layers import Row
+from probe.tables.schemas import Row
 
 _Control = tuple[str, Right | Floats, TaskPosition]
 

@@ -28,8 +28,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import Scorecard, scorecard
 from probe.results.result import JobResult, main_head
-from probe.tables.layers import Row
-from probe.tables.schemas import LARGEST
+from probe.tables.schemas import LARGEST, Row
 
 
 class _Name(NamedTuple):

@@ -25,13 +25,12 @@ from probe.files import discard, replacing
 from probe.metrics.murata import RETRAIN
 from probe.notes import constant
 from probe.results.controls import control_rows
-from probe.results.layers import layers_of
+from probe.results.layers import first_layers, layers_of
 from probe.results.result import JobResult, job_result, main_head
 from probe.results.run_directory import store_of
 from probe.results.scores import metric_rows, user_scores
 from probe.results.training_checks import check_trainings
-from probe.tables.layers import Row, first_layers
-from probe.tables.schemas import Tables
+from probe.tables.schemas import Row, Tables
 from probe.tables.summary import summarize
 from probe.tables.table_file import new_table, write_table
 

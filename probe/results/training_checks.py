@@ -11,7 +11,7 @@ from probe.analysis.intervals import LEVEL
 from probe.analysis.statements import FEWEST, STATEMENTS
 from probe.by_layer.plan import CONTROLS, OFFLINE
 from probe.results.result import JobResult, main_head
-from probe.tables.layers import Row
+from probe.tables.schemas import Row
 
 
 def check_trainings(

@@ -52,7 +52,7 @@ their number.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,3 +144,6 @@ SCHEMAS: Mapping[str, Schema] = {
 
 Tables = Mapping[str, "pd.DataFrame"]
 """All tables of a study or a result, by name; some may have no rows."""
+
+Row = Mapping[str, Any]
+"""The cells of a row of a table, by column."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from probe.analysis.layers import LayerOutcomes, TestLayout
+from probe.results.layers import Layer, first_layers
 from probe.tables.layer_text import layer_sheets
-from probe.tables.layers import Layer, first_layers
 from probe.tables.table_file import new_table
 
 T, EACH = 4, 250

@@ -171,7 +171,7 @@ class Analysis(ResultBase):
     def sheets(self) -> list[Sheet]:
         """Return the analysis as text: a table for each learner and readout, and the budgets'."""
         budgets = budget_sheets(
-            self.layers(), self.tables_by_name["notes"], given=self._of_one_network
+            self.layers(), self.tables_by_name["notes"], one_network=self._of_one_network
         )
         controls = control_sheets(self.tables_by_name["controls"])
         return [*self._sheets(self.layers(), self.learners), *budgets, *controls]
@@ -263,7 +263,7 @@ class Analysis(ResultBase):
     def _sheets(self, layers: pd.DataFrame, learners: Sequence[str]) -> list[Sheet]:
         if len(layers):
             tables = {**self.tables_by_name, "layers": layers}
-            return layer_sheets(tables, given=self._of_one_network)
+            return layer_sheets(tables, one_network=self._of_one_network)
         # Like a study with neither floor nor ceiling.
         return [pra_sheet(where(self.tables_by_name["summary"], learner=learners))]
 

@@ -25,7 +25,7 @@ _QUANTITIES = ("accuracy", "floor", "ceiling", "missing", "never_learned", "forg
 _WIDEST = 10  # shares: an interval of a thousand percent says nothing
 
 
-def layer_sheets(tables: Tables, *, given: bool = False) -> list[Sheet]:
+def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
     """Return the layers over all tasks as sheets, one for each learner and readout.
 
     Numbers are in %, differences in points of accuracy, over all tasks; forgotten is the mean over
@@ -33,8 +33,8 @@ def layer_sheets(tables: Tables, *, given: bool = False) -> list[Sheet]:
 
     Args:
         tables: With the layers, and what is stated of them.
-        given: Whether the networks were, so that there is one learner, and seeds are those of
-            retrainings.
+        one_network: Whether all runs are of one network, so that there is one learner, and seeds
+            are those of retrainings.
     """
     layers = tables["layers"]
     tasks = count_tasks(layers)
@@ -49,8 +49,8 @@ def layer_sheets(tables: Tables, *, given: bool = False) -> list[Sheet]:
             lines.append((feature, *(_points(layer, q) for q in _QUANTITIES), _retained(layer)))
         sheets.append(
             Sheet(
-                of="" if given else learner,
-                title=_title(readout, by_depth["seeds"].iloc[0], given, tasks),
+                of="" if one_network else learner,
+                title=_title(readout, by_depth["seeds"].iloc[0], one_network, tasks),
                 columns=("feature", *(name.replace("_", " ") for name in _QUANTITIES), "retained"),
                 lines=lines,
                 after=text.get((learner, readout), []),
@@ -134,13 +134,15 @@ def budget_curves(layers: pd.DataFrame) -> pd.DataFrame:
     return rows[(groups["multiple"].transform("nunique") > 1) & ~groups["guessed"].transform("any")]
 
 
-def budget_sheets(layers: pd.DataFrame, notes: pd.DataFrame, *, given: bool = False) -> list[Sheet]:
+def budget_sheets(
+    layers: pd.DataFrame, notes: pd.DataFrame, *, one_network: bool = False
+) -> list[Sheet]:
     """Return a sheet for each learner that was retrained for several multiples of the epochs.
 
     Args:
         layers: The quantities of all layers.
         notes: Notes on trainings: numbers that have not converged get a star.
-        given: Whether the networks were, so that there is one learner.
+        one_network: Whether all runs are of one network, so that there is one learner.
     """
     at_end = (notes["tasks_seen"] == count_tasks(layers)) | notes["learner"].isin(CONTROLS)
     doubted = notes[at_end & notes["note"].str.startswith((UNFINISHED, STUCK))]
@@ -158,7 +160,7 @@ def budget_sheets(layers: pd.DataFrame, notes: pd.DataFrame, *, given: bool = Fa
         lines.setdefault(learner, []).append((feature, str(multiple), *cells))
     return [
         Sheet(
-            of="" if given else learner,
+            of="" if one_network else learner,
             title="retrained for multiples of the epochs, in %",
             columns=("feature", "epochs x", *MEASURED),
             lines=of_learner,
@@ -200,10 +202,10 @@ def mean_cell(
     return mean if math.isnan(value[1]) else f"{mean}{between}{std}"
 
 
-def _title(readout: str, seeds: int, given: bool, tasks: int) -> str:
-    # With given networks only retraining depends on the seed.
-    mean = seeds > 1 and (not given or readout == RETRAIN)
-    over = f", mean over {seeds} {'retrainings' if given else 'seeds'}" if mean else ""
+def _title(readout: str, seeds: int, one_network: bool, tasks: int) -> str:
+    # Of one network only retraining depends on the seed.
+    mean = seeds > 1 and (not one_network or readout == RETRAIN)
+    over = f", mean over {seeds} {'retrainings' if one_network else 'seeds'}" if mean else ""
     last = f"{'s 1 to' * (tasks > 2)} {tasks - 1} (others on all {tasks}: columns need not add up)"
     on = f", forgotten on task{last}" if tasks > 1 else ""
     return f"readout {readout}, in %{over}{on}{', retained [95 % interval]' if seeds > 1 else ''}"

@@ -41,11 +41,11 @@ def all_tables(**tables: pd.DataFrame) -> Tables:
 
 def records(frame: pd.DataFrame) -> list[Any]:
     """Return the rows of a table as named tuples; an absent whole number is None."""
-    absent = {column: object for column in frame if frame[column].dtype == "Int64"}
-    cells = frame.astype(absent)
-    for column in absent:
-        cells[column] = cells[column].where(frame[column].notna(), None)
-    return list(cells.itertuples(index=False, name="Row"))
+    whole = {
+        column: frame[column].astype(object).where(frame[column].notna(), None)
+        for column in frame.select_dtypes("Int64")
+    }
+    return list(frame.assign(**whole).itertuples(index=False, name="Row"))
 
 
 def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:

@@ -53,9 +53,9 @@ def unknown(kind: str, name: str, names: Iterable[str]) -> InputError:
     """Return the error for a name that does not exist, suggesting the nearest ones.
 
     Args:
-        kind: Of thing that would have the name.
+        kind: The kind of thing that would have the name, such as `learner`.
         name: The name that does not exist.
-        names: Those that do; of many only some are listed.
+        names: The names that exist; of many only some are listed.
 
     Returns:
         The error, to be raised.
@@ -77,7 +77,7 @@ def unreadable(path: object, error: OSError, remedy: str) -> InputError:
     Args:
         path: The file.
         error: The reason.
-        remedy: What to do about it.
+        remedy: What the user can do about it.
 
     Returns:
         The error.

@@ -119,7 +119,7 @@ def network(
     """Mark a function or class that makes a network, called without arguments.
 
     Args:
-        name: By which studies name the network.
+        name: The name of the network in studies.
         features: The layers to retrain downstream of, None = a suggested set.
         output: The key of the logits in the network's output, None = it is the logits.
         call: `call(network, x)` gives the output on a batch; None = `network(x)`.
@@ -194,8 +194,8 @@ def readout(
     The class has `predict(x, y, test, classes)`, see `probe.readouts.readout.Readout`.
 
     Args:
-        name: By which studies and `analyze` name the readout.
-        steps: After how many tasks it is measured unless a study says so.
+        name: The name of the readout in studies and for `analyze`.
+        steps: The rule for the steps at which it is measured, unless a study has its own.
         task_aware: Whether it is fitted for each task to the task's own training examples, and
             tells only its classes apart.
 

@@ -54,7 +54,8 @@ class Model:
         trainable: `tail` = everything that the feature does not depend on; `as given` = of that
             only the parameters that require gradients in the given model (those of LoRA, not its
             base).
-        orders: Of files with {order} in their names, a rule (`rotate`) or the tasks from 1 by name.
+        orders: For files with {order} in their names: a rule (`rotate`), or the tasks from 1 by the
+            name of the order.
 
     Raises:
         InputError: call, head, classes or trainable is none of these, or they contradict.

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from probe.cut.interface import CutFacts, Split
-from probe.metrics.task_counts import TaskCounts
+from probe.metrics.task_predictions import TaskPredictions
 from probe.modules import reals_in
 
 _FEW = 4  # names that a note lists
@@ -59,15 +59,15 @@ def of_outputs(logits: Tensor) -> list[str]:
     ]
 
 
-def of_recorded(recorded: TaskCounts, again: TaskCounts) -> Iterator[str]:
+def of_recorded(recorded: TaskPredictions, again: TaskPredictions) -> Iterator[str]:
     """Yield a note on each task whose recorded accuracy differs from the one measured now.
 
     The difference must exceed what another device or batch size can explain. Nothing is compared
     unless both are of the same tasks.
 
     Args:
-        recorded: The counts of the evaluation that was recorded.
-        again: The counts measured now.
+        recorded: The predictions that were recorded.
+        again: The predictions made now.
 
     Yields:
         The notes.

@@ -102,7 +102,7 @@ def partial_retrain(
     class_notes = notes.of_classes(zip(*labels, strict=True), data.n_classes)
     return PartialRetraining(
         tasks=data.classes,
-        measured={result.feature: data.counted(result.predicted) for result in results},
+        measured={r.feature: data.with_predictions(r.predicted) for r in results},
         notes=(*class_notes, *notes.by_feature({r.feature: r.notes for r in results})),
         seed=seed,
         outputs=tuple(result.feature for result in results if result.history is None),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from probe.errors import InputError
 from probe.metrics.counts import Counts
 from probe.metrics.murata import RETRAIN, pra
-from probe.metrics.task_counts import TaskCounts
+from probe.metrics.task_predictions import TaskPredictions
 from probe.tables.folder import Saved
 from probe.tables.result_base import ResultBase
 from probe.tables.schemas import Row
@@ -27,10 +27,12 @@ from probe.values.allocation import CacheSettings
 class RetrainSettings:
     """Settings of the retraining of a model's tails.
 
-    - recipe: of the training; seed: decides fresh weights and batches;
-    - cache: where the features' values live (`cache_plan` tells in advance); None = the defaults;
-    - multiples: of the recipe's epochs, ascending, each of which is tested: one training as long as
-      the largest serves all. More than one need a learning rate that does not depend on the length.
+    Attributes:
+        recipe: The recipe of the training.
+        seed: The seed of fresh weights and batches.
+        cache: The storage of the features' values (see `cache_plan`); None = the defaults.
+        multiples: Multiples of the recipe's epochs, ascending. One training as long as the largest
+            is tested after each; several need a learning rate that does not depend on the length.
     """
 
     recipe: Recipe = field(default_factory=Recipe)
@@ -71,13 +73,13 @@ def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartialRetraining(ResultBase):
-    """The result of partial retraining: confusion counts of each partially retrained model M_i.
+    """The result of partial retraining: the predictions of each partially retrained model M_i.
 
     `print` shows it as a table; in its rows the learner is `model`, of order "0".
 
     Attributes:
         tasks: The classes of each of the T tasks, in executed order.
-        measured: By feature, the counts on the test examples of each task.
+        measured: The predictions for the test examples, by feature.
         notes: Sentences on the meaning of the counts.
         seed: Seed of the retraining.
         outputs: The features with nothing left to train downstream.
@@ -87,7 +89,7 @@ class PartialRetraining(ResultBase):
     KIND: ClassVar[str] = "partial retraining"
 
     tasks: tuple[tuple[int, ...], ...]
-    measured: Mapping[str, TaskCounts]
+    measured: Mapping[str, TaskPredictions]
     notes: tuple[str, ...] = ()
     seed: int = 0
     outputs: tuple[str, ...] = ()
@@ -101,7 +103,7 @@ class PartialRetraining(ResultBase):
     @property
     def counts(self) -> dict[str, Counts]:
         """The counts (K, K) of each feature, over all test examples."""
-        return {feature: task_counts.total for feature, task_counts in self.measured.items()}
+        return {feature: predictions.counts for feature, predictions in self.measured.items()}
 
     @property
     def pra(self) -> dict[str, float]:
@@ -112,9 +114,9 @@ class PartialRetraining(ResultBase):
     def task_f1(self) -> NDArray[np.float64]:
         """(L, T) micro-F1 of each feature's M_i on each task, in executed order; in [0, 1].
 
-        Where tasks share classes it is of the task's own test examples, see `TaskCounts.f1`.
+        Where tasks share classes it is of the task's own test examples, see `TaskPredictions.f1`.
         """
-        return np.array([counts.f1() for counts in self.measured.values()])
+        return np.array([predictions.f1() for predictions in self.measured.values()])
 
     def measurements(self) -> pd.DataFrame:
         """Return all measurements, a row for each, as in measurements.csv."""
@@ -143,12 +145,14 @@ class PartialRetraining(ResultBase):
     def saved(self) -> Saved:
         """Return the contents of a folder that restore it."""
         record = {name: value for name, value in vars(self).items() if name != "measured"}
+        first = next(iter(self.measured.values()))
         return Saved(
             kind=self.KIND,
             tables=self.tables(),
             record={**record, "features": self.features},
             arrays={
-                "counts": np.array([[c.table for c in m.tables] for m in self.measured.values()])
+                "predicted": np.array([m.predicted for m in self.measured.values()]),
+                **{name: getattr(first, name) for name in ("labels", "positions")},
             },
         )
 
@@ -157,9 +161,13 @@ class PartialRetraining(ResultBase):
         """Return what `saved` gave; raises KeyError, ValueError or TypeError for anything else."""
         record = dict(saved.record)
         tasks = record["tasks"] = tuple(map(tuple, record["tasks"]))
-        tables = zip(record.pop("features"), saved.arrays["counts"], strict=True)
-        counts = ((name, tuple(map(Counts, arrays))) for name, arrays in tables)
-        measured = {name: TaskCounts(tasks=tasks, tables=tables) for name, tables in counts}
+        labels, predicted, positions = (
+            saved.arrays[name] for name in ("labels", "predicted", "positions")
+        )
+        measured = {
+            feature: TaskPredictions.of(labels, row, positions, tasks)
+            for feature, row in zip(record.pop("features"), predicted, strict=True)
+        }
         record |= {name: tuple(record[name]) for name in ("notes", "outputs")}
         return cls(**record, measured=measured)
 
@@ -174,14 +182,14 @@ class PartialRetraining(ResultBase):
 
 
 def _rows(
-    counts: Mapping[str, TaskCounts], outputs: Sequence[str], seed: int, head: str
+    measured: Mapping[str, TaskPredictions], outputs: Sequence[str], seed: int, head: str
 ) -> Iterator[Row]:
     """Yield the cells of R, then PRA, accuracies and F1 of each feature, all after the last task.
 
-    counts: of each feature, by depth, tasks in executed order; outputs: the features that
-    are the network's output, whose accuracies are R.
+    measured: the predictions of each feature, by depth, tasks in executed order; outputs: the
+    features that are the network's output, whose accuracies are R.
     """
-    tasks = next(iter(counts.values())).tasks
+    tasks = next(iter(measured.values())).tasks
     row = partial[dict[str, Any]](
         dict,
         scenario="own data",
@@ -200,10 +208,10 @@ def _rows(
             yield cell(metric=metric, task_position=position, task=task, value=value)
 
     for name in outputs[:1]:
-        yield from by_task(partial(row, head=head), "accuracy", counts[name].accuracies())
-    for depth, (name, task_counts) in enumerate(counts.items(), 1):
+        yield from by_task(partial(row, head=head), "accuracy", measured[name].accuracies())
+    for depth, (name, predictions) in enumerate(measured.items(), 1):
         of = partial(row, feature=name, depth=depth, readout="" if name in outputs else RETRAIN)
-        yield of(metric="pra", value=pra(task_counts.total))
+        yield of(metric="pra", value=pra(predictions.counts))
         if name not in outputs:
-            yield from by_task(of, "accuracy", task_counts.accuracies())
-        yield from by_task(of, "f1", task_counts.f1())
+            yield from by_task(of, "accuracy", predictions.accuracies())
+        yield from by_task(of, "f1", predictions.f1())

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 from probe.batch import Value, kinds, mapped
 from probe.errors import InputError, located
 from probe.examples import Examples, check_examples, join
-from probe.metrics.task_counts import TaskCounts, share_classes
+from probe.metrics.task_predictions import TaskPredictions, share_classes
 from probe.reading.item_format import pair
 
 _LENGTH = 80  # characters of what a message quotes
@@ -67,11 +67,13 @@ class TaskedExamples:
         sizes: list[int] = self.numbers(split).bincount(minlength=len(self.classes)).tolist()
         return sizes
 
-    def counted(self, predicted: Tensor) -> TaskCounts:
-        """Count predictions (N,) for the test examples."""
-        by_task = self.numbers("test").argsort(stable=True)
-        true, predicted = (y.cpu()[by_task] for y in (self.splits["test"].y, predicted))
-        return TaskCounts.of(true, predicted, self.sizes("test"), self.classes, self.n_classes)
+    def with_predictions(self, predicted: Tensor) -> TaskPredictions:
+        """Return predictions (N,) for the test examples."""
+        columns = self.splits["test"].y, predicted, self.numbers("test")
+        labels, classes, positions = (column.cpu().numpy() for column in columns)
+        return TaskPredictions(
+            labels=labels, predicted=classes, positions=positions, tasks=self.classes
+        )
 
 
 def assign_tasks(

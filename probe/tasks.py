@@ -14,7 +14,7 @@ from torch import Tensor
 
 from probe.errors import InputError
 from probe.examples import Examples, join
-from probe.metrics.task_counts import TaskCounts
+from probe.metrics.task_predictions import TaskPredictions
 from probe.tasked_examples import TaskedExamples, task_names
 
 
@@ -54,27 +54,22 @@ class TestExamples:
     labels: NDArray[np.int64]
     tasks: NDArray[np.int64]
 
-    def by_task(self, order: Sequence[int]) -> NDArray[np.intp]:
-        """Return the positions of the examples, (N,), task after task in an order of the tasks."""
-        return np.concatenate([np.flatnonzero(self.tasks == task) for task in order])
-
-    def counts(
-        self, predicted: NDArray[Any], order: Sequence[int], classes: Sequence[Sequence[int]]
-    ) -> TaskCounts:
-        """Count predictions by task.
+    def with_predictions(
+        self, predicted: NDArray[Any], order: Sequence[int], classes: tuple[tuple[int, ...], ...]
+    ) -> TaskPredictions:
+        """Return predictions for the examples, with the tasks in another order.
 
         Args:
             predicted: The predicted classes, (N,).
-            order: The order of the tasks.
+            order: The T tasks in that order, each by its number in base order, from 0.
             classes: The classes of each task, in that order.
-
-        Returns:
-            The counts.
         """
-        positions = self.by_task(order)
-        sizes = np.bincount(self.tasks, minlength=len(order))[list(order)].tolist()
-        known = len({label for task in classes for label in task})
-        return TaskCounts.of(self.labels[positions], predicted[positions], sizes, classes, known)
+        return TaskPredictions(
+            labels=self.labels,
+            predicted=predicted.astype(np.int64),
+            positions=np.argsort(order)[self.tasks],
+            tasks=classes,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -52,7 +52,7 @@ def modules_of(module: str) -> frozenset[str]:
     it. The files are parsed, not imported.
 
     Args:
-        module: Its dotted name.
+        module: The dotted name of the module.
 
     >>> "probe.by_layer.jobs" in modules_of("probe.by_layer.engine")
     True

@@ -132,7 +132,7 @@ def keys_of(plan: Plan, job: Job) -> list[Key]:
 
     Args:
         plan: The plan.
-        job: One of its jobs.
+        job: A job of the plan.
 
     Returns:
         The keys.
@@ -159,7 +159,7 @@ def readout_keys(plan: Plan, job: Job) -> list[Key]:
 
     Args:
         plan: The plan.
-        job: One of its jobs.
+        job: A job of the plan.
 
     Returns:
         The keys.
@@ -190,8 +190,8 @@ def permutes_labels(plan: Plan, job: Job, key: Key) -> bool:
 
     Args:
         plan: The plan.
-        job: One of its jobs.
-        key: One of the job's keys.
+        job: A job of the plan.
+        key: A key of the job.
 
     Returns:
         Whether it is.
@@ -208,7 +208,7 @@ def peers_of(plan: Plan, job: Job) -> list[str]:
 
     Args:
         plan: The plan.
-        job: One of its jobs.
+        job: A job of the plan.
 
     Returns:
         The names.

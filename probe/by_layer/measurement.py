@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -101,19 +101,20 @@ class TrainingCost:
 class Measurement:
     """One measurement: predictions by head, the resources spent on it, and notes.
 
-    - test: the test examples;
-    - predicted: by head, the class predicted for each test example, (N,). A readout of all classes
-      has the head `single` only, one of each task's `multi`; a task-aware learner has `multi` only,
-      any other all three; diagnostics have no predictions;
-    - loss: the cross-entropy of each test example in nats, (N,) float16, of a network's own output
-      among the outputs that compete under its main head; infinite for a label that is none of them;
-    - cost: None where no task was learned for the measurement;
-    - history: of the retraining, None where nothing was retrained;
-    - values: diagnostics by name; of a readout `control`, its accuracy on permuted training labels,
-      if it was fitted to them, too;
-    - notes: sentences that a reader of the predictions must know;
-    - seconds: the time that it took, for estimates of the time left;
-    - code: a hash of the code that made it.
+    Attributes:
+        test: The test examples.
+        predicted: The class predicted for each test example, (N,), by head. A readout of all
+            classes has only the head `single`, one of each task's classes only `multi`; a
+            task-aware learner has only `multi`, any other all three; diagnostics have none.
+        loss: The cross-entropy of each test example in nats, (N,) float16, of a network's own
+            output under its main head; infinite for a label that does not compete.
+        cost: The cost of the last task, None where no task was learned for the measurement.
+        history: The history of the retraining, None where nothing was retrained.
+        values: Diagnostics by name; for a readout `control`, its accuracy on permuted training
+            labels, if it was fitted to them, too.
+        notes: Sentences that a reader of the predictions must know.
+        seconds: The time that it took, from which the time left is estimated.
+        code: A hash of the code that made it.
     """
 
     test: TestExamples
@@ -156,9 +157,9 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
         "details": np.array([_details(m) for m in values]),
         "measurement": np.array([i for i, *_ in predicted], dtype=np.int32),
         "head": np.array([head for _, head, _ in predicted], dtype=np.str_),
-        "predicted": np.array([p for *_, p in predicted], np.min_scalar_type(most)).reshape(-1, N),
+        "predicted": _by_example([p for *_, p in predicted], np.min_scalar_type(most), N),
         "loss_of": np.array([i for i, _ in losses], dtype=np.int32),
-        "loss": np.array([loss for _, loss in losses], dtype=np.float16).reshape(-1, N),
+        "loss": _by_example([loss for _, loss in losses], np.dtype(np.float16), N),
     }
 
 
@@ -175,7 +176,7 @@ def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
     )
     keys, codes, details = keys_of(arrays), arrays["code"].tolist(), arrays["details"].tolist()
     predicted: list[dict[str, NDArray[Any]]] = [{} for _ in keys]
-    rows, losses = arrays["predicted"], arrays["loss"]
+    rows, losses = map(np.ascontiguousarray, (arrays["predicted"], arrays["loss"]))
     if rows.shape[1:] != test.labels.shape or test.tasks.shape != test.labels.shape:
         raise ValueError("predictions and labels are of different test examples")
     for i, head, row in zip(arrays["measurement"], arrays["head"].tolist(), rows, strict=True):
@@ -191,6 +192,11 @@ def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
         )
         for i, key in enumerate(keys)
     }
+
+
+def _by_example(rows: Sequence[NDArray[Any]], dtype: np.dtype[Any], N: int) -> NDArray[Any]:
+    """Return rows (M, N) in Fortran order: an example's values recur, and compress well."""
+    return np.asfortranarray(np.array(rows, dtype).reshape(-1, N))
 
 
 def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:

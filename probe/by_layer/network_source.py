@@ -35,7 +35,7 @@ from probe.cut.cuts import Cuts, cut_each, find_each
 from probe.cut.model_call import ModelCall, explained
 from probe.errors import InputError, located
 from probe.metrics.murata import RETRAIN
-from probe.metrics.task_counts import TaskCounts
+from probe.metrics.task_predictions import TaskPredictions
 from probe.model import Model
 from probe.modules import mode, restore, unwrapped
 from probe.orders import orders
@@ -66,14 +66,21 @@ _MODULES = ("probe.by_layer.network_source",)
 class NetworkSource:
     """Networks that were trained elsewhere, and the measurements to make of them.
 
-    - name: of the run; network_name: the name of the network in tables; code: a hash of the code
-      that makes and calls it;
-    - weights, model: the networks, and the way to call them; scenario: the data as T tasks, in
-      base order, on the device;
-    - orders: of the tasks, a rule or by name, tasks from 1; None = only the base order;
-    - features: by name, None = a suggested set; probing: the readouts and their steps;
-    - recipe: of the retraining and the offline training; train_offline: whether to train offline;
-    - storage: of features' values; readout_sources: hashes of user-defined readouts, by name.
+    Attributes:
+        name: The name of the run.
+        network_name: The name of the network in tables.
+        code: A hash of the code that makes and calls the network.
+        weights: The networks.
+        model: The way to call them.
+        scenario: The data as T tasks, in base order, on the device.
+        orders: A rule for the orders of the tasks, or the tasks from 1 by the order's name; None =
+            only the base order.
+        features: The names of the features; None = a suggested set.
+        probing: The readouts and their steps.
+        recipe: The recipe of the retraining and of the offline training.
+        train_offline: Whether to train the offline network here.
+        storage: The type in which features' values are stored.
+        readout_sources: Hashes of user-defined readouts, by name.
     """
 
     name: str
@@ -175,19 +182,20 @@ class NetworkSource:
             return None
         return self.weights.load(run, tasks_seen, hashes[tasks_seen]).to(self._device)
 
-    def recorded_counts(self, run: Run, tasks_seen: int) -> TaskCounts | None:
-        """Return the counts that were recorded of a network.
+    def recorded(self, run: Run, tasks_seen: int) -> TaskPredictions | None:
+        """Return the predictions that were recorded of a network.
 
         Args:
             run: The run that it belongs to.
             tasks_seen: The number of tasks that it has learned.
 
         Returns:
-            The counts; None without a recording, or if other outputs competed in it.
+            The predictions; None without a recording, or if other outputs competed in it.
         """
         record = self.weights.records.get(run)
-        if record and self.model.task_aware in (record.head == "multi", record.called):
-            return record.rows.get(tasks_seen)
+        comparable = record and self.model.task_aware in (record.head == "multi", record.called)
+        if record and comparable and tasks_seen in record.rows:
+            return record.predictions(tasks_seen)
         return None
 
     def fresh_network(self, seed: int) -> nn.Module:
@@ -327,7 +335,7 @@ class JobNetworks:
             classes_seen=tuple(dict.fromkeys(classes)),
             task_aware=job.task_aware,
             cost=cost,
-            recorded_counts=self.source.recorded_counts(run, tasks_seen),
+            recorded=self.source.recorded(run, tasks_seen),
         )
 
     def compared_with(self, peer: str) -> nn.Module:

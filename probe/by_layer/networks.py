@@ -18,7 +18,7 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
 from probe.cut.model_call import ModelCall
-from probe.metrics.task_counts import TaskCounts
+from probe.metrics.task_predictions import TaskPredictions
 from probe.modules import mode
 from probe.notes import of_outputs, of_recorded
 from probe.tasks import Scenario
@@ -36,7 +36,7 @@ class TrainedNetwork:
         classes_seen: The classes learned so far.
         task_aware: Whether the learner receives the task id.
         cost: Cost of the last task learned.
-        recorded_counts: Counts of an earlier evaluation with the head `all`, or `multi` where the
+        recorded: Predictions of an earlier evaluation with the head `all`, or `multi` where the
             learner is task-aware.
     """
 
@@ -46,7 +46,7 @@ class TrainedNetwork:
     classes_seen: Sequence[int]
     task_aware: bool = False
     cost: TrainingCost | None = None
-    recorded_counts: TaskCounts | None = None
+    recorded: TaskPredictions | None = None
 
     def evaluate(self, head: Head | None = None) -> Measurement:
         """Test it on all tasks under every head, or under only one.
@@ -65,16 +65,16 @@ class TrainedNetwork:
             by_head, losses = predictions_by_head(
                 logits_of, scenario, self.classes_seen, task_aware=self.task_aware
             )
-        test, tasks = scenario.test_examples, scenario.tasks
+        test = scenario.test_examples
         predicted = {name: scenario.in_callers_order(p) for name, p in by_head.items()}
         if head:
             return Measurement(
                 test=test, predicted={head: predicted[head]}, cost=self.cost, notes=tuple(notes)
             )
-        if self.recorded_counts:
-            order, classes = [t.index - 1 for t in tasks], [t.classes for t in tasks]
-            counts = test.counts(predicted["multi" if self.task_aware else "all"], order, classes)
-            notes.update(of_recorded(self.recorded_counts, counts))
+        if self.recorded:
+            order, classes = zip(*((t.index - 1, t.classes) for t in scenario.tasks), strict=True)
+            again = predicted["multi" if self.task_aware else "all"]
+            notes.update(of_recorded(self.recorded, test.with_predictions(again, order, classes)))
         return Measurement(
             test=test,
             predicted=predicted,

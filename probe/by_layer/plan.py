@@ -34,16 +34,23 @@ class PlannedTask(StrictModel):
 class PlannedLearner(StrictModel):
     """A learner of a plan: its networks, and all of its settings that can change a result.
 
-    - kind: its name in the catalog; modules: of this package that its jobs need besides the engine;
-    - listed: False for a floor that was not asked for; offline: it learns all tasks at once, or
-      none; task_aware: it receives the task id; own_network: it has an architecture of its own,
-      with other layers than the controls;
-    - features: by depth, the last is the output; steps: numbers of tasks learned after which there
-      is a network;
-    - network, settings: as records; training: its recipe;
-    - per_class, total, sampling: its exemplars, see `probe.tables.schemas`;
-    - weight_hashes: of networks that were trained elsewhere, by `ORDER/SEED` and number of tasks
-      learned; empty where they are trained here.
+    Attributes:
+        kind: Its name in the catalog.
+        modules: Modules of this package that its jobs need besides the engine.
+        listed: Whether it is in the tables; False for a floor that was not asked for.
+        offline: Whether it learns all tasks at once, or none.
+        task_aware: Whether it receives the task id.
+        own_network: Whether its architecture has other layers than the controls.
+        features: Its features by depth; the last is the output.
+        steps: The numbers of tasks learned after which there is a network.
+        network: A record of its network.
+        settings: A record of its settings.
+        training: Its recipe.
+        per_class: Its budget in exemplars per class.
+        total: Its budget in exemplars in total.
+        sampling: Its sampling strategy, empty for a learner that stores no exemplars.
+        weight_hashes: Hashes of networks that were trained elsewhere, by `ORDER/SEED` and number of
+            tasks learned; empty where they are trained here.
     """
 
     kind: str
@@ -78,12 +85,22 @@ class PlannedLearner(StrictModel):
 class Plan(ProbingSpec):
     """Everything that determines measurements and tables, except the examples themselves.
 
-    - name: of the study; scenario, kind: the title and kind of the stream; network: its name;
-    - tasks: T, in base order; orders: by name, the T tasks as they are learned, from 0; seeds;
-    - retraining: the recipe of the retrained tails; storage: of features' values;
-    - report: the settings of tables and figures;
-    - data: hash of all examples; device: `cpu` or `cuda`; torch: its version. Other devices and
-      versions do not give the same bits.
+    Attributes:
+        name: The name of the study.
+        scenario: The title of the stream.
+        kind: The kind of the stream.
+        network: The name of the network.
+        tasks: The T tasks in base order.
+        learners: The learners by name.
+        orders: By name, the T tasks as they are learned, numbered from 0.
+        seeds: The seeds.
+        retraining: The recipe of the retrained tails.
+        storage: The type in which features' values are stored.
+        readouts: The readouts by name, with their steps.
+        report: The settings of tables and figures.
+        data: A hash of all examples.
+        device: `cpu` or `cuda`; other devices do not give the same bits.
+        torch: The version of torch; other versions do not give the same bits.
     """
 
     name: str
@@ -106,7 +123,8 @@ class Plan(ProbingSpec):
         """Return the numbers of tasks, from 1, after which a readout is measured.
 
         Args:
-            readout: Its name. For the rule `spread`, the steps are those that it chooses from.
+            readout: The name of the readout. For the rule `spread`, all steps are returned, of
+                which it chooses some.
 
         Raises:
             InputError: T tasks do not have these steps, or a task has one class only and the

@@ -70,7 +70,7 @@ class PlannedReadout(StrictModel):
 
     Attributes:
         steps: The numbers of tasks learned after which it is measured.
-        settings: Its settings.
+        settings: The settings of the readout by name.
         source: A hash of the code of a user-defined readout.
         task_aware: See `probe.extensions.ReadoutEntry`.
     """
@@ -92,9 +92,10 @@ Readouts = dict[str, PlannedReadout]
 
 def readouts_model() -> type[BaseModel]:
     """Return a model with a table for each readout registered now."""
-    tables: dict[str, Any] = {RETRAIN: _readout_table("ends", {})}
-    for name, entry in READOUTS.items():
-        tables[name] = _readout_table(entry.steps, entry.readout.__pydantic_fields__)
+    tables: dict[str, Any] = {
+        name: _readout_table(entry.steps, entry.readout.__pydantic_fields__)
+        for name, entry in READOUTS.items()
+    }
     return create_model("Readouts", __base__=StrictModel, **tables)
 
 
@@ -115,30 +116,20 @@ def _check_readouts(tables: object) -> Readouts:
     for name, table in readouts_model().model_validate(tables):
         if table is not None:
             settings = {key: value for key, value in table if key != "steps"}
-            entry = READOUTS.get(name)
+            entry = READOUTS[name]
             readouts[name] = PlannedReadout(
                 steps=table.steps,
-                settings=settings_record(entry.readout(**settings) if entry else None),
-                task_aware=entry is not None and entry.task_aware,
+                settings=asdict(entry.readout(**settings)),
+                task_aware=entry.task_aware,
             )
     return readouts
 
 
 def _readout_tables(readouts: Readouts) -> dict[str, Any]:
     """Return readouts as tables, None for this package's readouts that are left out."""
-    return dict.fromkeys((RETRAIN, *OURS)) | {
+    return dict.fromkeys(OURS) | {
         name: {"steps": readout.steps, **readout.settings} for name, readout in readouts.items()
     }
-
-
-def settings_record(readout: Readout | None) -> dict[str, Any]:
-    """Return the settings of a readout by name, none of retraining's.
-
-    >>> from probe.readouts.readout import Linear
-    >>> settings_record(Linear(C=2.0))["C"], settings_record(None)
-    (2.0, {})
-    """
-    return {} if readout is None else asdict(cast(Any, readout))
 
 
 _Multiple = Annotated[StrictInt, Field(le=10_000)]
@@ -147,14 +138,15 @@ _Multiple = Annotated[StrictInt, Field(le=10_000)]
 class ProbingSpec(StrictModel):
     """The measurements downstream of the features of a study.
 
-    - readouts: by name, with the steps of each;
-    - budget: multiples of the retraining's epochs after which a retrained model is tested;
-    - batch_norm: `reestimated` also measures with batch norm's statistics estimated on all tasks'
-      training inputs, which shows how much accuracy is missing only because of the statistics;
-    - checkpoints: `needed` deletes all checkpoints of a job but the last once it is measured;
-    - diagnostics: whether to measure dead units, rank and similarity;
-    - controls: `exclusion` trains networks that never saw a task, `labels` fits each readout to
-      permuted labels, too; see `probe.results.controls`.
+    Attributes:
+        readouts: The readouts by name, with their steps.
+        budget: Multiples of the retraining's epochs after which a retrained model is tested.
+        batch_norm: `reestimated` also measures with batch norm's statistics estimated on all tasks'
+            training inputs, which shows how much accuracy is missing only because of them.
+        checkpoints: `needed` deletes all checkpoints of a job but the last once it is measured.
+        diagnostics: Whether to measure dead units, rank and similarity.
+        controls: `exclusion` trains networks that never saw a task, `labels` also fits each readout
+            to permuted labels; see `probe.results.controls`.
     """
 
     readouts: Annotated[
@@ -206,7 +198,7 @@ class Measure:
 
     Args:
         readouts: Names, or settings such as `Linear(C=0.1)`.
-        steps: By readout, the numbers of tasks learned after which it is measured, such as [0, 2,
+        steps: The numbers of tasks learned after which each readout is measured, such as [0, 2,
             5], or `ends` (before any task and after all), `all`, `spread` or `last`. By default
             retraining is measured at the ends and every other readout after every task, or after
             ten tasks if there are more.
@@ -237,7 +229,10 @@ class Measure:
             raise InputError(
                 f"seeds must be the number of retrainings, 1 or more, got {self.seeds!r}"
             )
-        tables = {name: settings_record(readout) for name, readout in self._readouts.items()}
+        tables: dict[str, dict[str, Any]] = {
+            name: {} if readout is None else asdict(cast(Any, readout))
+            for name, readout in self._readouts.items()
+        }
         if not isinstance(self.steps, Mapping):
             raise InputError(
                 f"steps must be given by readout, as in {{'linear': 'all'}}, got {self.steps!r}"
@@ -274,9 +269,8 @@ class Measure:
             text = isinstance(self.readouts, str)
             got = repr(self.readouts) if text else type(self.readouts).__name__
             raise InputError(f"readouts must be a list such as ['retrain', 'linear'], got {got}")
-        names = (RETRAIN, *READOUTS)
         if not self.readouts:
-            raise InputError(f"there are no readouts: name one or more of {', '.join(names)}")
+            raise InputError(f"there are no readouts: name one or more of {', '.join(READOUTS)}")
         readouts: dict[str, Readout | None] = {}
         for readout in self.readouts:
             name, settings = name_of(readout), cast(Readout | None, readout)
@@ -286,8 +280,8 @@ class Measure:
                         f"a readout is a name or settings such as Linear(C=0.1), got "
                         f"{type(readout).__name__}"
                     )
-                if readout not in names:
-                    raise unknown("readout", readout, names)
+                if readout not in READOUTS:
+                    raise unknown("readout", readout, READOUTS)
                 name, settings = readout, None
             if name in readouts:
                 raise InputError(f"the readout {name!r} is named twice: give it once")

@@ -9,7 +9,7 @@ from probe.by_layer.heads import Head
 from probe.by_layer.probing import StrictModel
 from probe.errors import InputError
 from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, weights_by_criterion
-from probe.metrics.task_counts import Mean
+from probe.metrics.task_predictions import Mean
 
 WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
 """The weightings of Diaz-Rodriguez 2018, which every study reports."""
@@ -46,7 +46,7 @@ class ReportSpec(StrictModel):
         heads: The heads to report; figures show the first.
         mean: Whether accuracies are means over test `examples` or over `classes`, the
             mean-per-class accuracy of Kemker 2018.
-        weights: By name, weightings of CLscore besides W1, W2 and W3: seven numbers that sum to 1,
+        weights: Weightings of CLscore besides W1, W2 and W3, by name: seven numbers that sum to 1,
             in the order A, MS, SSS, CE, REM, BWT+, FWT (Diaz-Rodriguez 2018).
     """
 

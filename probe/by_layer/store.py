@@ -133,7 +133,7 @@ class Store:
         """Store a measurement.
 
         Args:
-            key: Its key in the job.
+            key: The key of the measurement in the job.
             measurement: The measurement.
 
         Raises:
@@ -168,7 +168,7 @@ class Store:
         Args:
             tasks_seen: The number of tasks learned.
             model: The state of the network.
-            learner: All that the learner carries besides, None to keep only the network.
+            learner: All else that the learner carries, None to keep only the network.
         """
         # Contiguous copies: a view would be saved with all of its storage.
         states = [
@@ -354,7 +354,7 @@ class InMemory:
         """Keep a measurement.
 
         Args:
-            key: Its key in the job.
+            key: The key of the measurement in the job.
             measurement: The measurement.
         """
         self.stored[key] = measurement

@@ -45,7 +45,7 @@ class TrainedNetworks:
         runs: The networks of each run.
         build: Makes a network of the same architecture, None for networks in memory.
         progress: Wraps an iteration over the networks, as `tqdm` does.
-        records: What a recorder has kept of their runs.
+        records: The records that a recorder has kept of their runs.
     """
 
     runs: Mapping[Run, Mapping[int, Network]]
@@ -106,12 +106,12 @@ class TrainedNetworks:
         """Return a copy of a network.
 
         Args:
-            run: Its run.
+            run: The run of the network.
             tasks_seen: The number of tasks learned.
             expected: The hash of its weights.
 
         Raises:
-            InputError: Its file has changed or does not fit.
+            InputError: The file of the network has changed or does not fit.
         """
         network = self.runs[run][tasks_seen]
         if isinstance(network, nn.Module):
@@ -182,7 +182,7 @@ def in_checkpoints(
     Args:
         checkpoints: The files.
         build: Makes a network of the same architecture.
-        records: What a recorder has kept of the runs.
+        records: The records that a recorder has kept of the runs.
         progress: Wraps an iteration over the networks, as `tqdm` does.
 
     Returns:

@@ -19,9 +19,10 @@ papers define one name differently, a prefix says whose it is.
 - deep and shallow forgetting, ICLR 2026 (`deep_shallow`): `deep_forgetting`,
   `task_deep_forgetting`, `shallow_forgetting`, `task_shallow_forgetting`, `replay_gap`.
 
-`Counts` and `TaskCounts` hold the results of an evaluation, `AccuracyMatrix` the accuracies of a
-whole run, which `read_matrix` reads from a file; `scorecard` computes all metrics of a matrix.
-`dir(metrics)` lists every metric. Names are imported when they are first used.
+`TaskPredictions` holds the results of an evaluation, `Counts` its confusion matrix, and
+`AccuracyMatrix` the accuracies of a whole run, which `read_matrix` reads from a file; `scorecard`
+computes all metrics of a matrix. `dir(metrics)` lists every metric. Names are imported when they
+are first used.
 """
 
 from importlib import import_module
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from probe.metrics.matrix import AccuracyMatrix as AccuracyMatrix
     from probe.metrics.matrix_file import read_matrix as read_matrix
     from probe.metrics.murata import *
-    from probe.metrics.task_counts import TaskCounts as TaskCounts
+    from probe.metrics.task_predictions import TaskPredictions as TaskPredictions
 
     diaz_accuracy, diaz_fwt = diaz_rodriguez.accuracy, diaz_rodriguez.fwt
     diaz_bwt, gem_bwt, gem_fwt = diaz_rodriguez.bwt, gem.bwt, gem.fwt
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AccuracyMatrix": "matrix",
     "Counts": "counts",
-    "TaskCounts": "task_counts",
+    "TaskPredictions": "task_predictions",
     "read_matrix": "matrix_file",
 }
 

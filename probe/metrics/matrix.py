@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from probe.errors import InputError, NotMeasured
-from probe.metrics.task_counts import Mean, TaskCounts
+from probe.metrics.task_predictions import Mean, TaskPredictions
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,9 @@ class AccuracyMatrix:
         return cls(np.vstack([np.full((1, table.shape[1]), np.nan), table]))
 
     @classmethod
-    def of_counts(cls, runs: Sequence[TaskCounts], mean: Mean = "examples") -> AccuracyMatrix:
+    def of_predictions(
+        cls, runs: Sequence[TaskPredictions], mean: Mean = "examples"
+    ) -> AccuracyMatrix:
         """Build R from the evaluations of one run.
 
         Args:

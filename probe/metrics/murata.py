@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.errors import InputError, NotMeasured
-from probe.metrics.counts import Counts, margins
+from probe.metrics.counts import Counts
 from probe.metrics.registry import metric
 
 RETRAIN = "retrain"
@@ -85,17 +85,14 @@ def task_f1(counts: Counts, tasks: Sequence[Sequence[int]]) -> NDArray[np.float6
     >>> task_f1(Counts.of([0, 1, 2, 3], [0, 0, 2, 3], classes=4), [[2, 3], [0, 1]])
     array([1. , 0.5])
     """
-    # As plain lists: a study asks for a handful of classes at a time, thousands of times.
-    totals = [sums[0].tolist() for sums in margins([counts])]
-    return np.array([_f1(totals, place, set(classes)) for place, classes in enumerate(tasks, 1)])
-
-
-def _f1(totals: list[list[int]], place: int, classes: set[int]) -> float:
-    """Return F1 from how often each class is true, predicted, and both."""
-    size = len(totals[0])
-    if any(not 0 <= c < size for c in classes):
-        raise InputError(f"task {place} has classes {sorted(classes)}, known are 0..{size - 1}")
-    true, predicted, right = (sum(total[c] for c in classes) for total in totals)
-    if not true:
-        raise NotMeasured(f"task {place} (classes {sorted(classes)}) has no test examples")
-    return 2 * right / (true + predicted)
+    scores, table = [], counts.table
+    for position, classes in enumerate(map(sorted, map(set, tasks)), 1):
+        if any(not 0 <= label < len(table) for label in classes):
+            raise InputError(
+                f"task {position} has classes {classes}, expected some of 0..{len(table) - 1}"
+            )
+        true, predicted = int(table[classes].sum()), int(table[:, classes].sum())
+        if not true:
+            raise NotMeasured(f"task {position} (classes {classes}) has no test examples")
+        scores.append(2 * int(table[classes, classes].sum()) / (true + predicted))
+    return np.array(scores)

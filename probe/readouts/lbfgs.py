@@ -114,7 +114,7 @@ class Curvature:
 
     Args:
         x: The features, (N, D), standardized.
-        C: As in `LogisticLoss`.
+        C: The weight of the examples, as in `LogisticLoss`.
     """
 
     def __init__(self, x: Tensor, C: float) -> None:

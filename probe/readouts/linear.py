@@ -25,9 +25,13 @@ class LinearModel:
 
     A class without training examples has weight 0 and bias -inf: it is never predicted.
 
-    - minimum: by L-BFGS, of C sum_i logloss_i + 1/2 ||weight||^2 over the training examples;
-    - standard: mean and scale of the feature's columns;
-    - notes: remarks on the fit, a sentence each.
+    Attributes:
+        weight: (K, D).
+        bias: (K,).
+        minimum: The minimum that L-BFGS reached of C sum_i logloss_i + 1/2 ||weight||^2 over the
+            training examples.
+        standard: Mean and scale of the feature's columns.
+        notes: Remarks on the fit, a sentence each.
     """
 
     weight: Tensor

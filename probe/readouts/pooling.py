@@ -22,11 +22,12 @@ Pool = Literal["bins", "mean", "projection"]
 class Pooling:
     """The rule by which a wide value becomes a row of numbers.
 
-    - pool: `bins` averages over positions to the finest grid, square as far as the positions reach,
-      with which the row has at most `width` numbers, or to a single position; `mean` averages over
-      all positions; `projection` adds up each share of the numbers with random signs;
-    - width: the numbers up to which a value is flattened, whatever `pool`;
-    - channels: the axis of channels where the module does not tell it, see `probe.cut.channels`.
+    Attributes:
+        pool: `bins` averages over positions to the finest grid, square as far as the positions
+            reach, with which the row has at most `width` numbers, or to a single position; `mean`
+            averages over all positions; `projection` adds up each share with random signs.
+        width: The numbers up to which a value is flattened, whatever `pool`.
+        channels: The axis of channels where the module does not tell it, see `probe.cut.channels`.
     """
 
     pool: Pool = "bins"
@@ -38,11 +39,14 @@ class Pooling:
 class Layout:
     """The layout of one tensor of an example's value, of this shape, as `width` numbers.
 
-    - channels, bins: the dimension of the channels, and the positions that remain of the others,
-      where these are averaged;
-    - projected: the width of the projection, 0 for none; remark: on the axis, in a few words.
-
     What is neither averaged nor projected is flattened.
+
+    Attributes:
+        shape: The shape of an example's tensor.
+        channels: The dimension of the channels.
+        bins: The positions that remain of each other dimension; empty if none is averaged.
+        projected: The width of the projection, 0 for none.
+        remark: A remark on the axis, in a few words.
     """
 
     shape: tuple[int, ...]

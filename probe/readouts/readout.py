@@ -17,12 +17,14 @@ from torch import Tensor
 from probe.batch import pieces
 from probe.errors import InputError
 from probe.extensions import ReadoutEntry, marked_in, marks_of, readout
+from probe.metrics.murata import RETRAIN
 from probe.readouts.linear import fit_linear
 from probe.readouts.matrix import FeatureMatrix
 from probe.readouts.pooling import WIDE, Pooling
 from probe.readouts.standardization import Standardization
 from probe.tasks import Task
 from probe.training.precision import products
+from probe.validation import configuration
 
 _ROWS, _COLUMNS = 512, 8192  # of the table of distances that is in memory at a time
 
@@ -50,6 +52,15 @@ class Readout(Protocol):
         Returns:
             The predicted classes, (M,) int64, or `Read` if there are notes.
         """
+
+
+@configuration
+class Retrain:
+    """Partial retraining: all downstream of the feature anew.
+
+    Source: Murata 2020, section 2. Its settings are the recipe of the retraining; it is trained by
+    `probe.retrain`, on values that the rest of the network takes, not on a matrix.
+    """
 
 
 @readout("linear")
@@ -143,7 +154,10 @@ class Knn:
         return torch.cat(predicted)
 
 
-READOUTS = {mark.name: mark for mark in marked_in(globals()) if isinstance(mark, ReadoutEntry)}
+READOUTS = {
+    RETRAIN: ReadoutEntry(name=RETRAIN, readout=Retrain, steps="ends"),
+    **{mark.name: mark for mark in marked_in(globals(), ReadoutEntry)},
+}
 """The readouts that can be named now: ours, and the user's while their file is loaded."""
 
 OURS = tuple(READOUTS)
@@ -167,8 +181,9 @@ def name_of(settings: object) -> str | None:
     >>> name_of(Knn(k=3)), name_of("knn")
     ('knn', None)
     """
-    marks = marks_of(type(settings))
-    return next((mark.name for mark in marks if isinstance(mark, ReadoutEntry)), None)
+    if isinstance(settings, Retrain):
+        return RETRAIN
+    return next((mark.name for mark in marks_of(type(settings), ReadoutEntry)), None)
 
 
 def read_each(
@@ -188,7 +203,7 @@ def read_each(
         The predictions (M,), and the notes on the fits.
 
     Raises:
-        InputError: As `read` does.
+        InputError: Values are not finite, or the predictions are no classes.
     """
     predicted, notes = [], dict[str, None]()
     train_parts = train.values.split([len(task.train) for task in tasks])
@@ -208,7 +223,7 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
     Args:
         settings: The readout.
         x: The feature (N, D) of the training examples.
-        y: Their labels (N,), 0 to K - 1.
+        y: The labels (N,) of the training examples, 0 to K - 1.
         test: The feature (M, D) of the test examples.
         classes: K.
 

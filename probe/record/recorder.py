@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
@@ -23,9 +24,8 @@ from probe.errors import InputError
 from probe.examples import Examples, match_inputs
 from probe.files import make_folder, replacing
 from probe.locks import Locked, lock
-from probe.metrics.counts import Counts, margins
+from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.task_counts import TaskCounts
 from probe.model import Head, Model
 from probe.modules import check_model, kept_buffers, mode, unwrapped
 from probe.record import recording
@@ -36,6 +36,7 @@ from probe.seeding import every_global_stream, stream
 from probe.tables.schemas import CONTROLS
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import Data, Tasks, as_examples, assign_tasks
+from probe.tasks import TestExamples
 from probe.training.evaluation import predict_each
 
 _FEW = 2  # examples on which a model is tried before it is trained
@@ -131,6 +132,10 @@ class Recorder:
             output=output,
             head=head,
             called=call is not None,
+            test=TestExamples(
+                labels=examples.splits["test"].y.cpu().numpy(),
+                tasks=examples.numbers("test").numpy(),
+            ),
         )
         recording.check_tasks_of(self._record, others)
         self._resume()
@@ -173,7 +178,7 @@ class Recorder:
     @property
     def counts(self) -> Mapping[int, Counts]:
         """The confusion counts (K, K) so far, by tasks learned."""
-        return {learned: counts.total for learned, counts in self._record.rows.items()}
+        return {learned: self._record.predictions(learned).counts for learned in self._record.rows}
 
     def after_task(self, learned: int) -> None:
         """Save the network as it is now, then test it.
@@ -202,7 +207,7 @@ class Recorder:
                 # is replaced: a process that is killed here leaves no accuracy of another network.
                 self._keep({k: v for k, v in self._record.rows.items() if k < row}, hashes)
         predicted = self._predict(self._examples.splits["test"], row)
-        self._keep({**self._record.rows, row: self._examples.counted(predicted)}, hashes)
+        self._keep({**self._record.rows, row: predicted.cpu().numpy()}, hashes)
 
     def offline(self, model: nn.Module) -> None:
         """Save a network that was trained on all tasks at once, the ceiling of this seed's runs."""
@@ -233,7 +238,7 @@ class Recorder:
             f"own seed=, order= or learner=, or end the other and make a new one"
         )
 
-    def _keep(self, rows: Mapping[int, TaskCounts], hashes: Mapping[int, str]) -> None:
+    def _keep(self, rows: Mapping[int, NDArray[Any]], hashes: Mapping[int, str]) -> None:
         """Set the rows, in the file first."""
         hashes = {row: sha for row, sha in hashes.items() if row in rows}
         record = replace(self._record, rows=rows, hashes=hashes)
@@ -257,10 +262,8 @@ class Recorder:
         if stored is None:
             return
         recording.check_tasks_of(self._record, [stored])
-        # Each example counted as predicted right: as many of each class in each task.
-        expected = margins(self._examples.counted(self._examples.splits["test"].y).tables)[0]
-        for counts in stored.rows.values():
-            if not np.array_equal(margins(counts.tables)[0], expected):
+        for name, values in vars(self._record.test).items():
+            if not np.array_equal(values, getattr(stored.test, name)):
                 raise InputError(f"{folder} was recorded with other test examples: choose another")
         self._record = replace(self._record, rows=stored.rows, hashes=stored.hashes)
 

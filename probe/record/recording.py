@@ -1,8 +1,9 @@
 """Folders that recorders have filled: their layout, and the runs, networks and data in them.
 
-The record of a run is a JSON file beside its networks.
+The record of a run is a file beside its networks: predictions as arrays, and its settings as JSON.
 """
 
+import io
 import json
 import os
 import re
@@ -12,21 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from probe.cut.model_call import Output
 from probe.errors import InputError, unreadable
-from probe.files import hashed, replacing, unhashed
-from probe.metrics.counts import ConfusionCounts
+from probe.files import replacing
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.task_counts import TaskCounts
+from probe.metrics.task_predictions import TaskPredictions
 from probe.model import Head
 from probe.record.checkpoints import Checkpoints, Run, sorting_key
 from probe.record.data import DataReference
 from probe.tasked_examples import as_tasks
+from probe.tasks import TestExamples
 
 DATA, REFERENCE = "data.pt", "data.json"
-_RECORD = "run.json"
-_VERSION = 2
+_RECORD = "run.npz"
+_VERSION = 3
 
 
 def run_folder(root: Path, run: Run) -> Path:
@@ -77,7 +79,7 @@ def offline_files(root: Path) -> dict[int, Path]:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """One run: its tasks in executed order, and the counts on each by tasks seen, 0..T.
+    """One run: its tasks in executed order, and the predictions by tasks seen, 0..T.
 
     Attributes:
         run: The run.
@@ -86,7 +88,8 @@ class RunRecord:
         output: Where in the model's output the logits are.
         head: The head of the evaluation, None = all outputs compete.
         called: Whether a function called the model on batches; the function is not kept.
-        rows: The counts by tasks seen.
+        test: The test examples, their tasks by position in executed order.
+        rows: The predicted classes, (N,), by tasks seen.
         hashes: Hash of the network of each row; empty in older recordings.
     """
 
@@ -96,7 +99,8 @@ class RunRecord:
     output: Output
     head: Head | None
     called: bool
-    rows: Mapping[int, TaskCounts] = field(default_factory=dict)
+    test: TestExamples
+    rows: Mapping[int, NDArray[np.integer[Any]]] = field(default_factory=dict)
     hashes: Mapping[int, str] = field(default_factory=dict)
 
     @property
@@ -107,29 +111,43 @@ class RunRecord:
     def matrix(self) -> AccuracyMatrix:
         """Return its accuracy matrix; all outputs compete; NaN where nothing was recorded."""
         values = np.full((len(self.tasks) + 1, len(self.tasks)), np.nan)
-        for tasks_seen, counts in self.rows.items():
-            values[tasks_seen] = counts.accuracies()
+        for tasks_seen in self.rows:
+            values[tasks_seen] = self.predictions(tasks_seen).accuracies()
         return AccuracyMatrix(values)
+
+    def predictions(self, tasks_seen: int) -> TaskPredictions:
+        """Return the predictions after so many tasks; raises KeyError if there are none."""
+        return self.test.with_predictions(self.rows[tasks_seen], range(len(self.tasks)), self.tasks)
 
     def write(self, root: Path) -> None:
         """Write it atomically; raises NotWritten."""
-        rows = {str(tasks_seen): _cells(counts) for tasks_seen, counts in sorted(self.rows.items())}
-        content = {"version": _VERSION, **self.run._asdict(), **vars(self), "rows": rows}
-        del content["run"]
-        with replacing(run_folder(root, self.run) / _RECORD) as partial:
-            partial.write_bytes(hashed(json.dumps(content).encode()))
+        names = ("tasks", "numbers", "output", "head", "called", "hashes")
+        settings = {name: getattr(self, name) for name in names}
+        record = json.dumps({"version": _VERSION, **self.run._asdict(), **settings})
+        K = len({label for task in self.tasks for label in task})
+        rows = np.array(list(self.rows.values()), dtype=np.min_scalar_type(K - 1))
+        with replacing(run_folder(root, self.run) / _RECORD) as partial, partial.open("wb") as file:
+            np.savez_compressed(
+                file,
+                record=record,
+                label=self.test.labels,
+                task=self.test.tasks,
+                tasks_seen=np.array(list(self.rows), dtype=np.int64),
+                predicted=rows.reshape(-1, len(self.test.labels)),
+            )
 
 
 def read_run(folder: Path) -> RunRecord | None:
     """Return the record in a run's folder, None without one; raises InputError if it is damaged."""
     path = folder / _RECORD
     try:
-        record = _of_content(json.loads(unhashed(path.read_bytes())))
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
+            record = _of_arrays(arrays)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise unreadable(path, error, "allow reading it, or choose another folder") from None
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+    except Exception:  # zipfile and NumPy raise almost anything
         raise InputError(
             f"{path} is damaged, or of another version: remove {path.parent}, and record again"
         ) from None
@@ -175,36 +193,22 @@ def _shown(record: RunRecord) -> str:
     return text if len(text) < 60 else f"{text[:60]}..."
 
 
-def _of_content(content: Any) -> RunRecord:
-    """Return the record in a file's content; raises almost any error if it is none."""
+def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> RunRecord:
+    """Return the record in a file's arrays; raises almost any error if it is none."""
+    content = json.loads(str(arrays["record"]))
     if content["version"] != _VERSION:
         raise ValueError
-    tasks, numbers, rows = as_tasks(content["tasks"]), content["numbers"], {}
-    K = len({label for task in tasks for label in task})
-    for tasks_seen, (n, *cells) in content["rows"].items():
-        table, true, predicted, counts = np.array(cells, dtype=np.int64).reshape(-1, 4).T
-        positions = (table * K + true) * K + predicted
-        tables = ConfusionCounts(n, K, positions, counts)
-        rows[int(tasks_seen)] = TaskCounts(tasks=tasks, tables=tables)
-    hashes = content.get("hashes", {})
+    tasks, numbers = as_tasks(content["tasks"]), content["numbers"]
+    rows = zip(arrays["tasks_seen"].tolist(), arrays["predicted"], strict=True)
     return RunRecord(
         run=Run(*(content[name] for name in Run._fields)),
         tasks=tasks,
         numbers=None if numbers is None else tuple(numbers),
-        called=bool(content["called"]),
-        rows=rows,
-        hashes={int(tasks_seen): str(sha) for tasks_seen, sha in hashes.items()},
-        **{name: content[name] for name in ("output", "head")},
+        test=TestExamples(labels=arrays["label"], tasks=arrays["task"]),
+        rows=dict(rows),
+        hashes={int(tasks_seen): str(sha) for tasks_seen, sha in content["hashes"].items()},
+        **{name: content[name] for name in ("output", "head", "called")},
     )
-
-
-def _cells(counts: TaskCounts) -> list[Any]:
-    """Return the number of tables; then table, classes and count of each cell that is not 0."""
-    tables = ConfusionCounts.joined(counts.tables)
-    rows, predicted = np.divmod(tables.cells, tables.classes)
-    table, true = np.divmod(rows, tables.classes)
-    cells: list[Any] = np.stack([table, true, predicted, tables.numbers], 1).tolist()
-    return [len(tables), *cells]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +220,7 @@ class Recording:
     - orders: by its name, the tasks of an order, numbers from 0 into `tasks`, or those numbers;
     - checkpoints: the files of all networks; data: of the examples, None if they were not kept;
       reference: to those that were named instead;
-    - records: of each run, with its counts, tasks in the run's order;
+    - records: of each run, with its predictions, tasks in the run's order;
     - output: where in the model's output the logits are; head: of the evaluation, None = all
       outputs compete; called: whether a function gave the model its batches, which is not kept.
     """

@@ -41,8 +41,9 @@ class Analysis(ResultBase):
     >>> result.matrix("0", "linear").values.shape, result.to_pandas("layers").shape[0] > 0
     ((3, 2), True)
 
-    - tables_by_name: its tables, as in a run directory;
-    - records: the predictions, see `probe.predictions`; None if only its tables are known.
+    Attributes:
+        tables_by_name: Its tables, as in a run directory.
+        records: The predictions, see `probe.predictions`; None if only its tables are known.
 
     Its tables are pandas DataFrames, as those of a study, see `probe.tables.schemas`.
     Networks without a learner or order in their names have the learner `model` and the order "0";
@@ -155,8 +156,8 @@ class Analysis(ResultBase):
         It needs `\usepackage{booktabs}`.
 
         Args:
-            readout: The first by default.
-            learner: All by default.
+            readout: The name of the readout; the first by default.
+            learner: The name of the learner; all by default.
 
         Raises:
             InputError: A name is unknown.
@@ -184,7 +185,8 @@ class Analysis(ResultBase):
         """Write one HTML page that says which layer forgot what, with figures and tables.
 
         Args:
-            file: Its path. The title is the file's name, that of the folder for `report.html`.
+            file: The path of the page. Its title is the file's name, or that of the folder for
+                `report.html`.
 
         Raises:
             NotWritten: It cannot be written.
@@ -214,7 +216,7 @@ class Analysis(ResultBase):
         """Log it to a run of wandb, see `probe.tables.export`.
 
         Args:
-            run: As `wandb.init` returns it.
+            run: A run, as `wandb.init` returns it.
         """
         from probe.tables.export import to_wandb
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,9 @@ from probe.batch import first
 from probe.by_layer.engine import measure, offline_network
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.network_source import NetworkSource
-from probe.by_layer.plan import OFFLINE
+from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.probing import Measure
-from probe.by_layer.store import InMemory, Results
+from probe.by_layer.store import InMemory
 from probe.by_layer.trained_networks import (
     LEARNER,
     ORDER,
@@ -42,6 +42,7 @@ from probe.record.checkpoints import Run
 from probe.record.data import load_data
 from probe.record.recording import Recording, read_recording
 from probe.results.analysis import Analysis
+from probe.results.job import measure_job
 from probe.results.precision import resolve_precision
 from probe.results.records import Records
 from probe.results.result import job_result
@@ -50,7 +51,6 @@ from probe.results.run_directory import (
     refuse_foreign,
     remove_locks,
     results_hash,
-    store_of,
     survey,
 )
 from probe.results.tables import tables_of, write_tables
@@ -179,25 +179,22 @@ def analyze(
         return _in_memory(source, cache) if root is None else _in_directory(root, source, cache)
 
 
-def _measure(
-    source: NetworkSource, cache: CacheSettings, results_of: Callable[[Job], Results]
-) -> Records:
-    """Measure each job, the controls of a seed first, and return the measurements."""
-    jobs = sorted(jobs_of(source.plan), key=lambda job: (job.seed, not job.offline))
-    results = {job: results_of(job) for job in jobs}
-    ceilings = {job.seed: job for job in jobs if job.kind == OFFLINE}
-    for job in tracked(jobs, "networks"):
-        ceiling = ceilings.get(job.seed, job)
-        offline = partial(offline_network, source, ceiling, results[ceiling])
-        for _ in measure(source, job, results[job], cache, offline):
-            pass
-    measurements = {job.name: results[job].measurements() for job in jobs}
-    return Records(plan=source.plan, measurements=measurements)
+def _jobs(plan: Plan) -> list[Job]:
+    """Return the jobs of a plan, the controls of a seed first."""
+    return sorted(jobs_of(plan), key=lambda job: (job.seed, not job.offline))
 
 
 def _in_memory(source: NetworkSource, cache: CacheSettings) -> Analysis:
     """Measure networks in memory."""
-    plan, records = source.plan, _measure(source, cache, lambda _: InMemory())
+    plan, jobs = source.plan, _jobs(source.plan)
+    stores = {job: InMemory() for job in jobs}
+    ceilings = {job.seed: job for job in jobs if job.kind == OFFLINE}
+    for job in tracked(jobs, "networks"):
+        ceiling = ceilings.get(job.seed, job)
+        offline = partial(offline_network, source, ceiling, stores[ceiling])
+        deque(measure(source, job, stores[job], cache, offline), maxlen=0)
+    measurements = {job.name: stores[job].measurements() for job in jobs}
+    records = Records(plan=plan, measurements=measurements)
     results = [job_result(plan, job, records.measurements[job.name]) for job in jobs_of(plan)]
     return Analysis(tables_by_name=tables_of(plan, results), records=records)
 
@@ -209,23 +206,14 @@ def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> An
     make_folder(root)
     with lock(root, wait=True):
         describe(root, plan)
-    with ExitStack() as locks:
-
-        def results_of(job: Job) -> Results:
-            folder = root / "jobs" / job.name
-            make_folder(folder)
-            locks.enter_context(lock(folder, wait=True))
-            store = store_of(plan, root, job)
-            store.sweep()
-            return store
-
-        records = _measure(source, cache, results_of)
+    for job in tracked(_jobs(plan), "networks"):
+        deque(measure_job(plan, root, job, lambda: source, cache, wait=True), maxlen=0)
     with lock(root, wait=True):
         states = survey(plan, root)
         remove_locks(root, states)
         write_tables(plan, root)
         describe(root, plan, results_hash(states))
-    analysis = Analysis(tables_by_name=read_tables(root), records=records)
+    analysis = Analysis(tables_by_name=read_tables(root), records=Records.read(root))
     analysis.plot.write(root)
     analysis.report(root / "report.html")
     return analysis

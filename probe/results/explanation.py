@@ -64,7 +64,7 @@ def explain(root: Path, learner: str, readout: str, feature: str, quantity: str)
         learner: The name of a learner of the study.
         readout: The readout downstream of the feature.
         feature: The layer.
-        quantity: One of `FORMULAS`, as in layers.csv.
+        quantity: A quantity of layers.csv, one of `FORMULAS`.
 
     Raises:
         InputError: The directory holds no study, or a name is not in it.

@@ -27,9 +27,8 @@ from probe.by_layer.measurement import (
 )
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS
-from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.murata import RETRAIN, pra
+from probe.metrics.murata import RETRAIN
 from probe.tasks import TestExamples
 from probe.training.history import History
 
@@ -44,7 +43,8 @@ class Scores:
         accuracy: (T,), the accuracy on each task.
         f1: (T,), the F1 of each task.
         right_bits: (N / 8,), which test examples are classified correctly, as `np.packbits` has it.
-        constant: The class predicted for every test example, None if there are several.
+        constant: The class predicted for every test example; None if there are several, or if all
+            examples are of a single class.
         history: History of the training, None for readouts that are not trained by epochs.
         notes: Sentences needed to read the scores.
         control: The accuracy on permuted training labels, None if it was not measured.
@@ -72,15 +72,19 @@ class Scores:
 class JobResult:
     """The scores of a job of T tasks from its finished measurements; tasks in executed order.
 
-    - tasks: the name and the classes of each; features: of the job's network by depth, the last is
-      its output;
-    - heads: those of the report; outputs: by head and by the number of tasks learned, the scores of
-      the unchanged model, under the heads of the report and the main head, at the end under all;
-    - downstream: the scores downstream of the other features, and of the output under the head
-      `multi` for task-aware readouts; task_aware_readouts: the names of these;
-    - diagnostics: numbers by name, see `probe.tables.schemas`;
-    - test: the test examples, None if no measurement is finished;
-    - costs: of learning each task, by its position in the executed order, from 1.
+    Attributes:
+        job: The job.
+        tasks: The name and the classes of each task.
+        features: The features of the network by depth; the last is its output.
+        heads: The heads of the report.
+        outputs: The scores of the unchanged model by head and number of tasks learned: under the
+            heads of the report and the main head, at the end under all.
+        downstream: The scores downstream of the other features and, for task-aware readouts, of the
+            output under the head `multi`.
+        task_aware_readouts: The names of the task-aware readouts.
+        diagnostics: Numbers by name, as in diagnostics.csv.
+        test: The test examples, None if no measurement is finished.
+        costs: The cost of learning each task, by its position in the executed order, from 1.
     """
 
     job: Job
@@ -201,22 +205,23 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
     Args:
         plan: The plan of the job.
         job: A job of it.
-        measurements: Those that are finished, see `probe.by_layer.jobs.keys_of`.
+        measurements: The finished measurements, see `probe.by_layer.jobs.keys_of`.
     """
     features = plan.learners[job.learner].features
     tasks = tuple((plan.tasks[task].name, plan.tasks[task].classes) for task in job.tasks)
     classes = tuple(task_classes for _, task_classes in tasks)
 
     def scores(measurement: Measurement, head: str, feature: str) -> Scores:
-        predicted = measurement.predicted[head]
-        counts = measurement.test.counts(predicted, job.tasks, classes)
+        predicted, labels = measurement.predicted[head], measurement.test.labels
+        predictions = measurement.test.with_predictions(predicted, job.tasks, classes)
+        is_constant = (predicted == predicted[0]).all() and (labels != labels[0]).any()
         return Scores(
             depth=1 + features.index(feature),
-            pra=pra(counts.total),
-            accuracy=counts.accuracies(plan.report.mean),
-            f1=counts.f1(),
-            right_bits=np.packbits(predicted == measurement.test.labels),
-            constant=_constant_prediction(counts.total),
+            pra=int(predictions.correct.sum()) / len(labels),
+            accuracy=predictions.accuracies(plan.report.mean),
+            f1=predictions.f1(),
+            right_bits=np.packbits(predictions.correct),
+            constant=int(predicted[0]) if is_constant else None,
             history=measurement.history,
             notes=measurement.notes,
             control=measurement.values.get("control"),
@@ -273,13 +278,3 @@ def _with_notes_on_slow(
             note = f"it is slow, and {100 * (q - p):.1f} points below the linear readout"
             scores = replace(scores, notes=(*scores.notes, f"{UNFINISHED}: {note}"))
         yield key, scores
-
-
-def _constant_prediction(counts: Counts) -> int | None:
-    """Return the class predicted for every example, None if there are several.
-
-    Also None where all examples are of one class.
-    """
-    true, predicted = np.divmod(counts.cells, counts.classes)
-    constant = len(true) > 1 and bool((predicted == predicted[0]).all())
-    return int(predicted[0]) if constant else None

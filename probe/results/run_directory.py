@@ -124,7 +124,7 @@ def store_of(plan: Plan, root: Path, job: Job) -> Store:
     Args:
         plan: The plan.
         root: The run directory.
-        job: One of the plan's jobs.
+        job: A job of the plan.
 
     Returns:
         The store.
@@ -168,12 +168,15 @@ def failure(root: Path, job: Job) -> str:
 class JobState:
     """The progress of a job.
 
-    - measurements, done: the numbers of all measurements and of finished ones; corrupt: the names
-      of the files that are;
-    - results: a hash of the names of finished measurements, their fingerprint and code; other_code:
-      whether one was made by other code than today's;
-    - others: the differences of its results of other fingerprints, sentences without a full stop
-      (see `probe.by_layer.fingerprint.differences`).
+    Attributes:
+        job: The job.
+        measurements: The number of its measurements.
+        done: The number of finished ones.
+        corrupt: The names of corrupt files.
+        results: A hash of the keys of finished measurements, their fingerprint and code.
+        other_code: Whether one was made by other code than today's.
+        others: The differences of its results of other fingerprints, see
+            `probe.by_layer.fingerprint.differences`.
     """
 
     job: Job

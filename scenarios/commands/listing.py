@@ -10,7 +10,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from probe.metrics.murata import RETRAIN
 from probe.metrics.scorecard import METRICS
 from probe.readouts.readout import READOUTS
 from scenarios.commands.screen.terminal import print_json
@@ -80,10 +79,7 @@ def _names() -> dict[str, list[dict[str, Any]]]:
         "data_sets": data,
         "networks": [{"name": n, "features": list(a.features)} for n, a in ARCHITECTURES.items()],
         "learners": [_described(name, kind) for name, kind in LEARNERS.items()],
-        "readouts": [
-            {"name": RETRAIN, "about": "Partial retraining: all downstream of the feature anew."},
-            *(_described(name, entry.readout) for name, entry in READOUTS.items()),
-        ],
+        "readouts": [_described(name, entry.readout) for name, entry in READOUTS.items()],
         "metrics": papers,
     }
 

@@ -24,7 +24,7 @@ from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, probing_fields
 from probe.errors import InputError, located
 from probe.examples import Examples
-from probe.metrics.task_counts import share_classes
+from probe.metrics.task_predictions import share_classes
 from probe.orders import orders
 from probe.results.precision import resolve_precision
 from probe.retrain import SAMPLE, cache_plan

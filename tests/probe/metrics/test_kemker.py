@@ -7,7 +7,7 @@ from probe.errors import InputError
 from probe.metrics import kemker
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.task_counts import TaskCounts
+from probe.metrics.task_predictions import TaskPredictions
 
 R = AccuracyMatrix.square([[0.8, 0.1, 0.2], [0.6, 0.4, 0.1], [0.2, 0.3, 0.5]])
 ONE = AccuracyMatrix.square([[0.75]])
@@ -23,8 +23,12 @@ def test_an_alpha_exists_after_each_session_and_no_other(alpha):
 
 def test_omega_all_with_test_sizes_is_accuracy_on_the_pooled_test_data():
     rng, true = np.random.default_rng(0), np.repeat([0, 1, 2, 3], [150, 250, 30, 70])
-    runs = [Counts.of(true, rng.integers(0, 4, true.size), 4) for _ in range(4)]
-    pooled = [runs[2].accuracy([0, 1, 2]), runs[3].accuracy()]
-    tasks = ((0, 1), (2,), (3,))
-    matrix = AccuracyMatrix.of_counts([TaskCounts(tasks=tasks, tables=(run,)) for run in runs])
+    tasks, positions = ((0, 1), (2,), (3,)), np.repeat([0, 1, 2], [400, 30, 70])
+    drawn = [rng.integers(0, 4, true.size) for _ in range(4)]
+    pooled = [
+        Counts.of(true, drawn[2], 4).accuracy([0, 1, 2]),
+        Counts.of(true, drawn[3], 4).accuracy(),
+    ]
+    runs = [TaskPredictions.of(true, predicted, positions, tasks) for predicted in drawn]
+    matrix = AccuracyMatrix.of_predictions(runs)
     assert kemker.omega_all(matrix, 0.9, [400, 30, 70]) == pytest.approx(np.mean(pooled) / 0.9)

@@ -12,7 +12,7 @@ from probe.metrics.diaz_rodriguez import ce, cl_stability, ms, sss
 from probe.metrics.log_file import read_log
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.scorecard import scorecard
-from probe.metrics.task_counts import TaskCounts
+from probe.metrics.task_predictions import TaskPredictions
 from tests.probe.metrics.test_diaz_rodriguez import PUBLISHED, TABLE_1
 from tests.probe.metrics.test_log_file import ER, MAMMOTH, PYCIL, RUNS, TAG
 
@@ -20,12 +20,12 @@ NAIVE = dict(zip(TABLE_1, PUBLISHED["naive"][0], strict=True))
 R = AccuracyMatrix.square([[0.8, 0.1, 0.2], [0.6, 0.4, 0.1], [0.2, 0.3, 0.5]])
 ONE = AccuracyMatrix.square([[0.75]])
 GAP = AccuracyMatrix.square(np.diag([0.9, np.nan, 0.9]))
-EMPTY, SIX = Counts(np.zeros((2, 2), dtype=int)), Counts(np.eye(6, dtype=int))
+EMPTY = Counts(np.zeros((2, 2), dtype=int))
 PAIR = [[0, 1], [0, 1]]
 
 
-def task_counts(sizes, tasks=PAIR, predicted=(0, 1, 0)):
-    return TaskCounts.of([0, 1, 1], predicted, sizes, tasks, classes=2)
+def predictions(positions):
+    return TaskPredictions.of([0, 1, 1], [0, 1, 0], positions, PAIR)
 
 
 INPUTS = [
@@ -68,10 +68,8 @@ INPUTS = [
     (lambda: scorecard(R, reference=AccuracyMatrix.square(np.eye(2))), "2 tasks, expected 3"),
     (lambda: scorecard(R, ideal=90.0), "90"),
     (lambda: scorecard(R, test_sizes=[1, 2]), "2 test sizes"),
-    *((lambda sizes=sizes: task_counts(sizes), str(sizes)) for sizes in ([2, 2], [3], [4, -1])),
-    (lambda: TaskCounts(tasks=((0,), (1,)), tables=(SIX,) * 3), "3 tables"),
-    (lambda: TaskCounts(tasks=((0, 1), (0, 1)), tables=(SIX,)), "1 tables"),
-    (lambda: TaskCounts(tasks=((0, 6),), tables=(SIX,)).accuracies(), "(0, 6)"),
+    *((lambda p=p: predictions(p), "from 0 to 1") for p in ([0, 0], [0, 1, 2], [0, -1, 0])),
+    (lambda: TaskPredictions.of([0, 2], [0, 1], [0, 1], PAIR), "0..1"),
     (lambda: read_log(TAG, "facill"), "'facill': did you mean 'facil'"),
 ]
 GAPS = [
@@ -80,7 +78,7 @@ GAPS = [
     (lambda: kemker.omega_new(ONE), "2 sessions"),
     (lambda: murata.pra(EMPTY), "test examples"),
     (lambda: murata.task_f1(Counts.of([0, 0], [0, 1], classes=2), [[0], [1]]), "task 2"),
-    (lambda: task_counts([3, 0], [[0, 1], [1, 0]]).f1(), "task 2 of 2"),
+    (lambda: predictions([0, 0, 0]).f1(), "task 2 of 2"),
 ]
 
 

@@ -11,7 +11,7 @@ from probe.readouts import readout as readouts
 from probe.readouts.readout import READOUTS, Knn, Linear, Ncm, read
 
 
-@pytest.mark.parametrize("name", READOUTS)
+@pytest.mark.parametrize("name", [name for name in READOUTS if name != "retrain"])
 @pytest.mark.parametrize("half", ["training", "test"])
 def test_what_is_not_finite_is_refused(name, half):
     x, y, test, _ = clouds()

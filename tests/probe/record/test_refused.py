@@ -101,7 +101,7 @@ def test_folders_of_recorders_that_cannot_be_used(tmp_path, monkeypatch, name, d
 
     if denied:
         monkeypatch.setattr(Path, "read_bytes", refuse)
-    with refused("run.json cannot be read"):
+    with refused("run.npz cannot be read"):
         recorder(tmp_path / name)
 
 
@@ -171,14 +171,14 @@ RUN = "runs/model/order-0/seed-0"
 
 
 def damaged(folder):
-    path = folder / RUN / "run.json"
-    path.write_bytes(path.read_bytes().replace(b'"rows"', b'"sowr"'))
+    path = folder / RUN / "run.npz"
+    path.write_bytes(path.read_bytes()[:-9])
 
 
 RECORDINGS = [
     (shutil.rmtree, "is not a folder"),
-    (lambda at: (at / RUN / "run.json").unlink(), "no network"),
-    (damaged, "run.json is damaged"),
+    (lambda at: (at / RUN / "run.npz").unlink(), "no network"),
+    (damaged, "run.npz is damaged"),
     (lambda at: (at / RUN / "task-1.pt").unlink(), "task-1.pt"),
     (lambda at: (at / RUN).rename((at / RUN).with_name("seed-7")), "model/order-0/seed-0"),
     (

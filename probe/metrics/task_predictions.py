@@ -1,0 +1,147 @@
+"""Predictions for the test data of several tasks, with the scores of each task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probe.errors import InputError, NotMeasured
+from probe.metrics.counts import Counts, checked_labels
+
+Mean = Literal["examples", "classes"]
+"""An accuracy is a mean over all test examples, or over the classes' own accuracies."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TaskPredictions:
+    """The predictions of one evaluation for the N test examples of T tasks of K classes.
+
+    >>> both = TaskPredictions.of([0, 1, 0, 1], [0, 1, 0, 0], [0, 0, 1, 1], [[0, 1], [0, 1]])
+    >>> both.accuracies().tolist(), both.test_sizes().tolist()
+    ([1.0, 0.5], [2, 2])
+
+    Attributes:
+        labels: The true classes, (N,) from 0 to K - 1.
+        predicted: The predicted classes, (N,) from 0 to K - 1.
+        positions: The task of each example, (N,) from 0 to T - 1.
+        tasks: The classes of each task.
+    """
+
+    labels: NDArray[np.int64]
+    predicted: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    tasks: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(
+        cls,
+        true: ArrayLike,
+        predicted: ArrayLike,
+        positions: ArrayLike,
+        tasks: Sequence[Sequence[int]],
+    ) -> TaskPredictions:
+        """Check and convert labels, predictions and tasks, see the class.
+
+        Raises:
+            InputError: They do not fit together.
+        """
+        groups = tuple(map(tuple, tasks))
+        y, p = checked_labels(true, predicted, _classes(groups))
+        task_of_example = np.asarray(positions, dtype=np.int64)
+        if task_of_example.shape != y.shape or (
+            y.size and not 0 <= task_of_example.min() <= task_of_example.max() < len(groups)
+        ):
+            raise InputError(f"positions name a task from 0 to {len(groups) - 1} for each example")
+        return cls(labels=y, predicted=p, positions=task_of_example, tasks=groups)
+
+    @property
+    def counts(self) -> Counts:
+        """The confusion matrix (K, K) of all test data together."""
+        return Counts.of(self.labels, self.predicted, _classes(self.tasks))
+
+    @property
+    def correct(self) -> NDArray[np.bool_]:
+        """Whether each example is classified correctly, (N,)."""
+        return np.equal(self.labels, self.predicted)
+
+    def accuracies(self, mean: Mean = "examples") -> NDArray[np.float64]:
+        """Return the accuracy on each task's test data.
+
+        Args:
+            mean: Mean over the test `examples`, or over the accuracies of the `classes`.
+
+        Returns:
+            (T,), in [0, 1]; NaN where a task has no test data.
+        """
+        if mean == "examples":
+            return _ratio(self._by_task(self.correct), self.test_sizes())
+        T, K = len(self.tasks), _classes(self.tasks)
+        cells = self.positions * K + self.labels
+        sizes, correct = (
+            np.bincount(x, minlength=T * K).reshape(T, K) for x in (cells, cells[self.correct])
+        )
+        by_class = (_ratio(correct, sizes)[t, list(task)] for t, task in enumerate(self.tasks))
+        present = (values[~np.isnan(values)] for values in by_class)
+        return np.array([values.mean() if values.size else np.nan for values in present])
+
+    def test_sizes(self) -> NDArray[np.int64]:
+        """Return the number of test examples of each task, (T,)."""
+        return np.bincount(self.positions, minlength=len(self.tasks))
+
+    def f1(self) -> NDArray[np.float64]:
+        """Return each task's micro-F1, (T,), see `probe.metrics.murata.task_f1`.
+
+        If tasks share classes, a task's false positives are counted among its own test data only,
+        not in predictions for other tasks' examples.
+
+        Raises:
+            NotMeasured: A task has no test examples.
+        """
+        sizes = self.test_sizes()
+        if not sizes.all():
+            position = int(np.argmin(sizes)) + 1
+            raise NotMeasured(f"task {position} of {len(self.tasks)} has no test examples")
+        member = _members(self.tasks)
+        if share_classes(self.tasks):
+            predicted = self._by_task(member[self.positions, self.predicted])
+        else:
+            predicted = member @ np.bincount(self.predicted, minlength=member.shape[1])
+        return np.asarray(2 * self._by_task(self.correct) / (sizes + predicted))
+
+    def _by_task(self, selected: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the number of selected examples of each task, (T,)."""
+        return np.bincount(self.positions[selected], minlength=len(self.tasks))
+
+
+# All are asked for each evaluation of a study, always with the same few tasks.
+@lru_cache(maxsize=64)
+def share_classes(tasks: tuple[tuple[int, ...], ...]) -> bool:
+    """Return whether some class is in more than one task."""
+    return len({label for task in tasks for label in task}) < sum(map(len, tasks))
+
+
+@lru_cache(maxsize=64)
+def _classes(tasks: tuple[tuple[int, ...], ...]) -> int:
+    """Return K, one more than the largest class."""
+    return 1 + max((label for task in tasks for label in task), default=-1)
+
+
+@lru_cache(maxsize=64)
+def _members(tasks: tuple[tuple[int, ...], ...]) -> NDArray[np.bool_]:
+    """Return whether each class belongs to each task, (T, K)."""
+    member = np.zeros((len(tasks), _classes(tasks)), dtype=bool)
+    for task, classes in zip(member, tasks, strict=True):
+        task[list(classes)] = True
+    return member
+
+
+def _ratio(numerator: NDArray[np.int64], total: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the quotients, NaN where the total is 0."""
+    ratio = np.full(total.shape, np.nan)
+    np.divide(numerator, total, out=ratio, where=total > 0)
+    return ratio

@@ -4,9 +4,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from probe.tables.folder import read_tables
-from probe.tables.statement_text import points
-from probe.tables.table_file import where
 from scenarios.commands.screen.terminal import printable, show_line
 from scenarios.options import names
 
@@ -52,7 +49,9 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     Raises:
         InputError: Tables are missing or cannot be read.
     """
-    from probe.tables.statement_text import compared_sheet
+    from probe.tables.folder import read_tables
+    from probe.tables.statement_text import compared_sheet, points
+    from probe.tables.table_file import where
     from scenarios.commands.screen.sheets import show_sheet
 
     console = Console()

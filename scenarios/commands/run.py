@@ -27,7 +27,6 @@ from probe.results import run_directory
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.report import build, show_report
 from scenarios.commands.screen.progress import show_dry_run, show_ends, show_plan, show_progress
-from scenarios.commands.screen.results import show_outcome
 from scenarios.commands.screen.terminal import show_line
 from scenarios.data.datasets import Location
 from scenarios.execution.devices import device_named, executor_for, side_by_side
@@ -95,6 +94,14 @@ def run_study(source: str, options: RunOptions) -> bool:
         prepare = partial(_prepare, study, user_code, location, None if dry else root)
         show = partial(show_outcome, omegas=study.scenario.kind != "class-incremental")
         return carry_through(prepare, options, root, show)
+
+
+def show_outcome(console: Console, root: Path, **options: bool) -> None:
+    """Print the results in a run directory, see `scenarios.commands.screen.results`."""
+    # It imports pandas, which a plan is shown without.
+    from scenarios.commands.screen import results
+
+    results.show_outcome(console, root, **options)
 
 
 def _prepare(

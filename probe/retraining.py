@@ -1,12 +1,13 @@
 """The settings of partial retraining, and its result."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from probe.errors import InputError
@@ -17,10 +18,12 @@ from probe.tables.folder import Saved
 from probe.tables.result_base import ResultBase
 from probe.tables.schemas import Row
 from probe.tables.sheets import Sheet, as_latex, columns_of
-from probe.tables.table_file import new_table
 from probe.tasked_examples import task_names
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +123,8 @@ class PartialRetraining(ResultBase):
 
     def measurements(self) -> pd.DataFrame:
         """Return all measurements, a row for each, as in measurements.csv."""
+        from probe.tables.table_file import new_table
+
         return new_table("measurements", _rows(self.measured, self.outputs, self.seed, self.head))
 
     def sheets(self) -> list[Sheet]:

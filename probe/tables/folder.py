@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from probe.errors import InputError
 from probe.files import hashed, make_folder, not_written, unfinished, unhashed
 from probe.tables.schemas import SCHEMAS, Tables
-from probe.tables.table_file import all_tables, read_table, table_file, write_table
 
 DESCRIPTION = "result.json"
 """The file that marks a folder as a saved result, with its kind and the version of its files."""
@@ -107,6 +106,9 @@ def read_tables(folder: Path) -> Tables:
     Raises:
         InputError: There is no measurements.csv, or a table cannot be read.
     """
+    # With pandas, imported when it is asked for: to measure takes no table.
+    from probe.tables.table_file import all_tables, read_table, table_file
+
     files = {name: table_file(folder, name) for name in SCHEMAS}
     if not files["measurements"].is_file():
         if (folder / "rows.csv").is_file():
@@ -122,6 +124,8 @@ def read_tables(folder: Path) -> Tables:
 
 
 def _fill(folder: Path, saved: Saved) -> None:
+    from probe.tables.table_file import write_table
+
     for name, table in saved.tables.items():
         if len(table) or name == "measurements":
             write_table(folder / f"{name}.csv", name, table)

@@ -213,11 +213,11 @@ def _to_the_end(
         run_directory.describe(work.root, work.plan)
     # Floor and ceiling first in each seed, as the other jobs compare their networks with them.
     ordered = sorted(jobs, key=lambda job: (job.seed, not job.offline, bool(job.without)))
-    remaining = options.part.order(ordered) if options.part else ordered
+    remaining = options.ordered(ordered)
     ends: list[Ended] = []
     for _ in range(_ROUNDS):
         # A shard does not wait: the last of them to end writes the tables.
-        events = execute(work, remaining, executor, wait=options.part is None)
+        events = execute(work, remaining, executor, wait=options.shard is None)
         ends += show_progress(console, work, jobs, events)
         if any(end.how == "locked" for end in ends):
             return ends, run_directory.survey(work.plan, work.root)

@@ -8,7 +8,7 @@ from probe.by_layer.jobs import jobs_of
 from probe.results.run_directory import store_of
 from probe.training.costs import OpsMeter
 from scenarios.data.datasets import Location
-from scenarios.learners.continual import Finetune
+from scenarios.learners.continual import ContinualLearner
 from scenarios.study import checkpoints
 from scenarios.study.study_file import check_study
 from tests.scenarios.learners.tiny_learners import learner
@@ -33,7 +33,7 @@ def test_it_is_not_inherited_nor_taken_from_other_code(
     plan = made_plan(study, scenario)
     job = next(job for job in jobs_of(plan) if job.learner == "finetune")
     store = store_of(plan, tmp_path, job)
-    theirs = type("Theirs", (Finetune,), {})
+    theirs = type("Theirs", (ContinualLearner,), {})
     assert checkpoints.first_task(plan, job, learner("finetune", of=theirs), store) is None
     first, data = (
         scenario.reordered(job.tasks).tasks[0],

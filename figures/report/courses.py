@@ -6,7 +6,7 @@ from statistics import fmean
 
 import numpy as np
 
-from figures.report.views import Answer, Chart, ChartPoint, ReportFigure, evenly
+from figures.report.views import Chart, ChartPoint, ReportFigure, ReportFigures, evenly
 from probe.tables.layer_text import MEASURED, budget_curves
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import Tables
@@ -15,7 +15,7 @@ from probe.tables.table_file import where
 _MOST = 6  # tasks or layers that are drawn beside each other
 
 
-def course(_: Tables, matrices: Matrices) -> Answer:
+def course(_: Tables, matrices: Matrices) -> ReportFigures:
     """Ask when it happened: of all tasks learned so far and, in more figures, of each task."""
     figures, more = [], list[ReportFigure]()
     for readout in matrices.readouts:
@@ -54,7 +54,7 @@ def _points(accuracies: Iterable[tuple[int, float]]) -> list[ChartPoint]:
     return [ChartPoint(x=x, value=value, tip=f"{value:.1f}") for x, value in finite]
 
 
-def budget(tables: Tables, _: Matrices) -> Answer:
+def budget(tables: Tables, _: Matrices) -> ReportFigures:
     """Ask what the retraining budget changes: accuracies by multiples of it, and losses."""
     return [*_budgets(tables), *_losses(tables)], []
 

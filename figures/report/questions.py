@@ -12,7 +12,7 @@ import pandas as pd
 from figures.captions import counted
 from figures.report import views
 from figures.report.courses import budget, course
-from figures.report.views import Answer, Cell, ReportFigure, Section
+from figures.report.views import Cell, ReportFigure, ReportFigures, Section
 from figures.tables import unjudged
 from probe.tables.layer_text import interval
 from probe.tables.matrices import Matrices
@@ -51,7 +51,7 @@ def _together(figures: Mapping[str, Sequence[ReportFigure]]) -> list[ReportFigur
     return sorted(of_runs, key=lambda f: (readouts.index(f.readout), learners.index(f.learner)))
 
 
-def missing(tables: Tables, matrices: Matrices) -> Answer:
+def missing(tables: Tables, matrices: Matrices) -> ReportFigures:
     """Ask what is missing in each layer: after all tasks and, in more figures, after fewer."""
     barred = unjudged(tables["statements"])
     figures, earlier = [], list[ReportFigure]()
@@ -124,7 +124,7 @@ def _earlier(
             )
 
 
-def parted(tables: Tables, _: Matrices) -> Answer:
+def parted(tables: Tables, _: Matrices) -> ReportFigures:
     """Ask what was forgotten, and what never learned."""
     figures = []
     for (learner, readout), layers in _of_layers(tables):
@@ -146,7 +146,7 @@ def parted(tables: Tables, _: Matrices) -> Answer:
     return figures, []
 
 
-def output(tables: Tables, matrices: Matrices) -> Answer:
+def output(tables: Tables, matrices: Matrices) -> ReportFigures:
     """Ask what the metrics of the output say."""
     learners = matrices.learners if matrices.tasks else ()
     figures = [ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners]
@@ -202,7 +202,7 @@ def _mean_and_std(row: Any) -> str:
     return f"{row.mean:.3g}" + ("" if math.isnan(row.std) else f" ± {row.std:.2g}")
 
 
-def diagnostics(tables: Tables, _: Matrices) -> Answer:
+def diagnostics(tables: Tables, _: Matrices) -> ReportFigures:
     """Ask how the features changed."""
     figures = []
     for learner, rows in tables["diagnostics"].groupby("learner", sort=False):
@@ -229,7 +229,7 @@ def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]
             yield (learner, readout), where(layers, readout=readout, learner=learner)
 
 
-_QUESTIONS: dict[str, Callable[[Tables, Matrices], Answer]] = {
+_QUESTIONS: dict[str, Callable[[Tables, Matrices], ReportFigures]] = {
     "missing": missing,
     "parted": parted,
     "course": course,

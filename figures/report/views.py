@@ -168,7 +168,7 @@ class ReportFigure:
     view: Any
 
 
-Answer = tuple[Sequence[ReportFigure], Sequence[ReportFigure]]
+ReportFigures = tuple[Sequence[ReportFigure], Sequence[ReportFigure]]
 """The figures that answer a question, and more that are hidden until the reader opens them."""
 
 

@@ -1,10 +1,11 @@
-"""`probe report` and `probe compare`: the page of a run, and what differs between two of them."""
+"""`probe report`, `probe compare` and `probe explain`: results of runs, and their sources."""
 
 from pathlib import Path
 
 from rich.console import Console
 
-from scenarios.commands.screen.terminal import printable, show_line
+from scenarios.commands.screen.sheets import show_sheet
+from scenarios.commands.screen.terminal import show_line
 from scenarios.options import names
 
 
@@ -22,9 +23,9 @@ def show_report(directories: list[Path], out: Path | None, learners: str | None 
     """Write the page of one or several run directories, and print its path.
 
     Args:
-        directories: Of runs.
+        directories: Run directories.
         out: The file to write; None for the page in the first directory.
-        learners: To show, with commas between; None for the first 12.
+        learners: The learners to show, separated by commas; None = the first 12.
 
     Raises:
         InputError: Tables are missing or cannot be read, or a learner is unknown.
@@ -32,7 +33,7 @@ def show_report(directories: list[Path], out: Path | None, learners: str | None 
     from figures.report.page import PAGE, write_report
 
     path = out or directories[0] / PAGE
-    print(printable(str(write_report(directories, path, names(learners) if learners else None))))
+    show_line(str(write_report(directories, path, names(learners) if learners else None)))
 
 
 def show_compared(first: Path, second: Path, most: float | None) -> bool:
@@ -52,19 +53,36 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     from probe.tables.folder import read_tables
     from probe.tables.statement_text import compared_sheet, points
     from probe.tables.table_file import where
-    from scenarios.commands.screen.sheets import show_sheet
 
-    console = Console()
     before, after = read_tables(first), read_tables(second)
-    show_sheet(console, compared_sheet(first.name, before, second.name, after))
-    if most is None:
-        return True
+    show_sheet(Console(), compared_sheet(first.name, before, second.name, after))
     forgets = where(after["statements"], statement="forgets")
-    above = forgets[forgets["value"] > most]
+    above = forgets[forgets["value"] > (1 if most is None else most)]
     for row in above.itertuples():
-        show_line(
-            console,
-            f"{row.learner}, {row.readout}, {row.feature}: forgets {points(row.value)} points "
-            f"[{points(row.low)}, {points(row.high)}], more than {points(most)}",
-        )
+        limits = f"[{points(row.low)}, {points(row.high)}], more than {points(most or 0)}"
+        cell = f"{row.learner}, {row.readout}, {row.feature}"
+        show_line(f"{cell}: forgets {points(row.value)} points {limits}")
     return bool(above.empty)
+
+
+def show_explanation(root: Path, learner: str, readout: str, feature: str, quantity: str) -> None:
+    """Print the formula of a layer's quantity, its accuracies, the notes on them, and the files.
+
+    Args:
+        root: The run directory.
+        learner: Name of the learner.
+        readout: Name of the readout.
+        feature: Name of the feature.
+        quantity: A quantity of layers.csv.
+
+    Raises:
+        InputError: See `probe.results.explanation.explain`.
+    """
+    from probe.results.explanation import explain
+
+    explanation = explain(root, learner, readout, feature, quantity)
+    show_sheet(Console(), explanation.cells)
+    for note in explanation.notes:
+        show_line(f"note: {note}")
+    for path in explanation.files:
+        show_line(f"predictions: {path}")

@@ -30,7 +30,7 @@ from probe.errors import InputError, located
 from probe.examples import Examples, check_examples, match_inputs
 from probe.files import replacing
 from probe.memory import Array, FileRows
-from probe.record.checkpoints import Pattern
+from probe.record.checkpoints import matching_files
 from probe.tasked_examples import as_examples
 from scenarios.data.npz import read_arrays
 
@@ -87,7 +87,7 @@ def files_of(path: Path) -> list[Path]:
     """Return the files of all tasks in order, where a path has {task} in it, else that file."""
     if TASK not in str(path):
         return [path]
-    matches = Pattern(path, ["task"]).files()
+    matches = matching_files(path, ["task"])
     files = sorted((int(fields["task"]), file) for file, fields in matches)
     numbers, first = [number for number, _ in files], min(files[0][0], 1)
     if numbers != list(range(first, first + len(files))):

@@ -20,7 +20,7 @@ from probe.notes import listed
 from probe.progress import tracked
 from probe.record.state_files import load_state
 from probe.seeding import global_stream, stream
-from probe.training.penultimate import penultimate
+from probe.training.evaluation import penultimate
 from probe.training.precision import products
 from scenarios.data.feature_files import SUFFIX, write_features
 from scenarios.environment import variables

@@ -11,7 +11,7 @@ from torch.nn import functional
 from probe.extensions import learner
 from probe.modules import copied
 from probe.tasks import Task
-from probe.training.penultimate import in_batches, penultimate, penultimate_of
+from probe.training.evaluation import in_batches, penultimate, penultimate_of
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 from scenarios.learners.exemplars import ExemplarSettings, ReplayMode, Strategy
 

@@ -16,7 +16,7 @@ from torch.nn import functional
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.tasks import Task
-from probe.training.penultimate import in_batches, penultimate_of
+from probe.training.evaluation import in_batches, penultimate_of
 
 Strategy = Literal["uniform", "fifo", "plane_distance", "entropy", "mean_of_features"]
 

@@ -35,7 +35,7 @@ MULTI = {"heads": ["multi"]}
 
 STUDIES = [
     ({"scenario": {"kind": "incremental", "base": 0}}, "scenario.base"),
-    ({"scenario": {**DOMAIN, "shift": "rotate"}}, "scenario.angles"),
+    ({"scenario": {**DOMAIN, "shift": "rotate"}}, "angles"),
     ({"scenario": {**DOMAIN, "shift": "permut"}}, "permut"),
     ({"scenario": {**DOMAIN, "source": "datasets"}}, "datasets"),
     ({"scenario": {**TASK, "classes_per_task": 1}}, "learners.finetune"),
@@ -66,8 +66,6 @@ def test_flags_are_refused_together():
     study = check_study({**LEAST, "learners": FINETUNE}, "tiny")
     with pytest.raises(InputError, match=r"orders: .*'x'.*; seeds: .* got 0"):
         overridden(study, RunOptions(seeds=0, orders="x"))
-    with pytest.raises(InputError, match="'a' twice"):
-        overridden(study, RunOptions(weights=("a=1,0,0,0,0,0,0",) * 2))
 
 
 @pytest.mark.parametrize("table", [5, [], "er", {}, {"kind": "err"}, {"kind": []}])
@@ -96,8 +94,8 @@ def test_a_file_without_spoken_digits_is_refused(tmp_path, value):
         ({"2": {}, "3": {}}, r"\[2, 3\]"),
         ({"1": {}, "01": {}}, r"\[1, 1\]"),
         ({"0": {}, "2": {}}, r"\[0, 2\]"),
-        ({"1": {}, "2": {"x_train": X[:4, :2], "x_test": X[:2, :2]}}, "task 2"),
-        ({"1": {"task_train": Y[:4], "task_test": Y[:2]}, "2": {}}, "task 1"),
+        ({"1": {}, "2": {"x_train": X[:4, :2], "x_test": X[:2, :2]}}, r"float32 \(0, 3\)"),
+        ({"1": {"task_train": Y[:4], "task_test": Y[:2]}, "2": {}}, "task ids"),
         ({"1": {"task_train": np.zeros(4)}}, "task_train is float64"),
         ({"x": {}}, r"x\.npz"),
     ],

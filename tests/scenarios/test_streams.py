@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.orders import orders
+from probe.tasks import orders
 from scenarios.data.datasets import Dataset
 from scenarios.streams import (
     dataset_tasks,

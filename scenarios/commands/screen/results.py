@@ -56,12 +56,12 @@ def show_outcome(
     if trained:
         show_results(console, tables["summary"], metrics)
     for line in note_lines(tables):
-        show_line(console, line)
+        show_line(line)
     show_layers(console, tables, maps=not trained)
     if omegas:
         show_omegas(console, metrics, tables["times"])
     files = f"figures: {root / 'figures'}; tables: {root}/*.csv"
-    show_line(console, f"the answer: {root / 'report.html'}; {files}")
+    show_line(f"the answer: {root / 'report.html'}; {files}")
 
 
 def show_results(console: Console, summary: pd.DataFrame, metrics: pd.DataFrame) -> None:

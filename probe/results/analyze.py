@@ -196,8 +196,7 @@ def _in_memory(source: NetworkSource, cache: CacheSettings) -> Analysis:
     measurements = {job.name: stores[job].measurements() for job in jobs}
     records = Records(plan=plan, measurements=measurements)
     results = [job_result(plan, job, records.measurements[job.name]) for job in jobs_of(plan)]
-    tables = {name: list(rows) for name, rows in tables_of(plan, results).items()}
-    return Analysis(tables_by_name={n: rows for n, rows in tables.items() if rows}, records=records)
+    return Analysis(tables_by_name=tables_of(plan, results), records=records)
 
 
 def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> Analysis:
@@ -214,8 +213,7 @@ def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> An
         remove_locks(root, states)
         write_tables(plan, root)
         describe(root, plan, results_hash(states))
-    tables = {name: rows for name, rows in read_tables(root).items() if rows}
-    analysis = Analysis(tables_by_name=tables, records=Records.read(root))
+    analysis = Analysis(tables_by_name=read_tables(root), records=Records.read(root))
     analysis.plot.write(root)
     analysis.report(root / "report.html")
     return analysis

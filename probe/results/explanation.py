@@ -12,8 +12,10 @@ from probe.errors import InputError, unknown
 from probe.results.analysis import note_sentences
 from probe.results.result import JobResult, job_result
 from probe.results.run_directory import read_plan, store_of
-from probe.tables.folder import Tables, read_tables
+from probe.tables.folder import read_tables
+from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
+from probe.tables.table_file import records, where
 
 LEARNED, END, BEST, FLOOR, CEILING = "A[j,j]", "A[T,j]", "max A[t,j]", "b[j]", "C[j]"
 
@@ -75,7 +77,7 @@ def explain(root: Path, learner: str, readout: str, feature: str, quantity: str)
         raise unknown("learner of this study", learner, names)
     jobs = [job for job in jobs_of(plan) if not job.without]
     used = {UNTRAINED: FLOOR, OFFLINE: CEILING}
-    terms = FORMULAS[quantity][1]
+    function, terms = FORMULAS[quantity]
     jobs = [job for job in jobs if job.learner == learner or used.get(job.kind) in terms]
     stores = {job: store_of(plan, root, job) for job in jobs}
     results = {job: job_result(plan, job, store.measurements()) for job, store in stores.items()}
@@ -88,7 +90,6 @@ def explain(root: Path, learner: str, readout: str, feature: str, quantity: str)
         if name not in choices:
             raise unknown(kind, name, choices)
     controls = {(job.kind, job.seed): result for job, result in results.items()}
-    function = FORMULAS[quantity][0]
     cells = [
         (run, j, values)
         for run in runs
@@ -102,6 +103,8 @@ def explain(root: Path, learner: str, readout: str, feature: str, quantity: str)
             f"layers.csv"
         )
     tables = read_tables(root)
+    allowed = {"learner": [learner], "feature": ["", feature], "readout": ["", readout]}
+    notes = where(tables["notes"], **allowed)
     layer = {"learner": learner, "readout": readout, "feature": feature}
     return Explanation(
         cells=Sheet(
@@ -118,15 +121,7 @@ def explain(root: Path, learner: str, readout: str, feature: str, quantity: str)
             ],
             after=[*_table_lines(tables, layer, quantity), _MEANS],
         ),
-        notes=tuple(
-            note_sentences(
-                row
-                for row in tables.get("notes", ())
-                if row.learner == learner
-                and row.feature in ("", feature)
-                and row.readout in ("", readout)
-            )
-        ),
+        notes=tuple(note_sentences(notes)),
         files=tuple(path for job in jobs for path in sorted(stores[job].folder.glob("*.npz"))),
     )
 
@@ -157,8 +152,8 @@ def _values(
 
 def _table_lines(tables: Tables, layer: Mapping[str, str], quantity: str) -> Iterator[str]:
     """Yield what layers.csv says of the quantity, for each task position and for all tasks."""
-    for row in tables.get("layers", ()):
-        if row.quantity == quantity and layer.items() <= vars(row).items():
+    for row in records(tables["layers"]):
+        if row.quantity == quantity and layer.items() <= row._asdict().items():
             where = "all tasks" if row.task_position is None else f"j = {row.task_position}"
             interval = "" if math.isnan(row.low) else f" [{row.low:.4f}, {row.high:.4f}]"
             yield f"layers.csv, {where}: {row.value:.4f}{interval}, {row.seeds} seeds"

@@ -15,4 +15,4 @@ def test_a_slash_in_the_name_of_a_module_is_no_folder(tmp_path: Path) -> None:
     given = ({2: nn.Sequential(layers)}, data, data, [[0], [1]], ["a/b"])
     written = probe.analyze(*given, readouts=["ncm"], out=tmp_path / "run")
     assert written.features == ("a/b", "output")
-    assert written.measurements() == probe.analyze(*given, readouts=["ncm"]).measurements()
+    assert written.measurements().equals(probe.analyze(*given, readouts=["ncm"]).measurements())

@@ -9,8 +9,8 @@ import pytest
 
 from probe import Analysis, load
 from probe.errors import InputError
-from probe.tables.rows import LayerRow, MeasurementRow, SummaryRow
-from probe.tables.table_file import read_table
+from probe.tables.schemas import SCHEMAS
+from probe.tables.table_file import read_table, records
 from tests.scenarios.tiny_run import Tiny
 
 LAST = {"offline": 2, "untrained": 0}
@@ -27,8 +27,10 @@ def found(study: Tiny) -> Analysis:
 def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(
     study: Tiny, found: Analysis
 ) -> None:
-    assert found.measurements() == read_table(study.root / "measurements.csv", MeasurementRow)
-    assert set(found.tables()) == {path.stem for path in study.root.glob("*.csv")} | {"notes"}
+    for name, table in found.tables().items():
+        path = study.root / f"{name}.csv"
+        assert table.equals(read_table(path, name)) if path.exists() else table.empty
+    assert set(found.tables()) == set(SCHEMAS)
     assert (found.learners, found.orders) == (("finetune", "joint"), ("there", "back"))
     assert (found.features, found.readouts) == (FEATURES, ("retrain", "linear"))
     for learner in found.learners:
@@ -44,9 +46,9 @@ def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(
 
 def test_arrays_over_orders_then_seeds_are_the_summary(study: Tiny, found: Analysis) -> None:
     pytest.importorskip("xarray")
-    data, summary = found.to_xarray(), read_table(study.root / "summary.csv", SummaryRow)
+    data, summary = found.to_xarray(), read_table(study.root / "summary.csv", "summary")
     assert len(summary) == 4 * 3 * 3
-    for row in summary:
+    for row in records(summary):
         at = {"learner": row.learner, "feature": row.feature, "readout": "retrain"}
         cells = data[row.metric].sel(tasks_seen=LAST.get(row.learner, 2), **at)
         if row.task_position is not None:
@@ -58,7 +60,7 @@ def test_arrays_over_orders_then_seeds_are_the_summary(study: Tiny, found: Analy
 
 def test_matrices_have_the_accuracies_of_layers(study: Tiny, found: Analysis) -> None:
     steps = {"accuracy": 2, "floor": 0}
-    for row in read_table(study.root / "layers.csv", LayerRow):
+    for row in records(read_table(study.root / "layers.csv", "layers")):
         if row.task_position and row.quantity in steps and row.feature != "output":
             matrix = found.matrix(row.feature, row.readout, row.learner)
             cell = matrix.cell(steps[row.quantity], row.task_position)

@@ -1,11 +1,11 @@
 """Figures from Python: `figures.depth(source)`, and `result.plot.depth()` of an analysis."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from inspect import cleandoc
 from types import ModuleType
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
@@ -22,6 +22,16 @@ from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
 
 
+class _Options(TypedDict, total=False):
+    learners: Sequence[str] | None
+    labels: Mapping[str, str] | None
+    readouts: Sequence[str] | None
+    panel: int | str | None
+    width: float | None
+    font_size: float | None
+    font: str
+
+
 class Drawing:
     """A kind of figure as a function."""
 
@@ -31,10 +41,10 @@ class Drawing:
         self.__doc__ = "\n\n".join(cleandoc(part.__doc__ or "") for part in parts)
 
     @overload
-    def __call__(self, source: object, ax: None = None, **options: Any) -> Figure: ...
+    def __call__(self, source: object, ax: None = None, **options: Unpack[_Options]) -> Figure: ...
 
     @overload
-    def __call__(self, source: object, ax: Axes, **options: Any) -> Axes: ...
+    def __call__(self, source: object, ax: Axes, **options: Unpack[_Options]) -> Axes: ...
 
     def __call__(self, source: object, ax: Axes | None = None, **options: Any) -> Figure | Axes:
         """Draw the figure of a source, or one panel of it into a user's axes.

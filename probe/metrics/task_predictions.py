@@ -59,6 +59,12 @@ class TaskPredictions:
             raise InputError(f"positions name a task from 0 to {len(groups) - 1} for each example")
         return cls(labels=y, predicted=p, positions=task_of_example, tasks=groups)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TaskPredictions) or self.tasks != other.tasks:
+            return False
+        names = ("labels", "predicted", "positions")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+
     @property
     def counts(self) -> Counts:
         """The confusion matrix (K, K) of all test data together."""

@@ -70,7 +70,7 @@ def test_the_command_runs_no_code_that_the_folder_names(tmp_path, monkeypatch):
             "\n(own_nets:load|data),", "\n", tables(tmp_path / "out")["measurements.csv"].decode()
         )
 
-    with pytest.raises(InputError, match="give --data own_nets:load"):
+    with pytest.raises(InputError, match="--data own_nets:load"):
         run(named)
     with pytest.raises(InputError, match=OTHERS):
         run(named, data="own_nets:other")

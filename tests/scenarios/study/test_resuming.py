@@ -289,6 +289,8 @@ def test_it_is_not_inherited_nor_taken_from_other_code(
         monkeypatch.setattr(training, "code_hash", lambda _, code=code: code)
         first = training.first_task_store(plan, job, learner("finetune"), store)
         assert first is not None
-        spared = training.train_first_task(first, learner("finetune"), task, task.train, OpsMeter())
+        own = learner("finetune")
+        own.begin(task)
+        spared = training.train_first_task(first, own, task, task.train, OpsMeter())
         trained.append(spared == 0)
     assert trained == [True, True, False]

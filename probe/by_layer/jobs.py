@@ -104,8 +104,7 @@ def jobs_of(plan: Plan) -> list[Job]:
     count = len(seeds) * sum(len(orders) * left_out for orders, left_out in runs.values())
     if count > MOST_JOBS:
         raise InputError(
-            f"{plan.name} has {count} jobs, one for each learner, order and seed, expected no more "
-            f"than {MOST_JOBS}: lower seeds or the number of orders"
+            f"{plan.name} has {count} jobs, expected {MOST_JOBS} at most: lower seeds or orders"
         )
     fields = {name: x.model_dump(include=_LEARNER_FIELDS) for name, x in learners.items()}
     return [
@@ -214,16 +213,19 @@ def peers_of(plan: Plan, job: Job) -> list[str]:
         The names.
     """
     offline = plan.learners.get(OFFLINE)
-    after = [f"step-{tasks_seen}" for tasks_seen in job.steps[:-1] if tasks_seen]
-    ceiling = offline and offline.listed and not (job.own_network or job.offline)
-    floor = job.kind != UNTRAINED and (0 in job.steps or UNTRAINED in plan.learners)
-    return [*after, *([UNTRAINED] if floor else []), *([OFFLINE] if ceiling else [])]
+    peers = [f"step-{tasks_seen}" for tasks_seen in job.steps[:-1] if tasks_seen]
+    if job.kind != UNTRAINED and (0 in job.steps or UNTRAINED in plan.learners):
+        peers.append(UNTRAINED)
+    if offline and offline.listed and not (job.own_network or job.offline):
+        peers.append(OFFLINE)
+    return peers
 
 
 def _similarity_record(plan: Plan, job: Job) -> dict[str, object]:
     """Return everything that determines a job's similarities besides its fingerprint."""
-    record: dict[str, object] = {"similar to": peers_of(plan, job)}
-    if OFFLINE in peers_of(plan, job):
+    peers = peers_of(plan, job)
+    record: dict[str, object] = {"similar to": peers}
+    if OFFLINE in peers:
         offline = plan.learners[OFFLINE]
         recipe = recipe_record(offline.training)
         if hashes := offline.hashes_of("", job.seed):
@@ -242,7 +244,6 @@ def _settings_digest(plan: Plan, job: Job, key: Key) -> str:
         record |= {} if readout.source is None else {"source": readout.source}
         record |= {"labels": "permuted, too"} if permutes_labels(plan, job, key) else {}
         return settings_digest(record)
-    last = not job.offline and key.tasks_seen == len(job.tasks)
-    if last and key.readout == RETRAIN:
+    if key.readout == RETRAIN and key.tasks_seen == len(job.tasks) and not job.offline:
         return ""
     return settings_digest({RETRAIN: recipe_record(plan.retraining), "storage": plan.storage})

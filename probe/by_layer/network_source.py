@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -108,23 +108,23 @@ class NetworkSource:
         T, runs = len(self.scenario.tasks), self.weights.runs
         learned = [run for run in runs if run.learner not in CONTROLS or run.order]
         _check_names(learned)
-        steps = tuple(sorted({tasks_seen for run in learned for tasks_seen in runs[run]}))
-        _check_steps(steps, T)
+        steps = {tasks_seen for run in learned for tasks_seen in runs[run]}
+        _check_steps(max(steps), T)
         orders = _orders(list(dict.fromkeys(run.order for run in learned)), self.orders, T)
         self._check_fresh()
         has_offline = any(run.learner == OFFLINE for run in runs)
         if self.train_offline and has_offline:
             raise InputError("offline networks are given, and are also to be trained: choose one")
+        steps_of_learner = dict.fromkeys([run.learner for run in learned], steps)
         floor = not self._without_rule or 0 in steps
-        hashes = self.weights.weight_hashes()
-        steps = tuple(sorted({0, *steps})) if floor else steps
-        names = dict.fromkeys(run.learner for run in learned)
-        learners = {name: self._learner(name, hashes, steps) for name in names}
+        if floor:
+            steps.add(0)
         if has_offline or self.train_offline:
-            ends = (T,) if self._without_rule else (0, T)
-            learners[OFFLINE] = self._learner(OFFLINE, hashes, ends)
+            steps_of_learner[OFFLINE] = {T} if self._without_rule else {0, T}
         if floor and self.probing.has_floor:
-            learners[UNTRAINED] = self._learner(UNTRAINED, hashes, (0,))
+            steps_of_learner[UNTRAINED] = {0}
+        hashes = self.weights.weight_hashes()
+        learners = {n: self._learner(n, hashes, s) for n, s in steps_of_learner.items()}
         task_aware = self.model.task_aware
         return Plan(
             name=self.name,
@@ -193,10 +193,10 @@ class NetworkSource:
             The predictions; None without a recording, or if other outputs competed in it.
         """
         record = self.weights.records.get(run)
-        comparable = record and self.model.task_aware in (record.head == "multi", record.called)
-        if record and comparable and tasks_seen in record.rows:
-            return record.predictions(tasks_seen)
-        return None
+        if not record or tasks_seen not in record.rows:
+            return None
+        comparable = self.model.task_aware in (record.head == "multi", record.called)
+        return record.predictions(tasks_seen) if comparable else None
 
     def fresh_network(self, seed: int) -> nn.Module:
         """Return a network with fresh weights, the same for all runs of a seed."""
@@ -246,7 +246,7 @@ class NetworkSource:
             cuts = find_each(self._blank, names, self._sample, call, self.model.trainable)
             refuse_what_no_rule_writes(self._blank, [cut.facts for cut in cuts], self.fresh)
 
-    def _learner(self, name: str, hashes: Hashes, steps: tuple[int, ...]) -> PlannedLearner:
+    def _learner(self, name: str, hashes: Hashes, steps: Collection[int]) -> PlannedLearner:
         kind = name if name in CONTROLS else KIND
         weight_hashes = {
             f"{run.order}/{run.seed}": by_tasks_seen
@@ -260,7 +260,7 @@ class NetworkSource:
             offline=kind in CONTROLS,
             task_aware=self.model.task_aware,
             features=self._features,
-            steps=steps,
+            steps=tuple(sorted(steps)),
             network={"own": self.network_name, "source": self._identity},
             settings={"kind": kind},
             training=self.recipe,
@@ -317,13 +317,12 @@ class JobNetworks:
 
     def after(self, tasks_seen: int) -> TrainedNetwork:
         """Return the network after so many tasks."""
-        job, cost = self.job, None
+        job = self.job
         run = Run(job.learner, job.order, job.seed)
-        model = self.source.load(run, tasks_seen)
-        if model is None and tasks_seen:
-            model, cost = self._offline_network()
+        model, cost = self.source.load(run, tasks_seen), None
         if model is None:
             model = self.source.fresh_network(job.seed)
+            cost = self._train_offline(model) if tasks_seen else None
         if job.kind == UNTRAINED:
             self._reestimate(model)
         learned = len(self.scenario.tasks) if job.offline and tasks_seen else tasks_seen
@@ -366,18 +365,17 @@ class JobNetworks:
         """
         reestimate(model, self.scenario.merged.train.x, self.call)
 
-    def _offline_network(self) -> tuple[nn.Module, TrainingCost]:
-        """Return the offline network, from its checkpoint or trained here, and its cost."""
-        model = self.source.fresh_network(self.job.seed)
+    def _train_offline(self, model: nn.Module) -> TrainingCost:
+        """Train a new network offline, or load it from its checkpoint; return the cost."""
         checkpoint = self.results.load_checkpoint(self.job.last)
         if checkpoint and checkpoint.learner:
             model.load_state_dict(checkpoint.model)
-            return model, TrainingCost.of_state(dict(checkpoint.learner))
-        recipe = self.source.plan.learners[OFFLINE].training
+            return TrainingCost.of_state(dict(checkpoint.learner))
         with located("all tasks"):
+            recipe = self.source.recipe
             cost = train_offline(model, self.call, self.scenario, recipe, self.job.seed)
         self.results.save_checkpoint(self.job.last, model.state_dict(), cost.to_state())
-        return model, cost
+        return cost
 
 
 def _check_names(runs: Sequence[Run]) -> None:
@@ -385,29 +383,21 @@ def _check_names(runs: Sequence[Run]) -> None:
     for name in dict.fromkeys(name for run in runs for name in (run.learner, run.order)):
         if name in CONTROLS:
             raise InputError(
-                f"the checkpoints are of a learner {name!r}, the name of a control: rename "
-                f"it, and give offline networks as offline"
+                f"a learner is called {name!r}, as a control: rename it, or give it as offline"
             )
         if not re.fullmatch(FOLDER_NAME, name):
-            raise InputError(
-                f"{name[:20]!r} becomes part of a folder's name: use letters, digits, _ and -, 80 "
-                f"at most"
-            )
+            raise InputError(f"{name[:20]!r} is no name: use up to 80 letters, digits, _ and -")
 
 
-def _check_steps(steps: Sequence[int], tasks: int) -> None:
-    """Raise InputError unless there is a network after all tasks, and none after more."""
-    if steps[-1] > tasks:
+def _check_steps(last: int, tasks: int) -> None:
+    """Raise InputError unless the last networks are those after all tasks."""
+    if last > tasks:
+        raise InputError(f"a network is after {last} tasks, but there are {tasks}: name all tasks")
+    if last < tasks:
+        present = f"the last is after task {last}" if last else "there is only an untrained one"
         raise InputError(
-            f"there is a network after {steps[-1]} tasks, but only {tasks} tasks are named: name "
-            f"all tasks, or remove it"
-        )
-    if steps[-1] < tasks:
-        last = "only an untrained network" if steps[-1] == 0 else f"none after task {steps[-1]}"
-        raise InputError(
-            f"there is no network after all {tasks} tasks ({last}), which is the one to be "
-            f"measured: add it, name fewer tasks, or write {{index}} for {{task}} if your files "
-            f"count tasks from 0"
+            f"there is no network after all {tasks} tasks, which is needed; {present}: add it, "
+            f"name fewer tasks, or write {{index}} for {{task}} if files count tasks from 0"
         )
 
 
@@ -417,8 +407,7 @@ def _orders(
     """Return the orders of the networks by name, tasks from 0."""
     if listed is None and len(names) > 1:
         raise InputError(
-            f"the networks are of the orders {', '.join(names)}: give the tasks of each with "
-            f"--orders FILE or Model(orders=...)"
+            f"give the tasks of each order, {', '.join(names)}: --orders FILE or Model(orders=...)"
         )
     if listed is None:
         return {names[0]: tuple(range(tasks))}
@@ -426,7 +415,6 @@ def _orders(
         order_by_name = orders(listed, tasks)
     if missing := [name for name in names if name not in order_by_name]:
         raise InputError(
-            f"the networks are of an order {missing[0]!r}, which is not among the orders "
-            f"{', '.join(order_by_name)}: add it"
+            f"the networks' order {missing[0]!r} is not among {', '.join(order_by_name)}: add it"
         )
     return {name: order_by_name[name] for name in names}

@@ -48,10 +48,7 @@ def _check_steps(steps: object, to_tuple: ValidatorFunctionWrapHandler) -> str |
         return steps
     numbers: tuple[int, ...] = to_tuple(steps)
     if sorted(set(numbers)) != list(numbers) or numbers[0] < 0:
-        raise InputError(
-            f"steps must be ascending numbers of tasks learned from 0, such as [0, 2, 5], got "
-            f"{list(numbers)}"
-        )
+        raise InputError(f"steps must ascend from 0, such as [0, 2, 5], got {list(numbers)}")
     return numbers
 
 
@@ -115,12 +112,11 @@ def _check_readouts(tables: object) -> Readouts:
     readouts = Readouts()
     for name, table in readouts_model().model_validate(tables):
         if table is not None:
-            settings = {key: value for key, value in table if key != "steps"}
-            entry = READOUTS[name]
+            entry, settings = READOUTS[name], dict(table)
+            steps = settings.pop("steps")
+            settings = asdict(entry.readout(**settings))
             readouts[name] = PlannedReadout(
-                steps=table.steps,
-                settings=asdict(entry.readout(**settings)),
-                task_aware=entry.task_aware,
+                steps=steps, settings=settings, task_aware=entry.task_aware
             )
     return readouts
 
@@ -181,11 +177,11 @@ def recipe_record(recipe: Recipe) -> dict[str, Any]:
 
     Results from before a field was added keep their fingerprints, as its default changes nothing.
     """
-    values = {entry.name: (getattr(recipe, entry.name), entry.default) for entry in fields(recipe)}
+    values = {entry.name: getattr(recipe, entry.name) for entry in fields(recipe)}
     return {
-        name: value
-        for name, (value, default) in values.items()
-        if name in _FIRST_FIELDS or value != default
+        entry.name: values[entry.name]
+        for entry in fields(recipe)
+        if entry.name in _FIRST_FIELDS or values[entry.name] != entry.default
     }
 
 
@@ -226,17 +222,13 @@ class Measure:
     def probing(self) -> ProbingSpec:
         """The settings of `[probing]`; raises InputError for invalid values."""
         if type(self.seeds) is not int or self.seeds < 1:
-            raise InputError(
-                f"seeds must be the number of retrainings, 1 or more, got {self.seeds!r}"
-            )
+            raise InputError(f"seeds must be a number of retrainings from 1, got {self.seeds!r}")
         tables: dict[str, dict[str, Any]] = {
             name: {} if readout is None else asdict(cast(Any, readout))
             for name, readout in self._readouts.items()
         }
         if not isinstance(self.steps, Mapping):
-            raise InputError(
-                f"steps must be given by readout, as in {{'linear': 'all'}}, got {self.steps!r}"
-            )
+            raise InputError(f"steps are by readout, as {{'linear': 'all'}}, got {self.steps!r}")
         for name, steps in self.steps.items():
             if name not in tables:
                 raise unknown("readout of this measure", name, tables)
@@ -247,9 +239,7 @@ class Measure:
         except ValidationError as error:
             raise InputError("; ".join(map(problem, problems(error)))) from None
         if "exclusion" in probing.controls:
-            raise InputError(
-                "controls: exclusion trains networks, but yours are trained already: leave it out"
-            )
+            raise InputError("controls: exclusion trains networks, yours are trained: leave it out")
         return probing
 
     @property
@@ -266,23 +256,21 @@ class Measure:
         Raises InputError for an unknown readout, an empty list, and two readouts of one name.
         """
         if isinstance(self.readouts, str) or not isinstance(self.readouts, Sequence):
-            text = isinstance(self.readouts, str)
-            got = repr(self.readouts) if text else type(self.readouts).__name__
-            raise InputError(f"readouts must be a list such as ['retrain', 'linear'], got {got}")
+            raise InputError(
+                f"readouts must be a list such as ['retrain', 'linear'], got {self.readouts!r:.80}"
+            )
         if not self.readouts:
             raise InputError(f"there are no readouts: name one or more of {', '.join(READOUTS)}")
         readouts: dict[str, Readout | None] = {}
         for readout in self.readouts:
             name, settings = name_of(readout), cast(Readout | None, readout)
-            if not name:
-                if not isinstance(readout, str):
-                    raise InputError(
-                        f"a readout is a name or settings such as Linear(C=0.1), got "
-                        f"{type(readout).__name__}"
-                    )
-                if readout not in READOUTS:
-                    raise unknown("readout", readout, READOUTS)
+            if isinstance(readout, str):
                 name, settings = readout, None
+                if name not in READOUTS:
+                    raise unknown("readout", name, READOUTS)
+            if not name:
+                got = type(readout).__name__
+                raise InputError(f"a readout is a name, or settings as Linear(C=0.1), got {got}")
             if name in readouts:
                 raise InputError(f"the readout {name!r} is named twice: give it once")
             readouts[name] = settings

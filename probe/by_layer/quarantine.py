@@ -36,8 +36,7 @@ def set_aside(root: Path, path: Path, reason: str) -> None:
         return
     except OSError as error:
         raise NotWritten(
-            f"cannot set the corrupt file {path} aside ({error.strerror}): make room or allow "
-            f"writing, and run the same command again"
+            f"cannot move the corrupt file {path} ({error.strerror}): make room or allow writing"
         ) from None
 
 

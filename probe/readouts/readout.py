@@ -19,7 +19,6 @@ from probe.errors import InputError
 from probe.extensions import ReadoutEntry, marked_in, marks_of, readout
 from probe.metrics.murata import RETRAIN
 from probe.readouts.linear import fit_linear
-from probe.readouts.matrix import FeatureMatrix
 from probe.readouts.pooling import WIDE, Pooling
 from probe.readouts.standardization import Standardization
 from probe.tasks import Task
@@ -186,9 +185,7 @@ def name_of(settings: object) -> str | None:
     return next((mark.name for mark in marks_of(type(settings), ReadoutEntry)), None)
 
 
-def read_each(
-    settings: Readout, train: FeatureMatrix, test: FeatureMatrix, tasks: Sequence[Task]
-) -> Read:
+def read_each(settings: Readout, train: Tensor, test: Tensor, tasks: Sequence[Task]) -> Read:
     """Fit a readout for each task, and predict its test examples among its classes.
 
     The readout sees a task's classes by their rank, 0 for the lowest.
@@ -206,9 +203,9 @@ def read_each(
         InputError: Values are not finite, or the predictions are no classes.
     """
     predicted, notes = [], dict[str, None]()
-    train_parts = train.values.split([len(task.train) for task in tasks])
-    test_parts = test.values.split([len(task.test) for task in tasks])
-    for task, x, test_x in zip(tasks, train_parts, test_parts, strict=True):
+    sizes = ([len(task.train) for task in tasks], [len(task.test) for task in tasks])
+    parts = (train.split(sizes[0]), test.split(sizes[1]))
+    for task, x, test_x in zip(tasks, *parts, strict=True):
         classes = torch.tensor(sorted(task.classes))
         ranks = torch.searchsorted(classes.to(x.device), task.train.y)
         result = read(settings, x, ranks, test_x, len(classes))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from probe.readouts.lbfgs import Curvature, LogisticLoss, Minimum, minimize
+from probe.readouts.lbfgs import LogisticLoss, Minimum, minimize
 from probe.readouts.standardization import Standardization
 
 TOLERANCE = 1e-4
@@ -83,9 +83,8 @@ def fit_linear(
         notes = (f"all training examples are of class {int(present)}, which is always predicted",)
     else:
         rows = standard(x.double() if tolerance < _EXACT else x)
-        curvature = Curvature(rows, C)
-        objective = LogisticLoss(rows, labels, len(present), C, curvature.axes)
-        minimum = minimize(objective, curvature, tolerance, _MOST)
+        objective = LogisticLoss(rows, labels, len(present), C)
+        minimum = minimize(objective, tolerance, _MOST)
         weight[present] = objective.weight(minimum.parameters)
         bias[present] = minimum.parameters[:, -1]
         if not minimum.converged:

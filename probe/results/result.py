@@ -9,7 +9,7 @@ runs. Tasks are in executed order throughout, on which the metrics of the litera
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -139,12 +139,11 @@ class JobResult:
         """
         if feature == self.features[-1] and readout not in self.task_aware_readouts:
             return dict(self.output)
-        rows = {
+        return {
             key.tasks_seen: scores
-            for key, scores in self.downstream.items()
+            for key, scores in sorted(self.downstream.items(), key=lambda item: item[0])
             if (key.feature, key.readout) == (feature, readout)
         }
-        return dict(sorted(rows.items()))
 
     def at_end(self, feature: str, readout: str) -> Scores | None:
         """Return the last row of a feature's matrix A.
@@ -209,7 +208,7 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
     """
     features = plan.learners[job.learner].features
     tasks = tuple((plan.tasks[task].name, plan.tasks[task].classes) for task in job.tasks)
-    classes = tuple(task_classes for _, task_classes in tasks)
+    classes = [task_classes for _, task_classes in tasks]
 
     def scores(measurement: Measurement, head: str, feature: str) -> Scores:
         predicted, labels = measurement.predicted[head], measurement.test.labels
@@ -244,31 +243,27 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
             downstream[key] = scores(measurements[key], head, key.feature)
     task_aware = [name for name, readout in plan.readouts.items() if readout.task_aware]
     test = next((measurement.test for measurement in measurements.values()), None)
-    size = len(test.labels) if test else 0
     return JobResult(
         job=job,
         tasks=tasks,
         features=features,
         heads=plan.report.heads,
         outputs=outputs,
-        downstream=dict(_with_notes_on_slow(downstream, size)),
+        downstream=_with_notes_on_slow(downstream, len(test.labels) if test else 0),
         task_aware_readouts=frozenset(v for name in task_aware for v in plan.variants(name)),
         diagnostics=diagnostics,
         test=test,
-        costs={
-            t: measurement.cost for t, measurement in finished.items() if t and measurement.cost
-        },
+        costs={t: m.cost for t, m in finished.items() if t and m.cost},
     )
 
 
-def _with_notes_on_slow(
-    downstream: Mapping[Key, Scores], size: int
-) -> Iterator[tuple[Key, Scores]]:
-    """Yield scores with a note on slow retrainings that the linear readout is still better than.
+def _with_notes_on_slow(downstream: Mapping[Key, Scores], size: int) -> dict[Key, Scores]:
+    """Add a note to slow retrainings that the linear readout is still better than.
 
     By two standard errors of the difference on `size` test examples; of the same network and
     feature.
     """
+    noted = dict(downstream)
     pra_of = {key[:3]: scores.pra for key, scores in downstream.items()}
     for key, scores in downstream.items():
         linear = "linear" + REESTIMATED * key.reestimates
@@ -276,5 +271,5 @@ def _with_notes_on_slow(
         least = p + 2 * math.sqrt((q * (1 - q) + p * (1 - p)) / size)
         if scores.history and scores.history.slow and scores.converged and q > least:
             note = f"it is slow, and {100 * (q - p):.1f} points below the linear readout"
-            scores = replace(scores, notes=(*scores.notes, f"{UNFINISHED}: {note}"))
-        yield key, scores
+            noted[key] = replace(scores, notes=(*scores.notes, f"{UNFINISHED}: {note}"))
+    return noted

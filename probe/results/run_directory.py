@@ -22,7 +22,7 @@ from probe.by_layer.jobs import Job, jobs_of, keys_of
 from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
-from probe.errors import InputError
+from probe.errors import InputError, unreadable
 from probe.files import discard, replacing
 from probe.locks import LOCK
 
@@ -80,7 +80,7 @@ def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
     record = {
         "version": RESULTS_VERSION,
         "plan": plan.model_dump(mode="json"),
-        "tables": _tables_of(root) if tables is None else tables,
+        "tables": _description(root).get("tables", "") if tables is None else tables,
     }
     with replacing(root / _DESCRIPTION) as partial:
         partial.write_text(json.dumps(record, indent=1), encoding="utf-8")
@@ -100,21 +100,17 @@ def read_plan(root: Path) -> Plan:
     """
     path = root / _DESCRIPTION
     if not path.is_file():
-        raise InputError(
-            f"{root} holds no study (no {_DESCRIPTION}): name the directory of a `probe run`"
-        )
+        raise InputError(f"{root} holds no study (no {_DESCRIPTION}): name that of a `probe run`")
     _refuse_older(root)
     try:
         # Checked like a user's file: it may have been edited.
         return Plan.model_validate(json.loads(path.read_bytes())["plan"])
     except OSError as error:
-        raise InputError(
-            f"cannot read {path} ({error.strerror}): allow reading, or start its `probe run` again"
-        ) from None
+        raise unreadable(path, error, "allow reading, or start its `probe run` again") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
             f"{path} is corrupt, or of an earlier version: start its `probe run` again, or the "
-            f"call that made it, which measures what is missing and writes a new one"
+            f"call that made it, to write a new one"
         ) from None
 
 
@@ -230,7 +226,7 @@ def older_tables(root: Path, states: Sequence[JobState]) -> str:
     Returns:
         The sentence, or "".
     """
-    if _tables_of(root) == results_hash(states):
+    if _description(root).get("tables") == results_hash(states):
         return ""
     return (
         "these tables are outdated: they show earlier results, perhaps of other settings, data or "
@@ -283,11 +279,6 @@ def _jobs(count: int) -> str:
     return "1 job" if count == 1 else f"{count} jobs"
 
 
-def _tables_of(root: Path) -> str:
-    """Return the hash of the results in the tables of a run directory; "" if it is not known."""
-    return str(_description(root).get("tables", ""))
-
-
 def _description(root: Path) -> dict[str, Any]:
     """Return the unchecked description of a study, empty if it cannot be read."""
     try:
@@ -300,7 +291,4 @@ def _description(root: Path) -> dict[str, Any]:
 def _refuse_older(root: Path) -> None:
     """Raise InputError for a study of an earlier version, whose results are stored differently."""
     if "format" in _description(root):
-        raise InputError(
-            f"{root} was written by an earlier version of forgetting-probe: run its study again "
-            f"with another --out"
-        )
+        raise InputError(f"{root} is of an earlier version: run its study with another --out")

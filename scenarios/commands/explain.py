@@ -23,9 +23,9 @@ def show_explanation(root: Path, learner: str, readout: str, feature: str, quant
         InputError: See `probe.results.explanation.explain`.
     """
     console = Console()
-    explanation = explain(root, learner, readout, feature, quantity)
-    show_sheet(console, explanation.cells)
-    for note in explanation.notes:
+    sheet, notes, paths = explain(root, learner, readout, feature, quantity)
+    show_sheet(console, sheet)
+    for note in notes:
         show_line(console, f"note: {note}")
-    for path in explanation.files:
+    for path in paths:
         show_line(console, f"predictions: {path}")

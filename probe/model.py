@@ -77,8 +77,8 @@ class Model:
             raise InputError(f"head must be 'single' or 'multi', got {self.head!r:.40}")
         if self.call_is_task_aware and self.head == "single":
             raise InputError(
-                "call takes the task, and single-head the task is not known: leave out head, or "
-                "give a call that joins the outputs of all heads"
+                "call takes the task, which single-head does not know: leave out head, or join the "
+                "outputs of all heads"
             )
         check_trainable(self.trainable)
         try:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from probe.batch import pieces
 from probe.errors import InputError
-from probe.extensions import ReadoutEntry, marked_in, marks_of, readout
+from probe.extensions import ReadoutEntry, mark, marked_in, marks_of, readout
 from probe.metrics.murata import RETRAIN
 from probe.readouts.linear import fit_linear
 from probe.readouts.pooling import WIDE, Pooling
@@ -60,6 +60,9 @@ class Retrain:
     Source: Murata 2020, section 2. Its settings are the recipe of the retraining; it is trained by
     `probe.retrain`, on values that the rest of the network takes, not on a matrix.
     """
+
+
+mark(Retrain, ReadoutEntry(name=RETRAIN, readout=Retrain, steps="ends"))
 
 
 @readout("linear")
@@ -153,10 +156,7 @@ class Knn:
         return torch.cat(predicted)
 
 
-READOUTS = {
-    RETRAIN: ReadoutEntry(name=RETRAIN, readout=Retrain, steps="ends"),
-    **{mark.name: mark for mark in marked_in(globals(), ReadoutEntry)},
-}
+READOUTS = {entry.name: entry for entry in marked_in(globals(), ReadoutEntry)}
 """The readouts that can be named now: ours, and the user's while their file is loaded."""
 
 OURS = tuple(READOUTS)
@@ -165,7 +165,7 @@ OURS = tuple(READOUTS)
 @contextmanager
 def nameable(readouts: Mapping[str, ReadoutEntry]) -> Iterator[None]:
     """Let readouts of a user be named within the block; names that are taken stay as they are."""
-    added = {name: mark for name, mark in readouts.items() if name not in READOUTS}
+    added = {name: entry for name, entry in readouts.items() if name not in READOUTS}
     READOUTS.update(added)
     try:
         yield
@@ -180,9 +180,7 @@ def name_of(settings: object) -> str | None:
     >>> name_of(Knn(k=3)), name_of("knn")
     ('knn', None)
     """
-    if isinstance(settings, Retrain):
-        return RETRAIN
-    return next((mark.name for mark in marks_of(type(settings), ReadoutEntry)), None)
+    return next((entry.name for entry in marks_of(type(settings), ReadoutEntry)), None)
 
 
 def read_each(settings: Readout, train: Tensor, test: Tensor, tasks: Sequence[Task]) -> Read:

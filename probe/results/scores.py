@@ -143,7 +143,10 @@ def user_scores(
         if abs(value) <= LARGEST / 2:
             values[metric.name] = value
         else:
-            notes.append(f"the metric {metric.name} gave {value}, expected up to {LARGEST / 2:g}")
+            notes.append(
+                f"the metric {metric.name} gave {value}, expected a number of {LARGEST / 2:g} at "
+                f"most"
+            )
     return values, notes
 
 

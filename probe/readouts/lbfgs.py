@@ -164,11 +164,7 @@ def minimize(objective: LogisticLoss, tolerance: float, most: int) -> Minimum:
             pairs.append((step.flatten(), change.flatten()))
         where, gradient = where + step, ahead
     return Minimum(
-        parameters=where,
-        value=value,
-        iterations=iterations,
-        left=gain,
-        converged=gain <= tolerance,
+        parameters=where, value=value, iterations=iterations, left=gain, converged=gain <= tolerance
     )
 
 

@@ -46,13 +46,7 @@ from probe.results.job import measure_job
 from probe.results.precision import resolve_precision
 from probe.results.records import Records
 from probe.results.result import job_result
-from probe.results.run_directory import (
-    describe,
-    refuse_foreign,
-    remove_locks,
-    results_hash,
-    survey,
-)
+from probe.results.run_directory import describe, refuse_foreign, remove_locks, results_hash, survey
 from probe.results.tables import tables_of, write_tables
 from probe.retrain import SAMPLE
 from probe.retraining import RetrainSettings

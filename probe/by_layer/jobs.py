@@ -92,16 +92,16 @@ def jobs_of(plan: Plan) -> list[Job]:
     """
     for readout in plan.readouts:
         plan.steps_of(readout)
-    T, seeds, learners = len(plan.tasks), plan.seeds, plan.learners
+    T, learners = len(plan.tasks), plan.learners
     # Offline training sees all tasks at once: an order would only repeat it.
     base = {"": tuple(range(T))}
-    excluded = T if "exclusion" in plan.controls else 0
+    exclusions = 1 + T * ("exclusion" in plan.controls)
     runs = {
-        name: (base, 1) if learner.offline else (plan.orders, 1 + excluded)
+        name: (base, 1) if learner.offline else (plan.orders, exclusions)
         for name, learner in learners.items()
     }
     # Counted before they are made: a million jobs would exhaust the memory.
-    count = len(seeds) * sum(len(orders) * left_out for orders, left_out in runs.values())
+    count = len(plan.seeds) * sum(len(orders) * left_out for orders, left_out in runs.values())
     if count > MOST_JOBS:
         raise InputError(
             f"{plan.name} has {count} jobs, expected {MOST_JOBS} at most: lower seeds or orders"
@@ -117,7 +117,7 @@ def jobs_of(plan: Plan) -> list[Job]:
             without=without,
             **fields[name] | ({"steps": (T,)} if without else {}),
         )
-        for seed in seeds
+        for seed in plan.seeds
         for name, (orders, left_out) in runs.items()
         for order, tasks in orders.items()
         for without in range(left_out)
@@ -173,9 +173,9 @@ def readout_keys(plan: Plan, job: Job) -> list[Key]:
             steps = job.steps[-1:] if readout.has_controls else ()
         elif readout.has_controls and job.own_network:
             steps = (0, *steps)
-        steps = tuple(tasks_seen for tasks_seen in steps if tasks_seen in job.steps)
+        measured = [tasks_seen for tasks_seen in steps if tasks_seen in job.steps]
         probed = [*features, output] if readout.task_aware else features
-        for tasks_seen, variant, feature in product(steps, plan.variants(name), probed):
+        for tasks_seen, variant, feature in product(measured, plan.variants(name), probed):
             key = Key(tasks_seen, feature, variant)
             keys.append(key._replace(settings=_settings_digest(plan, job, key)))
     if plan.diagnostics and keys and not job.without:

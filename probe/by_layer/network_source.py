@@ -35,7 +35,6 @@ from probe.cut.cuts import Cuts, cut_each, find_each
 from probe.cut.model_call import ModelCall, explained
 from probe.errors import InputError, located
 from probe.metrics.murata import RETRAIN
-from probe.metrics.task_predictions import TaskPredictions
 from probe.model import Model
 from probe.modules import mode, restore, unwrapped
 from probe.orders import orders
@@ -139,7 +138,7 @@ class NetworkSource:
             **probing_fields(self.probing, self.readout_sources, task_aware=task_aware),
             report=ReportSpec(heads=("multi" if task_aware else "single",)),
             data=data_hash(self.scenario),
-            device=self._device.type,
+            device=self.device.type,
             torch=str(torch.__version__),
         )
 
@@ -167,37 +166,6 @@ class NetworkSource:
             fresh=self.fresh,
         )
 
-    def load(self, run: Run, tasks_seen: int) -> nn.Module | None:
-        """Load a network, on the device of the data.
-
-        Args:
-            run: The run that it belongs to.
-            tasks_seen: The number of tasks that it has learned.
-
-        Returns:
-            The network, None if there is none.
-        """
-        hashes = self.plan.learners[run.learner].hashes_of(run.order, run.seed)
-        if tasks_seen not in hashes:
-            return None
-        return self.weights.load(run, tasks_seen, hashes[tasks_seen]).to(self._device)
-
-    def recorded(self, run: Run, tasks_seen: int) -> TaskPredictions | None:
-        """Return the predictions that were recorded of a network.
-
-        Args:
-            run: The run that it belongs to.
-            tasks_seen: The number of tasks that it has learned.
-
-        Returns:
-            The predictions; None without a recording, or if other outputs competed in it.
-        """
-        record = self.weights.records.get(run)
-        if not record or tasks_seen not in record.rows:
-            return None
-        comparable = self.model.task_aware in (record.head == "multi", record.called)
-        return record.predictions(tasks_seen) if comparable else None
-
     def fresh_network(self, seed: int) -> nn.Module:
         """Return a network with fresh weights, the same for all runs of a seed."""
         model, fresh, generator = unwrapped(self.weights.blank()), self.fresh, stream(seed, "init")
@@ -206,7 +174,7 @@ class NetworkSource:
         else:
             with torch.no_grad():
                 restore(model, fresh_state(fresh, generator))
-        return model.to(self._device)
+        return model.to(self.device)
 
     def shared_cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
         """Return the cuts of the first network, which serve the networks of all jobs.
@@ -220,21 +188,20 @@ class NetworkSource:
             The cuts.
         """
         if self._cuts is None:
-            call = self.model.class_call
-            self._cuts = cut_each(
-                model, features, sample, call.output, call.call, self.model.trainable
-            )
+            how = self.model.class_call
+            trainable = self.model.trainable
+            self._cuts = cut_each(model, features, sample, how.output, how.call, trainable)
         return self._cuts
 
     @property
-    def _device(self) -> torch.device:
+    def device(self) -> torch.device:
+        """The device of the data, on which networks are measured."""
         return self.scenario.tasks[0].test.y.device
 
     @cached_property
     def _without_rule(self) -> list[str]:
         """The parameters for which no fresh weights can be drawn."""
-        fresh = self.fresh
-        return without_rule(self._blank, fresh) if isinstance(fresh, str) else []
+        return without_rule(self._blank, self.fresh) if isinstance(self.fresh, str) else []
 
     def _check_fresh(self) -> None:
         """Raise InputError if fresh weights that are needed cannot be drawn."""
@@ -296,10 +263,9 @@ class NetworkSource:
         not do, as machines round them differently.
         """
         ranks = self._logits(self.model.class_call).argsort(dim=1, stable=True)
-        fresh: object = self.fresh
-        if not isinstance(self.fresh, str):
-            fresh = tensor_hash(dict(fresh_state(self.fresh, stream(0, "build"))))
-        ranks_hash = tensor_hash({"ranks": ranks})
+        ranks_hash, fresh = tensor_hash({"ranks": ranks}), self.fresh
+        if not isinstance(fresh, str):
+            fresh = tensor_hash(dict(fresh_state(fresh, stream(0, "build"))))
         identity = (self.code, str(self._blank), fresh, self.model.trainable, ranks_hash)
         return hashlib.sha256(repr(identity).encode()).hexdigest()
 
@@ -317,16 +283,23 @@ class JobNetworks:
 
     def after(self, tasks_seen: int) -> TrainedNetwork:
         """Return the network after so many tasks."""
-        job = self.job
+        job, source, cost = self.job, self.source, None
         run = Run(job.learner, job.order, job.seed)
-        model, cost = self.source.load(run, tasks_seen), None
-        if model is None:
-            model = self.source.fresh_network(job.seed)
+        hashes = source.plan.learners[job.learner].hashes_of(job.order, job.seed)
+        if tasks_seen in hashes:
+            model = source.weights.load(run, tasks_seen, hashes[tasks_seen]).to(source.device)
+        else:
+            model = source.fresh_network(job.seed)
             cost = self._train_offline(model) if tasks_seen else None
         if job.kind == UNTRAINED:
             self._reestimate(model)
         learned = len(self.scenario.tasks) if job.offline and tasks_seen else tasks_seen
         classes = (c for task in self.scenario.tasks[:learned] for c in task.classes)
+        record, recorded = source.weights.records.get(run), None
+        if record and tasks_seen in record.rows:
+            # Of other outputs, it cannot be compared.
+            comparable = source.model.task_aware in (record.head == "multi", record.called)
+            recorded = record.predictions(tasks_seen) if comparable else None
         return TrainedNetwork(
             model=model,
             logits=partial(self.call, model),
@@ -334,7 +307,7 @@ class JobNetworks:
             classes_seen=tuple(dict.fromkeys(classes)),
             task_aware=job.task_aware,
             cost=cost,
-            recorded=self.source.recorded(run, tasks_seen),
+            recorded=recorded,
         )
 
     def compared_with(self, peer: str) -> nn.Module:

@@ -227,14 +227,12 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
             if head in (main_head(job), *plan.report.heads) or tasks_seen == job.last:
                 row = scores(measurement, head, features[-1])
                 outputs.setdefault(head, {})[tasks_seen] = row
-    downstream = dict[Key, Scores]()
-    diagnostics = dict[Key, Mapping[str, float]]()
-    for key in filter(measurements.__contains__, readout_keys(plan, job)):
-        if key.readout == DIAGNOSTICS:
-            diagnostics[key] = measurements[key].values
-        else:
-            [head] = measurements[key].predicted
-            downstream[key] = scores(measurements[key], head, key.feature)
+    keys = [key for key in readout_keys(plan, job) if key in measurements]
+    downstream = {
+        key: scores(measurements[key], *measurements[key].predicted, key.feature)
+        for key in keys
+        if key.readout != DIAGNOSTICS
+    }
     task_aware = [name for name, readout in plan.readouts.items() if readout.task_aware]
     test = next((measurement.test for measurement in measurements.values()), None)
     return JobResult(
@@ -245,7 +243,7 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
         outputs=outputs,
         downstream=_with_notes_on_slow(downstream, len(test.labels) if test else 0),
         task_aware_readouts=frozenset(v for name in task_aware for v in plan.variants(name)),
-        diagnostics=diagnostics,
+        diagnostics={k: measurements[k].values for k in keys if k.readout == DIAGNOSTICS},
         test=test,
         costs={t: m.cost for t, m in finished.items() if t and m.cost},
     )

@@ -244,17 +244,15 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
         states: The states of all jobs, see `survey`.
     """
     # Of results that are shown; those kept aside follow below, whatever code made them.
-    changed = [state.job.name for state in states if state.other_code]
-    if changed:
+    if changed := [state.job.name for state in states if state.other_code]:
         yield (
-            f"the results of {_jobs(len(changed))} of {len(states)} were made by other code than "
+            f"the results of {_jobs(changed)} of {len(states)} were made by other code than "
             f"today's ({changed[0]}{', ...' if changed[1:] else ''}): `probe run` with --recompute "
             f"changed repeats them"
         )
-    aside = [state for state in states if state.others]
-    if aside:
+    if aside := [state for state in states if state.others]:
         reasons = "; ".join(dict.fromkeys(reason for state in aside for reason in state.others))
-        yield f"other results of {_jobs(len(aside))} are kept but not shown: {reasons}"
+        yield f"other results of {_jobs(aside)} are kept but not shown: {reasons}"
     yield from quarantine_notes(root)
 
 
@@ -275,8 +273,8 @@ def _state(plan: Plan, root: Path, job: Job, checkpoints: bool) -> JobState:
     )
 
 
-def _jobs(count: int) -> str:
-    return "1 job" if count == 1 else f"{count} jobs"
+def _jobs(jobs: Sequence[object]) -> str:
+    return f"{len(jobs)} job{'s' * (len(jobs) > 1)}"
 
 
 def _description(root: Path) -> dict[str, Any]:

@@ -289,7 +289,7 @@ class Protocol:
             fit(tail, data, recipe, stream(how.seed, "retrain", name), recorder)
             del data
         cut_notes += notes.of_unchanged(parameters, before)
-        results = []
+        results: list[Retrained] = []
         for multiple in reversed(how.multiples):
             epochs = multiple * how.recipe.epochs
             if epochs in recorder.states:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -263,9 +264,9 @@ class NetworkSource:
         not do, as machines round them differently.
         """
         ranks = self._logits(self.model.class_call).argsort(dim=1, stable=True)
-        ranks_hash, fresh = tensor_hash({"ranks": ranks}), self.fresh
-        if not isinstance(fresh, str):
-            fresh = tensor_hash(dict(fresh_state(fresh, stream(0, "build"))))
+        ranks_hash, fresh = tensor_hash({"ranks": ranks}), cast(object, self.fresh)
+        if not isinstance(self.fresh, str):
+            fresh = tensor_hash(dict(fresh_state(self.fresh, stream(0, "build"))))
         identity = (self.code, str(self._blank), fresh, self.model.trainable, ranks_hash)
         return hashlib.sha256(repr(identity).encode()).hexdigest()
 

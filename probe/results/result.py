@@ -202,7 +202,7 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
     """
     features = plan.learners[job.learner].features
     tasks = tuple((plan.tasks[task].name, plan.tasks[task].classes) for task in job.tasks)
-    classes = [task_classes for _, task_classes in tasks]
+    classes = tuple(task_classes for _, task_classes in tasks)
 
     def scores(measurement: Measurement, head: str, feature: str) -> Scores:
         predicted, labels = measurement.predicted[head], measurement.test.labels
@@ -229,9 +229,9 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
                 outputs.setdefault(head, {})[tasks_seen] = row
     keys = [key for key in readout_keys(plan, job) if key in measurements]
     downstream = {
-        key: scores(measurements[key], *measurements[key].predicted, key.feature)
+        key: scores(measurements[key], head, key.feature)
         for key in keys
-        if key.readout != DIAGNOSTICS
+        for head in measurements[key].predicted
     }
     task_aware = [name for name, readout in plan.readouts.items() if readout.task_aware]
     test = next((measurement.test for measurement in measurements.values()), None)

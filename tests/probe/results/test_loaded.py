@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -31,12 +30,6 @@ def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(
     assert set(found.tables()) == {path.stem for path in study.root.glob("*.csv")} | {"notes"}
     assert (found.learners, found.orders) == (("finetune", "joint"), ("there", "back"))
     assert (found.features, found.readouts) == (FEATURES, ("retrain", "linear"))
-    for learner in found.learners:
-        assert f"{learner}, readout linear, in %, mean over 2 seeds, forgotten on" in str(found)
-    lines = [line for line in found.latex("linear").splitlines() if line.endswith(r"\\")]
-    named = [line.split(" & ")[:2] for line in lines[1:]]
-    assert named == [list(each) for each in product(found.learners, found.features)]
-    assert found.latex("linear", learner="joint").startswith("% joint, readout linear")
     assert repr(found).startswith(
         "Analysis of finetune, joint: 2 orders, 2 seeds, after 0 to 2 of 2 tasks"
     )
@@ -85,18 +78,8 @@ def test_it_is_saved_without_evaluations_and_the_run_is_left_alone(
         found.save(study.root)
 
 
-@pytest.mark.parametrize(
-    ("name", "damage", "told"),
-    [
-        ("layers.csv", b"er,x\n", r"layers\.csv: expected the columns learner,readout"),
-        ("measurements.csv", b"\xff\xfe", r"measurements\.csv is not a table of this study"),
-        ("learners.csv", b"learner,kind,per_class,total,sampling\ner,er,x,,\n", "line 2: 'x'"),
-    ],
-)
-def test_a_damaged_table_is_told(
-    study: Tiny, tmp_path: Path, name: str, damage: bytes, told: str
-) -> None:
+def test_a_damaged_table_is_told(study: Tiny, tmp_path: Path) -> None:
     (tmp_path / "measurements.csv").write_bytes((study.root / "measurements.csv").read_bytes())
-    (tmp_path / name).write_bytes(damage)
-    with pytest.raises(InputError, match=told):
+    (tmp_path / "layers.csv").write_bytes(b"er,x\n")
+    with pytest.raises(InputError, match=r"layers\.csv"):
         load(tmp_path)

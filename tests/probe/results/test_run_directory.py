@@ -10,7 +10,6 @@ from probe.errors import InputError
 from probe.results import run_directory
 from probe.results.run_directory import (
     describe,
-    older_tables,
     read_plan,
     refuse_foreign,
     remarks,
@@ -98,14 +97,6 @@ def test_a_survey_counts_what_is_finished_and_names_what_is_corrupt(tmp_path):
     assert (second.job, second.done, second.corrupt) == (er, 0, ())
     assert sorted(tmp_path.rglob("*")) == before
     assert all_remarks(TINY, tmp_path) == []
-
-
-@pytest.mark.parametrize("tables", [None, 3])
-def test_it_may_not_be_known_of_which_results_tables_were_made(tmp_path, tables):
-    """As where somebody has written to the description."""
-    describe(tmp_path, TINY)
-    damage(tmp_path, tables=tables)
-    assert older_tables(tmp_path, survey(TINY, tmp_path)).startswith("these tables are outdated")
 
 
 def test_jobs_of_other_code_are_counted_and_the_first_is_named(tmp_path, monkeypatch):

@@ -34,7 +34,6 @@ from probe.values.cache import ValueCache
 
 SAMPLE = 8  # examples on which a cut is checked
 _Values = dict[str, Rows]  # values by feature
-
 _PAIR = 2  # examples that batch norm can be trained on
 
 

@@ -10,9 +10,10 @@ from itertools import product
 from operator import itemgetter
 from typing import Any
 
+from probe.by_layer.fingerprint import fingerprint
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
-from probe.by_layer.probing import DIAGNOSTICS, recipe_record, settings_digest
+from probe.by_layer.probing import DIAGNOSTICS, recipe_record
 from probe.errors import InputError
 from probe.extensions import spread_over
 from probe.metrics.murata import RETRAIN
@@ -179,7 +180,7 @@ def readout_keys(plan: Plan, job: Job) -> list[Key]:
             key = Key(tasks_seen, feature, variant)
             keys.append(key._replace(settings=_settings_digest(plan, job, key)))
     if plan.diagnostics and keys and not job.without:
-        digest = settings_digest(_similarity_record(plan, job))
+        digest = fingerprint(_similarity_record(plan, job))[:8]
         keys += [Key(job.last, feature, DIAGNOSTICS, digest) for feature in features]
     return keys
 
@@ -243,7 +244,8 @@ def _settings_digest(plan: Plan, job: Job, key: Key) -> str:
         record: dict[str, Any] = {key.readout_name: readout.settings, "wide": WIDE}
         record |= {} if readout.source is None else {"source": readout.source}
         record |= {"labels": "permuted, too"} if permutes_labels(plan, job, key) else {}
-        return settings_digest(record)
+        return fingerprint(record)[:8]
     if key.readout == RETRAIN and key.tasks_seen == len(job.tasks) and not job.offline:
         return ""
-    return settings_digest({RETRAIN: recipe_record(plan.retraining), "storage": plan.storage})
+    record = {RETRAIN: recipe_record(plan.retraining), "storage": plan.storage}
+    return fingerprint(record)[:8]

@@ -6,8 +6,6 @@ is the floor, measured on an untrained network; the offline network's features g
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Annotated, Any, Literal, cast, get_args
@@ -26,7 +24,6 @@ from pydantic import (
     WrapValidator,
     create_model,
 )
-from pydantic.fields import FieldInfo
 
 from probe.errors import InputError, unknown
 from probe.extensions import NamedSteps, ReadoutEntry, marks_of
@@ -89,22 +86,19 @@ Readouts = dict[str, PlannedReadout]
 
 def readouts_model() -> type[BaseModel]:
     """Return a model with a table for each readout registered now."""
-    tables: dict[str, Any] = {
-        name: _readout_table(entry.steps, entry.readout.__pydantic_fields__)
-        for name, entry in READOUTS.items()
-    }
+    tables: dict[str, Any] = {}
+    for name, entry in READOUTS.items():
+        settings = entry.readout.__pydantic_fields__.items()
+        columns: dict[str, Any] = {key: (info.annotation, info) for key, info in settings}
+        steps = (Steps, entry.steps)
+        table = create_model("Readout", __base__=StrictModel, steps=steps, **columns)
+        tables[name] = (Annotated[table | None, BeforeValidator(_table_of_steps)], None)
     return create_model("Readouts", __base__=StrictModel, **tables)
 
 
-def _readout_table(steps: NamedSteps, settings: Mapping[str, FieldInfo]) -> tuple[Any, None]:
-    """Return the type and the default of a readout's table, which may be only its steps."""
-    columns: dict[str, Any] = {name: (info.annotation, info) for name, info in settings.items()}
-    table = create_model("Readout", __base__=StrictModel, steps=(Steps, steps), **columns)
-
-    def from_steps(value: object) -> object:
-        return {"steps": value} if isinstance(value, str | list | tuple) else value
-
-    return Annotated[table | None, BeforeValidator(from_steps)], None
+def _table_of_steps(value: object) -> object:
+    """Return a readout's table, which may be only its steps."""
+    return {"steps": value} if isinstance(value, str | list | tuple) else value
 
 
 def _check_readouts(tables: object) -> Readouts:
@@ -158,15 +152,6 @@ class ProbingSpec(StrictModel):
     def has_floor(self) -> bool:
         """Whether some readout is measured on untrained networks."""
         return any(readout.has_controls for readout in self.readouts.values())
-
-
-def settings_digest(record: Mapping[str, Any]) -> str:
-    """Return a hash of settings, eight hexadecimal digits.
-
-    >>> settings_digest({"C": 1.0}) == settings_digest({"C": 2.0})
-    False
-    """
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:8]
 
 
 _FIRST_FIELDS = {"epochs", "batch_size", "optimizer", "learning_rate", "init", "precision"}

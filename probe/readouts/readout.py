@@ -141,10 +141,7 @@ class Knn:
     def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
         """Find the nearest neighbors, and predict."""
         if self.k > len(x):
-            raise InputError(
-                f"the readout 'knn' asks for {self.k} neighbours, but there are {len(x)} "
-                f"training examples: lower k"
-            )
+            raise InputError(f"the readout 'knn' has {len(x)} training examples, k is {self.k}")
         standard = Standardization.of(x)
         rows = standard(x)
         offset = rows.square().sum(1, dtype=torch.float64).div(2).float()
@@ -231,8 +228,8 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
     for values, half in ((x, "training"), (test, "test")):
         if not all(bool(part.isfinite().all()) for part in pieces(values)):
             raise InputError(
-                f"the feature is NaN or infinite for some {half} examples, so that nothing can be "
-                f"fitted to it: the model diverged; train it with a lower learning_rate"
+                f"the feature is NaN or infinite for some {half} examples: the model diverged; "
+                f"train it with a lower learning_rate"
             )
     with torch.no_grad(), torch.autocast(x.device.type, enabled=False), products("fp32"):
         result = settings.predict(x, y, test, classes)
@@ -245,8 +242,8 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
             return Read(predicted=predicted.cpu(), notes=result.notes)
         got = f"{predicted.dtype} {tuple(predicted.shape)}"
     raise InputError(
-        f"the readout {name_of(settings)!r} predicts {got}, expected int64 ({len(test)},), a class "
-        f"from 0 to {classes - 1} for each test example: return class numbers"
+        f"the readout {name_of(settings)!r} predicts {got}, expected int64 ({len(test)},): return "
+        f"a class from 0 to {classes - 1} for each test example"
     )
 
 

@@ -134,7 +134,7 @@ def analyze(
     measurements, model = Measure.coerce(readouts), Model.coerce(models)
     if not isinstance(out, str | Path | None):
         raise InputError(f"out is a run directory, got {out!r}: give arguments after tasks by name")
-    root = None if out is None else Path(out)
+    root, run_name = (None, "") if out is None else (Path(out), Path(out).name)
     with nameable(measurements.user_defined):
         recipe = Recipe() if recipe is None else recipe
         cache = measurements.cache or CacheSettings()
@@ -150,7 +150,7 @@ def analyze(
         scenario = Scenario.of_examples(DATA, examples)
         called, data = Called(networks.blank(), model.class_call), scenario.tasks[0].train
         source = NetworkSource(
-            name=_run_name(root),
+            name=re.sub(r"[^A-Za-z0-9._-]", "-", run_name).lstrip("._-") or "analysis",
             network_name=name,
             code=code,
             weights=networks,
@@ -266,11 +266,6 @@ def _identify(
         model = replace(model, output=output, call=model.call or mark.call)
         return model, mark.name, code, mark.features
     return model, type(network).__name__, code, None
-
-
-def _run_name(root: Path | None) -> str:
-    """Return a name for the run, made from its directory's name."""
-    return re.sub(r"[^A-Za-z0-9._-]", "-", root.name if root else "").lstrip("._-") or "analysis"
 
 
 def _check_same_architecture(source: NetworkSource, networks: TrainedNetworks) -> None:

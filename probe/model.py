@@ -77,8 +77,7 @@ class Model:
             raise InputError(f"head must be 'single' or 'multi', got {self.head!r:.40}")
         if self.call_is_task_aware and self.head == "single":
             raise InputError(
-                "call takes the task, which single-head does not know: leave out head, or join the "
-                "outputs of all heads"
+                "call takes the task, which single-head lacks: leave out head, or join all outputs"
             )
         check_trainable(self.trainable)
         try:
@@ -86,7 +85,7 @@ class Model:
                 object.__setattr__(self, "classes", tuple(map(index, self.classes)))
         except TypeError:
             raise InputError(
-                f"classes= must be class numbers, such as range(6), got {self.classes!r:.40}"
+                f"classes= must be numbers, as range(6), got {self.classes!r:.40}"
             ) from None
 
     @property

@@ -368,8 +368,7 @@ def _logits_shape(cut: CutFacts) -> tuple[int, ...]:
     """Return the shape of the logits; raises InputError unless each example has one row."""
     if cut.logits_shape[:1] != (cut.examples,):
         raise InputError(
-            f"the model's output for {cut.examples} examples has shape {cut.logits_shape}, "
-            f"expected (B, K): pass call=, a function that calls it"
+            f"{cut.examples} examples have an output {cut.logits_shape}, not (B, K): pass call="
         )
     return cut.logits_shape
 
@@ -391,8 +390,7 @@ def _refuse_untrainable(cut: Cut, few: Value) -> None:
         if len(tensors(few)[0]) > 1:
             return  # the training itself tells an error on a usual batch
         raise InputError(
-            f"the model downstream of {name!r} cannot be trained on one example "
-            f"({described(error)}): give more, and a batch_size from 2"
+            f"{name!r} cannot be retrained on one example ({described(error)}): raise batch_size"
         ) from error
     if not logits.requires_grad:
         raise InputError(

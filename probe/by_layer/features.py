@@ -54,9 +54,7 @@ def features_of(
     if not earlier:
         raise InputError("no feature has parameters downstream of it to retrain: name earlier ones")
     if chosen is not None and len(ends) > 1:
-        raise InputError(
-            f"{' and '.join(ends)} all stand for the output, with nothing to retrain: name only one"
-        )
+        raise InputError(f"{' and '.join(ends)} all stand for the output: name only one of them")
     # A module named "output" that is not the output must not be mistaken for it.
     free = next(name for name in (OUTPUT, "logits", "the output") if name not in earlier)
     return (*earlier, (ends or [free])[-1])

@@ -104,9 +104,7 @@ def jobs_of(plan: Plan) -> list[Job]:
     # Counted before they are made: a million jobs would exhaust the memory.
     count = len(plan.seeds) * sum(len(orders) * left_out for orders, left_out in runs.values())
     if count > MOST_JOBS:
-        raise InputError(
-            f"{plan.name} has {count} jobs, expected {MOST_JOBS} at most: lower seeds or orders"
-        )
+        raise InputError(f"{plan.name} has {count} jobs, expected {MOST_JOBS} at most: lower seeds")
     fields = {name: x.model_dump(include=_LEARNER_FIELDS) for name, x in learners.items()}
     return [
         Job(

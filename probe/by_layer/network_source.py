@@ -356,9 +356,7 @@ def _check_names(runs: Sequence[Run]) -> None:
     """Raise InputError for names of learners and orders that no folder or job can have."""
     for name in dict.fromkeys(name for run in runs for name in (run.learner, run.order)):
         if name in CONTROLS:
-            raise InputError(
-                f"a learner is called {name!r}, as a control: rename it, or give it as offline"
-            )
+            raise InputError(f"the learner {name!r} has the name of a control: rename it")
         if not re.fullmatch(FOLDER_NAME, name):
             raise InputError(f"{name[:20]!r} is no name: use up to 80 letters, digits, _ and -")
 
@@ -380,15 +378,13 @@ def _orders(
 ) -> dict[str, tuple[int, ...]]:
     """Return the orders of the networks by name, tasks from 0."""
     if listed is None and len(names) > 1:
-        raise InputError(
-            f"give the tasks of each order, {', '.join(names)}: --orders FILE or Model(orders=...)"
-        )
+        raise InputError(f"give the tasks of {', '.join(names)}: --orders or Model(orders=...)")
     if listed is None:
         return {names[0]: tuple(range(tasks))}
     with located("orders"):
         order_by_name = orders(listed, tasks)
     if missing := [name for name in names if name not in order_by_name]:
         raise InputError(
-            f"the networks' order {missing[0]!r} is not among {', '.join(order_by_name)}: add it"
+            f"the order {missing[0]!r} is not among {', '.join(order_by_name)}: add it"
         )
     return {name: order_by_name[name] for name in names}

@@ -35,9 +35,7 @@ def set_aside(root: Path, path: Path, reason: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise NotWritten(
-            f"cannot move the corrupt file {path} ({error.strerror}): make room or allow writing"
-        ) from None
+        raise NotWritten(f"cannot move {path} ({error.strerror}): make room or allow it") from None
 
 
 def quarantine_notes(root: Path) -> list[str]:

@@ -82,8 +82,7 @@ class TrainedNetworks:
                 fit_state(model, state, str(network))
             if broken := [key for key, values in state.items() if values.isnan().any()]:
                 raise InputError(
-                    f"{names[network]} has NaN in {broken[0]!r}, as its training diverged: take an "
-                    f"earlier one"
+                    f"{names[network]} has NaN in {broken[0]!r}: it diverged; take an earlier one"
                 )
             hash_of_network[network] = tensor_hash(state)
         hashes = {
@@ -146,9 +145,7 @@ def trained_networks(
     if not isinstance(networks, str | Path) and not any(isinstance(v, str | Path) for v in values):
         return _in_memory(networks, untrained, offline, tasks, seeds)
     if seeds != 1:
-        raise InputError(
-            f"files are retrained once, by the run's seed, got seeds={seeds}: give more runs"
-        )
+        raise InputError(f"files have seeds of their own, got seeds={seeds}: give more runs")
     if model.build is None:
         raise InputError("files need a function that makes the network: Model(files, fresh=build)")
     if untrained is not None or isinstance(offline, nn.Module):
@@ -220,9 +217,7 @@ def _checkpoints(
         if not isinstance(path, str | Path):
             raise _MIXED
         if not isinstance(tasks_seen, int) or tasks_seen < 0:
-            raise InputError(
-                f"give files by tasks learned, as {{{tasks}: 'task{tasks}.pt'}}, got {tasks_seen!r}"
-            )
+            raise InputError(f"files must be {{{tasks}: 'task.pt'}}, got a row {tasks_seen!r}")
     return Checkpoints(
         runs={Run(LEARNER, ORDER, 0): {t: Path(path) for t, path in files.items()}},
         offline={} if offline is None else {0: Path(offline)},
@@ -238,14 +233,10 @@ def _in_memory(
     missing last row, and two untrained networks.
     """
     if not isinstance(models, Mapping):
-        raise InputError(
-            f"models map tasks learned to models, {{{tasks}: model}}, got {type(models).__name__}"
-        )
+        raise InputError(f"models must be {{{tasks}: model}}, got {type(models).__name__}")
     for key in models:
         if not hasattr(key, "__index__") or not 0 <= key <= tasks:
-            raise InputError(
-                f"models has a row {key!r}: rows are numbers of tasks learned, from 0 to {tasks}"
-            )
+            raise InputError(f"models has a row {key!r}, expected tasks learned, 0 to {tasks}")
     rows: dict[int, nn.Module] = {index(key): model for key, model in models.items()}
     if tasks not in rows:
         raise InputError(f"models has no row {tasks}, the model after all tasks: add it")
@@ -261,7 +252,7 @@ def _in_memory(
     for name, model in model_by_name.items():
         if device_of(model) != device:
             raise InputError(
-                f"{name} is on {device_of(model)}, the last on {device}: move all to one device"
+                f"{name} is on {device_of(model)}, the last on {device}: move it there"
             )
         check_values(model)
     runs = {Run(LEARNER, ORDER, seed): dict(sorted(rows.items())) for seed in range(seeds)}

@@ -79,8 +79,7 @@ def _layouts(facts: CutFacts, pooling: Pooling) -> list[Layout]:
     for tensor in facts.value:
         if tensor.shape is None:
             raise InputError(
-                f"feature {facts.name!r}, of shape {tensor.seen_shape} for {facts.examples} "
-                f"examples, has no row for each example: choose another feature"
+                f"feature {facts.name!r}, {tensor.seen_shape}, has no row for each example"
             )
         sizes.append(torch.Size(tensor.shape.example).numel())
     if sum(sizes) > pooling.width:
@@ -130,7 +129,6 @@ def _rows(name: str, layout: Layout, value: Tensor, count: int) -> Tensor:
     """Return rows (B, D) of one tensor of a feature for a batch of `count` examples."""
     if value[0].numel() != torch.Size(layout.shape).numel() or len(value) != count:
         raise InputError(
-            f"feature {name!r} has shape {tuple(value.shape)} for a batch of {count}, expected "
-            f"{(count, *layout.shape)}: choose one whose shape does not depend on the data"
+            f"feature {name!r} is {tuple(value.shape)}, expected {(count, *layout.shape)}"
         )
     return layout.rows(value.reshape(count, *layout.shape))

@@ -228,8 +228,7 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
     for values, half in ((x, "training"), (test, "test")):
         if not all(bool(part.isfinite().all()) for part in pieces(values)):
             raise InputError(
-                f"the feature is NaN or infinite for some {half} examples: the model diverged; "
-                f"train it with a lower learning_rate"
+                f"the feature is not finite for {half} examples: train with a lower learning_rate"
             )
     with torch.no_grad(), torch.autocast(x.device.type, enabled=False), products("fp32"):
         result = settings.predict(x, y, test, classes)

@@ -95,9 +95,7 @@ def explain(
                 texts = [f"{value:.4f}" for value in (*cells, _quantity(*cells))]
                 lines.append((str(run.job.seed), run.job.order, str(j), run.names[j - 1], *texts))
     if not lines:
-        raise InputError(
-            f"{quantity} of {feature} by {readout} is not measured in {root}: choose another row"
-        )
+        raise InputError(f"{quantity} of {feature} by {readout} is not measured in {root}")
     tables = read_tables(root)
     layer = {"learner": learner, "readout": readout, "feature": feature}
     return (

@@ -53,9 +53,7 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
     try:
         return _READERS[saved.kind](saved)
     except (KeyError, ValueError, TypeError, IndexError):
-        raise InputError(
-            f"{path / DESCRIPTION} is damaged, or of an earlier version: measure again and save"
-        ) from None
+        raise InputError(f"{path / DESCRIPTION} is damaged or old: measure again") from None
 
 
 def predictions(source: Analysis | str | Path) -> pd.DataFrame:

@@ -55,7 +55,7 @@ CASES: tuple[Case, ...] = (
     (lambda: asked({1: net(9), 2: net()}), "'0.bias'"),
     (lambda: asked(untrained=normed()), "the untrained model"),
     (lambda: asked({0: net(), 2: net()}, untrained=net()), "row 0 of models"),
-    (lambda: asked(offline=net().to("meta")), "the offline model is on meta"),
+    (lambda: asked(offline=net().to("meta")), "meta"),
     (lambda: asked({1: NAN, 2: net()}), "the model after 1 task has NaN in '2.weight'"),
     (lambda: asked({2: Scaled()}, ["first"]), "'scale'"),
     (lambda: asked({2: Scaled()}, ["first"], offline="train", readouts=["linear"]), "'scale'"),

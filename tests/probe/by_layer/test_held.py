@@ -55,7 +55,7 @@ def test_a_description_that_does_not_fit_the_arrays_is_told(whole: Analysis, kep
     some = {name: array for name, array in saved.arrays.items() if "untrained" not in name}
     for changed in ({"record": {"plan": {}}}, {"arrays": some}):
         write_folder(folder, replace(saved, **changed))
-        with pytest.raises(InputError, match=r"or of an earlier version: measure again"):
+        with pytest.raises(InputError, match=r"result\.json"):
             load(folder)
     write_folder(folder, Saved(kind="cake", tables=saved.tables))
     with pytest.raises(InputError, match=r"kind 'cake': load one of kind analysis or"):

@@ -58,7 +58,7 @@ def test_a_description_that_does_not_fit_the_arrays_is_told(whole: Analysis, kep
         with pytest.raises(InputError, match=r"result\.json"):
             load(folder)
     write_folder(folder, Saved(kind="cake", tables=saved.tables))
-    with pytest.raises(InputError, match=r"kind 'cake': load one of kind analysis or"):
+    with pytest.raises(InputError, match="'cake'"):
         load(folder)
 
 

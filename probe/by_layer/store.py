@@ -21,10 +21,11 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -42,6 +43,8 @@ from probe.by_layer.measurement import (
 )
 from probe.by_layer.quarantine import set_aside
 from probe.files import discard, make_folder, not_written, replacing, sweep
+
+T = TypeVar("T")
 
 _FINISHED, _PREDICTIONS = "predictions.npz", "predictions*.npz"
 _TRIES = 5  # to read files that another process merges meanwhile
@@ -95,14 +98,7 @@ class Store:
 
     def finished(self) -> set[Key]:
         """Return the keys of the measurements that have a file; `contents` checks them."""
-        keys = set[Key]()
-        for path in self.folder.glob(_PREDICTIONS):
-            try:
-                with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                    keys.update(keys_of(arrays))
-            except Exception:  # zipfile and NumPy raise almost anything for a corrupt file
-                continue
-        return keys
+        return {key for keys in _read_each(self.folder, keys_of) for key in keys}
 
     def contents(self, *, checkpoints: bool = False) -> Contents:
         """Return the content of the job's files after reading them; changes nothing.
@@ -249,7 +245,8 @@ class Store:
         files = (*job.glob(f"*/{_PREDICTIONS}"), *job.glob("*/step-*.json"))
         for folder in sorted({path.parent for path in files}):
             if folder != self.folder:
-                there = _record_in(folder)
+                records = _read_each(folder, lambda arrays: json.loads(str(arrays["record"])))
+                there = next((r for r in records if fingerprint(r)[:16] == folder.name), None)
                 unknown = "their files are corrupt, or of an earlier version"
                 sentences |= dict.fromkeys(differences(there, here) if there else [unknown])
         return list(sentences)
@@ -399,14 +396,11 @@ def _count(path: Path) -> int:
     return int("0" + path.name.removeprefix("predictions.").partition("-")[0].removesuffix("npz"))
 
 
-def _record_in(folder: Path) -> Record | None:
-    """Return the record of a folder's fingerprint; None if no file has it."""
+def _read_each(folder: Path, read: Callable[[Arrays], T]) -> list[T]:
+    """Read something from each file of predictions in a folder that is not corrupt."""
+    contents = []
     for path in sorted(folder.glob(_PREDICTIONS)):
-        try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                record: dict[str, Any] = json.loads(str(arrays["record"]))
-            if fingerprint(record)[:16] == folder.name:
-                return record
-        except Exception:  # zipfile and NumPy raise almost anything for a corrupt file
-            continue
-    return None
+        # zipfile and NumPy raise almost anything for a corrupt file.
+        with suppress(Exception), np.load(path, allow_pickle=False) as arrays:
+            contents.append(read(arrays))
+    return contents

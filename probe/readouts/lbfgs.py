@@ -8,7 +8,6 @@ of the objective as plain L-BFGS to a hundredth.
 
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -106,20 +105,6 @@ def _turned(weight: Tensor, axes: Tensor | None) -> Tensor:
     return weight if axes is None else (weight.to(axes.dtype) @ axes).double()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Minimum:
-    """The result of the search: parameters (K, D + 1) of `LogisticLoss`, and whether it converged.
-
-    `left` is an estimate of the remaining decrease, as a fraction of the objective.
-    """
-
-    parameters: Tensor
-    value: float
-    iterations: int
-    left: float
-    converged: bool
-
-
 def _eigenvectors(gram: Tensor) -> tuple[Tensor, Tensor]:
     """Return the eigenvalues (D,) and, as columns, the eigenvectors (D, D) of a matrix (D, D)."""
     # In float32 LAPACK's divide and conquer may fail on rows of zeros, as of dead units.
@@ -131,7 +116,9 @@ def _eigenvectors(gram: Tensor) -> tuple[Tensor, Tensor]:
     return values, axes
 
 
-def minimize(objective: LogisticLoss, tolerance: float, most: int) -> Minimum:
+def minimize(
+    objective: LogisticLoss, tolerance: float, most: int
+) -> tuple[Tensor, float, int, float]:
     """Minimize from zero until the remaining gain is below a share of the objective.
 
     The remaining gain is estimated by half the Newton decrement, g'Hg / 2, with L-BFGS's
@@ -144,7 +131,8 @@ def minimize(objective: LogisticLoss, tolerance: float, most: int) -> Minimum:
         most: The largest number of iterations.
 
     Returns:
-        The minimum.
+        The parameters (K, D + 1), the objective there, the number of iterations, and the remaining
+        gain as a share of the objective.
     """
     where = objective.start
     value, gradient, weight = objective(where)
@@ -163,9 +151,7 @@ def minimize(objective: LogisticLoss, tolerance: float, most: int) -> Minimum:
         if _product(step, change := ahead - gradient) > 0:
             pairs.append((step.flatten(), change.flatten()))
         where, gradient = where + step, ahead
-    return Minimum(
-        parameters=where, value=value, iterations=iterations, left=gain, converged=gain <= tolerance
-    )
+    return where, value, iterations, gain
 
 
 def _direction(gradient: Tensor, pairs: _Pairs, curvature: Tensor) -> Tensor:

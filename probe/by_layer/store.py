@@ -401,6 +401,6 @@ def _read_each(folder: Path, read: Callable[[Arrays], T]) -> list[T]:
     contents = []
     for path in sorted(folder.glob(_PREDICTIONS)):
         # zipfile and NumPy raise almost anything for a corrupt file.
-        with suppress(Exception), np.load(path, allow_pickle=False) as arrays:
-            contents.append(read(arrays))
+        with suppress(Exception), path.open("rb") as file:
+            contents.append(read(np.load(file, allow_pickle=False)))
     return contents

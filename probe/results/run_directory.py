@@ -194,7 +194,24 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
         root: The run directory.
         checkpoints: Whether to read checkpoints, too.
     """
-    return [_state(plan, root, job, checkpoints) for job in jobs_of(plan)]
+    states = []
+    for job in jobs_of(plan):
+        store, keys = store_of(plan, root, job), keys_of(plan, job)
+        contents = store.contents(checkpoints=checkpoints)
+        finished = sorted(contents.finished.keys() & set(keys))
+        names, codes = [*map(tuple, finished)], sorted(contents.codes)
+        results = f"{job.name} {store.folder.name} {names} {codes}"
+        state = JobState(
+            job=job,
+            measurements=len(keys),
+            done=len(finished),
+            corrupt=tuple(sorted(contents.corrupt)),
+            results=hashlib.sha256(results.encode()).hexdigest(),
+            other_code=store.made_by_other_code(contents),
+            others=tuple(store.others()),
+        )
+        states.append(state)
+    return states
 
 
 def remove_locks(root: Path, states: Sequence[JobState]) -> None:
@@ -254,23 +271,6 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
         reasons = "; ".join(dict.fromkeys(reason for state in aside for reason in state.others))
         yield f"other results of {_jobs(aside)} are kept but not shown: {reasons}"
     yield from quarantine_notes(root)
-
-
-def _state(plan: Plan, root: Path, job: Job, checkpoints: bool) -> JobState:
-    """Return the progress of a job, after reading each of its files once."""
-    store, keys = store_of(plan, root, job), keys_of(plan, job)
-    contents = store.contents(checkpoints=checkpoints)
-    finished = sorted(contents.finished.keys() & set(keys))
-    results = f"{job.name} {store.folder.name} {[*map(tuple, finished)]} {sorted(contents.codes)}"
-    return JobState(
-        job=job,
-        measurements=len(keys),
-        done=len(finished),
-        corrupt=tuple(sorted(contents.corrupt)),
-        results=hashlib.sha256(results.encode()).hexdigest(),
-        other_code=store.made_by_other_code(contents),
-        others=tuple(store.others()),
-    )
 
 
 def _jobs(jobs: Sequence[object]) -> str:

@@ -62,16 +62,10 @@ def test_a_description_that_does_not_fit_the_arrays_is_told(whole: Analysis, kep
         load(folder)
 
 
-def test_frames_and_arrays_have_each_cell(whole: Analysis) -> None:
+def test_frames_have_each_row(whole: Analysis) -> None:
     assert rows_of_frame(whole.to_pandas()) == whole.measurements()
     layers = rows_of_frame(whole.to_pandas("layers"), LayerRow)
     assert list(map(repr, layers)) == list(map(repr, whole.layers()))
-    pytest.importorskip("xarray")
-    found = whole.to_xarray().accuracy.sel(learner="model", order="0", readout="linear")
-    for feature in FEATURES:
-        mean = found.sel(feature=feature).mean("seed").sel(task=list(NAMES), tasks_seen=[1, 3])
-        expected = whole.matrix(feature, "linear").values[[1, 3]]
-        np.testing.assert_allclose(mean, expected, atol=1e-12)
 
 
 def test_text_html_and_latex_have_a_line_for_each_feature(whole: Analysis) -> None:

@@ -57,20 +57,17 @@ def check_value(value: Any, name: str) -> None:
     """Check that a value is plain tensors of one length: one, a tuple or a mapping.
 
     Args:
-        value: What is checked.
-        name: Of the value, for the message.
+        value: The value to check.
+        name: The name of the value in messages.
 
     Raises:
         InputError: It is anything else.
     """
     columns = tensors(value) if isinstance(value, Mapping | tuple) else (value,)
-    strange = [type(column).__name__ for column in columns if not isinstance(column, Tensor)]
-    if strange or not columns:
-        got = " with ".join(dict.fromkeys((type(value).__name__, *strange[:1])))
-        raise InputError(
-            f"{name} must be a tensor, or a tuple or mapping of tensors, got {got}: use "
-            f"torch.as_tensor, or Examples.of for a Dataset or DataLoader"
-        )
+    kinds_in = [type(column).__name__ for column in columns if not isinstance(column, Tensor)]
+    if kinds_in or not columns:
+        got = " with ".join(dict.fromkeys((type(value).__name__, *kinds_in[:1])))
+        raise InputError(f"{name} must be tensors, got {got}: use torch.as_tensor or Examples.of")
     if any(column.layout != torch.strided or column.is_nested for column in columns):
         raise InputError(f"{name} must be plain tensors, got a sparse or nested one: make it dense")
     if not all(column.ndim for column in columns) or len(set(map(len, columns))) > 1:
@@ -90,14 +87,9 @@ def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:
     >>> mapped({"ids": torch.ones(2, 3)}, lambda tensor: tensor[:1])["ids"].shape
     torch.Size([1, 3])
     """
-    changed: Value
-    if isinstance(value, Tensor):
-        changed = change(value)
-    elif isinstance(value, Mapping):
-        changed = {key: change(tensor) for key, tensor in value.items()}
-    else:
-        changed = tuple(map(change, value))
-    return cast(AnyValue, changed)
+    if isinstance(value, Mapping):
+        return cast(AnyValue, {key: change(tensor) for key, tensor in value.items()})
+    return cast(AnyValue, change(value) if isinstance(value, Tensor) else tuple(map(change, value)))
 
 
 def first(value: AnyValue, n: int) -> AnyValue:
@@ -151,14 +143,14 @@ def arranged(value: Value, form: Value) -> Value:
     """Bring the tensors of a value into the order of those of another one.
 
     Args:
-        value: What is reordered.
+        value: The value to reorder.
         form: The value whose order is taken.
 
     Returns:
         The same tensors.
 
     Raises:
-        InputError: The value has more or fewer tensors, or others names.
+        InputError: The value has more or fewer tensors, or other names.
 
     >>> x = {"a": torch.ones(1), "b": torch.zeros(1)}
     >>> list(arranged(x, {"b": torch.ones(1), "a": torch.ones(1)}))
@@ -166,12 +158,9 @@ def arranged(value: Value, form: Value) -> Value:
     """
     if isinstance(value, Mapping) and isinstance(form, Mapping) and value.keys() == form.keys():
         return {name: value[name] for name in form}
-    both_tensors = isinstance(value, Tensor) and isinstance(form, Tensor)
-    both_tuples = isinstance(value, tuple) and isinstance(form, tuple) and len(value) == len(form)
-    if not both_tensors and not both_tuples:
-        raise InputError(
-            f"the model was cut with x of {kinds(form)}, got {kinds(value)}: give the same kind"
-        )
+    same = any(isinstance(value, kind) and isinstance(form, kind) for kind in (Tensor, tuple))
+    if not same or len(tensors(value)) != len(tensors(form)):
+        raise InputError(f"the model was cut with x of {kinds(form)}, got {kinds(value)}")
     return value
 
 
@@ -213,11 +202,9 @@ def close(a: Tensor, b: Tensor) -> bool:
     Returns:
         Whether they are.
     """
-    if a.shape != b.shape or not (a.is_floating_point() or a.is_complex()):
+    if a.shape != b.shape or not a.numel() or not (a.is_floating_point() or a.is_complex()):
         return identical(a, b)
-    if torch.equal(a, b):
-        return True
-    scale = float(a.abs().nan_to_num().max()) if a.numel() else 0.0
+    scale = float(a.abs().nan_to_num().max())
     return torch.allclose(a, b, rtol=1e-3, atol=1e-5 + 1e-4 * scale, equal_nan=True)
 
 

@@ -5,8 +5,7 @@ from decimal import Decimal
 
 from probe.errors import InputError
 
-_UNITS = {"": 1, "b": 1}
-_UNITS |= {f"{letter}b": 1000**k for k, letter in enumerate("kmgt", 1)}
+_UNITS = {"": 1} | {f"{letter}b": 1000**k for k, letter in enumerate(["", *"kmgt"])}
 _UNITS |= {f"{letter}ib": 1024**k for k, letter in enumerate("kmgt", 1)}
 _DIGITS = 18
 
@@ -16,7 +15,7 @@ def parse_size(text: str, name: str) -> int:
 
     Args:
         text: The size.
-        name: What the size is of, for the error message.
+        name: The name of the size in the error message.
 
     Returns:
         The number of bytes.
@@ -42,9 +41,6 @@ def show_size(size: int) -> str:
     """
     if size < 1000:
         return f"{size} B"
-    value, units = size / 1000, iter("KMG")
-    unit = next(units)
     # What rounds to 1000.0 is 1.0 of the next unit.
-    while round(value, 1) >= 1000 and (larger := next(units, "")):
-        value, unit = value / 1000, larger
-    return f"{value:.1f} {unit}B"
+    power = next(k for k in (1, 2, 3) if k == 3 or round(size / 1000**k, 1) < 1000)
+    return f"{size / 1000**power:.1f} {'KMG'[power - 1]}B"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Generic
+from typing import Any, Generic, cast
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ from probe.batch import Rows, Value, check_value, gather, kinds, like, mapped, p
 from probe.errors import InputError
 from probe.memory import FileRows
 from probe.reading.item_format import check_labels
-from probe.reading.read import ReadSettings, read
+from probe.reading.read import read
 
 X = TypeVar("X", bound=Value, covariant=True, default=Tensor)
 
@@ -64,17 +64,11 @@ class Examples(Labeled, Generic[X]):
             raise InputError("the keys of x must be names of the model's arguments: use strings")
         check_labels(self.y)
         if len(tensors(self.x)[0]) != len(self.y):
-            raise InputError(
-                f"x and y must have the same length, got x {kinds(self.x)}, y {kinds(self.y)}"
-            )
-        task: Any = self.task
-        is_integers = isinstance(task, Tensor) and task.dtype == torch.int64
-        if task is not None and not (is_integers and task.shape == self.y.shape):
-            got = kinds(task) if isinstance(task, Tensor) else type(task).__name__
-            raise InputError(
-                f"task must be an int64 tensor (N,), the number of each example's task, got {got} "
-                f"for y {kinds(self.y)}: use torch.as_tensor(task)"
-            )
+            raise InputError(f"x and y must be as long, got x {kinds(self.x)}, y {kinds(self.y)}")
+        task, expected = cast(Any, self.task), kinds(self.y)
+        got = kinds(task) if isinstance(task, Tensor) else type(task).__name__
+        if task is not None and got != expected:
+            raise InputError(f"task must be a tensor {expected}, got {got}: use torch.as_tensor")
 
     def changed(self, **fields: Any) -> Examples[Any]:
         """Return the examples with other fields, which fit together: these are not checked."""
@@ -102,7 +96,7 @@ class Examples(Labeled, Generic[X]):
         Every tensor keeps its type, uint8 too.
 
         Args:
-            data: What is read.
+            data: The source of the examples.
             limit: Read only the first examples, from 1.
             label: The label's name in a mapping; None = `label` or `labels`.
             columns: The columns that x consists of, if items are mappings; None = all but the
@@ -125,8 +119,7 @@ class Examples(Labeled, Generic[X]):
         >>> Examples.of(pairs).x.shape, Examples.of(pairs, limit=1).y
         (torch.Size([2, 8]), tensor([0]))
         """
-        settings = ReadSettings(limit, label, columns, budget, scratch, progress)
-        return Examples(*read(data, settings))
+        return Examples(*read(data, limit, label, columns, budget, scratch, progress))
 
     def take(self, indices: Tensor) -> Examples[X]:
         """Return the n examples at `indices` (n,), int64 from 0, in that order."""
@@ -150,7 +143,7 @@ class Examples(Labeled, Generic[X]):
         """Return the examples of a task, in their present order, without its number."""
         if self.task is None:
             raise InputError("the examples have no task: give Examples(x, y, task)")
-        return self.part((self.task == number).nonzero().squeeze(1)).changed(task=None)
+        return self.part((self.task == number).nonzero()[:, 0]).changed(task=None)
 
     def to(self, device: torch.device) -> Examples[X]:
         """Return the same examples on `device`, as data that ask for no gradients."""
@@ -176,7 +169,7 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
     Args:
         examples: x (N, ...), y (N,).
         classes: The labels that may occur.
-        name: Of the examples, for the message.
+        name: The name of the examples in messages.
 
     Raises:
         InputError: There are none, or the first that is wrong.
@@ -193,12 +186,8 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
                 row = start + int(odd[0])
                 raise InputError(f"{name} has NaN or Inf in example {row}: clean the data first")
             start += len(piece)
-    labels = set(classes)
-    if strange := sorted(set(examples.y.unique().tolist()) - labels):
-        raise InputError(
-            f"{name} has labels {strange}, not among the {len(labels)} classes of the tasks: add "
-            f"them to a task, or remove these examples"
-        )
+    if strange := sorted(set(examples.y.unique().tolist()) - set(classes)):
+        raise InputError(f"{name} has labels {strange}, which are in no task: add or remove them")
 
 
 def match_inputs(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[Any], Examples[Any]]:
@@ -219,7 +208,5 @@ def match_inputs(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[An
         train = train.changed(x={name: train.x[name] for name in test.x})
     of_train, of_test = (kinds(mapped(e.x, lambda tensor: tensor[:1][0])) for e in (train, test))
     if of_train != of_test:
-        raise InputError(
-            f"an example of train is {of_train}, of test {of_test}: give both the same"
-        )
+        raise InputError(f"an example of train is {of_train}, of test {of_test}: make both alike")
     return train, test

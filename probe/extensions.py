@@ -161,9 +161,9 @@ def learner(name: str) -> Callable[[type[Class]], type[Class]]:
     Raises:
         InputError: The class is no learner.
 
-    >>> from scenarios.learners.continual import Finetune
+    >>> from scenarios.learners.continual import ContinualLearner
     >>> @learner("mine")
-    ... class Mine(Finetune): ...
+    ... class Mine(ContinualLearner): ...
     """
 
     def decorate(cls: type[Class]) -> type[Class]:

@@ -74,14 +74,12 @@ def not_written(path: Path, error: OSError) -> NotWritten:
     Returns:
         The error.
     """
+    remedy = "make room there, allow writing, or choose another folder"
     if isinstance(error, FileNotFoundError):
         remedy = "was its folder moved or removed? Name the folder where it is now"
-    else:
-        remedy = "make room there, allow writing, or choose another folder"
-    reason = error.strerror or error
     return NotWritten(
-        f"cannot write {path} ({reason}): {remedy}, and run the same command again; nothing that "
-        f"was finished is lost"
+        f"cannot write {path} ({error.strerror or error}): {remedy}, and run the same command "
+        f"again; nothing that was finished is lost"
     )
 
 

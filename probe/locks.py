@@ -76,7 +76,5 @@ def is_locked(folder: Path) -> bool:
     try:
         with FileLock(folder / LOCK).acquire(timeout=_MOMENT, poll_interval=_POLL):
             return False
-    except Timeout:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, Timeout)

@@ -28,14 +28,9 @@ def free_memory(device: torch.device) -> int:
     """
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    return min([*available(), *group_room()], default=_ASSUMED)
-
-
-def available(file: Path = Path("/proc/meminfo")) -> Iterator[int]:
-    """Yield the bytes of memory that are available, if the system reports them."""
-    for line in _lines(file):
-        if line.startswith("MemAvailable:"):
-            yield int(line.split()[1]) * 1024
+    lines = _lines(Path("/proc/meminfo"))
+    available = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    return min([*available, *group_room()], default=_ASSUMED)
 
 
 def group_room(
@@ -44,7 +39,7 @@ def group_room(
     """Yield the bytes that every control group around this process leaves of its limit, if any.
 
     Args:
-        root: Where the groups are mounted.
+        root: The folder in which the groups are mounted.
         groups: The file that names those of this process.
     """
     for line in _lines(groups):
@@ -91,7 +86,7 @@ class MappedRows:
     they are mapped they count as this process's. They are therefore let go once they have served.
 
     Args:
-        folder: Where the file lies, made if need be.
+        folder: The folder of the file, made if need be.
         n: N, the number of rows.
         width: D, the number of columns.
         dtype: The type of the numbers.
@@ -104,20 +99,18 @@ class MappedRows:
         size = n * width * dtype.itemsize
         try:
             with _nameless(folder) as file:
+                os.truncate(file.fileno(), size)
                 # A disk that is full only when a page is written would kill the process.
                 if hasattr(os, "posix_fallocate"):
                     os.posix_fallocate(file.fileno(), 0, size)
-                else:
-                    os.truncate(file.fileno(), size)
                 self._map = mmap.mmap(file.fileno(), size)
         except OSError as error:
-            raise NotWritten(
-                f"cannot keep values in {folder} ({error.strerror}): allow more memory or disk"
-            ) from None
+            text = f"cannot keep values in {folder} ({error.strerror}): allow more memory or disk"
+            raise NotWritten(text) from None
         self.rows: Tensor = torch.frombuffer(self._map, dtype=dtype).view(n, width)
 
-    def gather(self, indices: Tensor) -> Tensor:
-        """Return the rows (B, D) at `indices` (B,), in new memory, on the same device."""
+    def index_select(self, dim: int, indices: Tensor) -> Tensor:
+        """Return the rows (B, D) at `indices` (B,), in new memory, on the device of these."""
         out = self.rows.new_empty((len(indices), self.rows.shape[1]))
         for part, some in zip(out.split(_PIECE), indices.cpu().split(_PIECE), strict=True):
             torch.index_select(self.rows, 0, some, out=part)
@@ -133,8 +126,7 @@ class MappedRows:
 def _nameless(folder: Path) -> IO[bytes]:
     for _ in range(_TRIES):
         # Not with those above it: a run directory that was moved away is not made anew.
-        with suppress(FileExistsError):
-            folder.mkdir()
+        folder.mkdir(exist_ok=True)
         # Another process may have removed the empty folder in between.
         with suppress(FileNotFoundError):
             return tempfile.TemporaryFile(dir=folder, prefix="values.")
@@ -229,11 +221,10 @@ def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
         return None
     blocks = [p if isinstance(p, FileRows) else FileRows([p.contiguous().numpy()]) for p in parts]
     sources = {id(source): source for block in blocks for source in block.sources}
-    order, places = [*sources], []
-    for block in blocks:
-        numbers = torch.tensor([order.index(id(source)) for source in block.sources])
-        places.append(torch.stack([numbers[block.places[0]], block.places[1]]))
-    return FileRows([*sources.values()], torch.cat(places, 1), all(b.finite for b in blocks))
+    numbers = [torch.tensor([[*sources].index(id(s)) for s in block.sources]) for block in blocks]
+    pairs = zip(numbers, blocks, strict=True)
+    places = torch.cat([torch.stack([n[b.places[0]], b.places[1]]) for n, b in pairs], 1)
+    return FileRows([*sources.values()], places, all(block.finite for block in blocks))
 
 
 _aten = torch.ops.aten

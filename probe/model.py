@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from operator import index
 from pathlib import Path
@@ -14,7 +14,7 @@ from torch import nn
 from probe.cut.interface import Trainable, check_trainable
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.errors import InputError
-from probe.training.fresh_weights import Fresh, Rule
+from probe.training.fresh_weights import Factory, Fresh, Rule
 
 Head = Literal["single", "multi"]
 """The outputs that compete: of the classes seen so far, or of the classes of the example's task."""
@@ -76,17 +76,14 @@ class Model:
         if self.head not in (None, "single", "multi"):
             raise InputError(f"head must be 'single' or 'multi', got {self.head!r:.40}")
         if self.call_is_task_aware and self.head == "single":
-            raise InputError(
-                "call takes the task, which single-head lacks: leave out head, or join all outputs"
-            )
+            raise InputError("call takes the task, which a single head does not: leave out head")
         check_trainable(self.trainable)
         try:
             if self.classes is not None:  # perhaps an array, or a generator
                 object.__setattr__(self, "classes", tuple(map(index, self.classes)))
         except TypeError:
-            raise InputError(
-                f"classes= must be numbers, as range(6), got {self.classes!r:.40}"
-            ) from None
+            got = f"{self.classes!r:.40}"
+            raise InputError(f"classes= must be numbers, such as range(6), got {got}") from None
 
     @property
     def call_is_task_aware(self) -> bool:
@@ -112,10 +109,10 @@ class Model:
         return ModelCall(call=lambda model, x: call(model, x)[:, list(classes)])
 
     @property
-    def build(self) -> Callable[[], nn.Module] | None:
+    def build(self) -> Factory | None:
         """The function that makes a new model, None where fresh values come from elsewhere."""
         is_function = callable(self.fresh) and not isinstance(self.fresh, nn.Module)
-        return cast(Callable[[], nn.Module], self.fresh) if is_function else None
+        return cast(Factory, self.fresh) if is_function else None
 
     def source(self, init: Rule) -> Fresh:
         """Return the source of fresh values.

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -35,10 +36,8 @@ def check_values(model: nn.Module) -> None:
         InputError: A parameter has no value.
     """
     for name, parameter in model.named_parameters():
-        lazy = is_lazy(parameter)
-        if lazy or parameter.device.type == "meta":
-            what = "shape yet, as its module is lazy" if lazy else "values on device meta"
-            raise InputError(f"{name!r} has no {what}: build it on the CPU, and run it on a batch")
+        if is_lazy(parameter) or parameter.device.type == "meta":
+            raise InputError(f"{name!r} has no values: build it on the CPU, and run it on a batch")
 
 
 def layer(model: nn.Module, name: str) -> nn.Module:
@@ -46,7 +45,7 @@ def layer(model: nn.Module, name: str) -> nn.Module:
 
     Args:
         model: The model.
-        name: The name.
+        name: The dotted name of the module.
 
     Returns:
         The module.
@@ -70,7 +69,7 @@ def tap(
 
     Args:
         model: The network.
-        names: Of the layers.
+        names: The dotted names of the layers.
         receive: Called with the name and the output. This is the live object, which a later
             in-place operation overwrites: copy it to keep it.
 
@@ -82,10 +81,8 @@ def tap(
     """
     with ExitStack() as hooks:
         for name in names:
-            handle = layer(model, name).register_forward_hook(
-                lambda module, inputs, output, name=name: receive(name, output)
-            )
-            hooks.enter_context(handle)
+            hook = partial(lambda name, module, inputs, output: receive(name, output), name)
+            hooks.enter_context(layer(model, name).register_forward_hook(hook))
         yield
 
 
@@ -199,22 +196,18 @@ def architecture_difference(before: Mapping[str, object], after: Mapping[str, ob
     Returns:
         The name, empty if they are the same.
     """
-    names = before.keys() | after.keys()
-    differ = sorted(
-        (n for n in names if before.get(n) != after.get(n)), key=lambda n: (n == _TIES, n)
-    )
+    differ = [n for n in before.keys() | after.keys() if before.get(n) != after.get(n)]
     return min(differ, key=lambda name: (name == _TIES, name), default="")
 
 
 def frozen_in(model: nn.Module) -> Iterator[str]:
     """Yield the names of frozen parameters, and of the buffers of modules that have no others."""
     for name, module in model.named_modules(remove_duplicate=False):
-        prefix = f"{name}." if name else ""
         parameters = dict(module.named_parameters(recurse=False, remove_duplicate=False))
         frozen = [key for key, parameter in parameters.items() if not parameter.requires_grad]
-        yield from (prefix + key for key in frozen)
         if parameters and len(frozen) == len(parameters):
-            yield from (prefix + key for key, _ in module.named_buffers(recurse=False))
+            frozen += dict(module.named_buffers(recurse=False))
+        yield from (f"{name}.{key}".removeprefix(".") for key in frozen)
 
 
 _TIES = "its ties"
@@ -270,9 +263,9 @@ def copied(model: nn.Module) -> nn.Module:
     for module in model.modules():
         for tensor in tensors_in(vars(module)):
             # torch copies only leaves of the graph; what is none is kept by its value.
-            if not tensor.is_leaf:
-                memo[id(tensor)] = tensor.detach().clone()
-            elif type(tensor) is not Tensor and type(tensor).__deepcopy__ is Tensor.__deepcopy__:
+            kind = type(tensor)
+            odd = kind is not Tensor and kind.__deepcopy__ is Tensor.__deepcopy__
+            if odd or not tensor.is_leaf:
                 value = tensor.detach().clone()
                 if isinstance(tensor, nn.Parameter):
                     value = nn.Parameter(value, tensor.requires_grad)
@@ -290,19 +283,16 @@ def kept_buffers(model: nn.Module) -> Iterator[None]:
     >>> int(norm.num_batches_tracked)
     0
     """
-    before = [
-        (module, name, buffer, buffer.detach().clone())
-        for module in model.modules()
-        for name, buffer in module._buffers.items()
-        if buffer is not None
-    ]
+    buffers = dict(model.named_buffers(remove_duplicate=False))
+    values = {name: buffer.detach().clone() for name, buffer in buffers.items()}
     try:
         yield
     finally:
-        with torch.no_grad():
-            for module, name, buffer, value in before:
-                buffer.copy_(value)
-                setattr(module, name, buffer)  # a forward pass may have put another in its place
+        for name, buffer in buffers.items():
+            # A forward pass may have put another in its place.
+            owner, _, last = name.rpartition(".")
+            setattr(model.get_submodule(owner), last, buffer)
+            buffer.detach().copy_(values[name])
 
 
 def tensors_in(value: object) -> list[Tensor]:

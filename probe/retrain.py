@@ -22,15 +22,14 @@ from probe.retraining import PartialRetraining, RetrainSettings
 from probe.seeding import every_global_stream, global_stream, python_generators, stream
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import Data, Tasks, assign_tasks
-from probe.training.evaluation import predict_each
+from probe.training.evaluation import SelectedOutputs, outputs_of, predict_each
 from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
 from probe.training.history import History, HistoryRecorder, notes_of
 from probe.training.loop import fit
 from probe.training.precision import products
 from probe.training.recipe import Recipe
-from probe.training.selected_outputs import SelectedOutputs, outputs_of
 from probe.values.allocation import Allocation, CacheSettings
-from probe.values.cache import ValueCache
+from probe.values.cache import plan_values, store_values
 
 SAMPLE = 8  # examples on which a cut is checked
 _Values = dict[str, Rows]  # values by feature
@@ -161,7 +160,7 @@ def retrain_each(
         outputs=None if outputs is None else outputs.to(device),
         fresh=fresh,
         how=how,
-        values=ValueCache(how.cache, how.recipe.batch_size, device),
+        cache=(how.cache or CacheSettings()).settled(device),
     )
     return protocol.retrain(planned.each)
 
@@ -196,7 +195,7 @@ class Protocol:
         outputs: The outputs that stand for the classes, None = all.
         fresh: The source of fresh values.
         how: The settings.
-        values: The cache of features' values.
+        cache: The limits of the cache of features' values.
     """
 
     train: Examples[Any]
@@ -205,7 +204,7 @@ class Protocol:
     outputs: Tensor | None
     fresh: Fresh
     how: RetrainSettings
-    values: ValueCache
+    cache: CacheSettings
 
     def retrain(self, cuts: Sequence[Cut]) -> Iterator[Retrained]:
         """Retrain and test each tail; where a batch takes another path, run the whole model.
@@ -241,13 +240,14 @@ class Protocol:
         return self._retrain_or_cut_again(cut.again(self.train.x, reason))
 
     def _fill(self, cuts: Sequence[Cut]) -> tuple[_Values, _Values]:
-        plan = self.values.plan(cuts, (len(self.train), len(self.test)))
+        plan = plan_values(cuts, (len(self.train), len(self.test)), self.cache)
+        size = self.how.recipe.batch_size
         # At the output there is nothing to train: no values of training examples are needed.
         trained = [cut for cut in cuts if cut.facts.trained]
         with explained(self.train.x):
-            train = self.values.rows(trained, plan, self.train.x)
+            train = store_values(trained, plan, self.train.x, self.cache, size)
         with explained(self.test.x):
-            return train, self.values.rows(cuts, plan, self.test.x)
+            return train, store_values(cuts, plan, self.test.x, self.cache, size)
 
     def _retrain(self, cut: Cut, values: tuple[_Values, _Values]) -> list[Retrained]:
         """Retrain one tail, if there is anything to train, and test it after each multiple.
@@ -331,9 +331,8 @@ def cache_plan(
     Raises:
         InputError: A feature is unknown, or no cut is possible there.
     """
-    device = tensors(sample)[0].device
-    values = ValueCache(cache, (recipe or Recipe()).batch_size, device)
-    return values.plan(cut_each(model, features, sample, output, call).each, sizes)
+    settings = (cache or CacheSettings()).settled(tensors(sample)[0].device)
+    return plan_values(cut_each(model, features, sample, output, call).each, sizes, settings)
 
 
 def refuse_what_no_rule_writes(model: nn.Module, cuts: Iterable[CutFacts], fresh: Fresh) -> None:

@@ -7,6 +7,7 @@ unless something else calls them: they change tables, but no network.
 """
 
 import ast
+import hashlib
 import inspect
 import os
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import _lru_cache_wrapper, partial
 from importlib import metadata
+from importlib.util import resolve_name
 from itertools import accumulate
 from pathlib import Path
 from textwrap import dedent
@@ -21,7 +23,9 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TypeGuard
 
 from probe.extensions import DataEntry, Entry, MetricEntry, NetworkEntry, marked_in
-from probe.syntax import Source, digest, imported_names, parsed, syntax_hash
+
+Source = ast.AST | bytes | str
+"""A syntax tree, or a text."""
 
 _PYTHON = Path(os.__file__).parent
 # RESULTS_VERSION stands for these.
@@ -36,7 +40,7 @@ def hash_of(entry: Entry, module: ModuleType | None = None) -> str:
     """Return a hash of a registered network, learner or readout: its source, and how it is called.
 
     Args:
-        entry: What is registered.
+        entry: The registered object.
         module: The module that the user named, which need not be where the object is defined.
 
     Returns:
@@ -81,21 +85,18 @@ class _Code:
     def __init__(self) -> None:
         self.trees: dict[str, Source] = {}
         self.unread: list[tuple[str, str, ModuleType | None]] = []
-        self.metrics: set[tuple[str | None, str]] = set()
+        self.metrics: dict[str | None, set[str]] = {}
         self.pieces: dict[str, str] = {}
         self.versions: set[str] = set()
 
     def hash(self) -> str:
         while self.unread:
             self._read(*self.unread.pop())
-        metrics = {file: {name for f, name in self.metrics if f == file} for file in self.trees}
-        used = (_names(_without(tree, metrics[file])) for file, tree in self.trees.items())
-        names = set[str]().union(*used)
+        metrics = {file: self.metrics.get(file, set()) for file in self.trees}
+        trees = self.trees.items()
+        names = set[str]().union(*(_names(_without(tree, metrics[file])) for file, tree in trees))
         # Only by the name of the file: elsewhere a project may lie in another folder.
-        files = [
-            (os.path.basename(file), syntax_hash(_without(tree, metrics[file] - names)))
-            for file, tree in self.trees.items()
-        ]
+        files = [(Path(f).name, syntax_hash(_without(t, metrics[f] - names))) for f, t in trees]
         return digest([sorted(files), sorted(self.pieces.items()), sorted(self.versions)])
 
     def add(self, thing: object) -> None:
@@ -172,12 +173,13 @@ class _Code:
             return
         for score in (entry.score for entry in marked_in(vars(module), MetricEntry)):
             home = _file_of(sys.modules.get(getattr(score, "__module__", "")))
-            self.metrics.add((home, getattr(score, "__name__", "")))
+            self.metrics.setdefault(home, set()).add(getattr(score, "__name__", ""))
         for loaded in vars(module).get(_LOADED, ()):
             if (origin := _file_of(sys.modules.get(loaded))) and _owner(origin) == "user":
                 self._name(loaded)
         kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        defined = {node.name for node in _nodes(tree) if isinstance(node, kinds)}
+        nodes = ast.walk(tree) if isinstance(tree, ast.AST) else ()
+        defined = {node.name for node in nodes if isinstance(node, kinds)}
         for value in list(vars(module).values()):
             self._value(value, module.__name__, defined)
 
@@ -259,15 +261,10 @@ def _version(top: str, file: str) -> str:
     return record.parent.name if record else top
 
 
-def _nodes(tree: Source) -> Iterator[ast.AST]:
-    """Yield all nodes of a syntax tree, nothing if the source does not parse."""
-    return ast.walk(tree) if isinstance(tree, ast.AST) else iter(())
-
-
 def _names(tree: Source) -> set[str]:
     """Return the names that a text uses."""
     names = set[str]()
-    for node in _nodes(tree):
+    for node in ast.walk(tree) if isinstance(tree, ast.AST) else ():
         match node:
             case ast.Name(id=n) | ast.Attribute(attr=n) | ast.alias(name=n, asname=str()):
                 names.add(n)
@@ -288,3 +285,75 @@ def _bytecode(code: CodeType) -> object:
     # Sets have another order in each process.
     texts = [sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c) for c in constants]
     return code.co_code.hex(), code.co_names, texts
+
+
+def syntax_hash(source: Source) -> str:
+    """Return the hash of a source, the same in all versions of Python.
+
+    A source that does not parse counts byte for byte.
+
+    >>> syntax_hash("x = 1  # one") == syntax_hash('"A docstring."\\nx = (1)')
+    True
+    """
+    tree = source if isinstance(source, ast.AST) else parsed(source)
+    return digest(_text(tree) if isinstance(tree, ast.AST) else tree)
+
+
+def parsed(text: bytes | str) -> Source:
+    """Return the syntax tree of a text, or the text if it does not parse."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):
+        return text
+
+
+def imported_names(tree: ast.AST, package: str = "") -> Iterator[str]:
+    """Yield the dotted names that a module imports anywhere, with members of modules among them.
+
+    Constant names in calls of `import_module` and `__import__` count.
+
+    Args:
+        tree: The module.
+        package: The package of the module, for relative imports.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            try:
+                base = resolve_name("." * node.level + (node.module or ""), package)
+            except ImportError:
+                continue
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            name = node.args[0].value
+            if called in ("import_module", "__import__") and isinstance(name, str):
+                yield name.lstrip(".")
+
+
+def digest(value: object) -> str:
+    """Return the SHA-256 of bytes, or of a value as text."""
+    text = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+    return hashlib.sha256(text).hexdigest()
+
+
+def _text(node: object) -> str:
+    """Return a syntax tree as the text of nested lists, without docstrings and whatever is empty.
+
+    `ast.dump` gives another text in other versions of Python: they have other fields, empty here.
+    """
+    # Every start reads some hundred thousand nodes: lists of lists would take twice as long.
+    if isinstance(node, ast.AST):
+        fields = [(name, getattr(node, name, None)) for name in node._fields]
+        shown = [f", ('{name}', {_text(v)})" for name, v in fields if v is not None and v != []]
+        return f"['{type(node).__name__}'{''.join(shown)}]"
+    if isinstance(node, list):
+        return f"[{', '.join([_text(item) for item in node if not _is_docstring(item)])}]"
+    return repr(repr(node))
+
+
+def _is_docstring(node: object) -> bool:
+    """Return whether a statement is only a string: a docstring, also one below a constant."""
+    return isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str)

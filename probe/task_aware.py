@@ -1,6 +1,6 @@
 """Networks that use the task of each example: own heads, or outputs of the task's classes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -16,16 +16,14 @@ from probe.model import Model
 from probe.modules import kept_buffers, mode
 from probe.seeding import every_global_stream, stream
 from probe.tasked_examples import TaskedExamples
-from probe.training.evaluation import barred_but
+from probe.training.evaluation import Logits, barred_but
+from probe.training.fresh_weights import Factory
 
 _TASK = "task"  # its name in inputs that have names
 
 
 def make_task_aware(
-    model: Model,
-    examples: TaskedExamples,
-    network: Callable[[], nn.Module],
-    orders: Iterable[str] = (),
+    model: Model, examples: TaskedExamples, network: Factory, orders: Iterable[str] = ()
 ) -> tuple[Model, TaskedExamples]:
     """Put the number of the task into the inputs, so that only the task's classes compete.
 
@@ -49,15 +47,10 @@ def make_task_aware(
     if not model.task_aware:
         return model, examples
     if single := [task[0] for task in examples.classes if len(task) == 1]:
-        raise InputError(
-            f"task-aware, class {single[0]} is always right, as its task has no other: give tasks "
-            f"of two or more classes, or a single head"
-        )
+        what = f"class {single[0]} is the only one of its task, so always right"
+        raise InputError(f"{what}: give tasks of two or more classes, or a single head")
     if model.call_is_task_aware and examples.order is None and len(set(orders) - {""}) > 1:
-        raise InputError(
-            "call takes the number of the task, which is open for tasks given by their classes in "
-            "several orders: give each example its task, Examples(x, y, task)"
-        )
+        raise InputError("call takes the task id: in several orders, give Examples(x, y, task)")
     order = examples.order or range(len(examples.classes))
     classes_by_number = [examples.classes[order.index(number)] for number in range(len(order))]
     numbers = torch.tensor(order)
@@ -79,9 +72,7 @@ def make_task_aware(
     return aware, replace(examples, splits=splits)
 
 
-def restrict_to_task(
-    call: Callable[[nn.Module, Value, Tensor], Tensor], tasks: Sequence[Sequence[int]], classes: int
-) -> Callable[[nn.Module, Value], Tensor]:
+def restrict_to_task(call: Logits, tasks: Sequence[Sequence[int]], classes: int) -> Logits:
     """Return a call by which only the classes of an example's task compete.
 
     Args:
@@ -106,9 +97,7 @@ def restrict_to_task(
     return restricted
 
 
-def _check_batches(
-    network: nn.Module, call: Callable[[nn.Module, Value], Tensor], x: Value
-) -> None:
+def _check_batches(network: nn.Module, call: Logits, x: Value) -> None:
     """Raise InputError if an example's logits depend on the task of another one in its batch."""
     if any(map(is_lazy, network.parameters())):
         return  # it would get its shapes here, and with them its weights
@@ -122,10 +111,8 @@ def _check_batches(
         with torch.no_grad(), mode(network, training=False), buffers, draws, explained(pair):
             logits, expected = call(network, pair)[1:], call(network, single)
         if logits.shape == expected.shape and not logits.allclose(expected, rtol=1e-2, atol=1e-3):
-            raise InputError(
-                "call takes the task of one example for the whole batch: choose the head of each "
-                "example, as by torch.stack(outputs)[task, torch.arange(len(task))]"
-            )
+            remedy = "choose each example's, as by torch.stack(outputs)[task, range(len(task))]"
+            raise InputError(f"call takes the task of one example for the whole batch: {remedy}")
 
 
 def append_task(examples: Examples[Any], task: Tensor | int) -> Examples[Any]:
@@ -141,8 +128,7 @@ def append_task(examples: Examples[Any], task: Tensor | int) -> Examples[Any]:
     Raises:
         InputError: An input has the name of the task id already.
     """
-    x = examples.x
-    numbers = torch.full_like(examples.y, task) if isinstance(task, int) else task
+    x, numbers = examples.x, torch.full_like(examples.y, task) if isinstance(task, int) else task
     if not isinstance(x, Mapping):
         return examples.changed(x=(*tensors(x), numbers))
     if _TASK in x:

@@ -24,15 +24,9 @@ _LENGTH = 80  # characters of what a message quotes
 Tasks = Sequence[Sequence[int]] | Sequence[int] | None
 """The classes of each task in order, or the order of numbered tasks, None = by their numbers."""
 
-Labels: TypeAlias = Tensor | NDArray[Any] | Sequence[int]
+Pair: TypeAlias = tuple[Value | NDArray[Any], Tensor | NDArray[Any] | Sequence[int]]
 
-Source: TypeAlias = (
-    Examples[Any]
-    | tuple[Value | NDArray[Any], Labels]
-    | Dataset[Any]
-    | DataLoader[Any]
-    | Iterable[Any]
-)
+Source: TypeAlias = Examples[Any] | Pair | Dataset[Any] | DataLoader[Any] | Iterable[Any]
 """Examples, a pair (x, y), a Dataset or DataLoader, or another source that `Examples.of` reads."""
 
 Data: TypeAlias = Source | Sequence[Source]
@@ -64,8 +58,7 @@ class TaskedExamples:
 
     def sizes(self, split: str) -> list[int]:
         """Return the number of examples of each task, (T,)."""
-        sizes: list[int] = self.numbers(split).bincount(minlength=len(self.classes)).tolist()
-        return sizes
+        return list(map(int, self.numbers(split).bincount(minlength=len(self.classes))))
 
     def with_predictions(self, predicted: Tensor) -> TaskPredictions:
         """Return predictions (N,) for the test examples."""
@@ -100,16 +93,13 @@ def assign_tasks(
     >>> examples.classes, examples.splits["train"].task.tolist()
     (((0, 1), (0, 1)), [0, 0, 1, 1])
     """
-    splits: Mapping[str, Examples[Any]] = {n: as_examples(split, n) for n, split in data.items()}
+    splits = {name: as_examples(split, name) for name, split in data.items()}
     if outputs is not None:
         splits, tasks = _by_position(splits, tasks, outputs)
-    with_task = [name for name, split in splits.items() if split.task is not None]
-    if with_task and len(with_task) < len(splits):
-        [without, *_] = splits.keys() - set(with_task)
-        raise InputError(
-            f"{with_task[0]} has task ids and {without} has none: give both, or neither"
-        )
-    examples = _by_number(splits, tasks) if with_task else _by_class(splits, tasks)
+    without = [name for name, split in splits.items() if split.task is None]
+    if 0 < len(without) < len(splits):
+        raise InputError(f"only {without[0]} has no task ids: give them to all examples or none")
+    examples = _by_class(splits, tasks) if without else _by_number(splits, tasks)
     for name, split in examples.splits.items():
         check_examples(split, range(examples.n_classes), name)
     return examples
@@ -121,7 +111,7 @@ def as_examples(data: Data, name: str) -> Examples[Any]:
     Args:
         data: Examples, which are returned as they are, a pair (x, y), a Dataset, a DataLoader, or
             a list with one of these for each task.
-        name: Of the data, for messages.
+        name: The name of the data in messages.
 
     Returns:
         The examples.
@@ -160,21 +150,18 @@ def _is_task(data: object) -> bool:
 
 def _joined(parts: Sequence[Examples[Any]], name: str) -> Examples[Any]:
     """Return the examples of each task as one, numbered by their position; name: for messages."""
-    forms = [kinds(mapped(part.x, lambda tensor: tensor[:0])) for part in parts]
-    for number, (part, form) in enumerate(zip(parts, forms, strict=True), 1):
-        if part.task is not None or form != forms[0]:
-            raise InputError(
-                f"{name}: give examples by task without numbers of tasks, all x {forms[0]}, got "
-                f"{f'x {form}' if part.task is None else 'numbers'} in those of task {number}"
-            )
-    examples, sizes = join(parts), torch.tensor([len(part) for part in parts])
-    numbers = torch.arange(len(parts)).repeat_interleave(sizes)
-    return examples.changed(task=numbers.to(examples.y.device))
+    forms = {kinds(mapped(part.x, lambda tensor: tensor[:0])) for part in parts}
+    if len(forms) > 1:
+        raise InputError(f"{name}: the tasks' x must be alike, got {' and '.join(sorted(forms))}")
+    if any(part.task is not None for part in parts):
+        raise InputError(f"{name} is a list by task: leave out the task ids of its examples")
+    numbers = [torch.full_like(part.y, number) for number, part in enumerate(parts)]
+    return join(parts).changed(task=torch.cat(numbers))
 
 
 def _by_position(
-    splits: Mapping[str, Examples[Any]], tasks: Tasks, outputs: Sequence[int]
-) -> tuple[Mapping[str, Examples[Any]], Tasks]:
+    splits: dict[str, Examples[Any]], tasks: Tasks, outputs: Sequence[int]
+) -> tuple[dict[str, Examples[Any]], Tasks]:
     """Return labels and tasks' classes that are numbers of outputs by their positions there.
 
     Labels 0..K-1 are positions already, whatever the outputs.
@@ -186,12 +173,12 @@ def _by_position(
     if all(split.task is None for split in splits.values()):
         classes = as_tasks(tasks)
         if strange := sorted({label for task in classes for label in task} - set(outputs)):
-            raise InputError(
-                f"tasks has the classes {strange}, which are not in classes=, as labels are"
-            )
+            raise InputError(f"tasks has classes {strange}, which classes= lacks: correct either")
         tasks = [[position[label] for label in task] for task in classes]
-    positions = {name: [position[y] for y in split.y.tolist()] for name, split in splits.items()}
-    return {n: s.changed(y=s.y.new_tensor(positions[n])) for n, s in splits.items()}, tasks
+    return {
+        name: split.changed(y=split.y.new_tensor([position[y] for y in split.y.tolist()]))
+        for name, split in splits.items()
+    }, tasks
 
 
 def _by_class(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamples:
@@ -201,9 +188,9 @@ def _by_class(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExampl
     for number, task in enumerate(classes):
         task_of_class[list(task)] = number
     # Labels are checked later: a strange one gets any task.
-    labels = {name: split.y.clamp(0, n_classes - 1) for name, split in splits.items()}
     numbered = {
-        n: s.changed(task=task_of_class.to(s.y.device)[labels[n]]) for n, s in splits.items()
+        name: split.changed(task=task_of_class.to(split.y.device)[split.y.clamp(0, n_classes - 1)])
+        for name, split in splits.items()
     }
     return TaskedExamples(splits=numbered, classes=classes)
 
@@ -213,27 +200,20 @@ def _by_number(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamp
     T = len(set().union(*numbers.values()))
     for name, listed in numbers.items():
         if listed != list(range(T)):
-            got = shorten(str(listed), _LENGTH)
-            raise InputError(
-                f"{name} has the task numbers {got}, expected all of 0..{T - 1}: number them so, "
-                f"as by task.unique(return_inverse=True)[1]"
-            )
+            got, remedy = shorten(str(listed), _LENGTH), "task.unique(return_inverse=True)[1]"
+            raise InputError(f"{name} has task ids {got}, expected 0..{T - 1}: use {remedy}")
     order = _order(tasks, T)
     position = torch.tensor(order).argsort()
     placed = {n: s.changed(task=position.to(s.y.device)[s.task]) for n, s in splits.items()}
-    classes = [
-        torch.cat([split.y[split.task == number].cpu() for split in placed.values()]).unique()
+    classes = tuple(
+        tuple(torch.cat([s.y[s.task == number].cpu() for s in placed.values()]).unique().tolist())
         for number in range(T)
-    ]
-    labels = torch.cat(classes).unique().tolist()
-    if labels != list(range(len(labels))):
-        raise InputError(
-            f"the labels of all tasks are {shorten(str(labels), _LENGTH)}, expected each of "
-            f"0..K-1: number the classes so, or name their outputs by Model(..., classes=)"
-        )
-    return TaskedExamples(
-        splits=placed, classes=tuple(tuple(task.tolist()) for task in classes), order=order
     )
+    labels = sorted({label for task in classes for label in task})
+    if labels != list(range(len(labels))):
+        got = shorten(str(labels), _LENGTH)
+        raise InputError(f"labels {got} are not 0..K-1: renumber them, or give classes=")
+    return TaskedExamples(splits=placed, classes=classes, order=order)
 
 
 def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
@@ -243,10 +223,8 @@ def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
     except TypeError:
         order = ()
     if sorted(order) != list(range(count)):
-        raise InputError(
-            f"the examples have their tasks, so tasks is left out or an order of 0..{count - 1}, "
-            f"got {shorten(repr(tasks), _LENGTH)}"
-        )
+        got = shorten(repr(tasks), _LENGTH)
+        raise InputError(f"the examples have task ids, so tasks orders 0..{count - 1}, got {got}")
     return order
 
 
@@ -268,10 +246,9 @@ def as_tasks(tasks: object) -> tuple[tuple[int, ...], ...]:
     try:
         return tuple(tuple(map(index, task)) for task in cast(Any, tasks))
     except TypeError:
-        raise InputError(
-            f"tasks must be a list with the class numbers of each task, as [[0, 1], [2, 3]], got "
-            f"{shorten(repr(tasks), _LENGTH)}; or give each example its task, Examples(x, y, task)"
-        ) from None
+        got = shorten(repr(tasks), _LENGTH)
+        message = f"tasks must list each task's classes, as [[0, 1], [2, 3]], got {got}; or give "
+        raise InputError(f"{message}each example its task, Examples(x, y, task)") from None
 
 
 def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
@@ -284,19 +261,16 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
     Raises:
         InputError: A task is empty, or a class is unknown, in two tasks or in none.
     """
-    if not all(map(len, tasks)) or not tasks:
-        empty = [number for number, task in enumerate(tasks, 1) if not len(task)]
+    empty = [number for number, task in enumerate(tasks, 1) if not len(task)]
+    if empty or not tasks:
         what = f"tasks {empty} of {len(tasks)} have no classes" if tasks else "there are no tasks"
         raise InputError(f"{what}: give each task its classes, as [[0, 1], [2, 3]]")
     listed = sorted(c for task in tasks for c in task)
     if outside := sorted({c for c in listed if not 0 <= c < classes}):
         raise InputError(f"classes {outside} are outside 0..{classes - 1}: count from 0")
     if twice := sorted({c for c, following in pairwise(listed) if c == following}):
-        raise InputError(
-            f"classes {twice} are in more than one task: leave out tasks and give each example its "
-            f"task, by Examples(x, y, task), a list with the data of each task, or feature files: "
-            f"'sites/{{task}}.npz', or one with task_train and task_test"
-        )
+        remedy = "give data by task, as a list, Examples(x, y, task) or 'sites/{task}.npz' files"
+        raise InputError(f"classes {twice} are in two tasks: leave out tasks, and {remedy}")
     if missing := sorted(set(range(classes)) - set(listed)):
         raise InputError(f"classes {missing} are in no task: add each to one")
 
@@ -309,9 +283,6 @@ def task_names(tasks: Sequence[Sequence[int]]) -> list[str]:
     """
     if share_classes(tuple(map(tuple, tasks))):
         return [str(number) for number in range(1, len(tasks) + 1)]
-    return [
-        f"{task[0]}-{task[-1]}"
-        if len(task) > 1 and list(task) == list(range(task[0], task[-1] + 1))
-        else "+".join(map(str, task))
-        for task in tasks
-    ]
+    ranges = [len(task) > 1 and [*task] == [*range(task[0], task[-1] + 1)] for task in tasks]
+    pairs = zip(tasks, ranges, strict=True)
+    return [f"{t[0]}-{t[-1]}" if in_a_row else "+".join(map(str, t)) for t, in_a_row in pairs]

@@ -1,8 +1,7 @@
-"""Tasks, and the scenarios in which a learner meets them one after the other."""
+"""Tasks, the scenarios in which a learner meets them one after the other, and their orders."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -15,6 +14,7 @@ from torch import Tensor
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.metrics.task_predictions import TaskPredictions
+from probe.seeding import stream
 from probe.tasked_examples import TaskedExamples, task_names
 
 
@@ -76,11 +76,14 @@ class TestExamples:
 class Scenario:
     """T tasks in the order in which they are learned, over K classes in all.
 
-    kind: the stream: `class-incremental` or `task-incremental` (disjoint classes, or tasks of the
-    data set), `incremental` (a base session of several classes, then one class per session),
-    `permutation` (the same classes in every session, the input elements permuted), `multimodal`
-    (two data sets, classes disjoint), `domain-incremental` (the same classes in every task, of
-    other inputs).
+    Attributes:
+        name: The name of the scenario.
+        kind: The stream: `class-incremental` or `task-incremental` (disjoint classes, or tasks of
+            the data set), `incremental` (a base session of several classes, then one class per
+            session), `permutation` (the same classes in every session, the input elements
+            permuted), `multimodal` (two data sets, classes disjoint), `domain-incremental` (the
+            same classes in every task, of other inputs).
+        tasks: The tasks in the order in which they are learned.
     """
 
     name: str
@@ -94,7 +97,7 @@ class Scenario:
         """Divide examples, with the splits `train` and `test`, into their tasks.
 
         Args:
-            name: Of the scenario.
+            name: The name of the scenario.
             examples: All tasks' examples, with the task of each.
             kind: The stream, see the class.
 
@@ -106,12 +109,9 @@ class Scenario:
         """
         names, tasks = task_names(examples.classes), []
         for split, what in (("train", "training"), ("test", "test")):
-            for number, size in enumerate(examples.sizes(split)):
-                if not size:
-                    raise InputError(
-                        f"the {what} data of task {names[number]!r} have no examples: add some, "
-                        f"or leave the task out"
-                    )
+            if 0 in (sizes := examples.sizes(split)):
+                name = names[sizes.index(0)]
+                raise InputError(f"task {name!r} has no {what} examples: add some or leave it out")
         for k, classes in enumerate(examples.classes):
             train, test = (examples.splits[split].of_task(k) for split in ("train", "test"))
             where = np.flatnonzero(examples.numbers("test").numpy() == k)
@@ -124,7 +124,7 @@ class Scenario:
         """K, the number of classes over all tasks."""
         return len({c for task in self.tasks for c in task.classes})
 
-    def reordered(self, order: Sequence[int]) -> Scenario:
+    def reordered(self, order: Sequence[int]) -> Self:
         """Return the scenario with its tasks in another order.
 
         Args:
@@ -133,19 +133,15 @@ class Scenario:
         Raises:
             InputError: The order does not name each task once.
         """
-        if sorted(order) != list(range(len(self.tasks))):
-            raise InputError(
-                f"an order of {len(self.tasks)} tasks names each once, got {list(order)}"
-            )
+        if sorted(order) != list(range(T := len(self.tasks))):
+            raise InputError(f"an order of {T} tasks names each once, got {list(order)}")
         return replace(self, tasks=tuple(self.tasks[k] for k in order))
 
-    def to(self, device: torch.device) -> Scenario:
+    def to(self, device: torch.device) -> Self:
         """Return the scenario with all its data on `device`; data already there are shared."""
-        tasks = tuple(
-            replace(task, train=task.train.to(device), test=task.test.to(device))
-            for task in self.tasks
-        )
-        return replace(self, tasks=tasks)
+        halves = [(task.train.to(device), task.test.to(device)) for task in self.tasks]
+        pairs = zip(self.tasks, halves, strict=True)
+        return replace(self, tasks=tuple(replace(t, train=a, test=b) for t, (a, b) in pairs))
 
     @cached_property
     def test(self) -> Examples:
@@ -167,25 +163,58 @@ class Scenario:
     @cached_property
     def _from_callers_order(self) -> NDArray[np.intp]:
         """The position in `test` of each example of the caller's test data, (N,)."""
-        starts, start = {}, 0
+        index_of_task: dict[int, NDArray[np.intp]] = {}
+        start = 0
         for task in sorted(self.tasks, key=lambda task: task.index):
-            starts[task.index] = start
-            start += len(task.test)
-        positions = [
-            starts[task.index] + np.arange(len(task.test))
-            if task.test_index is None
-            else task.test_index
-            for task in self.tasks
-        ]
-        return np.concatenate(positions).argsort()
+            numbers = np.arange(start, start := start + len(task.test))
+            index_of_task[task.index] = numbers if task.test_index is None else task.test_index
+        return np.concatenate([index_of_task[task.index] for task in self.tasks]).argsort()
 
     @cached_property
     def merged(self) -> Task:
         """All tasks as a single one: the task of offline training."""
-        return Task(
-            index=1,
-            name="all",
-            classes=tuple(sorted({c for task in self.tasks for c in task.classes})),
-            train=join([task.train for task in self.tasks]),
-            test=self.test,
-        )
+        classes = tuple(sorted({c for task in self.tasks for c in task.classes}))
+        train = join([task.train for task in self.tasks])
+        return Task(index=1, name="all", classes=classes, train=train, test=self.test)
+
+
+MOST = 10_000
+"""The most sessions, orders or seeds of a study."""
+
+
+def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tuple[int, ...]]:
+    """Return the task orders of a study.
+
+    Args:
+        rule: `rotate` (all T rotations, named by their number), `none` (only the base order),
+            `shuffle:N` (N shuffles, the same on every machine), or tasks, from 1, by order's name.
+        tasks: T, the number of tasks.
+
+    Returns:
+        The orders by name, each of T tasks, from 0 in the base order.
+
+    Raises:
+        InputError: The rule is another, or an order does not name each task once.
+
+    >>> orders("rotate", 3)
+    {'0': (0, 1, 2), '1': (1, 2, 0), '2': (2, 0, 1)}
+    >>> orders({"back": [3, 2, 1]}, 3)
+    {'back': (2, 1, 0)}
+    """
+    base = tuple(range(tasks))
+    if not isinstance(rule, str):
+        for name, listed in rule.items():
+            if sorted(listed) != [task + 1 for task in base]:
+                raise InputError(f"order {name!r} must name each of 1 to {tasks} once: {listed}")
+        return {name: tuple(task - 1 for task in listed) for name, listed in rule.items()}
+    if rule == "none":
+        return {"0": base}
+    if rule == "rotate":
+        return {str(k): base[k:] + base[:k] for k in base}
+    # At most nine digits, as `int` of a million takes long.
+    count = re.fullmatch("shuffle:([0-9]{1,9})", rule)
+    if count is None or not 1 <= int(count[1]) <= MOST:
+        raise InputError(f"unknown orders {rule!r}: give rotate, none or shuffle:N, N up to {MOST}")
+    # Each from its own stream, so that more shuffles leave the first as they are.
+    shuffles = (torch.randperm(tasks, generator=stream(k, "order")) for k in range(int(count[1])))
+    return {str(k): tuple(order.tolist()) for k, order in enumerate(shuffles)}

@@ -77,8 +77,8 @@ def problem(detail: ErrorDetails, keys: Sequence[str] = ()) -> str:
     """Return one problem as `path of the field: problem`.
 
     Args:
-        detail: As pydantic reports it.
-        keys: Those of its table, see `keys_at`.
+        detail: The problem as pydantic reports it.
+        keys: The keys of its table, see `keys_at`.
     """
     return f"{'.'.join(map(str, detail['loc']))}: {message(detail, keys)}".removeprefix(": ")
 
@@ -87,8 +87,8 @@ def keys_at(kind: Any, path: Sequence[str | int]) -> list[str]:
     """Return the keys of the table that a path ends in.
 
     Args:
-        kind: What is checked, a pydantic model or a `configuration`.
-        path: Where in it, as pydantic has it, a union's tags included; its last entry is a key.
+        kind: The checked class, a pydantic model or a `configuration`.
+        path: The path in it as pydantic reports it, with a union's tags; its last entry is a key.
 
     Returns:
         The keys, sorted; empty where they are not known.
@@ -141,28 +141,20 @@ def message(detail: ErrorDetails, keys: Sequence[str] = ()) -> str:
     """Return a problem in the words of TOML, without pydantic's own additions.
 
     Args:
-        detail: As pydantic reports it.
-        keys: Those of the table, to suggest for an unknown one.
+        detail: The problem as pydantic reports it.
+        keys: The keys of the table, to suggest one for an unknown key.
     """
     kind = detail["type"]
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        name = str(detail["loc"][-1])
-        if name in _RENAMED:
-            return f"{name} is called {_RENAMED[name]} now"
-        return _unknown_key(name, keys)
+        name, key_of_lower = str(detail["loc"][-1]).lower(), {key.lower(): key for key in keys}
+        near = get_close_matches(_SHORT.get(name, name), key_of_lower, n=2, cutoff=0.6)
+        names = " or ".join(repr(key_of_lower[lower]) for lower in near)
+        hint = f"did you mean {names}?" if near else "correct or remove it"
+        listed = f" (known: {', '.join(keys)})" if 0 < len(keys) <= _FEW else ""
+        return f"unknown key: {hint}{listed}"
     if kind == "value_error":
         return detail["msg"].removeprefix("Value error, ")
     return _MESSAGES.get(kind) or f"{expected(detail)}, got {shown(detail['input'])}"
-
-
-def _unknown_key(name: str, keys: Sequence[str]) -> str:
-    """Return the message on an unknown key: similar ones, and all if they are few."""
-    lower = {key.lower(): key for key in keys}
-    name = _SHORT.get(name, name).lower()
-    near = [repr(lower[key]) for key in get_close_matches(name, lower, n=2, cutoff=0.6)]
-    hint = f"did you mean {' or '.join(near)}?" if near else "correct or remove it"
-    listed = f" (known: {', '.join(keys)})" if 0 < len(keys) <= _FEW else ""
-    return f"unknown key: {hint}{listed}"
 
 
 def expected(detail: ErrorDetails) -> str:
@@ -180,12 +172,10 @@ def shown(value: object) -> str:
     """
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, Mapping):
-        return f"a table of {len(value)}"
-    if isinstance(value, list | tuple):
-        return f"a list of {len(value)}"
+    if isinstance(value, Mapping | list | tuple):
+        return f"a {'table' if isinstance(value, Mapping) else 'list'} of {len(value)}"
     text = repr(value) if isinstance(value, str | int | float) else str(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text[:_LONGEST] + "..." * (len(text) > _LONGEST)
 
 
 _UNIONS = (Union, UnionType)
@@ -193,8 +183,6 @@ _FEW = 8  # keys of a table that are listed
 _LONGEST = 60  # characters of a value that are shown
 
 _SHORT = {"lr": "learning_rate"}  # what many programs call a key
-
-_RENAMED = {"optimiser": "optimizer"}  # old spellings, which files may still have
 
 _MESSAGES = {
     "missing": "this key is needed",

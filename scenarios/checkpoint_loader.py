@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import torch
 
-from probe.batch import first
 from probe.by_layer.fingerprint import data_hash
 from probe.by_layer.network_source import NetworkSource
 from probe.by_layer.plan import Plan
@@ -20,15 +19,13 @@ from probe.model import Model
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.data import DataReference
 from probe.record.recording import RunRecord
-from probe.retrain import SAMPLE, cache_plan
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import assign_tasks, check_tasks
 from probe.tasks import Scenario
 from probe.training.recipe import Recipe
-from probe.values.allocation import Allocation, CacheSettings
 from scenarios.data.datasets import Location, in_order, limited, load
 from scenarios.options import ModelOptions, names
-from scenarios.study.plan import BUILT_IN, examples_of
+from scenarios.study.plan import BUILT_IN
 from scenarios.user_code import REGISTRY, UserCode, build_model, source_of
 
 
@@ -36,13 +33,19 @@ from scenarios.user_code import REGISTRY, UserCode, build_model, source_of
 class CheckpointLoader:
     """Networks in files, and the code that makes them and loads their data, by name.
 
-    - user_code: the user's code; network, data: names that it registers, or feature files;
-    checkpoints:
-      the files; records: what a recorder has kept of their runs, reference: to its data, if it has
-      not kept them; location: of files, once hashed;
-    - name, orders: as in `probe.by_layer.network_source.NetworkSource`; tasks: the classes of each
-      of T tasks, in base order, None where the data bring tasks; options: the flags; code: a hash
-      of the user's code.
+    Attributes:
+        user_code: The user's code.
+        name: The name of the run.
+        network: The network's name, which the user's code registers.
+        data: A name that the user's code registers, or feature files.
+        checkpoints: The files.
+        records: The recordings of their runs.
+        reference: What a recorder has kept of the data, None if it has them or there is none.
+        tasks: The classes of each of T tasks, in base order; None where the data have tasks.
+        orders: As in `probe.by_layer.network_source.NetworkSource`.
+        options: The flags.
+        code: A hash of the user's code.
+        location: The location of files, once hashed.
     """
 
     user_code: UserCode
@@ -59,52 +62,27 @@ class CheckpointLoader:
     location: Location
 
     @contextmanager
-    def opened(self) -> Iterator[None]:
-        """Load the user's code for the block; raises InputError if it has changed."""
-        with self.user_code.opened(BUILT_IN):
-            if source_of("network", self.network) != self.code:
-                raise InputError("your code has changed since the run started: run again")
-            yield
-
-    def source(self, plan: Plan, device: torch.device) -> NetworkSource:
-        """Return the networks, with the data on a device.
+    def source(self, plan: Plan, device: torch.device) -> Iterator[NetworkSource]:
+        """Load the networks, with the user's code that they need, for the block.
 
         Args:
             plan: The plan.
-            device: The device.
+            device: The device of the data.
 
-        Returns:
+        Yields:
             The networks.
 
         Raises:
-            InputError: The data are not those of the plan.
+            InputError: The user's code or the data have changed.
         """
-        source = self.networks(device)
-        if not self.location.now(self.data).checked and data_hash(source.scenario) != plan.data:
-            raise InputError(
-                f"the data of {self.data} have changed since the run started: run again"
-            )
-        source.plan = plan
-        return source
-
-    def caches(self, plan: Plan, cache: CacheSettings) -> dict[str, tuple[Allocation, ...]]:
-        """Return where jobs store their features' values.
-
-        Args:
-            plan: The plan.
-            cache: The limits.
-
-        Returns:
-            The locations by network.
-        """
-        source = self.networks(torch.device("cpu"))
-        features = next(iter(plan.learners.values())).features[:-1]
-        call, sample = source.model.model_call, first(source.scenario.tasks[0].test.x, SAMPLE)
-        sizes, model = examples_of(source.scenario), source.weights.blank()
-        allocations = cache_plan(
-            model, features, sample, sizes, source.recipe, cache, call.output, call.call
-        )
-        return {self.network: allocations}
+        with self.user_code.opened(BUILT_IN):
+            if source_of("network", self.network) != self.code:
+                raise InputError("your code has changed since the run started: run again")
+            source = self.networks(device)
+            if not self.location.now(self.data).checked and data_hash(source.scenario) != plan.data:
+                raise InputError(f"the data {self.data} have changed: run again")
+            source.plan = plan
+            yield source
 
     def networks(
         self, device: torch.device, progress: Callable[..., Iterable[Path]] = iter
@@ -120,14 +98,13 @@ class CheckpointLoader:
         """
         entry, options = REGISTRY.networks[self.network], self.options
         build = partial(build_model, entry.name, entry.build)
-        model = Model(
-            (), output=entry.output, call=entry.call, head=options.head, fresh=entry.build
-        )
-        orders = frozenset(run.order for run in self.checkpoints.runs)
-        model, scenario = _loaded(self, self.location.now(self.data), device, model, orders)
+        call = {"output": entry.output, "call": entry.call, "head": options.head}
+        model = Model((), **call, fresh=entry.build)
+        model, scenario = _loaded(self, self.location.now(self.data), device, model)
         changes = {name: getattr(options, name) for name in _RECIPE}
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in changes.items() if value is not None})
+        controls = names(options.controls) if options.controls else ()
         return NetworkSource(
             name=self.name,
             network_name=entry.name,
@@ -137,10 +114,7 @@ class CheckpointLoader:
             scenario=scenario,
             orders=self.orders,
             features=entry.features if options.features == "auto" else names(options.features),
-            probing=Measure(
-                readouts=names(options.readouts),
-                controls=names(options.controls) if options.controls else (),
-            ).probing,
+            probing=Measure(readouts=names(options.readouts), controls=controls).probing,
             recipe=recipe,
             train_offline=options.train_offline,
         )
@@ -151,11 +125,7 @@ _RECIPE = ("epochs", "batch_size", "learning_rate", "optimizer")
 
 @lru_cache(maxsize=1)
 def _loaded(
-    loader: CheckpointLoader,
-    location: Location,
-    device: torch.device,
-    model: Model,
-    orders: frozenset[str],
+    loader: CheckpointLoader, location: Location, device: torch.device, model: Model
 ) -> tuple[Model, Scenario]:
     """Load the data once per process, however many jobs it does; make a model task-aware."""
     data, tasks = load(loader.data, location), loader.tasks
@@ -166,15 +136,11 @@ def _loaded(
     splits = {"train": data.train.to(device), "test": data.test.to(device)}
     if class_order and not loader.user_code.data:
         splits = {name: in_order(split, class_order) for name, split in splits.items()}
-    if tasks is None and not data.has_tasks:
-        raise InputError(
-            "there are no tasks: give --tasks 0-1,2-3, the classes of each task, or data that have "
-            "tasks, as --data 'sites/{task}.npz'"
-        )
-    if tasks is not None and data.has_tasks:
-        raise InputError(f"{data.name} has its tasks: leave out --tasks (--orders orders them)")
+    if (tasks is None) != data.has_tasks:
+        raise InputError(f"give the tasks once: as --tasks 0-1,2-3, or in the data {data.name}")
     if tasks is not None:
         check_tasks(tasks, len(class_order) or data.classes)
+    orders = {run.order for run in loader.checkpoints.runs}
     build = partial(build_model, loader.data, cast(Any, model.fresh))
     model, examples = make_task_aware(model, assign_tasks(splits, tasks), build, orders)
     return model, Scenario.of_examples(data.name, examples)

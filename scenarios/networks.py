@@ -95,9 +95,9 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
     """Build the network of that name, built-in or user-defined.
 
     Args:
-        name: Of the network.
-        x: Inputs (N, ...).
-        classes: K.
+        name: The name of the network.
+        x: The inputs, (N, ...).
+        classes: The number of classes, K.
 
     Returns:
         The network.
@@ -111,10 +111,8 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
             raise InputError(f"{name} takes one tensor, got several: register your own network")
         return build_network(name, x.shape[1:], classes)
     if entry.call and is_task_aware(entry.call):
-        raise InputError(
-            f"the call of network {name} takes the task, which studies do not give: leave it out; "
-            f'with kind = "task-incremental" the loss is over the classes of the task'
-        )
+        remedy = 'leave it out, kind = "task-incremental" has the loss over the classes of the task'
+        raise InputError(f"the call of network {name} takes the task, unlike in studies: {remedy}")
     model = build_model(entry.name, entry.build)
     plain = isinstance(x, Tensor) and entry.call is None and entry.output is None
     return model if plain else Called(model, ModelCall(call=entry.call, output=entry.output))
@@ -148,10 +146,10 @@ def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:
     """Build a multi-layer perceptron with two hidden ReLU layers on flattened inputs.
 
     Args:
-        shape: Of one input.
-        classes: K.
-        width: Of each hidden layer: 256 in Chaudhry 2018, 400 in Kemker 2018 (`mlp400`), 2,000 in
-            van de Ven 2022 on CIFAR-100 (`mlp2000`).
+        shape: The shape of one input.
+        classes: The number of classes, K.
+        width: The units of each hidden layer: 256 in Chaudhry 2018, 400 in Kemker 2018 (`mlp400`),
+            2,000 in van de Ven 2022 on CIFAR-100 (`mlp2000`).
 
     Returns:
         The network.
@@ -164,9 +162,7 @@ def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:
     )
 
 
-def cnn3(
-    shape: Sequence[int], classes: int, widths: tuple[int, int, int] = (32, 64, 128)
-) -> nn.Sequential:
+def cnn3(shape: Sequence[int], classes: int) -> nn.Sequential:
     """Build Murata 2020's MNIST network: three conv layers with ReLU, then one dense layer.
 
     The paper gives neither widths, kernels nor strides; ours are 3 x 3 kernels, stride 2 in place
@@ -175,14 +171,13 @@ def cnn3(
     Args:
         shape: (C, H, W).
         classes: K.
-        widths: Channels of the conv layers.
 
     Returns:
         The network.
     """
     channels, height, breadth = _image(shape)
     stages: dict[str, nn.Module] = {}
-    for depth, width in enumerate(widths, 1):
+    for depth, width in enumerate((32, 64, 128), 1):
         # Padded by 1 with stride 2, a side is halved and rounded up.
         convolution = nn.Conv2d(channels, width, kernel_size=3, stride=2, padding=1)
         stages[f"conv{depth}"] = nn.Sequential(convolution, nn.ReLU())
@@ -210,21 +205,14 @@ def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Se
     Raises:
         InputError: Images are smaller.
     """
-    channels, height, breadth = _image(shape)
+    channels, height, breadth = _image(shape, side=4)
     stages: dict[str, nn.Module] = {}
     for depth, width in enumerate((32, 32, 64, 64), 1):
-        parts = [nn.Conv2d(channels, width, kernel_size=3, padding=1), nn.ReLU()]
-        if depth % 2 == 0:
-            parts += [nn.MaxPool2d(2), nn.Dropout(0.25)]
-            height, breadth = height // 2, breadth // 2
-        stages[f"conv{depth}"] = nn.Sequential(*parts)
+        pool = [nn.MaxPool2d(2), nn.Dropout(0.25)] if depth % 2 == 0 else []
+        convolution = nn.Conv2d(channels, width, kernel_size=3, padding=1)
+        stages[f"conv{depth}"] = nn.Sequential(convolution, nn.ReLU(), *pool)
         channels = width
-    if not height * breadth:
-        raise InputError(
-            f"cnn4 and cnn6 need images of 4 x 4 or more, got {shape[1]} x {shape[2]}: choose "
-            f"another network"
-        )
-    inputs = channels * height * breadth
+    inputs = channels * (height // 4) * (breadth // 4)
     if hidden is None:
         return _chain(**stages, output=nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes)))
     dense = nn.Sequential(nn.Flatten(), nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(0.5))
@@ -248,7 +236,7 @@ def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.S
     Raises:
         InputError: Images are smaller.
     """
-    channels, height, breadth = _image(shape)
+    channels, height, breadth = _image(shape, side=25)
     stem = nn.Conv2d(channels, base, kernel_size=3, padding=1, bias=False)
     stages: dict[str, nn.Module] = {"stem": nn.Sequential(stem, nn.BatchNorm2d(base), nn.ReLU())}
     width = base
@@ -257,13 +245,8 @@ def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.S
         stages[f"layer{depth}"] = nn.Sequential(_Block(width, out, stride), _Block(out, out, 1))
         width = out
     # Three strides of 2 halve the sides, rounded up.
-    side = [-(-s // 8) // 4 for s in (height, breadth)]
-    if 0 in side:
-        raise InputError(
-            f"reduced_resnet18 needs images of 25 x 25 or more, got {height} x {breadth}: choose "
-            f"another network"
-        )
-    dense = nn.Linear(width * side[0] * side[1], classes)
+    height, breadth = (-(-side // 8) // 4 for side in (height, breadth))
+    dense = nn.Linear(width * height * breadth, classes)
     return _chain(**stages, output=nn.Sequential(nn.AvgPool2d(4), nn.Flatten(), dense))
 
 
@@ -290,24 +273,21 @@ def _chain(**stages: nn.Module) -> nn.Sequential:
     return nn.Sequential(OrderedDict(stages))
 
 
-def _image(shape: Sequence[int]) -> tuple[int, int, int]:
-    if len(shape) != 3:
-        raise InputError(
-            f"a convolutional network needs images (C, H, W), got {tuple(shape)}: choose another"
-        )
+def _image(shape: Sequence[int], side: int = 1) -> tuple[int, int, int]:
+    if len(shape) != 3 or min(shape[1:]) < side:
+        need = f"the network needs images (C, H, W) of {side} x {side} or more"
+        raise InputError(f"{need}, got {tuple(shape)}: choose another")
     return shape[0], shape[1], shape[2]
 
 
+_CONVS = ("conv1", "conv2", "conv3", "conv4")
+_LAYERS = ("layer1", "layer2", "layer3", "layer4")
 ARCHITECTURES = {
     "mlp": BuiltInNetwork(mlp, ("hidden1", "hidden2", "output")),
     "mlp400": BuiltInNetwork(partial(mlp, width=400), ("hidden1", "hidden2", "output")),
     "mlp2000": BuiltInNetwork(partial(mlp, width=2000), ("hidden1", "hidden2", "output")),
     "cnn3": BuiltInNetwork(cnn3, ("conv1", "conv2", "conv3", "output")),
-    "cnn4": BuiltInNetwork(cnn4, ("conv1", "conv2", "conv3", "conv4", "output")),
-    "cnn6": BuiltInNetwork(
-        partial(cnn4, hidden=512), ("conv1", "conv2", "conv3", "conv4", "dense", "output")
-    ),
-    "reduced_resnet18": BuiltInNetwork(
-        reduced_resnet18, ("stem", "layer1", "layer2", "layer3", "layer4", "output")
-    ),
+    "cnn4": BuiltInNetwork(cnn4, (*_CONVS, "output")),
+    "cnn6": BuiltInNetwork(partial(cnn4, hidden=512), (*_CONVS, "dense", "output")),
+    "reduced_resnet18": BuiltInNetwork(reduced_resnet18, ("stem", *_LAYERS, "output")),
 }

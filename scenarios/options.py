@@ -23,11 +23,6 @@ _LEAST_SHARE = 0.001  # of a GPU; Ray counts in ten thousandths
 _MOST_WORKERS = 10_000  # more is a slip of the pen
 
 
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise InputError(message)
-
-
 def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:
     """Define a flag.
 
@@ -42,28 +37,27 @@ def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:
     return field(default=default, metadata={"help": text, "metavar": metavar})
 
 
-@dataclass(frozen=True)
-class Shard:
-    """One of several processes that share a run directory without communicating.
+def shard_order(jobs: Sequence[_Item], number: int, shards: int) -> list[_Item]:
+    """Return all jobs: first this shard's, every n-th, then the others' from the end.
 
-    It is process `number`, from 1, of `of` processes. All run the same study; each starts with
-    different jobs, and locks prevent two processes from running the same job.
+    Shards are processes that share a run directory without communicating; locks prevent two of them
+    from running the same job. A shard thus helps where most jobs remain, and meets the others as
+    late as possible.
+
+    Args:
+        jobs: The jobs.
+        number: The number of the shard, from 1.
+        shards: The number of shards.
+
+    Returns:
+        The jobs in the order in which this shard begins them.
+
+    >>> shard_order("abcdefg", 2, 3)
+    ['b', 'e', 'f', 'c', 'g', 'd', 'a']
     """
-
-    number: int
-    of: int
-
-    def order(self, jobs: Sequence[_Item]) -> list[_Item]:
-        """Return all jobs: first this shard's, every n-th, then the others' from the end.
-
-        It thus helps where most jobs remain, and meets the others as late as possible.
-
-        >>> Shard(2, 3).order("abcdefg")
-        ['b', 'e', 'f', 'c', 'g', 'd', 'a']
-        """
-        # Every n-th and not a block: slow and fast learners are shared out evenly.
-        first, *others = (jobs[(self.number - 1 + k) % self.of :: self.of] for k in range(self.of))
-        return [*first, *(job for other in others for job in reversed(other))]
+    # Every n-th and not a block: slow and fast learners are shared out evenly.
+    first, *others = (jobs[(number - 1 + k) % shards :: shards] for k in range(shards))
+    return [*first, *(job for other in others for job in reversed(other))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +68,7 @@ class JobOptions:
     for impossible values.
     """
 
-    load: tuple[str, ...] | None = flag(
-        "FILE.py or module that registers networks, data, learners, readouts, metrics; repeatable."
-    )
+    load: tuple[str, ...] | None = flag("FILE.py or module that registers objects; repeatable.")
     out: Path | None = flag("Run directory; runs/NAME by default.")
     report: Path | None = flag("Write DIR/report.html to FILE as well.", metavar="FILE")
     recompute: str | None = flag("changed: rerun the jobs whose results come from different code.")
@@ -84,34 +76,31 @@ class JobOptions:
     shard: str | None = flag("Run as process i of n that share a run directory, given as i/n.")
     controls: str | None = flag("Controls: exclusion (only `probe run`), labels, or both.")
     device: str = flag("cpu, cuda or cuda:N.", "cpu")
-    cache_budget: str | None = flag(
-        "Memory for cached activations, as 4GB; by default half of the free."
-    )
+    cache_budget: str | None = flag("Memory for cached activations, as 4GB; else half the free.")
     dry_run: bool = flag("Show the jobs, training steps and memory needed; write nothing.", False)
 
     def __post_init__(self) -> None:
-        changed = self.recompute in (None, "changed")
-        _require(changed, f"--recompute expects changed, got {self.recompute!r}")
-        fits = self.workers is None or 1 <= self.workers <= _MOST_WORKERS
-        _require(fits, f"--workers must be 1 to {_MOST_WORKERS}, got {self.workers}")
+        if self.recompute not in (None, "changed"):
+            raise InputError(f"--recompute expects changed, got {self.recompute!r}")
+        if self.workers is not None and not 1 <= self.workers <= _MOST_WORKERS:
+            raise InputError(f"--workers must be 1 to {_MOST_WORKERS}, got {self.workers}")
         # An unreadable value is refused at once, not when it is used.
-        _ = self.part, self.cache_bytes
+        _ = self.ordered(()), self.cache_bytes
 
-    @property
-    def part(self) -> Shard | None:
-        """The shard of this process; None if it waits for the jobs of other processes."""
+    def ordered(self, jobs: Sequence[_Item]) -> Sequence[_Item]:
+        """Return the jobs in the order in which this process begins them."""
         if self.shard is None:
-            return None
+            return jobs
         match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", self.shard)
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
             raise InputError(f"--shard expects i/n with i from 1 to n, as 3/8, got {self.shard!r}")
-        return Shard(int(match[1]), int(match[2]))
+        return shard_order(jobs, int(match[1]), int(match[2]))
 
     @property
     def cache_bytes(self) -> int | None:
         """Bytes for cached activations, all workers together; None = half of the free memory."""
-        size = self.cache_budget
-        return None if size is None else parse_size(size, "--cache-budget")
+        budget = self.cache_budget
+        return None if budget is None else parse_size(budget, "--cache-budget")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,9 +121,7 @@ class RunOptions(JobOptions):
     train_limit: int | None = flag("Training examples per class.")
     validation: int | None = flag("Test on this many held-out training examples per class instead.")
     dataset: str | None = flag("Other data: NAME or A.npz,B.npz.")
-    epoch_multiples: str | None = flag(
-        "Test after these multiples of the retraining epochs, such as 1,2,4."
-    )
+    epoch_multiples: str | None = flag("Test after these multiples of retraining epochs: 1,2,4.")
     heads: str | None = flag("Heads to report: any of single,multi,all.")
     weights: tuple[str, ...] | None = flag("Weights of a CLscore, NAME=w1,...,w7; repeatable.")
     data: Path | None = flag("Data folder; PROBE_DATA by default.")
@@ -147,28 +134,18 @@ class RunOptions(JobOptions):
         super().__post_init__()
         if self.executor is not None and self.executor not in EXECUTORS:
             raise unknown("executor", self.executor, EXECUTORS)
-        ray = self.executor == "ray"
-        _require(
-            self.executor != "inline" or self.workers in (None, 1),
-            f"--executor inline is only this process, got --workers {self.workers}: use --executor "
-            f"pool",
-        )
-        _require(
-            not ray or self.shard is None,
-            "--shard is for processes without Ray, which distributes the jobs: leave one out",
-        )
-        _require(
-            ray or (self.ray_address, self.gpus_per_job) == (None, None),
-            "--ray-address, --gpus-per-job are for Ray: add --executor ray, or leave them out",
-        )
-        _require(
-            self.ray_address is None or bool(re.fullmatch(_ADDRESS, self.ray_address)),
-            f"--ray-address expects HOST:PORT, ray://HOST:PORT or auto, got {self.ray_address!r}",
-        )
-        _require(
-            self.gpus_per_job is None or _LEAST_SHARE <= self.gpus_per_job <= 1,
-            f"--gpus-per-job is a share of a GPU, {_LEAST_SHARE} to 1, got {self.gpus_per_job}",
-        )
+        for_ray, share = self.executor == "ray", self.gpus_per_job
+        if self.executor == "inline" and self.workers not in (None, 1):
+            raise InputError(f"--executor inline has 1 worker, got {self.workers}: use pool")
+        if for_ray and self.shard is not None:
+            raise InputError("--shard is for processes without Ray: leave it or --executor ray out")
+        if not for_ray and (self.ray_address, share) != (None, None):
+            raise InputError("--ray-address, --gpus-per-job are for Ray: add --executor ray")
+        if self.ray_address is not None and not re.fullmatch(_ADDRESS, self.ray_address):
+            expected = "--ray-address expects HOST:PORT, ray://HOST:PORT or auto"
+            raise InputError(f"{expected}, got {self.ray_address!r}")
+        if share is not None and not _LEAST_SHARE <= share <= 1:
+            raise InputError(f"--gpus-per-job is a share of a GPU, {_LEAST_SHARE} to 1: {share}")
 
     @property
     def remote(self) -> bool:
@@ -194,10 +171,7 @@ class ModelOptions(JobOptions):
     features: str = flag("Modules to cut at, such as layer1,layer2, or auto.", "auto")
     readouts: str = flag("Readouts: any of retrain,linear,ncm,knn.", "retrain,linear")
     output: str | None = flag("Key, attribute or index of the logits in the output of the model.")
-    call: str | None = flag(
-        "MODULE:FUNCTION that calls the model on a batch, as function(model, batch), or with the "
-        "task of each example, function(model, batch, task)."
-    )
+    call: str | None = flag("MODULE:FUNCTION of (model, batch) or (model, batch, task).")
     head: Any = flag("multi: only the classes of an example's own task compete; or single.")
     learner: str = flag("Name of the learner in tables if the files do not name it.", "model")
     train_limit: int | None = flag("Training examples per class, of each task if data have tasks.")
@@ -280,9 +254,7 @@ class FeaturesOptions:
     network: str = flag("A classification network of torchvision.", MISSING)
     out: Path = flag("The feature file to write.", MISSING, metavar="FILE.npz")
     weights: str = flag(
-        "A state dict, the weights of torchvision, or untrained weights.",
-        "default",
-        metavar="FILE|default|random",
+        "A state dict, torchvision's or untrained.", "default", "FILE|default|random"
     )
     device: str = flag("cpu, cuda or cuda:N.", "cpu")
 

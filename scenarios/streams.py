@@ -5,7 +5,7 @@ de Ven et al. 2022), by data set (Kemker et al. 2018), or by the tasks that a da
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -35,10 +35,8 @@ def split_by_class(data: Dataset, classes_per_task: int = 2) -> Scenario:
         InputError: C does not divide K.
     """
     if data.classes % classes_per_task:
-        raise InputError(
-            f"{data.name} has {data.classes} classes, which cannot be cut into tasks of "
-            f"{classes_per_task}: choose a divisor of {data.classes}"
-        )
+        remedy = f"tasks of {classes_per_task}: choose a divisor of {data.classes}"
+        raise InputError(f"{data.name} cannot be cut into {remedy}, its number of classes")
     starts = range(0, data.classes, classes_per_task)
     groups = [range(start, start + classes_per_task) for start in starts]
     return group_classes(data, "class-incremental", groups)
@@ -64,25 +62,24 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
     if not 1 <= base < data.classes:
         raise InputError(
             f"a base session of {base} of the {data.classes} classes of {data.name} leaves nothing "
-            f"to learn before or after it: choose from 1 to {data.classes - 1}, of 2 classes or "
-            f"more"
+            f"to learn in it or after it: choose 1 to {data.classes - 1}"
         )
     groups = [range(base), *(range(label, label + 1) for label in range(base, data.classes))]
     return group_classes(data, "incremental", groups)
 
 
-def group_classes(data: Dataset, kind: str, groups: Iterable[Sequence[int]]) -> Scenario:
+def group_classes(data: Dataset, kind: str, groups: Sequence[Sequence[int]] | None) -> Scenario:
     """Return a scenario with one task for each group of classes, in the data's order.
 
     Args:
         data: The data set.
         kind: The kind of the scenario.
-        groups: The classes of each task.
+        groups: The classes of each task, None = the tasks of the data set.
 
     Returns:
         The scenario.
     """
-    examples = assign_tasks({"train": data.train, "test": data.test}, list(groups))
+    examples = assign_tasks({"train": data.train, "test": data.test}, groups)
     return Scenario.of_examples(data.name, examples, kind)
 
 
@@ -102,8 +99,7 @@ def dataset_tasks(data: Dataset, kind: str) -> Scenario:
     if not data.has_tasks:
         how = "return a list of (train, test), or name feature files as 'sites/{task}.npz'"
         raise InputError(f"{data.name} brings no tasks: {how}")
-    examples = assign_tasks({"train": data.train, "test": data.test}, None)
-    return Scenario.of_examples(data.name, examples, kind)
+    return group_classes(data, kind, None)
 
 
 def rotated(data: Dataset, angles: Sequence[float]) -> Scenario:
@@ -186,7 +182,7 @@ def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
     Args:
         data: Inputs of D elements.
         sessions: T, 2 or more.
-        seed: Of the permutations.
+        seed: The seed of the permutations.
 
     Returns:
         The sessions.
@@ -196,10 +192,7 @@ def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
     """
     size = data.train.x[0].numel()
     if size < 2:
-        raise InputError(
-            f"the inputs of {data.name} have {size} element, which cannot be permuted: choose data "
-            f"with more"
-        )
+        raise InputError(f"inputs of {data.name} have {size} element: choose data with two or more")
 
     def permute(x: Tensor, session: int) -> Tensor:
         if session == 1:
@@ -263,9 +256,7 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
         InputError: Both data sets have the same name.
     """
     if first.name == second.name:
-        raise InputError(
-            f"both data sets are called {first.name}: name two (files by their file names)"
-        )
+        raise InputError(f"both data sets have the file name {first.name}: rename one of them")
     width, start, tasks = max(d.train.x[0].numel() for d in (first, second)), 0, []
     for index, data in enumerate((first, second), 1):
         train, test = (_padded(split, width, start) for split in (data.train, data.test))

@@ -104,10 +104,8 @@ def loaded(targets: Iterable[str], reserved: Names) -> Iterator[None]:
             target_of_module[module.__name__] = target
             entries = [e for e in marks.marked_in(vars(module)) if not _is_built_in(e)]
             if not entries:
-                raise InputError(
-                    f"{target} registers nothing: put a decorator, such as "
-                    f'@probe.network("mine"), above the function that makes the network'
-                )
+                example = '@probe.network("mine") above the function that makes the network'
+                raise InputError(f"{target} registers nothing: put a decorator, such as {example}")
             for entry in entries:
                 stack.enter_context(registered(entry, hash_of(entry, module), reserved))
         yield
@@ -123,11 +121,14 @@ def _is_built_in(entry: marks.Entry) -> bool:
 class UserCode:
     """The user's code that a study needs, as typed: any process can load it.
 
-    - loads: files or modules that register things;
-    - network: MODULE:FACTORY; output, call: as in `NetworkEntry`, call as MODULE:FUNCTION;
-    - data: MODULE:FUNCTION, or the file of data of a recording;
-    - class_order: the class of the data for each output of the network, where these differ; labels
-      are then numbers of outputs, and other classes are left out.
+    Attributes:
+        loads: Files or modules that register things.
+        network: MODULE:FACTORY.
+        output: As in `NetworkEntry`.
+        call: As in `NetworkEntry`, as MODULE:FUNCTION.
+        data: MODULE:FUNCTION, or the file of data of a recording.
+        class_order: The class of the data for each output of the network, where these differ;
+            labels are then numbers of outputs, and other classes are left out.
     """
 
     loads: tuple[str, ...] = ()
@@ -150,16 +151,15 @@ class UserCode:
             stack.enter_context(loaded(self.loads, reserved))
             for target in filter(None, (self.network, self.call, self.data)):
                 stack.enter_context(importing(target))
-            entries = list[tuple[marks.Entry, ModuleType | None]]()
+            modules = dict[marks.Entry, ModuleType | None]()
             if self.network:
-                network_module = imported(self.network.rpartition(":")[0])
-                entries.append((self.network_entry(), network_module))
+                modules[self.network_entry()] = imported(self.network.rpartition(":")[0])
             if self.data:
-                entries.append((self.data_entry(), None))
-            for entry, source_module in entries:
+                modules[self.data_entry()] = None
+            for entry, module in modules.items():
                 # It may be marked in a file that is loaded, too.
                 if entry.name not in _TABLES[type(entry)][1]:
-                    stack.enter_context(registered(entry, hash_of(entry, source_module), reserved))
+                    stack.enter_context(registered(entry, hash_of(entry, module), reserved))
             _OPEN.append(self)
             stack.callback(_OPEN.remove, self)
             yield
@@ -167,12 +167,12 @@ class UserCode:
     def network_entry(self) -> marks.NetworkEntry:
         """Return the network that was typed, named by its mark if it has one."""
         build = load_callable(self.network, "a function that makes the network")
-        what = "a function of the network and a batch"
-        call = load_callable(self.call, what) if self.call else None
         unmarked = marks.NetworkEntry(name=_short(self.network), build=build)
         entry = next(iter(marks.marks_of(build, marks.NetworkEntry)), unmarked)
-        output = entry.output if self.output is None else self.output
-        return replace(entry, output=output, call=call or entry.call)
+        if self.call:
+            call = load_callable(self.call, "a function of the network and a batch")
+            entry = replace(entry, call=call)
+        return entry if self.output is None else replace(entry, output=self.output)
 
     def data_entry(self) -> marks.DataEntry:
         """Return the data that were typed, named by their mark if they have one."""
@@ -181,7 +181,7 @@ class UserCode:
         load = load_callable(self.data, "a function that returns (train, test)")
         unmarked = marks.DataEntry(name=_short(self.data), load=load)
         entry = next(iter(marks.marks_of(load, marks.DataEntry)), unmarked)
-        return replace(entry, class_order=self.class_order) if self.class_order else entry
+        return replace(entry, class_order=self.class_order or entry.class_order)
 
 
 _OPEN: list[UserCode] = []
@@ -247,14 +247,12 @@ def load_callable(target: str, what: str) -> Callable[..., Any]:
     if not name or not attribute:
         raise InputError(f"expected MODULE:FACTORY, got {target!r}: name {what}")
     # From the module's own names: a module's `__getattr__` would be one more way to fail.
-    contents = vars(imported(name))
-    if attribute not in contents:
-        public = [n for n, value in contents.items() if not n.startswith("_") and callable(value)]
-        raise unknown(f"name in {name},", attribute, public)
-    value: object = contents[attribute]
-    if not callable(value):
-        raise InputError(f"{target} is of type {type(value).__name__}, expected {what}")
-    return value
+    functions = {n: value for n, value in vars(imported(name)).items() if callable(value)}
+    if attribute not in functions:
+        public = [n for n in functions if not n.startswith("_")]
+        raise unknown(f"function in {name},", attribute, public)
+    function: Callable[..., Any] = functions[attribute]
+    return function
 
 
 @contextmanager
@@ -291,30 +289,22 @@ def imported(name: str) -> ModuleType:
     """
     if name.endswith(".py"):
         name = _module_name(Path(name))
-    absent = InputError(
-        f"there is no module {name!r}, neither in the current directory nor installed: give it as "
-        f"package.module, without .py"
-    )
-    # Python would fail with a message about packages.
-    if not all(part.isidentifier() for part in name.split(".")):
-        raise absent
     before = set(sys.modules)
     try:
         with global_stream(stream(0, "import")):
             module = import_module(name)
-    except KeyboardInterrupt:
-        raise
-    except InputError as error:
-        raise InputError(f"importing {name}: {error}") from error
-    # Whatever the user's code raises, SystemExit among it, is the user's to correct.
-    except BaseException as error:
-        remedy = f"correct it until `import {name}` works"
-        if isinstance(error, ModuleNotFoundError):
-            # Absent itself, or one of the packages that it lies in; or something that it imports.
-            if error.name is not None and f"{name}.".startswith(f"{error.name}."):
-                raise absent from error
-            remedy = "install or correct what it imports"
-        raise InputError(f"importing {name} raised {described(error)}: {remedy}") from error
+    # Whatever the user's code raises is the user's to correct.
+    except (Exception, SystemExit) as error:
+        # Absent is itself, or one of the packages that it lies in; or something that it imports.
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing and f"{name}.".startswith(f"{missing}."):
+            raise InputError(
+                f"there is no module {name!r}, neither in the current directory nor installed: "
+                f"give it as package.module, without .py"
+            ) from error
+        raise InputError(
+            f"importing {name} raised {described(error)}: correct it until `import {name}` works"
+        ) from error
     note_imports(module, before)
     return module
 
@@ -324,9 +314,9 @@ def _module_name(path: Path) -> str:
 
     Another module of that name may have been imported, or would be.
     """
+    name = path.stem
     if not path.is_file():
         raise InputError(f"there is no file {path}: give the path of your Python file")
-    name = path.stem
     if not name.isidentifier():
         raise InputError(f"{path} cannot be imported, as {name} is not a Python name: rename it")
     other = sys.modules.get(name) or importlib.util.find_spec(name)
@@ -353,12 +343,8 @@ def build_model(target: str, factory: Callable[[], object]) -> nn.Module:
         # Modules draw their first weights from the global generator: its state is restored.
         with global_stream(stream(0, "build")):
             model = factory()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise InputError(
-            f"{target}() raised {described(error)}: it must need no arguments"
-        ) from error
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{target}() raised {described(error)}: it takes no arguments") from error
     if not isinstance(model, nn.Module):
         raise InputError(f"{target}() returned {type(model).__name__}, expected a torch.nn.Module")
     check_values(model)

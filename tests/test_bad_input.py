@@ -62,7 +62,7 @@ def test_the_trap_is_sprung_where_pickles_are_run(cwd, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.close(pickle.loads(TRAP))
     assert (tmp_path / SPRUNG).exists()
-    for name in ("ck-trap/task2.pt", "trap-torch.pt", "trap-entry.pt", "trap-legacy.pt"):
+    for name in ("ck-trap/task2.pt", "trap-torch.pt", "trap-legacy.pt"):
         Path(SPRUNG).unlink()
         with suppress(Exception):
             torch.load(cwd / name, weights_only=False)

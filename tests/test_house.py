@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from probe.syntax import imported_names
+from probe.source import imported_names
 from tests.unused_names import unused
 
 ROOT = Path(__file__).parents[1]

@@ -13,7 +13,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from probe.analysis.variance import Design, Floats, Spread
+from probe.analysis.variance import Design, Floats
 
 LEVEL = 0.95  # of an interval, where none is given
 _FAR = 1e9  # a ratio so large that its interval has no end
@@ -70,7 +70,7 @@ def mean_over_seeds(scores: Iterable[tuple[int, float]]) -> SeedMean | None:
         return None
     # The unit of replication is the seed: its orders are no samples of their own. fmean and stdev
     # sum exactly, so that the last bit does not depend on the order in which runs finish.
-    means = [fmean(runs[seed]) for seed in sorted(runs)]
+    means = list(map(fmean, runs.values()))
     std = stdev(means) if len(means) > 1 else math.nan
     return SeedMean(mean=fmean(means), std=std, seeds=len(means))
 
@@ -84,7 +84,7 @@ def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
         design: The weights w_i and the strata of the n test examples.
         e: (S, n), for each seed and test example, such as right (1 or 0) by one model minus right
             by another. Only zeros give [0, 0].
-        level: Of the interval, in (0, 1).
+        level: The level of the interval, in (0, 1).
 
     Returns:
         The mean, with the value of each seed.
@@ -96,9 +96,7 @@ def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
     parts = design.scaled(e)
     S, means = len(parts), design.means(parts)
     value = float(means.mean())
-    half = math.nan
-    if S > 1:
-        half = design.spread(design.components(parts), S).half_width(level)
+    half = design.half_width(design.components(parts), S, level) if S > 1 else math.nan
     low, high = value - half, value + half
     return Estimate(value=value, low=low, high=high, seeds=S, seed_values=tuple(means.tolist()))
 
@@ -123,40 +121,26 @@ def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
     """
     top, bottom = design.scaled(num), design.scaled(den)
     S = len(top)
-    line = _Line(design, top, bottom)
-    value, ends = math.nan, (math.nan, math.nan)
-    if line.below > design.spread(line.of_below, S).half_width(LEVEL):
-        is_one, is_zero = np.array_equal(top, bottom), not top.any()
-        is_exact = is_one or is_zero
-        value = float(is_one) if is_exact else line.above / line.below
-        if S > 1:
-            ends = (value, value) if is_exact else line.ends(value)
-    return Estimate(value=value, low=ends[0], high=ends[1], seeds=S)
+    above, below = (float(design.means(parts).mean()) for parts in (top, bottom))
+    of_above, of_below = design.components(top), design.components(bottom)
+    # Quadratic forms: those of a difference give those of the product.
+    product = (of_above + of_below - design.components(top - bottom)) / 2
 
+    def half_width(r: float) -> float:
+        return design.half_width(of_above - 2 * r * product + r * r * of_below, S, LEVEL)
 
-class _Line:
-    """The mean of above - r below, paired, and its spread, as functions of r."""
+    def outside(r: float) -> float:
+        return abs(above - r * below) - half_width(r)
 
-    def __init__(self, design: Design, above: Floats, below: Floats) -> None:
-        self._design, self._seeds = design, len(above)
-        self.above, self.below = (float(design.means(x).mean()) for x in (above, below))
-        self._of_above, self.of_below = design.components(above), design.components(below)
-        # Quadratic forms: those of a difference give those of the product.
-        apart = design.components(above - below)
-        self._product = (self._of_above + self.of_below - apart) / 2
-
-    def ends(self, value: float) -> tuple[float, float]:
-        """Return the two r around the ratio between which 0 is within the interval."""
-
-        def outside(r: float) -> float:
-            return abs(self.above - r * self.below) - self._spread(r).half_width(LEVEL)
-
-        step = (self._spread(value).half_width(LEVEL) / self.below) or 1.0
-        return _end(outside, value, -step), _end(outside, value, step)
-
-    def _spread(self, r: float) -> Spread:
-        mixed = self._of_above - 2 * r * self._product + r * r * self.of_below
-        return self._design.spread(mixed, self._seeds)
+    if not below > design.half_width(of_below, S, LEVEL):
+        return Estimate(value=math.nan, low=math.nan, high=math.nan, seeds=S)
+    is_one, is_zero = np.array_equal(top, bottom), not top.any()
+    value = float(is_one) if is_one or is_zero else above / below
+    low = high = value if S > 1 else math.nan
+    if S > 1 and not (is_one or is_zero):
+        step = half_width(value) / below or 1.0
+        low, high = _end(outside, value, -step), _end(outside, value, step)
+    return Estimate(value=value, low=low, high=high, seeds=S)
 
 
 def _end(outside: Callable[[float], float], start: float, step: float) -> float:

@@ -6,7 +6,7 @@ task position j is that in executed order: the test examples of each order's j-t
 averaged over the orders within a seed. None stands for all tasks.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -40,6 +40,18 @@ NAMES = (
 )
 """The quantities, in the order in which they are listed; `quantities` says what each is."""
 
+_FORGOTTEN = ("forgotten", "forgotten_max")  # over all tasks these are means over positions
+
+_DIFFERENCES = {
+    "missing": ("ceiling", "accuracy"),
+    "never_learned": ("ceiling", "learned"),
+    "forgotten": ("learned", "accuracy"),
+    "forgotten_max": ("best", "accuracy"),
+    "above_floor": ("accuracy", "floor"),
+    "acquired": ("learned", "floor"),
+}
+"""The quantities that are a difference of two accuracies."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TestLayout:
@@ -66,7 +78,7 @@ class LayerOutcomes:
     They are those of one learner and readout.
 
     Attributes:
-        rows: By tasks learned t, 0..T, (S, O, n) for S seeds and O orders; row T is needed.
+        rows: (S, O, n) for S seeds and O orders, by tasks learned t, 0..T; row T is needed.
         floor: (S, n), for the same seeds, None if not measured.
         ceiling: (S, n), for the same seeds, None if not measured.
     """
@@ -122,94 +134,64 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
     Source: Chaudhry 2018 (`forgotten_max`; they count rows before j too, where nothing of the task
     was learned); `forgotten` is minus GEM's backward transfer.
     """
-    layer = _Layer(outcomes, layout)
-    positions = [at_position(layout.tasks, layout.orders, p) for p in range(1, layer.T + 1)]
-    listed = layer.at(over_all_tasks(len(layout.tasks)))
-    for position in positions:
-        listed += layer.at(position)
-    listed += layer.over_positions(positions)
-    return sorted(listed, key=lambda q: (NAMES.index(q.quantity), q.task_position or 0))
+    T, results = layout.orders.shape[1], list[Quantity]()
+    positions = [at_position(layout.tasks, layout.orders, p) for p in range(1, T + 1)]
+    positions = [over_all_tasks(len(layout.tasks)), *positions]
+    e = [_means(outcomes, layout, position) for position in positions]
+    for position, e_j in zip(positions, e, strict=True):
+        results += _estimated(position, e_j, layout)
+    combined = {name: [e_j[name] for e_j in e[1:-1] if name in e_j] for name in _FORGOTTEN}
+    if T > 2 and all("never_learned" in e_j for e_j in e[1:]):
+        j = np.arange(T) - (T - 1) / 2
+        slopes = zip(T * j / (j @ j), e[1:], strict=True)
+        combined["never_learned_slope"] = [w * e_j["never_learned"] for w, e_j in slopes]
+    for name, values in combined.items():
+        if len(values) >= max(T - 1, 1):
+            mean, x = mean_over_positions(positions[1 : 1 + len(values)], values)
+            results += _estimated(mean, {name: x}, layout)
+    return sorted(results, key=lambda q: (NAMES.index(q.quantity), q.task_position or 0))
 
 
-class _Layer:
-    """One feature's outcomes, by task position."""
+def _means(
+    outcomes: LayerOutcomes, layout: TestLayout, position: TaskPosition
+) -> dict[str, Floats]:
+    """Return the quantities that are means, (S, m), at the test examples of a position."""
+    rows, p, T = outcomes.rows, position.position, layout.orders.shape[1]
+    right = {"accuracy": rows[T], "floor": outcomes.floor, "ceiling": outcomes.ceiling}
+    if p and p in rows:
+        right["learned"] = rows[p]
+    elif p is None and set(range(1, T + 1)) <= set(rows):
+        # Each example by the network that has just learned its task.
+        last_task = np.argsort(layout.orders)[None, None, :, layout.tasks]
+        learned = np.stack([rows[t] for t in range(1, T + 1)])
+        right["learned"] = np.take_along_axis(learned, last_task, axis=0)[0]
+    if p and p < T and set(range(p, T)) <= set(rows):
+        later = np.stack([rows[t][..., position.examples] for t in range(p, T)])
+        of_task = layout.tasks[position.examples] == layout.orders[:, p - 1, None]
+        highest = (later & of_task).sum(axis=-1).argmax(axis=0)[None, ..., None]
+        right["best"] = best = np.zeros_like(rows[T])
+        best[..., position.examples] = np.take_along_axis(later, highest, axis=0)[0]
+    e = {name: position.mean(x) for name, x in right.items() if x is not None}
+    e |= {n: e[a] - e[b] for n, (a, b) in _DIFFERENCES.items() if {a, b} <= e.keys()}
+    absent = {"learned", "best", "forgotten"} if p in (None, T) else {"learned", "best"}
+    return {name: values for name, values in e.items() if name not in absent}
 
-    def __init__(self, outcomes: LayerOutcomes, layout: TestLayout) -> None:
-        self._layout, self._rows, self.T = layout, outcomes.rows, layout.orders.shape[1]
-        self._b, self._C = outcomes.floor, outcomes.ceiling
-        self._A = outcomes.rows[self.T]
-        # As each task was classified once it was learned, and by the best row from there on.
-        self._learned, self._best = np.zeros_like(self._A), np.zeros_like(self._A)
-        self._has_best = set[int]()
-        for position in set(range(1, self.T + 1)) & set(self._rows):
-            self._fill(position)
 
-    def at(self, position: TaskPosition) -> list[Quantity]:
-        """Return the quantities at a task position, or over all test examples."""
-        design, e = self._design(position), self._values(position)
-        estimates = {name: mean_of(design, values) for name, values in e.items()}
-        if {"missing", "forgotten"} <= set(estimates):
-            total = estimates["never_learned"].value + estimates["forgotten"].value
-            estimates["missing"] = replace(estimates["missing"], value=total)
-        if {"floor", "ceiling"} <= set(e):
-            estimates["retained"] = ratio_of(design, e["above_floor"], e["ceiling"] - e["floor"])
-        if position.position is None and "never_learned" in e:
-            lost = e["missing"] - e["never_learned"]
-            estimates["forgotten_share"] = ratio_of(design, lost, e["missing"])
-        return [quantity(name, position, estimate) for name, estimate in estimates.items()]
-
-    def over_positions(self, positions: Sequence[TaskPosition]) -> Iterator[Quantity]:
-        """Yield the quantities that are means or slopes over task positions."""
-        e = [self._values(position) for position in positions]
-        for name in ("forgotten", "forgotten_max"):
-            values = [e_j[name] for e_j in e[:-1] if name in e_j]
-            if values and len(values) == self.T - 1:
-                yield self._combined(name, positions[:-1], values)
-        if self.T > 2 and all("never_learned" in e_j for e_j in e):
-            j = np.arange(self.T) - (self.T - 1) / 2
-            weights = self.T * j / (j @ j)
-            values = [w * e_j["never_learned"] for w, e_j in zip(weights, e, strict=True)]
-            yield self._combined("never_learned_slope", positions, values)
-
-    def _values(self, position: TaskPosition) -> dict[str, Floats]:
-        """Return the quantities that are means, (S, m), at the test examples of a position."""
-        A, p, T = position.mean(self._A), position.position, self.T
-        values = {"accuracy": A}
-        if self._b is not None:
-            b = position.mean(self._b)
-            values |= {"floor": b, "above_floor": A - b}
-        if self._C is not None:
-            C = position.mean(self._C)
-            values |= {"ceiling": C, "missing": C - A}
-        if ({p} if p else set(range(1, T + 1))) <= set(self._rows):
-            learned = position.mean(self._learned)
-            values |= {"acquired": learned - b} if self._b is not None else {}
-            values |= {"never_learned": C - learned} if self._C is not None else {}
-            values |= {"forgotten": learned - A} if p not in (None, T) else {}
-        if p in self._has_best:
-            values["forgotten_max"] = position.mean(self._best) - A
-        return values
-
-    def _fill(self, position: int) -> None:
-        """Fill in the rows `learned` and `best` of each order's task at a position."""
-        later = [self._rows[t] for t in range(position, self.T) if t in self._rows]
-        for order, task in enumerate(self._layout.orders[:, position - 1]):
-            examples = np.flatnonzero(self._layout.tasks == task)
-            self._learned[:, order, examples] = self._rows[position][:, order, examples]
-            if later and len(later) == self.T - position:
-                rows = np.stack([row[:, order, examples] for row in later])
-                best = rows.mean(axis=2).argmax(axis=0)
-                self._best[:, order, examples] = rows[best, np.arange(len(best))]
-                self._has_best.add(position)
-
-    def _combined(
-        self, name: str, positions: Sequence[TaskPosition], values: Sequence[Floats]
-    ) -> Quantity:
-        mean, e = mean_over_positions(positions, values)
-        return quantity(name, mean, mean_of(self._design(mean), e))
-
-    def _design(self, position: TaskPosition) -> Design:
-        return Design(position.weights, self._layout.strata[position.examples])
+def _estimated(
+    position: TaskPosition, e: Mapping[str, Floats], layout: TestLayout
+) -> list[Quantity]:
+    """Return quantities with their intervals; e: the values of those that are means, (S, m)."""
+    design = Design(position.weights, layout.strata[position.examples])
+    estimates = {name: mean_of(design, values) for name, values in e.items()}
+    if {"missing", "forgotten"} <= e.keys():
+        total = estimates["never_learned"].value + estimates["forgotten"].value
+        estimates["missing"] = replace(estimates["missing"], value=total)
+    if {"floor", "ceiling"} <= e.keys():
+        estimates["retained"] = ratio_of(design, e["above_floor"], e["ceiling"] - e["floor"])
+    if position.position is None and "never_learned" in e:
+        lost = e["missing"] - e["never_learned"]
+        estimates["forgotten_share"] = ratio_of(design, lost, e["missing"])
+    return [quantity(name, position, estimate) for name, estimate in estimates.items()]
 
 
 def quantity(name: str, position: TaskPosition, estimate: Estimate) -> Quantity:

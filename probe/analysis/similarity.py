@@ -72,14 +72,11 @@ class Compared:
 
     def _product(self, y: Compared) -> float:
         """Return tr(K L), the squared norm of X'Y."""
-        if self._n * (self._width + y._width) < self._width * y._width:
-            return self._product_of_grams(y)
-        joint = torch.zeros(self._width, y._width, dtype=torch.float64, device=self._x.device)
-        for mine, theirs in zip(self._parts(), y._parts(), strict=True):
-            joint.addmm_(mine.T, theirs)
-        return float(joint.square().sum())
-
-    def _product_of_grams(self, y: Compared) -> float:
+        if self._n * (self._width + y._width) >= self._width * y._width:
+            joint = torch.zeros(self._width, y._width, dtype=torch.float64, device=self._x.device)
+            for mine, theirs in zip(self._parts(), y._parts(), strict=True):
+                joint.addmm_(mine.T, theirs)
+            return float(joint.square().sum())
         total = 0.0
         for start in range(0, self._n, _ROWS):
             mine, theirs = self._part(start), y._part(start)

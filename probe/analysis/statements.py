@@ -41,7 +41,7 @@ def margin(room: float, positions: int = 1) -> float:
 
     Args:
         room: C - b, NaN = there is no floor or ceiling.
-        positions: Over which the difference is reached, for a slope.
+        positions: The positions over which a slope reaches the difference.
 
     >>> margin(0.5), margin(0.02), margin(math.nan), margin(0.5, positions=5)
     (0.05, 0.01, 0.01, 0.01)
@@ -56,7 +56,7 @@ def verdict(estimate: Estimate, margin: float, *, converged: bool = True) -> str
     Args:
         estimate: The difference with its interval.
         margin: See `margin`.
-        converged: Whether all trainings that it rests on are.
+        converged: Whether all trainings that it rests on have converged.
 
     Returns:
         `yes`, `no`, or `open` in between; `few seeds` and `not converged` where nothing can be
@@ -83,7 +83,7 @@ def first_layer(verdicts: Sequence[str]) -> tuple[int | None, int | None]:
     number of layers.
 
     Args:
-        verdicts: By depth, see `verdict`.
+        verdicts: The verdicts by depth, see `verdict`.
 
     Returns:
         The range; None where all layers are excluded, or none is confirmed.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from probe.analysis.variance import Floats
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TaskPosition:
     """The test examples at one task position of O orders, or of all tasks.
 
@@ -47,10 +47,9 @@ class TaskPosition:
         return np.asarray(total / self.used.sum(axis=0))
 
 
-def over_all_tasks(examples: int) -> TaskPosition:
+def over_all_tasks(n: int) -> TaskPosition:
     """Return all n examples, of equal weight."""
-    weights = np.full(examples, 1 / examples)
-    return TaskPosition(position=None, examples=np.arange(examples), weights=weights)
+    return TaskPosition(None, np.arange(n), np.full(n, 1 / n))
 
 
 def at_position(
@@ -72,9 +71,7 @@ def at_position(
     used = tasks == orders[:, position - 1, None]
     examples = np.flatnonzero(used.any(axis=0))
     weights = (used / used.sum(axis=1, keepdims=True)).mean(axis=0)[examples]
-    return TaskPosition(
-        position=position, examples=examples, weights=weights, used=used[:, examples]
-    )
+    return TaskPosition(position, examples, weights, used[:, examples])
 
 
 def mean_over_positions(
@@ -95,5 +92,5 @@ def mean_over_positions(
         weights[position.examples] += position.weights / len(positions)
         total[:, position.examples] += position.weights / len(positions) * e
     examples = np.flatnonzero(weights)
-    mean = TaskPosition(position=None, examples=examples, weights=weights[examples])
+    mean = TaskPosition(None, examples, weights[examples])
     return mean, total[:, examples] / mean.weights

@@ -6,7 +6,6 @@ Source: Searle, Casella & McCulloch, Variance Components, 1992 (two-way, balance
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,52 +14,8 @@ from probe.errors import InputError
 
 Floats = NDArray[np.float64]
 
-
-# Of the seeds' share in a variance: see `Spread.quantile`.
+# Of the seeds' share in a variance: see `Design.half_width`.
 _POWER = 1.25
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spread:
-    """The variance of a mean over seeds and test examples, in its two parts.
-
-    Attributes:
-        by_seeds: The part due to seeds, >= 0.
-        by_items: The part due to test examples, >= 0.
-        seeds_df: Degrees of freedom of the first part, from 1.
-        items_df: Degrees of freedom of the second part, from 1.
-    """
-
-    by_seeds: float
-    by_items: float
-    seeds_df: int
-    items_df: int
-
-    @property
-    def std(self) -> float:
-        """The standard error of the mean."""
-        return math.sqrt(self.by_seeds + self.by_items)
-
-    def quantile(self, upper: float) -> float:
-        """Return how many standard errors are exceeded with a chance of `upper`, in (0, 0.5].
-
-        The t quantiles of both parts, weighted by their shares of the variance. Cochran and Cox
-        take the shares themselves, by which 95 % intervals of 3 seeds cover 95.0 to 97.1 %,
-        depending on the shares; the power 1.25 of the seeds' share makes that 94.7 to 96.5 %, and
-        95.0 to 95.9 % for 5 seeds. Satterthwaite's degrees of freedom give 92.2 % where the
-        seeds' part is 10 times the other, as they believe 3 seeds that happen to agree.
-
-        Source: Cochran & Cox, Experimental Designs, 1950 (for two means of unequal variance).
-        """
-        from scipy.special import stdtrit
-
-        share = (self.by_seeds / (self.by_seeds + self.by_items)) ** _POWER
-        by_seeds, by_items = (stdtrit(df, upper) for df in (self.seeds_df, self.items_df))
-        return -float(share * by_seeds + (1 - share) * by_items)
-
-    def half_width(self, level: float) -> float:
-        """Return half the width of the interval at a level in (0, 1)."""
-        return self.quantile((1 - level) / 2) * self.std if self.std else 0.0
 
 
 class Design:
@@ -122,28 +77,38 @@ class Design:
         squares = np.add.reduceat(np.einsum("si,si->i", residual, residual), self._starts)
         return np.array([seeds, items, (squares / cells).sum() / (S * (S - 1))])
 
-    def spread(self, components: Floats, seeds: int) -> Spread:
-        """Return the variance V_seeds + max(V_items - V_both, 0) in its two parts.
+    def half_width(self, components: Floats, seeds: int, level: float) -> float:
+        """Return half the width of the interval of the mean, of variance V_seeds + V_rest.
 
-        V_seeds contains the seeds' own part and the residual, V_items the examples' own part and
-        the residual again; V_both is subtracted to count the residual once. The sum is unbiased
-        except for the floor, and never below V_seeds. Flooring V_seeds as well (at V_both) would
-        make intervals of 3 seeds cover 98 % and more where seeds hardly differ.
+        V_rest = max(V_items - V_both, 0): V_seeds contains the seeds' own part and the residual,
+        V_items the examples' own part and the residual again; V_both is subtracted to count the
+        residual once. The sum is unbiased except for the floor, and never below V_seeds. Flooring
+        V_seeds as well (at V_both) would make intervals of 3 seeds cover 98 % and more where seeds
+        hardly differ.
+
+        The t quantiles of both parts are weighted by their shares of the variance. Cochran and Cox
+        take the shares themselves, by which 95 % intervals of 3 seeds cover 95.0 to 97.1 %,
+        depending on the shares; the power 1.25 of the seeds' share makes that 94.7 to 96.5 %, and
+        95.0 to 95.9 % for 5 seeds. Satterthwaite's degrees of freedom give 92.2 % where the
+        seeds' part is 10 times the other, as they believe 3 seeds that happen to agree.
 
         Args:
-            components: The variance components.
+            components: (3,), the variance components, from `components`.
             seeds: The number of seeds.
+            level: The level of the interval, in (0, 1).
 
-        Returns:
-            The two parts of the variance.
+        Source: Cochran & Cox, Experimental Designs, 1950 (for two means of unequal variance).
         """
+        from scipy.special import stdtrit
+
         by_seeds, items, both = np.maximum(components, 0).tolist()
-        return Spread(
-            by_seeds=by_seeds,
-            by_items=max(items - both, 0.0),
-            seeds_df=max(seeds - 1, 1),
-            items_df=int((self.sizes - 1).sum()),
-        )
+        variance = by_seeds + max(items - both, 0.0)
+        if not variance:
+            return 0.0
+        df = (max(seeds - 1, 1), int((self.sizes - 1).sum()))
+        t_seeds, t_items = (stdtrit(n, (1 - level) / 2) for n in df)
+        share = (by_seeds / variance) ** _POWER
+        return -float(share * t_seeds + (1 - share) * t_items) * math.sqrt(variance)
 
     def _by_stratum(self, parts: Floats) -> Floats:
         """Return the means by seed and stratum, (S, strata)."""

@@ -17,7 +17,7 @@ import hashlib
 from functools import cache
 
 from probe.by_layer.sources import SOURCES
-from probe.syntax import imported_names, syntax_hash
+from probe.source import imported_names, syntax_hash
 
 _ENGINE, _REGISTRY = "probe.by_layer.engine", "scenarios.learners.catalog"
 

@@ -34,6 +34,7 @@ from probe.cut.cuts import Cuts
 from probe.errors import located
 from probe.metrics.murata import RETRAIN
 from probe.model import Model
+from probe.modules import copied
 from probe.notes import of_classes, of_predictions
 from probe.readouts.matrix import Matrices, feature_matrices
 from probe.readouts.pooling import Pooling
@@ -42,7 +43,7 @@ from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
 from probe.seeding import stream
 from probe.tasks import Scenario, Task
-from probe.training.batch_norm import reestimated
+from probe.training.batch_norm import reestimate
 from probe.training.history import History
 from probe.values.allocation import CacheSettings
 
@@ -159,7 +160,8 @@ class LayerProbe:
         yield from self._measure(network.model, [key for key in inner if not key.reestimates])
         if mixed := [key for key in inner if key.reestimates]:
             train = self.networks.scenario.merged.train.x
-            model = reestimated(network.model, train, self.networks.call)
+            model = copied(network.model)
+            reestimate(model, train, self.networks.call)
             yield from self._measure(model, mixed)
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,13 +85,13 @@ class TrainingCost:
         """Return it as tensors for a checkpoint; `of_state` is the inverse."""
         seconds = torch.tensor(self.seconds, dtype=torch.float64)
         stuck = {_STUCK: torch.tensor(self.stuck)} if self.stuck else {}
-        return {_COST: self.cost.to_tensor(), _SECONDS: seconds, **stuck}
+        return {_COST: torch.tensor(astuple(self.cost)), _SECONDS: seconds, **stuck}
 
     @classmethod
     def of_state(cls, state: dict[str, Tensor]) -> TrainingCost:
         """Remove the tensors of `to_state` from a checkpoint's; raises KeyError without them."""
         return cls(
-            cost=Cost.of_tensor(state.pop(_COST)),
+            cost=Cost(*state.pop(_COST).tolist()),
             seconds=float(state.pop(_SECONDS).double()),
             stuck=state.pop(_STUCK, None) is not None,
         )

@@ -38,12 +38,12 @@ from probe.errors import InputError, located
 from probe.metrics.murata import RETRAIN
 from probe.model import Model
 from probe.modules import mode, restore, unwrapped
-from probe.orders import orders
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.retrain import SAMPLE, refuse_what_no_rule_writes
 from probe.seeding import stream
-from probe.tasks import Scenario
+from probe.tasks import Scenario, orders
 from probe.training.batch_norm import reestimate
+from probe.training.evaluation import outputs_of
 from probe.training.fresh_weights import (
     Fresh,
     check_fresh,
@@ -53,7 +53,6 @@ from probe.training.fresh_weights import (
     without_rule,
 )
 from probe.training.recipe import Recipe
-from probe.training.selected_outputs import outputs_of
 from probe.values.allocation import Storage
 
 KIND = "checkpoints"

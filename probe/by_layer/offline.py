@@ -1,7 +1,9 @@
 """Offline training of a network on all tasks at once, the ceiling."""
 
 import time
+from collections.abc import Callable
 
+import torch
 from torch import nn
 
 from probe.batch import tensors
@@ -37,7 +39,7 @@ def train_offline(
     """
     data, meter, objective = scenario.merged.train, OpsMeter(), Objective()
     called = model if call == ModelCall() else Called(model, call)
-    clock = time.process_time if data.y.device.type == "cpu" else time.perf_counter
+    clock = clock_on(data.y.device)
     start = clock()
     with products("fp32"):
         generator = stream(seed, "batches", 0)
@@ -56,3 +58,9 @@ def train_offline(
         kept_bytes=bytes_of([*parameters, *model.buffers()]),
     )
     return TrainingCost(cost=cost, seconds=clock() - start, stuck=never_left(objective.losses))
+
+
+def clock_on(device: torch.device) -> Callable[[], float]:
+    """Return the clock, in seconds, for the work of a worker of one thread on a device."""
+    # What else a machine does is not its time; of a GPU's work the processor knows nothing.
+    return time.process_time if device.type == "cpu" else time.perf_counter

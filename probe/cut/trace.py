@@ -41,7 +41,7 @@ from probe.modules import (
     unwrapped,
 )
 from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
-from probe.training.costs import OpsCounter
+from probe.training.costs import ops_counter
 from probe.training.memory_format import gains_pixelwise
 
 _LEAF = tree_flatten(None)[1]
@@ -334,7 +334,7 @@ class _Tracing(Naming):
 
     def __init__(self, names: Names, state: Mapping[int, Tag]) -> None:
         super().__init__(names, state)
-        self._counter = OpsCounter()
+        self._counter, self._counting = ops_counter()
         self.steps: dict[int, Step] = {}
         self.visits: list[Visit] = []
         self.metadata: dict[Name, TensorMetadata] = {}
@@ -362,7 +362,7 @@ class _Tracing(Naming):
         shapes = _DynamicShapes() if "torch._dynamo" in sys.modules else _UncompiledShapes()
         # The counter does not know what torch.func and flex_attention call in between.
         odd = isinstance(call.function, HigherOrderOperator)
-        with nullcontext() if odd else self._counter.mode, nullcontext() if odd else shapes:
+        with nullcontext() if odd else self._counting, nullcontext() if odd else shapes:
             returned = super().perform(call)
         leaves, tree = tree_flatten(returned)
         indexes = iter(range(len(leaves)))

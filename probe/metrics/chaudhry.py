@@ -115,9 +115,7 @@ def intransigence(
     k = R.check_task(k)
     reference = AccuracyMatrix.of(reference)
     if reference.tasks != R.tasks:
-        raise InputError(
-            f"the reference has {reference.tasks} tasks, expected {R.tasks} as in R: give the same"
-        )
+        raise InputError(f"the reference has {reference.tasks} tasks, expected {R.tasks} as in R")
     best = float(reference.values[k, k - 1])
     if np.isnan(best):
         raise NotMeasured(f"the reference's accuracy on task {k} after task {k} was not measured")

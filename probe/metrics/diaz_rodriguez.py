@@ -7,8 +7,7 @@ is T here. MS, SSS and CE are functions of what learning each task cost.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -42,8 +41,6 @@ W3 = (0.4, 0.05, 0.2, 0.2, 0.05, 0.05, 0.05)
 Weights = Mapping[str, float] | Sequence[float]
 """Weights of the seven criteria: by key, or in the order of CRITERIA."""
 
-Indices = NDArray[np.intp]
-
 
 @metric(public="diaz_accuracy")
 def accuracy(R: AccuracyMatrix) -> float:
@@ -63,7 +60,8 @@ def accuracy(R: AccuracyMatrix) -> float:
     >>> accuracy(AccuracyMatrix.square([[0.75, 0.0], [0.5, 1.0]]))
     0.75
     """
-    return R.mean(*_triangle(np.tril_indices, R.tasks, 0))
+    i, j = np.tril_indices(R.tasks)
+    return R.mean(i + 1, j + 1)
 
 
 @metric(public="diaz_bwt")
@@ -85,8 +83,8 @@ def bwt(R: AccuracyMatrix) -> float:
     -0.5
     """
     # Below the diagonal: every task j at every later task i.
-    i, j = _triangle(np.tril_indices, R.tasks, -1)
-    return R.mean(i, j) - R.mean(j, j)
+    i, j = np.tril_indices(R.tasks, -1)
+    return R.mean(i + 1, j + 1) - R.mean(j + 1, j + 1)
 
 
 @metric()
@@ -100,7 +98,7 @@ def rem(R: AccuracyMatrix) -> float:
         In [0, 1]; higher is better, 1 is no forgetting on average.
 
     Raises:
-        NotMeasured: As `bwt`.
+        NotMeasured: A cell is missing, or T = 1.
 
     Source: Diaz-Rodriguez 2018, Section 2 (poster eq. 4).
     """
@@ -118,7 +116,7 @@ def bwt_plus(R: AccuracyMatrix) -> float:
         In [0, 1]; higher is better.
 
     Raises:
-        NotMeasured: As `bwt`.
+        NotMeasured: A cell is missing, or T = 1.
 
     Source: Diaz-Rodriguez 2018, Section 2 (poster eq. 5).
     """
@@ -142,7 +140,8 @@ def fwt(R: AccuracyMatrix) -> float:
 
     Source: Diaz-Rodriguez 2018, eq. 4.
     """
-    return R.mean(*_triangle(np.triu_indices, R.tasks, 1))
+    i, j = np.triu_indices(R.tasks, 1)
+    return R.mean(i + 1, j + 1)
 
 
 @metric(scorecard=False)
@@ -231,8 +230,7 @@ def ce(
     if form not in ("paper", "poster"):
         raise unknown("form", form, ("paper", "poster"))
     # The poster's 1 keeps the quotient finite where nothing was spent.
-    divisor = spent + 1 if form == "poster" else spent
-    return min(1.0, float((one_pass * epsilon / divisor).mean()))
+    return min(1.0, float((one_pass * epsilon / (spent + (form == "poster"))).mean()))
 
 
 @metric(scorecard=False)
@@ -265,13 +263,13 @@ def cl_stability(deviations: Mapping[str, float], weights: Weights | None = None
 
     Args:
         deviations: stddev(c_k) over the runs for every key of CRITERIA, fractions.
-        weights: As in `cl_score`.
+        weights: w_k, see `cl_score`.
 
     Returns:
         In [0, 1]; higher is better, 1 is runs that agree.
 
     Raises:
-        InputError: As `cl_score`.
+        InputError: Keys are missing or unknown, or numbers out of range.
         NotMeasured: A number is NaN.
 
     Source: Diaz-Rodriguez 2018, eq. 9 (population or sample deviation is not said there).
@@ -283,7 +281,7 @@ def weights_by_criterion(weights: Weights) -> Mapping[str, float]:
     """Return the weight w_k of each of the seven criteria.
 
     Args:
-        weights: By key or in the order of CRITERIA.
+        weights: The weights, by key or in the order of CRITERIA.
 
     Returns:
         The weights by key.
@@ -317,20 +315,9 @@ def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
         if not 0 <= value <= 1:
             error = NotMeasured if math.isnan(value) else InputError
             raise error(f"{kind} {name} is {value:g}, expected a number in [0, 1]")
-    missing = [name for name in CRITERIA if name not in values]
-    if missing:
+    if missing := [name for name in CRITERIA if name not in values]:
         raise InputError(f"no {kind} {', '.join(missing)}: give all of {', '.join(CRITERIA)}")
     return values
-
-
-# A study asks for the same few triangles once for each of its runs.
-@lru_cache(maxsize=64)
-def _triangle(
-    indices: Callable[[int, int], tuple[Indices, Indices]], tasks: int, k: int
-) -> tuple[Indices, Indices]:
-    """Return the row and column indices, from 1, of a triangle of a (T, T) matrix."""
-    i, j = indices(tasks, k)
-    return i + 1, j + 1
 
 
 def _per_task(values: Sequence[float], name: str, above_zero: bool = False) -> NDArray[np.float64]:

@@ -7,7 +7,6 @@ new sessions" is read as after session i, the base set being the first.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from statistics import fmean
 
 import numpy as np
@@ -134,7 +133,7 @@ def omega_all(R: AccuracyMatrix, ideal: float, test_sizes: Sequence[int] | None 
 
     Args:
         R: (T+1, T).
-        ideal: As in `omega_base`.
+        ideal: alpha_ideal in (0, 1], see `omega_base`.
         test_sizes: n_j of `alpha_all`.
 
     Returns:
@@ -166,20 +165,12 @@ def task_sizes(R: AccuracyMatrix, test_sizes: Sequence[int] | None) -> NDArray[n
     Raises:
         InputError: There is another number of them, or one is not above 0.
     """
-    return _checked_sizes(R.tasks, None if test_sizes is None else tuple(test_sizes))
-
-
-# The same few sizes are asked for after every session of every run; a tuple cannot change.
-@lru_cache(maxsize=64)
-def _checked_sizes(tasks: int, test_sizes: tuple[int, ...] | None) -> NDArray[np.float64]:
-    sizes = (1,) * tasks if test_sizes is None else test_sizes
-    if len(sizes) != tasks:
-        raise InputError(f"got {len(sizes)} test sizes, expected one for each of {tasks} tasks")
-    if not all(size > 0 for size in sizes):
-        raise InputError(f"test sizes must be above 0, got {list(sizes)}")
-    weights = np.array(sizes, dtype=np.float64)
-    weights.flags.writeable = False
-    return weights
+    sizes = np.array((1,) * R.tasks if test_sizes is None else test_sizes, dtype=np.float64)
+    if len(sizes) != R.tasks:
+        raise InputError(f"got {len(sizes)} test sizes, expected one for each of {R.tasks} tasks")
+    if not (sizes > 0).all():
+        raise InputError(f"test sizes must be above 0, got {test_sizes}")
+    return sizes
 
 
 def _later(R: AccuracyMatrix) -> range:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,10 +34,7 @@ class AccuracyMatrix:
     def __post_init__(self) -> None:
         values = np.array(self.values, dtype=np.float64)
         if values.ndim != 2 or values.shape[0] != values.shape[1] + 1 or values.shape[1] < 1:
-            raise InputError(
-                f"an accuracy matrix of T tasks has shape (T+1, T) with row 0 before any training, "
-                f"got {values.shape}; use AccuracyMatrix.square for a T x T matrix"
-            )
+            raise InputError(f"R is (T+1, T), got {values.shape}: use AccuracyMatrix.square")
         # NaN is neither: a cell that was not measured passes.
         bad = np.argwhere((values < 0) | (values > 1))
         if len(bad):
@@ -65,10 +60,7 @@ class AccuracyMatrix:
         try:
             table = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError(
-                f"R is an AccuracyMatrix or rows of one length, T fractions each, got "
-                f"{values!r:.60}: give NaN for what was not measured"
-            ) from None
+            raise InputError(f"R has rows of T fractions or NaN, got {values!r:.60}") from None
         square = table.ndim == 2 and len(table) == table.shape[1]
         return cls.square(table) if square else cls(table)
 
@@ -99,12 +91,12 @@ class AccuracyMatrix:
         Args:
             runs: T+1 evaluations, tasks in executed order. A task without test examples is a column
                 of NaN.
-            mean: Over a task's test examples, or over its classes' accuracies, as Kemker 2018 has
-                it where classes are unbalanced.
+            mean: The mean over a task's test examples, or over its classes' accuracies, as Kemker
+                2018 has it where classes are unbalanced.
         """
         return cls(np.stack([run.accuracies(mean) for run in runs]))
 
-    @cached_property
+    @property
     def tasks(self) -> int:
         """T, the number of tasks."""
         return int(self.values.shape[1])
@@ -125,19 +117,18 @@ class AccuracyMatrix:
         """
         # By flat indices, as plain indexing would count a negative i or j from the end.
         try:
-            cell = (np.asarray(i), np.subtract(j, 1))
-            flat = np.asarray(np.ravel_multi_index(cell, self.values.shape))
+            flat = np.ravel_multi_index((np.asarray(i), np.subtract(j, 1)), self.values.shape)
         except ValueError:
             raise InputError(f"R[i,j] has i in 0..{self.tasks} and j in 1..{self.tasks}") from None
-        cells = np.asarray(self.values.reshape(-1)[flat])
-        if self._has_gaps and (missing := np.isnan(cells)).any():
-            row, column = divmod(int(flat[missing][0]), self.tasks)
+        cells = np.asarray(self.values.flat[flat])
+        if (missing := np.isnan(cells)).any():
+            row, column = divmod(int(np.asarray(flat)[missing][0]), self.tasks)
             when = f"after task {row}" if row else "before any training"
             raise NotMeasured(f"R[{row},{column + 1}] (task {column + 1} {when}) was not measured")
         return cells
 
     def cell(self, i: int, j: int) -> float:
-        """Return R[i, j]; much faster than `measured` for a single cell.
+        """Return R[i, j].
 
         Args:
             i: The number of tasks learned, 0..T.
@@ -147,13 +138,8 @@ class AccuracyMatrix:
             The accuracy.
 
         Raises:
-            NotMeasured: As `measured`.
+            NotMeasured: The cell is NaN.
         """
-        # What is in order is read at once; what is not, `measured` explains.
-        if 0 <= i <= self.tasks and 1 <= j <= self.tasks:
-            value = float(self.values[i, j - 1])
-            if not math.isnan(value):
-                return value
         return float(self.measured(i, j))
 
     def seen(self, k: int) -> NDArray[np.float64]:
@@ -166,10 +152,10 @@ class AccuracyMatrix:
             The accuracies on these tasks.
 
         Raises:
-            NotMeasured: As `measured`.
+            NotMeasured: A cell is NaN.
         """
         self.check_task(k)
-        return self.measured(k, np.arange(1, k + 1)) if self._has_gaps else self.values[k, :k]
+        return self.measured(k, np.arange(1, k + 1))
 
     def check_task(self, k: int | None, name: str = "k") -> int:
         """Check a number of tasks k.
@@ -203,7 +189,3 @@ class AccuracyMatrix:
         if not cells.size:
             raise NotMeasured(f"no cell to average (T = {self.tasks}): at least 2 tasks are needed")
         return float(cells.sum() / cells.size)
-
-    @cached_property
-    def _has_gaps(self) -> bool:
-        return bool(np.isnan(self.values).any())

@@ -1,12 +1,22 @@
-"""Accuracy matrices from files of any framework: comma-separated text or NumPy's .npy."""
+"""Accuracy matrices from files: comma-separated text, NumPy's .npy, logs of other frameworks.
 
+Logs are read as text: no code in them is run.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.errors import InputError, described, located, unreadable
+from probe.errors import InputError, described, located, unknown, unreadable
 from probe.metrics.matrix import AccuracyMatrix
+
+_ONE = "keep the lines of one in a file of its own"
+# What NumPy 2 writes around a number, and NumPy 1 does not.
+_NUMBER = r"(?:np\.float64\()?(\d+(?:\.\d+)?(?:e-?\d+)?)"
+_COUNT = r"(\d{1,9})"  # Python refuses to read a number of thousands of digits
 
 
 def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
@@ -40,14 +50,10 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
         # A corrupt header makes numpy raise anything from ValueError to tokenize.TokenError.
         raise InputError(
             f"{path} cannot be read as numbers ({described(error)}): separate them by commas, "
-            f"without a header, an empty cell for what was not measured, or write an array of "
-            f"floats with numpy.save"
+            f"without a header, empty where not measured, or write them with numpy.save"
         ) from None
     with located(f"{path}, {'in percent' if percent else 'in fractions as without --percent'}"):
-        fractions = values / 100 if percent else values
-        # One row more than columns: the first is that before any training.
-        has_row_0 = values.ndim == 2 and len(values) == values.shape[1] + 1
-        return AccuracyMatrix(fractions) if has_row_0 else AccuracyMatrix.square(fractions)
+        return AccuracyMatrix.of(values / 100 if percent else values)
 
 
 def _read_csv(path: Path) -> NDArray[np.float64]:
@@ -68,3 +74,131 @@ def _read_npy(path: Path) -> NDArray[np.float64]:
     if values.dtype.kind not in "iuf":
         raise ValueError(f"it holds {values.dtype} values")
     return values.astype(np.float64)
+
+
+def read_log(path: Path, source: str) -> AccuracyMatrix:
+    """Read R of T tasks from a log of another framework.
+
+    - mammoth: `logs.pyd` of one run, of `class-il` or of `task-il`, whichever R is wanted;
+    - facil: `results/acc_tag-*.txt`, or `acc_taw-*.txt`, where the network uses the task;
+    - pycil, pilot: the `.log` of one run, of its lines `CNN:`. PyCIL groups classes by ten, so R is
+      in it only if tasks have ten.
+
+    Args:
+        path: The log.
+        source: "mammoth", "facil", "pycil" or "pilot".
+
+    Returns:
+        The matrix. Tasks not learned yet, which FACIL writes as 0, are NaN. Percentages become
+        fractions, rounded as the log has them.
+
+    Raises:
+        InputError: The file cannot be read, is no such log or has several runs, or the source is
+            another.
+    """
+    if source not in LOGS:
+        raise unknown("framework", source, LOGS)
+    return LOGS[source](path, text_of(path))
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a log.
+
+    Args:
+        path: The log.
+
+    Returns:
+        The text.
+
+    Raises:
+        InputError: The file cannot be read, or is no text.
+    """
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise unreadable(path, error, "give a log") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a text file: give a log") from None
+
+
+def learned(rows: Sequence[Sequence[float]], path: Path) -> AccuracyMatrix:
+    """Build R from rows of accuracies on the tasks learned so far, or on all tasks.
+
+    Args:
+        rows: The rows of R, after 1 to T tasks.
+        path: The file that they come from, for messages.
+
+    Returns:
+        R.
+
+    Raises:
+        InputError: A row is too short or too long, or a value is not a fraction.
+    """
+    R = np.full((len(rows), len(rows)), np.nan)
+    for at, row in enumerate(rows):
+        if not at < len(row) <= len(rows):
+            raise InputError(
+                f"{path} has {len(row)} accuracies after {at + 1} tasks: give one each"
+            )
+        R[at, : len(row)] = row
+    if not rows or not ((R >= 0) & (R <= 1) | np.isnan(R)).all():
+        raise InputError(f"{path} holds no accuracies in percent: give the log of a whole run")
+    return AccuracyMatrix.square(R)
+
+
+def _mammoth(path: Path, text: str) -> AccuracyMatrix:
+    runs = [line for line in text.splitlines() if line.strip()] or [""]
+    cells = re.findall(rf"'accuracy_{_COUNT}_task{_COUNT}': {_NUMBER}", runs[0])
+    if not cells:
+        raise InputError(f"{path} holds no accuracies as Mammoth writes them: give its logs.pyd")
+    if len(runs) > 1:
+        raise InputError(f"{path} has {len(runs)} runs, one in each line: {_ONE}")
+    if re.search(r"'joint': (?:1|True)\b", runs[0]):
+        raise InputError(f"{path} is of joint training, which has no accuracy matrix: give another")
+    rows: dict[str, list[float]] = {}
+    for _, row, value in cells:
+        rows.setdefault(row, []).append(float(value) / 100)
+    return learned(list(rows.values()), path)
+
+
+def _facil(path: Path, text: str) -> AccuracyMatrix:
+    lines = [line.split("\t") for line in text.splitlines()]
+    if not lines or not all(
+        len(line) == len(lines) and all(re.fullmatch(r"\d\.\d+", cell) for cell in line)
+        for line in lines
+    ):
+        raise InputError(f"{path} is no square matrix of FACIL: give results/acc_tag-*.txt")
+    values = np.array(lines, dtype=np.float64)
+    # A network that has learned a task is right at times: a row of 0 is one not reached.
+    reached = int(max(np.flatnonzero(values.any(1)), default=-1)) + 1
+    values[np.triu_indices_from(values, 1)] = values[reached:] = np.nan
+    if not reached or (values > 1).any():
+        raise InputError(f"{path} holds no accuracies, fractions from 0 to 1: give another file")
+    return AccuracyMatrix.square(values)
+
+
+def _pycil(path: Path, text: str) -> AccuracyMatrix:
+    begins = list(map(int, re.findall(rf"=> Learning on {_COUNT}-\d+", text)))
+    lines = re.findall(r"=> CNN: (\{.*\})", text)
+    tables = [re.findall(rf"'{_COUNT}-\d+': {_NUMBER}", line) for line in lines]
+    if not any(tables) or len(begins) < len(lines):
+        raise InputError(f"{path} holds no accuracies as PyCIL writes them: give the .log of a run")
+    if begins.count(0) > 1:
+        raise InputError(f"{path} has {begins.count(0)} runs, one after another: {_ONE}")
+    rows = []
+    for at, groups in enumerate(tables, 1):
+        if [int(first) for first, _ in groups] != begins[:at]:
+            raise InputError(
+                f"{path} has accuracies from {', '.join(g[0] for g in groups)}, tasks from class "
+                f"{', '.join(map(str, begins[:at]))}: PyCIL groups classes by ten, so give a .csv"
+            )
+        rows.append([float(value) / 100 for _, value in groups])
+    return learned(rows, path)
+
+
+LOGS: Mapping[str, Callable[[Path, str], AccuracyMatrix]] = {
+    "mammoth": _mammoth,
+    "facil": _facil,
+    "pycil": _pycil,
+    "pilot": _pycil,
+}

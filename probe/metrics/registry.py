@@ -49,23 +49,20 @@ class _Decorator(Protocol):
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric's function, with the way to call it; see `metric`."""
+    """A metric's function, with the way to call it; see `metric`.
+
+    Attributes:
+        paper: The module of the function, such as `gem`.
+        name: The name of the function, such as `bwt`.
+    """
 
     function: Callable[..., Any]
     after: str | None
     needs: Sequence[str]
     scorecard: bool
     public: str
-
-    @property
-    def paper(self) -> str:
-        """The module of the function, such as `gem`."""
-        return self.function.__module__.rpartition(".")[2]
-
-    @property
-    def name(self) -> str:
-        """The name of the function, such as `bwt`."""
-        return self.function.__name__
+    paper: str
+    name: str
 
 
 def metric(
@@ -92,16 +89,17 @@ def metric(
 
         @wraps(function)
         def converted(*args: Any, **kwargs: Any) -> Any:
-            if kind is None or not (args or first.name in kwargs):
-                return function(*args, **kwargs)
-            value, *rest = args or (kwargs.pop(first.name),)
-            return function(_CONVERSIONS[kind](value), *rest, **kwargs)
+            bound = signed.bind(*args, **kwargs)
+            if kind:
+                bound.arguments[first.name] = _CONVERSIONS[kind](bound.arguments[first.name])
+            return function(*bound.args, **bound.kwargs)
 
         if kind:
             parameters = [first.replace(annotation=f"{kind} | ArrayLike"), *others]
             vars(converted)["__signature__"] = signed.replace(parameters=parameters)
-        name = public or function.__name__
-        setattr(converted, _MARK, Metric(converted, after, needs, scorecard, name))
+        name, paper = function.__name__, function.__module__.rpartition(".")[2]
+        mark = Metric(converted, after, needs, scorecard, public or name, paper, name)
+        setattr(converted, _MARK, mark)
         return converted
 
     return cast(_Decorator, decorate)
@@ -112,11 +110,10 @@ def registered() -> tuple[Metric, ...]:
     """Return the metrics of every module of this package, by paper, in the order of the source."""
     package = __name__.rpartition(".")[0]
     papers = {name for _, name, _ in iter_modules(import_module(package).__path__)}
-    metrics = []
+    metrics = list[Metric]()
     for paper in (*_FIRST, *sorted(papers - {*_FIRST})):
-        for value in vars(import_module(f"{package}.{paper}")).values():
-            metric = getattr(value, _MARK, None)
-            # A module may import another's function.
-            if metric and metric.paper == paper:
-                metrics.append(metric)
+        values = vars(import_module(f"{package}.{paper}")).values()
+        marks = (getattr(value, _MARK, None) for value in values)
+        # A module may import another's function.
+        metrics += (mark for mark in marks if mark and mark.paper == paper)
     return tuple(metrics)

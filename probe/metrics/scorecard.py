@@ -47,9 +47,7 @@ class Scorecard:
         for paper, metrics in self.values.items():
             for name, value in metrics.items():
                 if isinstance(value, list):
-                    yield from (
-                        (paper, f"{name}[{k}]", number) for k, number in enumerate(value, 1)
-                    )
+                    yield from ((paper, f"{name}[{k}]", x) for k, x in enumerate(value, 1))
                 else:
                     yield paper, name, value
 
@@ -86,9 +84,9 @@ def scorecard(
     >>> card.not_measured["gem.fwt"]
     'R[0,2] (task 2 before any training) was not measured'
     """
-    matrix = R = AccuracyMatrix.of(R)
+    matrix = AccuracyMatrix.of(R)
     # Checked once here: wrong sizes are the caller's mistake, and no reason for a gap.
-    task_sizes(R, test_sizes)
+    task_sizes(matrix, test_sizes)
     inputs = {"reference": reference, "ideal": ideal, "test_sizes": test_sizes}
     values: defaultdict[str, dict[str, Number | list[Number]]] = defaultdict(dict)
     reasons: dict[str, str] = {}
@@ -97,13 +95,12 @@ def scorecard(
         try:
             return value_of(metric, matrix, inputs, k)
         except NotMeasured as reason:
-            after = "" if k is None else f"[{k}]"
-            reasons[f"{metric.paper}.{metric.name}{after}"] = str(reason)
+            reasons[f"{metric.paper}.{metric.name}{f'[{k}]' if k else ''}"] = str(reason)
             return None
 
     for metric in METRICS:
-        after = [tried(metric, k) for k in range(1, R.tasks + 1)] if metric.after else None
-        values[metric.paper][metric.name] = tried(metric) if after is None else after
+        after = [tried(metric, k) for k in range(1, matrix.tasks + 1)] if metric.after else None
+        values[metric.paper][metric.name] = after or tried(metric)
     return Scorecard(values=values, not_measured=reasons)
 
 
@@ -115,16 +112,15 @@ def value_of(
     Args:
         metric: The metric.
         R: (T+1, T).
-        inputs: By name, those of `scorecard`.
+        inputs: The inputs of `scorecard`, by name.
         k: The number of tasks learned, for a metric that is defined after each.
 
     Raises:
         NotMeasured: An input or a cell is missing.
     """
     kwargs = {name: inputs[name] for name in metric.needs}
-    for name, value in kwargs.items():
-        if value is None and name in _MISSING:
-            raise NotMeasured(_MISSING[name])
+    if missing := [name for name in _MISSING if name in kwargs and kwargs[name] is None]:
+        raise NotMeasured(_MISSING[missing[0]])
     if metric.after:
         kwargs[metric.after] = k
     return float(metric.function(R, **kwargs))

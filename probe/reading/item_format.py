@@ -1,7 +1,6 @@
 """Items of datasets and loaders, an example or a batch, as inputs and labels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,80 +20,67 @@ _ONE = (
 )
 
 
-@dataclass(frozen=True)
-class ItemFormat:
-    """The form of the items of some data.
+def as_batch(
+    batched: bool | None,
+    has_tasks: bool,
+    label: str | None,
+    columns: str | Sequence[str] | None,
+    item: object,
+) -> Batch:
+    """Convert an item of some data into a batch.
 
-    - batched: whether an item is a batch; None = its labels tell;
-    - tasks: whether task labels follow x and y, as in Avalanche: they are left out;
-    - label: the name of the labels where an item is a mapping; None = `label` or `labels`;
-    - columns: the names in x where x is a mapping; of a single name as a text, that column is x;
-      None = all but the label.
+    Args:
+        batched: Whether items are batches; None = their labels tell.
+        has_tasks: Whether task labels follow x and y, as in Avalanche: they are left out.
+        label: The name of the labels where items are mappings; None = `label` or `labels`.
+        columns: The names in x where x is a mapping; a single name as a string: x is that column;
+            None = all but the label.
+        item: An example, or a batch of them.
+
+    Returns:
+        Inputs and labels.
+
+    Raises:
+        InputError: The item is neither.
     """
-
-    batched: bool | None
-    tasks: bool
-    label: str | None
-    columns: str | Sequence[str] | None
-
-    def batch(self, item: object) -> Batch:
-        """Convert an item into a batch.
-
-        Args:
-            item: An example, or a batch of them.
-
-        Returns:
-            Inputs and labels.
-
-        Raises:
-            InputError: The item is neither.
-        """
-        inputs, labels = self._pair(item)
-        x, y = _value(self._select(inputs)), _labels(labels, self.batched)
-        if y.ndim == 0:
-            return mapped(x, lambda tensor: tensor[None]), y[None]
-        if wrong := [tuple(t.shape) for t in tensors(x) if t.ndim < 1 or len(t) != len(y)]:
-            raise InputError(
-                f"a batch has {len(y)} labels, but x of shape {wrong[0]}: give one label for each "
-                f"row of x"
-            )
-        return x, y
-
-    def _pair(self, item: object) -> tuple[object, object]:
-        if isinstance(item, Mapping):
-            name = self._label_in(item)
-            return {key: column for key, column in item.items() if key != name}, item[name]
-        if self.label is not None:
-            raise InputError(f"the data have no names, so none is {self.label!r}: leave out label=")
-        if isinstance(item, tuple | list) and (len(item) == 2 or (self.tasks and len(item) > 2)):
-            return item[0], item[1]
-        many = f" of {len(item)}" if isinstance(item, tuple | list) else ""
-        raise InputError(
-            f"a {type(item).__name__}{many} is neither a pair (x, y) nor a mapping with a label: "
-            f"wrap the data so that they give pairs, several inputs as ((a, b), y)"
-        )
-
-    def _label_in(self, item: Mapping[Any, object]) -> str:
-        if self.label is not None:
-            if self.label not in item:
-                raise unknown("column", self.label, map(str, item))
-            return self.label
-        labels = [name for name in _LABELS if name in item]
-        if len(labels) != 1:
-            names = ", ".join(map(str, item)) or "no columns"
-            raise InputError(f"cannot tell which of {names} is the label: name it with label=")
-        return labels[0]
-
-    def _select(self, x: object) -> object:
-        if self.columns is None:
-            return x
-        if not isinstance(x, Mapping):
-            raise InputError(f"x is a {type(x).__name__} without columns: leave out columns=")
-        names = [self.columns] if isinstance(self.columns, str) else self.columns
+    inputs, labels = _pair(item, label, has_tasks)
+    if columns is not None:
+        if not isinstance(inputs, Mapping):
+            raise InputError(f"x is a {type(inputs).__name__} without columns: leave out columns=")
+        names = [columns] if isinstance(columns, str) else columns
         for name in names:
-            if name not in x:
-                raise unknown("column", name, map(str, x))
-        return x[self.columns] if isinstance(self.columns, str) else {n: x[n] for n in names}
+            if name not in inputs:
+                raise unknown("column", name, map(str, inputs))
+        chosen = {name: inputs[name] for name in names}
+        inputs = chosen[columns] if isinstance(columns, str) else chosen
+    x, y = _value(inputs), _labels(labels, batched)
+    if y.ndim == 0:
+        return mapped(x, lambda tensor: tensor[None]), y[None]
+    if wrong := [tuple(t.shape) for t in tensors(x) if t.ndim < 1 or len(t) != len(y)]:
+        raise InputError(f"got {len(y)} labels, but x of shape {wrong[0]}: give one for each row")
+    return x, y
+
+
+def _pair(item: object, label: str | None, has_tasks: bool) -> tuple[object, object]:
+    if isinstance(item, Mapping):
+        if label is None:
+            labels = [name for name in _LABELS if name in item]
+            if len(labels) != 1:
+                names = ", ".join(map(str, item)) or "no columns"
+                raise InputError(f"cannot tell which of {names} is the label: name it with label=")
+            label = labels[0]
+        if label not in item:
+            raise unknown("column", label, map(str, item))
+        return {name: column for name, column in item.items() if name != label}, item[label]
+    if label is not None:
+        raise InputError(f"the data have no names, so none is {label!r}: leave out label=")
+    if isinstance(item, tuple | list) and (len(item) == 2 or (has_tasks and len(item) > 2)):
+        return item[0], item[1]
+    many = f" of {len(item)}" if isinstance(item, tuple | list) else ""
+    raise InputError(
+        f"a {type(item).__name__}{many} is neither a pair (x, y) nor a mapping with a label: wrap "
+        f"the data so that they give pairs, several inputs as ((a, b), y)"
+    )
 
 
 def pair(x: object, y: Any) -> tuple[Value, Any]:
@@ -130,9 +116,7 @@ def same_form(x: Value, first: Value) -> Value:
             kinds(mapped(value, lambda tensor: tensor.new_empty(tensor.shape[1:])))
             for value in (x, first)
         )
-        raise InputError(
-            f"x is {got}, but {expected} in earlier examples: give all one shape and one type"
-        )
+        raise InputError(f"x is {got}, but {expected} in earlier examples: give all one form")
     return x
 
 
@@ -169,10 +153,7 @@ def _is_array(part: object) -> bool:
 def _tensor(part: Any) -> Tensor:
     """Return a tensor or an array as a dense tensor without a gradient, as it is otherwise."""
     if not _is_array(part):
-        raise InputError(
-            f"x is or contains a value of type {type(part).__name__}, expected tensors: "
-            f"give the data a transform that makes them, as ToTensor of torchvision does"
-        )
+        raise InputError(f"x has type {type(part).__name__}, expected tensors, as ToTensor makes")
     if not isinstance(part, Tensor):
         # A copy of an array that is read-only, or has bytes in an order that torch does not know.
         native = part.dtype.newbyteorder("=")
@@ -209,9 +190,10 @@ def check_labels(y: object) -> None:
     """
     if isinstance(y, Tensor) and y.ndim == 1 and y.dtype == torch.int64:
         return
-    got, remedy = type(y).__name__, "number the classes from 0, and give torch.as_tensor(y)"
     if isinstance(y, Tensor):
         got, remedy = kinds(y), remedy_for(y)
+    else:
+        got, remedy = type(y).__name__, "number the classes from 0, and give torch.as_tensor(y)"
     raise InputError(f"labels must be an int64 vector (N,), got {got}: {remedy}")
 
 

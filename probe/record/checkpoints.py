@@ -46,13 +46,18 @@ class Checkpoints:
     offline: Mapping[int, Path]
 
     def __post_init__(self) -> None:
-        _check_grid(self.runs)
+        if not self.runs:
+            raise InputError("there are no checkpoints: name the files of one run or more")
+        grid = product(*map(dict.fromkeys, zip(*self.runs, strict=True)))
+        if absent := [run for run in starmap(Run, grid) if run not in self.runs]:
+            raise InputError(f"there are no checkpoints of {listed(absent)}: add them")
+        every = set().union(*self.runs.values())
+        for run, files in self.runs.items():
+            if lacking := sorted(every - files.keys()):
+                raise InputError(f"{run} has no checkpoint after {listed(lacking)} tasks: add it")
         missing = sorted({run.seed for run in self.runs} - self.offline.keys())
         if self.offline and missing:
-            raise InputError(
-                f"there is no offline network of seed {listed(missing)}, but there is one of "
-                f"seed {listed(sorted(self.offline))}: add one for each seed of the checkpoints"
-            )
+            raise InputError(f"there is no offline network of seed {listed(missing)}: add it")
 
     @classmethod
     def find(
@@ -65,7 +70,7 @@ class Checkpoints:
                 place, {index} the number of the last task learned, counted from 0; {seed} a whole
                 number too; {learner} and {order} are of letters, digits, _ and -. All else stands
                 for itself. Without {seed} it is 0, without {order} "0".
-            offline: Of the networks trained on all tasks at once, with {seed} at most.
+            offline: Pattern of the networks trained on all tasks at once; {seed} is its only field.
             learner: The name where the pattern has none.
 
         Returns:
@@ -76,85 +81,72 @@ class Checkpoints:
                 network is missing that others have.
         """
         files: dict[Run, dict[int, Path]] = {}
-        for path, fields in Pattern(pattern, _FIELDS, _COUNTS).files():
+        for path, fields in matching_files(pattern, _FIELDS, _COUNTS):
             name, seed = fields.get("learner", learner), int(fields.get("seed", 0))
             tasks_seen = int(fields["task"]) if "task" in fields else int(fields["index"]) + 1
             run = Run(name, fields.get("order", "0"), seed)
             _put(files.setdefault(run, {}), tasks_seen, path)
         runs = {run: dict(sorted(files[run].items())) for run in sorted(files, key=sorting_key)}
         by_seed: dict[int, Path] = {}
-        for path, fields in Pattern(offline, ["seed"]).files() if offline is not None else ():
+        for path, fields in matching_files(offline, ["seed"]) if offline is not None else ():
             _put(by_seed, int(fields.get("seed", 0)), path)
         checkpoints = cls(runs=runs, offline=by_seed)
         seeds = sorted(by_seed.keys() & {run.seed for run in runs})
         return replace(checkpoints, offline={seed: by_seed[seed] for seed in seeds})
 
 
-class Pattern:
-    """A pattern of file names, as `ckpt/{learner}/seed{seed}-task{task}.pt`."""
+def matching_files(
+    pattern: str | Path, allowed: Iterable[str], needed: Sequence[str] = ()
+) -> list[tuple[Path, dict[str, str]]]:
+    """Find the files whose names fit a pattern, as `ckpt/{learner}/seed{seed}-task{task}.pt`.
 
-    def __init__(
-        self, pattern: str | Path, allowed: Iterable[str], needed: Sequence[str] = ()
-    ) -> None:
-        self._text = str(pattern)
-        self._path = Path(self._text).expanduser()
-        text = str(self._path)
-        self._names = _FIELD.findall(text)
-        # Where one number ends and the next begins could not be told.
-        if not self._path.name or "}{" in text or re.search("[{}]", _FIELD.sub("", text)):
-            raise InputError(
-                f"{self._text!r} is not a pattern of file names: write fields as {{seed}} and "
-                f"{{task}}, with some text between two of them"
-            )
-        used = set(self._names)
-        for name in sorted(used - set(allowed)):
-            raise unknown(f"field in {self._text!r}", name, allowed)
-        if needed and len(used.intersection(needed)) != 1:
-            lacks = "has both {task} and {index}" if used.issuperset(needed) else "lacks {task}"
-            raise InputError(
-                f"{self._text!r} {lacks}: write {{task}} for the number of tasks learned, as in "
-                f"ckpt/seed{{seed}}-task{{task}}.pt, or {{index}} if tasks count from 0"
-            )
+    Args:
+        pattern: The pattern.
+        allowed: The fields that it may have.
+        needed: Fields of which it must have exactly one.
 
-    def files(self) -> list[tuple[Path, dict[str, str]]]:
-        """Return the files that fit, each with its fields; raises InputError if there is none."""
-        plain = re.escape(str(self._path))
-        regex = re.sub(r"\\{(\w+)\\}", lambda field: f"({_FIELDS[field[1]]})", plain)
-        files = [
-            (path, self._fields(path, match.groups()))
-            for path in _glob(self._path)
-            if (match := re.fullmatch(regex, str(path))) and path.is_file()
-        ]
-        if not files:
-            raise self._nothing_fits()
-        return files
+    Returns:
+        The paths, each with its fields; numbers lose leading zeros.
 
-    def _fields(self, path: Path, values: Sequence[str]) -> dict[str, str]:
-        """Return the fields of a file; numbers lose leading zeros.
-
-        Raises InputError for a field with two values.
-        """
+    Raises:
+        InputError: No file fits, fields are wrong, or a file has two values for a field.
+    """
+    path = Path(pattern).expanduser()
+    names, quoted = _FIELD.findall(str(path)), repr(str(pattern))
+    # Where one number ends and the next begins could not be told.
+    if not path.name or "}{" in str(path) or re.search("[{}]", _FIELD.sub("", str(path))):
+        raise InputError(f"{quoted} is no pattern: write {{seed}}, {{task}}, with text between two")
+    for name in sorted(set(names) - set(allowed)):
+        raise unknown(f"field in {quoted}", name, allowed)
+    if needed and len(set(needed).intersection(names)) != 1:
+        lacks = "has both {task} and {index}" if set(needed) <= set(names) else "lacks {task}"
+        raise InputError(f"{quoted} {lacks}: write {{task}} (tasks learned) or {{index}} (from 0)")
+    plain = re.escape(str(path))
+    regex = re.sub(r"\\{(\w+)\\}", lambda field: f"({_FIELDS[field[1]]})", plain)
+    files = []
+    for file in _glob(path):
+        if not (match := re.fullmatch(regex, str(file))) or not file.is_file():
+            continue
         fields: dict[str, str] = {}
-        for name, text in zip(self._names, values, strict=True):
+        for name, text in zip(names, match.groups(), strict=True):
             value = str(int(text)) if _FIELDS[name] == _NUMBER else text
             if fields.setdefault(name, value) != value:
-                raise InputError(
-                    f"{path} has two values for {{{name}}} of {self._text!r}: rename the file"
-                )
-        return fields
+                raise InputError(f"{file} has two values for {{{name}}}: rename the file")
+        files.append((file, fields))
+    if not files:
+        raise _nothing_fits(path, quoted)
+    return files
 
-    def _nothing_fits(self) -> InputError:
-        """Return the error for no file that fits, with the content of its folders."""
-        folders = _glob(self._path.parent)
-        names = sorted({path.name for folder in folders for path in folder.glob("*")})
-        content = f"which has {listed(names)}" if names else "which is empty"
-        if not folders:
-            folders, content = [self._path.parent], "which is not a folder"
-        more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
-        return InputError(
-            f"no file fits {self._text!r}: looked in {folders[0]}{more}, {content}; correct the "
-            f"pattern"
-        )
+
+def _nothing_fits(path: Path, quoted: str) -> InputError:
+    """Return the error for a pattern that no file fits, with the content of its folders."""
+    folders = _glob(path.parent)
+    names = sorted({file.name for folder in folders for file in folder.glob("*")})
+    content = f"which has {listed(names)}" if names else "which is empty"
+    if not folders:
+        folders, content = [path.parent], "which is not a folder"
+    more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
+    return InputError(f"no file fits {quoted}: looked in {folders[0]}{more}, {content}")
 
 
 def _glob(pattern: Path) -> list[Path]:
@@ -166,10 +158,7 @@ def _glob(pattern: Path) -> list[Path]:
 def _put(files: dict[int, Path], number: int, path: Path) -> None:
     """Add a file; raises InputError if another one has its number."""
     if (other := files.setdefault(number, path)) != path:
-        raise InputError(
-            f"{other} and {path} are of the same run and task: remove one of them, or tell them "
-            f"apart with {{learner}}, {{order}} or {{seed}}"
-        )
+        raise InputError(f"{other} and {path} are of the same run and task: remove one of them")
 
 
 def sorting_key(run: Run) -> tuple[str, bool, int, str, int]:
@@ -180,21 +169,3 @@ def sorting_key(run: Run) -> tuple[str, bool, int, str, int]:
     """
     number = int(run.order) if re.fullmatch(_NUMBER, run.order) else None
     return run.learner, number is None, number or 0, run.order, run.seed
-
-
-def _check_grid(runs: Mapping[Run, Mapping[int, Path]]) -> None:
-    """Raise InputError unless every learner, order and seed has a run, and runs the same steps."""
-    if not runs:
-        raise InputError("there are no checkpoints: name the files of one run or more")
-    grid = product(*map(dict.fromkeys, zip(*runs, strict=True)))
-    if absent := [run for run in starmap(Run, grid) if run not in runs]:
-        raise InputError(
-            f"there are no checkpoints of {listed(absent)}, though others have this learner, "
-            f"order and seed: add them, or move the others elsewhere"
-        )
-    every = set().union(*runs.values())
-    for run, files in runs.items():
-        if missing := sorted(every - files.keys()):
-            raise InputError(
-                f"{run} has no checkpoint after {listed(missing)} tasks, as others have: add it"
-            )

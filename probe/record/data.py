@@ -65,9 +65,7 @@ class DataReference:
             InputError: They are not.
         """
         if DataReference.to(self.name, *match_inputs(train, test)).sha != self.sha:
-            raise InputError(
-                f"the data are not those recorded, which {self.name} gives: give those"
-            )
+            raise InputError(f"the data are not those recorded, which {self.name} gives: use them")
 
     def keep(self, path: Path) -> None:
         """Write it atomically; raises NotWritten."""
@@ -99,7 +97,10 @@ def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
             keep_tensors(columns, path)
             return
         for stored, (split, examples) in zip(load_data(path), splits.items(), strict=True):
-            if not _equal(stored, examples):
+            # With the names of a mapping, in their order.
+            same_kinds = kinds(stored.x) == kinds(examples.x)
+            a, b = _columns(stored), [column.cpu() for column in _columns(examples)]
+            if not (same_kinds and len(a) == len(b) and all(map(identical, a, b))):
                 raise InputError(
                     f"{path} holds other {split} data, x of {kinds(stored.x)}, got x of "
                     f"{kinds(examples.x)}: choose another folder for other data"
@@ -127,18 +128,8 @@ def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
         raise unreadable(path, error, "give the folder of a recording with data") from None
     except Exception:
         # A damaged or hostile file makes torch raise almost anything.
-        raise InputError(
-            f"{path} is damaged, or has no examples: record again with train="
-        ) from None
+        raise InputError(f"{path} is damaged or empty: record again with train=") from None
     return train, test
-
-
-def _equal(a: Examples[Any], b: Examples[Any]) -> bool:
-    # With the names of a mapping, in their order.
-    if kinds(a.x) != kinds(b.x) or (a.task is None) != (b.task is None):
-        return False
-    columns = zip(_columns(a), _columns(b), strict=True)
-    return all(identical(stored, other.cpu()) for stored, other in columns)
 
 
 def _columns(examples: Examples[Any]) -> list[Tensor]:

@@ -61,16 +61,19 @@ class Recorder:
     have the run, until this one is deleted or its process ends; in one process the last one made
     goes on.
 
+    Attributes:
+        run: The learner, order and seed of this run.
+
     Args:
-        folder: Of the recording; several runs, of other learners, orders and seeds, may share it,
-            also at the same time, from several processes.
+        folder: The folder of the recording; several runs, of other learners, orders and seeds, may
+            share it, also at the same time, from several processes.
         model: The network that is trained, or its wrapper; its weights, mode and gradients and
             all global generators are left unchanged, bit for bit.
         test: The data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or a
             DataLoader; or a list of these, one for each task; class labels 0..K-1.
         tasks: The executed order of these numbers, None = as they are; or, for examples without,
             the classes of each of T tasks in executed order, each class in exactly one.
-        seed: Of the run, which learner, order and seed identify.
+        seed: The seed of the run, which learner, order and seed identify.
         order: The name of its task order.
         learner: The name of its learner.
         train: The examples of all tasks, which are saved in the folder, with `test`, for the
@@ -81,7 +84,7 @@ class Recorder:
         call: The way to call the model, as in `probe.Model`.
         output: The way to find the logits, as in `probe.Model`.
         head: The outputs that compete, as in `probe.Model`, but None = all of them.
-        batch_size: Of the evaluation, None = a size that is fast on the device.
+        batch_size: Examples in a batch of the evaluation, None = a size that is fast on the device.
 
     Raises:
         InputError: Before any training: data, tasks and names do not fit each other, the model, or
@@ -112,7 +115,7 @@ class Recorder:
         if data is not None and train is None:
             raise InputError("data= names what gives train= and test=: give train=, too")
         check_model(model)
-        self.folder, self.model = Path(folder), unwrapped(model)
+        self.run, self.folder, self.model = run, Path(folder), unwrapped(model)
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
         splits = {"test": as_examples(test, "test")}
         if train is not None:
@@ -158,11 +161,6 @@ class Recorder:
             keep_data(data_path, train, test)
 
     @property
-    def run(self) -> Run:
-        """The learner, order and seed of this run."""
-        return self._record.run
-
-    @property
     def tasks(self) -> tuple[tuple[int, ...], ...]:
         """The classes of each task, in executed order."""
         return self._record.tasks
@@ -193,10 +191,7 @@ class Recorder:
         """
         row = _whole(learned, "tasks learned", 0)
         if row > len(self.tasks):
-            raise InputError(
-                f"{row} tasks cannot be learned, as the recorder has {len(self.tasks)}: make it "
-                f"with all tasks"
-            )
+            raise InputError(f"got {row} tasks, expected up to {len(self.tasks)}: record with all")
         self._lock_run()
         path = recording.network_file(self.folder, self.run, row)
         with replacing(path) as new:
@@ -211,8 +206,8 @@ class Recorder:
 
     def offline(self, model: nn.Module) -> None:
         """Save a network that was trained on all tasks at once, the ceiling of this seed's runs."""
-        path = recording.offline_file(self.folder, self.run.seed)
         check_model(model)
+        path = recording.offline_file(self.folder, self.run.seed)
         make_folder(path.parent)
         with lock(path.parent, wait=True):
             keep_tensors(plain_state(unwrapped(model)), path)
@@ -258,8 +253,7 @@ class Recorder:
     def _resume(self) -> None:
         """Resume from the rows that an earlier process has recorded of this run."""
         folder = recording.run_folder(self.folder, self.run)
-        stored = recording.read_run(folder)
-        if stored is None:
+        if (stored := recording.read_run(folder)) is None:
             return
         recording.check_tasks_of(self._record, [stored])
         for name, values in vars(self._record.test).items():
@@ -270,11 +264,10 @@ class Recorder:
 
 def _run(learner: str, order: str | int, seed: int) -> Run:
     run = Run(learner, str(order), _whole(seed, "seed", 0))
-    for kind, name in zip(("learner", "order"), run[:2], strict=True):
+    for kind, name in (("learner", run.learner), ("order", run.order)):
         if not isinstance(name, str) or name in CONTROLS or not re.fullmatch(FOLDER_NAME, name):
             raise InputError(
-                f"{kind} is a name of 80 letters, digits, _ and - at most, not that of a control, "
-                f"got {name!r:.60}: choose another"
+                f"{kind} is up to 80 letters, digits, _, -, not reserved, got {name!r:.60}"
             )
     return run
 

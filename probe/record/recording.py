@@ -6,7 +6,6 @@ The record of a run is a file beside its networks: predictions as arrays, and it
 import io
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,12 +68,6 @@ def offline_file(root: Path, seed: int) -> Path:
         The file.
     """
     return root / "offline" / f"seed-{seed}.pt"
-
-
-def offline_files(root: Path) -> dict[int, Path]:
-    """Return the files of all such networks, by seed."""
-    names = {path: re.fullmatch(r"seed-(\d+)\.pt", path.name) for path in root.glob("offline/*.pt")}
-    return dict(sorted((int(match[1]), path) for path, match in names.items() if match))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,9 +141,7 @@ def read_run(folder: Path) -> RunRecord | None:
     except OSError as error:
         raise unreadable(path, error, "allow reading it, or choose another folder") from None
     except Exception:  # zipfile and NumPy raise almost anything
-        raise InputError(
-            f"{path} is damaged, or of another version: remove {path.parent}, and record again"
-        ) from None
+        raise InputError(f"{path} is damaged or of another version: remove {path.parent}") from None
     if folder.parts[-3:] != Path(str(record.run)).parts:
         raise InputError(f"{path} is of the run {record.run}: give the folder its name back")
     return record
@@ -175,22 +166,14 @@ def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
         InputError: It has not.
     """
     for other in others:
-        tasks, expected = (
-            dict(zip(r.names, map(set, r.tasks), strict=True)) for r in (record, other)
-        )
-        same_order = list(tasks) == list(expected)
-        if tasks != expected or (record.run.order == other.run.order and not same_order):
-            remedy = "runs of one folder share their tasks, so choose another"
-            if tasks == expected:
-                remedy = "name another order of the tasks otherwise with order="
-            raise InputError(
-                f"{record.run} learns {_shown(record)}, {other.run} {_shown(other)}: {remedy}"
-            )
-
-
-def _shown(record: RunRecord) -> str:
-    text = str(list(record.numbers or map(list, record.tasks)))
-    return text if len(text) < 60 else f"{text[:60]}..."
+        both, remedy = (record, other), "runs of one folder share their tasks, so choose another"
+        tasks, expected = (dict(zip(r.names, map(set, r.tasks), strict=True)) for r in both)
+        if tasks == expected:
+            if record.run.order != other.run.order or list(tasks) == list(expected):
+                continue
+            remedy = "name another order of the tasks otherwise with order="
+        shown, others_shown = (f"{r.run} learns {r.numbers or r.tasks!s:.60}" for r in both)
+        raise InputError(f"{shown}, {others_shown}: {remedy}")
 
 
 def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> RunRecord:
@@ -215,14 +198,17 @@ def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> RunRecord:
 class Recording:
     """All recorded runs of a folder.
 
-    - tasks: the classes of each of T tasks, in the order in which the first run learned them; None
-      where the examples have the numbers of their tasks;
-    - orders: by its name, the tasks of an order, numbers from 0 into `tasks`, or those numbers;
-    - checkpoints: the files of all networks; data: of the examples, None if they were not kept;
-      reference: to those that were named instead;
-    - records: of each run, with its predictions, tasks in the run's order;
-    - output: where in the model's output the logits are; head: of the evaluation, None = all
-      outputs compete; called: whether a function gave the model its batches, which is not kept.
+    Attributes:
+        tasks: The classes of each of T tasks, in the order in which the first run learned them;
+            None where the examples have the numbers of their tasks.
+        orders: The tasks of each order by its name, numbers from 0 into `tasks`, or those numbers.
+        checkpoints: The files of all networks.
+        data: The file of the examples, None if they were not kept.
+        reference: The name and hash of examples that were not kept.
+        records: The record of each run, tasks in the run's order.
+        output: Where in the model's output the logits are.
+        head: The head of the evaluation, None = all outputs compete.
+        called: Whether a function called the model on batches; the function is not kept.
     """
 
     tasks: tuple[tuple[int, ...], ...] | None
@@ -267,19 +253,16 @@ def read_recording(folder: str | Path) -> Recording:
         check_tasks_of(record, [*records.values()][:number])
         settings, expected = (f"output={r.output!r}, head={r.head!r}" for r in (record, first))
         if settings != expected:
-            raise InputError(
-                f"{record.run} was recorded with {settings}, {first.run} with {expected}: record "
-                f"all runs with the same"
-            )
+            raise InputError(f"{record.run} has {settings}, {first.run} {expected}: give one")
     names = range(len(first.numbers)) if first.numbers else first.names
     number_of = {name: number for number, name in enumerate(names)}
-    seeds = {run.seed for run in records}
+    offline = {seed: offline_file(root, seed) for seed in sorted({run.seed for run in records})}
     return Recording(
         tasks=None if first.numbers else first.tasks,
         orders={run.order: tuple(number_of[n] for n in r.names) for run, r in records.items()},
         checkpoints=Checkpoints(
             runs={run: _files(root, record) for run, record in records.items()},
-            offline={seed: path for seed, path in offline_files(root).items() if seed in seeds},
+            offline={seed: path for seed, path in offline.items() if path.is_file()},
         ),
         data=root / DATA if (root / DATA).exists() else None,
         reference=DataReference.read(root / REFERENCE),

@@ -1,6 +1,5 @@
 """Files of weights, loaded as data and put into a network that they fit."""
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,7 +16,6 @@ from probe.notes import listed
 _HOLDERS = ("state_dict", "model_state_dict", "model")
 # What DataParallel, Lightning and torch.compile write before every name.
 _PREFIXES = ("module.", "model.", "_orig_mod.")
-_GIVE = "give the path of a file of weights"
 _REMEDY = "write it with torch.save(model.state_dict(), FILE)"
 
 
@@ -42,17 +40,14 @@ def load_state(path: Path) -> dict[str, Tensor]:
     ...     list(load_state(path))
     ['fc.bias']
     """
-    content = _read_safe(path) if path.suffix == ".safetensors" else read_content(path)
-    while isinstance(content, Mapping) and not any(map(torch.is_tensor, content.values())):
-        inner = [content[key] for key in _HOLDERS if isinstance(content.get(key), Mapping)]
+    content = read_content(path)
+    while not isinstance(content, Mapping) or not any(map(torch.is_tensor, content.values())):
+        table = content if isinstance(content, Mapping) else {}
+        inner = [table[key] for key in _HOLDERS if isinstance(table.get(key), Mapping)]
         if not inner:
-            break
+            got = listed(table) or f"an object of type {type(content).__name__}"
+            raise InputError(f"{path} has no state dict, tensors by name, but {got}: {_REMEDY}")
         content = inner[0]
-    if not isinstance(content, Mapping) or not any(map(torch.is_tensor, content.values())):
-        got = f"an object of type {type(content).__name__}"
-        if isinstance(content, Mapping):
-            got = f"a table of {listed(content) or 'nothing'}"
-        raise InputError(f"{path} holds no state dict, tensors by name, but {got}: {_REMEDY}")
     for name, value in content.items():
         if not isinstance(name, str) or not _is_plain(value):
             raise InputError(
@@ -68,7 +63,7 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
         model: The network; after an error it may have some of the tensors.
         state: Tensors that match by name, shape and kind of number. Prefixes of wrappers before all
             names are ignored.
-        name: Of the state, for messages.
+        name: The name of the state, for messages.
 
     Raises:
         InputError: The state does not fit.
@@ -84,16 +79,12 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
     for key, tensor in renamed.items():
         expected = getattr(parameters.get(key), "dtype", tensor.dtype)
         if not (torch.can_cast(tensor.dtype, expected) and torch.can_cast(expected, tensor.dtype)):
-            raise InputError(
-                f"{name} has {key!r} of {tensor.dtype}, expected {expected}: {_REMEDY}"
-            )
+            raise InputError(f"{name} has {key!r} of {tensor.dtype}, expected {expected}")
     try:
         model.load_state_dict(renamed)
     except Exception as error:
         # A model may have a way of its own to load.
-        raise InputError(
-            f"{name} does not fit the model ({described(error)}): give the network of these weights"
-        ) from error
+        raise InputError(f"{name} does not fit this network: {described(error)}") from error
 
 
 def plain_state(model: nn.Module) -> dict[str, Tensor]:
@@ -101,10 +92,7 @@ def plain_state(model: nn.Module) -> dict[str, Tensor]:
     state = model.state_dict()
     for name, value in state.items():
         if not _is_plain(value):
-            raise InputError(
-                f"the model's state dict has {type(value).__name__} under {name!r}, expected a "
-                f"plain tensor: only these can be read back without running code"
-            )
+            raise InputError(f"the model has {type(value).__name__} at {name!r}, no plain tensor")
     return dict(state)
 
 
@@ -157,7 +145,7 @@ def _compact(content: Any) -> Any:
 
 
 def read_content(path: Path) -> object:
-    """Read all tensors and plain values in a file written by torch, onto the CPU.
+    """Read all tensors and plain values in a file of torch or safetensors, onto the CPU.
 
     Args:
         path: The file.
@@ -168,39 +156,25 @@ def read_content(path: Path) -> object:
     Raises:
         InputError: The file cannot be read, or could run code.
     """
+    library, save = "torch", "torch.save"
+    if path.suffix == ".safetensors":
+        library, save = "safetensors", "safetensors.torch.save_file"
     try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
+        if library == "torch":
+            return torch.load(path, map_location="cpu", weights_only=True)
+        from safetensors.torch import load_file
+
+        return load_file(path)
+    except ImportError:
+        raise InputError(f"{path} needs a package: pip install safetensors") from None
     except OSError as error:
-        raise unreadable(path, error, _GIVE) from None
-    if not size:
-        raise InputError(f"{path} is empty: {_REMEDY}")
-    try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        raise unreadable(path, error, "give the path of a file of weights") from None
     except Exception as error:
         # A damaged or hostile file makes torch raise almost anything.
         if refused := re.search(r"GLOBAL (\S+)", str(error)):
-            raise InputError(
-                f"{path} holds {refused[1]}, not only tensors, and could run code: {_REMEDY}"
-            ) from None
-        raise InputError(f"{path} is damaged, or not a file of torch: {_REMEDY}") from None
-
-
-def _read_safe(path: Path) -> object:
-    try:
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
-    except ImportError:
-        raise InputError(f"{path} needs a package: pip install safetensors") from None
-    try:
-        return load_file(path)
-    except OSError as error:
-        raise unreadable(path, error, _GIVE) from None
-    except SafetensorError as error:
-        raise InputError(
-            f"{path} is damaged ({described(error)}): write it again with "
-            f"safetensors.torch.save_file(model.state_dict(), FILE)"
-        ) from None
+            raise InputError(f"{path} has {refused[1]}, which could run code: {_REMEDY}") from None
+        remedy = f"write it with {save}(model.state_dict(), FILE)"
+        raise InputError(f"{path} is damaged, empty, or no file of {library}: {remedy}") from None
 
 
 def _is_plain(value: object) -> bool:

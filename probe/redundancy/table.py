@@ -42,8 +42,8 @@ def write_redundancy(folder: Path, redundancy: Redundancy) -> Path:
     decimals. The matrix is symmetric: its upper half is left empty.
 
     Args:
-        folder: Where the table lies.
-        redundancy: What is written.
+        folder: The folder of the table.
+        redundancy: The numbers to write.
 
     Returns:
         The path of the table.
@@ -59,9 +59,6 @@ def write_redundancy(folder: Path, redundancy: Redundancy) -> Path:
         for k in range(D):
             numbers = redundancy.with_class[k], *redundancy.between[k, : k + 1]
             row = [redundancy.discretization, k, redundancy.bins[k], rank.get(k, "")]
-            writer.writerow([*row, *map(_text, numbers), *[""] * (D - 1 - k)])
+            texts = (f"{number:.4f}".rstrip("0").rstrip(".") for number in numbers)
+            writer.writerow([*row, *texts, *[""] * (D - 1 - k)])
     return path
-
-
-def _text(value: float) -> str:
-    return f"{value:.4f}".rstrip("0").rstrip(".")

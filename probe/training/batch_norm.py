@@ -6,20 +6,18 @@ from contextlib import ExitStack
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
-from torch.nn.modules.instancenorm import _InstanceNorm
 
 from probe.batch import Value, gather, tensors
-from probe.modules import copied, mode
+from probe.modules import mode
 from probe.seeding import every_global_stream, stream
 
 _SIZE = 256  # examples of a batch whose statistics are averaged
 
-Norm = _NormBase
-"""A layer that may keep running statistics: batch norm, or instance norm where it is told to."""
 
-
-def running_norms(model: nn.Module) -> list[Norm]:
+def running_norms(model: nn.Module) -> list[_NormBase]:
     """Return the layers of a model that normalize by running statistics in eval mode.
+
+    They are batch norms, and instance norms with `track_running_stats`.
 
     >>> len(running_norms(nn.Sequential(nn.BatchNorm1d(2), nn.LayerNorm(2))))
     1
@@ -31,7 +29,7 @@ def running_norms(model: nn.Module) -> list[Norm]:
 @torch.no_grad()
 def reestimate(
     model: nn.Module, x: Value, call: Callable[[nn.Module, Value], object] | None = None
-) -> bool:
+) -> None:
     """Re-estimate running statistics from the inputs, in place.
 
     An untrained network has no statistics (mean 0, variance 1), a fine-tuned one those of its last
@@ -43,45 +41,21 @@ def reestimate(
         model: The model.
         x: The inputs, (N, ...).
         call: Calls the model on a batch, `model(x)` by default.
-
-    Returns:
-        Whether any layer keeps running statistics.
     """
     norms = running_norms(model)
     if not norms:
-        return False
-    first = tensors(x)[0]
-    order = torch.randperm(len(first), generator=stream(0, "batch norm")).to(first.device)
+        return
+    column = tensors(x)[0]
+    order = torch.randperm(len(column), generator=stream(0, "batch norm")).to(column.device)
     chance = every_global_stream(stream(0, "batch norm", "pass"))
     with ExitStack() as restored, mode(model, training=False), chance:
         for norm in norms:
             restored.callback(setattr, norm, "momentum", norm.momentum)
-            norm.momentum = None  # the plain mean over batches
             norm.reset_running_stats()
             norm.train()
         # Of nearly one size, as each counts alike; a single example has no variance.
         for count, indices in enumerate(order.tensor_split(max(1, len(order) // _SIZE)), 1):
             for norm in norms:
-                if isinstance(norm, _InstanceNorm):  # torch takes no momentum there for one of 0
-                    norm.momentum = 1 / count
+                norm.momentum = 1 / count  # the plain mean over batches
             batch = gather(x, indices)
             _ = model(batch) if call is None else call(model, batch)
-    return True
-
-
-def reestimated(
-    model: nn.Module, x: Value, call: Callable[[nn.Module, Value], object] | None = None
-) -> nn.Module:
-    """Return a copy of the model with re-estimated running statistics, see `reestimate`.
-
-    Args:
-        model: The model.
-        x: The inputs, (N, ...).
-        call: Calls the model on a batch, `model(x)` by default.
-
-    Returns:
-        The copy.
-    """
-    copy = copied(model)
-    reestimate(copy, x, call)
-    return copy

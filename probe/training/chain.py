@@ -15,30 +15,24 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._python_dispatch import _disable_current_modes
 
-from probe.training.chain_layers import Autograd, Dense, Flatten, Gradients, Link, Relu, Windows
+from probe.training.chain_layers import Link, by_autograd, dense, flatten, relu, windows
+from probe.training.evaluation import SelectedOutputs
 from probe.training.memory_format import channels_last
 from probe.training.recipe import Precision
-from probe.training.selected_outputs import SelectedOutputs
 
-_WRITTEN_OUT = frozenset({nn.Linear, nn.Conv2d, nn.ReLU, nn.Flatten})
-# Each by autograd, with a graph of its own.
-_BY_AUTOGRAD = frozenset(
-    {
-        *(nn.Identity, nn.Dropout, nn.Dropout2d, nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm),
-        *(nn.MaxPool2d, nn.AvgPool2d),
-        *(nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid),
-    }
-)
-# Numbers in the windows of a convolution, above which torch's kernels are faster: docs/speed.md.
-_MOST = 2**17
-_SHAPES = 4  # of inputs whose links are kept
+# The first four are written out, the others go by autograd, each with a graph of its own.
+_KINDS = {
+    *(nn.Linear, nn.Conv2d, nn.ReLU, nn.Flatten, nn.MaxPool2d, nn.AvgPool2d),
+    *(nn.Identity, nn.Dropout, nn.Dropout2d, nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm),
+    *(nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid),
+}
 
 
 class Chain:
     """The training passes of an `nn.Sequential` of small layers.
 
     `step` gives the parameters the gradients of the cross-entropy. For any other loss the model,
-    called once while the chain is `opened`, gives scores without a graph, and `backward` completes
+    called once after `open`, gives scores without a graph, and `backward` completes
     the gradients from theirs. A second call, and inputs that require gradients, go through
     autograd.
 
@@ -46,14 +40,15 @@ class Chain:
     """
 
     def __init__(self, model: nn.Sequential) -> None:
-        self.model, self._layers = model, list(_layers(model))
+        self.model, self._layers = model, _layers(model)
         self._places = {p: torch.zeros_like(p) for p in model.parameters() if p.requires_grad}
         trained = [any(p in self._places for p in layer.parameters()) for layer in self._layers]
         self._first = trained.index(True)
         self._type = next(model.parameters()).dtype
-        self._known: dict[torch.Size, list[Link]] = {}
+        self._links: dict[torch.Size, list[Link]] = {}
         self._open, self._scores = False, torch.empty(0)
-        self._pending, self._last = list[Link](), list[Link]()
+        # Links with their inputs: of a pass that waits for its gradients, and of the last one.
+        self._pending, self._last = list[tuple[Link, Tensor]](), list[tuple[Link, Tensor]]()
 
     @torch.no_grad()
     def step(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor] | None:
@@ -75,14 +70,9 @@ class Chain:
         self._backward(links, chances.div_(len(y)))
         return scores, loss
 
-    @contextmanager
-    def opened(self) -> Iterator[None]:
-        """Let the model's next call within the block be without a graph."""
+    def open(self) -> None:
+        """Let the model's next call, before `backward`, be without a graph."""
         self._open, self._last = True, []
-        try:
-            yield
-        finally:
-            self._open = False
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the scores (B, K) of a batch, in place of the model's `forward`."""
@@ -97,34 +87,51 @@ class Chain:
     @torch.no_grad()
     def backward(self) -> None:
         """Add the gradients through the scores to those that the parameters have."""
-        links, self._pending = self._pending, []
+        links, self._pending, self._open = self._pending, [], False
         if links and self._scores.grad is not None:
             self._backward(links, self._scores.grad)
 
-    def saved(self) -> int:
-        """Return the multiply-adds of windows, all zero, that the last step left out."""
-        return sum(link.saved for link in self._last if isinstance(link, Windows))
+    def spared(self) -> int:
+        """Return the multiply-adds, all zero, that the last step was spared."""
+        passes = enumerate(zip(self._layers, self._last, strict=False))
+        return sum(
+            link.spared * (1 + (layer.weight in self._places) + (at > self._first))
+            for at, (layer, (link, _)) in passes
+            if link.spared
+        )
 
-    def _backward(self, links: list[Link], dy: Tensor) -> None:
+    def _backward(self, links: list[tuple[Link, Tensor]], dy: Tensor) -> None:
         trained = links[self._first :]
-        for link in reversed(trained):
-            dy = link.backward(dy, link is not trained[0])
+        for at, (link, x) in reversed(list(enumerate(trained))):
+            dy = link.backward(x, dy, at > 0)
         for p, place in self._places.items():
             if p.grad is not None and p.grad is not place:  # a penalty's, or a second call's
                 place += p.grad
             p.grad = place
 
-    def _pass(self, x: Tensor) -> tuple[list[Link], Tensor]:
-        """Return the links for inputs of the shape of x (B, ...), and the scores (B, K)."""
-        if len(self._known) > _SHAPES:
-            self._known.clear()
-        self._last = links = self._known.setdefault(x.shape, [])
+    def _pass(self, x: Tensor) -> tuple[list[tuple[Link, Tensor]], Tensor]:
+        """Return the links for x (B, ...), each with its input, and the scores (B, K)."""
+        links, self._last = self._links.setdefault(x.shape, []), []
         for at, layer in enumerate(self._layers):
             if at == len(links):
                 with _disable_current_modes():  # no counting of what makes a link
-                    links.append(_link(layer, channels_last(x), self._places))
+                    links.append(self._link(layer, channels_last(x)))
+            self._last.append((links[at], x))
             x = links[at].forward(x)
-        return links, x
+        return self._last, x
+
+    def _link(self, layer: nn.Module, x: Tensor) -> Link:
+        """Return the link of a layer, for inputs like x (B, ...)."""
+        link = None
+        if isinstance(layer, nn.Linear) and x.ndim == 2:
+            link = dense(torch.empty_like(x), layer.weight, layer.bias, self._places)
+        elif isinstance(layer, nn.Conv2d):
+            link = windows(layer, x, self._places)
+        elif isinstance(layer, nn.ReLU):
+            link = relu(x)
+        elif isinstance(layer, nn.Flatten) and (layer.start_dim, layer.end_dim) == (1, -1):
+            link = flatten(x)
+        return link or by_autograd(layer, self._places)
 
     def _takes(self, x: Tensor) -> bool:
         return type(x) is Tensor and x.dtype == self._type and not x.requires_grad
@@ -161,29 +168,25 @@ def chained(model: nn.Module, precision: Precision) -> Iterator[Chain | None]:
             p.grad = None if p.requires_grad else p.grad
 
 
-def _layers(module: nn.Module) -> Iterator[nn.Module]:
-    """Yield the layers of nested `nn.Sequential`s in order."""
-    if type(module) is not nn.Sequential:
-        yield module
-        return
-    for child in module:
-        yield from _layers(child)
+def _layers(model: nn.Module) -> list[nn.Module]:
+    """Return the layers of nested `nn.Sequential`s in order."""
+    modules = model.named_modules(remove_duplicate=False)
+    return [module for _, module in modules if type(module) is not nn.Sequential]
 
 
 def _is_chain(model: nn.Sequential) -> bool:
-    layers, parameters = list(_layers(model)), list(model.parameters())
+    layers, parameters = _layers(model), list(model.parameters())
     # A layer, a parameter or memory that is met twice has the sum of two gradients.
     used = [p for layer in layers for p in layer._parameters.values() if p is not None]
     once = len(set(layers)) == len(layers) and len({p.data_ptr() for p in used}) == len(used)
     kinds = {(type(p), p.dtype, p.device.type) for p in parameters}
     plain = any(kinds == {(nn.Parameter, kind, "cpu")} for kind in (torch.float32, torch.float64))
-    layers_known = {*map(type, layers)} <= _WRITTEN_OUT | _BY_AUTOGRAD
-    trained = any(p.requires_grad for p in parameters)
     # Masks of images are drawn in the order of the memory, which is another here.
     images = takewhile(lambda layer: not isinstance(layer, nn.Flatten | nn.Linear), layers)
     drawn = any(isinstance(layer, nn.Dropout) for layer in images)
-    sound = once and plain and layers_known and trained and not drawn
-    return sound and len(used) == len(parameters) and _bare(model)
+    sound = once and plain and {*map(type, layers)} <= _KINDS and not drawn
+    trained = len(used) == len(parameters) and any(p.requires_grad for p in parameters)
+    return sound and trained and _bare(model)
 
 
 def _bare(model: nn.Module) -> bool:
@@ -195,16 +198,3 @@ def _bare(model: nn.Module) -> bool:
         hooks += [p._backward_hooks, p._post_accumulate_grad_hooks]
     attributes = {"forward", "weight", "bias"}
     return not any(hooks) and not any(attributes & vars(m).keys() for m in model.modules())
-
-
-def _link(layer: nn.Module, x: Tensor, places: Gradients) -> Link:
-    """Return the link of a layer, for inputs like x (B, ...)."""
-    if isinstance(layer, nn.Linear) and x.ndim == 2:
-        return Dense(len(x), layer.weight, layer.bias, places)
-    if isinstance(layer, nn.Conv2d) and 0 < Windows.numbers(layer, x) <= _MOST:
-        return Windows(layer, x, places)
-    if isinstance(layer, nn.ReLU):
-        return Relu(x)
-    if isinstance(layer, nn.Flatten) and (layer.start_dim, layer.end_dim) == (1, -1):
-        return Flatten(x)
-    return Autograd(layer, places)

@@ -1,250 +1,224 @@
 """Links of a chain: layers whose forward and backward passes are written out, into reused memory.
 
-A link is made for inputs of one shape. `forward` maps x (B, ...) to y (B, ...); `backward` takes
-the gradient of the last y, writes those of the parameters, and returns that of x if it is needed.
-The next pass overwrites what they return. Images (B, C, H, W) are channels-last in memory.
+A link is made for inputs of one shape, and its next pass overwrites what its passes return. Images
+(B, C, H, W) are channels-last in memory.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 Gradients = Mapping[Any, Tensor]
 """The tensors that gradients are written to, by parameter; frozen parameters have none."""
 
-
-class Link(Protocol):
-    """A layer of a chain, for inputs of one shape."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the output for a batch."""
-
-    def backward(self, dy: Tensor, wanted: bool) -> Tensor:
-        """Write the gradients of the parameters.
-
-        Args:
-            dy: The gradient of the output.
-            wanted: Whether the gradient of the input is needed.
-
-        Returns:
-            The gradient of the input, if it is needed.
-        """
+# Numbers in the windows of a convolution, above which torch's kernels are faster: docs/speed.md.
+_MOST = 2**17
 
 
-class Dense(Link):
-    """R rows (R, D) times weights (O, D), plus biases (O,), such as `nn.Linear` on vectors."""
+class Link(NamedTuple):
+    """The passes of a layer of a chain, for inputs of one shape.
 
-    def __init__(
-        self, rows: int, weight: Tensor, bias: Tensor | None, gradients: Gradients
-    ) -> None:
-        self._dw, self._db = gradients.get(weight), None if bias is None else gradients.get(bias)
-        self._weight, self._bias = weight, bias
-        self._y = weight.new_empty(rows, len(weight))
-        self.dx = weight.new_empty(rows, weight.shape[1])
+    Attributes:
+        forward: Maps a batch x (B, ...) to y (B, ...).
+        backward: Writes the gradients of the parameters, given x, the gradient of y, and whether
+            that of x is needed, which is returned.
+        spared: The multiply-adds that a product of the layer is spared, as they are all zero.
+    """
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the products (R, O)."""
-        self._x = x
-        if self._bias is None:
-            return torch.mm(x, self._weight.t(), out=self._y)
-        return torch.addmm(self._bias, x, self._weight.t(), out=self._y)
-
-    def backward(self, dy: Tensor, wanted: bool) -> Tensor:
-        """Return the gradient of the rows (R, D)."""
-        if self._dw is not None:
-            torch.mm(dy.t(), self._x, out=self._dw)
-        if self._db is not None:
-            torch.sum(dy, 0, out=self._db)
-        return torch.mm(dy, self._weight, out=self.dx) if wanted else dy
+    forward: Callable[[Tensor], Tensor]
+    backward: Callable[[Tensor, Tensor, bool], Tensor]
+    spared: int = 0
 
 
-class Side:
-    """One side of an image (pixels), of its convolution's kernel (taps), and of the padded image.
+def dense(dx: Tensor, weight: Tensor, bias: Tensor | None, gradients: Gradients) -> Link:
+    """Return the link of R rows (R, D) times weights (O, D), plus biases (O,), as in `nn.Linear`.
 
-    live: the taps that see the image in some output; image: its place in the smallest padded image,
-    of `padded` pixels, which the live taps do not leave.
+    Args:
+        dx: Memory for the gradient of the rows, (R, D).
+        weight: The weights, (O, D).
+        bias: The biases, (O,).
+        gradients: The memory of the parameters' gradients.
 
-    >>> side = Side(2, 3, 2, 1)
-    >>> side.outputs, side.live, side.image, side.padded
+    Returns:
+        The link.
+    """
+    dw, db = gradients.get(weight), gradients.get(bias)
+    y = weight.new_empty(len(dx), len(weight))
+
+    def forward(x: Tensor) -> Tensor:
+        if bias is None:
+            return torch.mm(x, weight.t(), out=y)
+        return torch.addmm(bias, x, weight.t(), out=y)
+
+    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
+        if dw is not None:
+            torch.mm(dy.t(), x, out=dw)
+        if db is not None:
+            torch.sum(dy, 0, out=db)
+        return torch.mm(dy, weight, out=dx) if wanted else dy
+
+    return Link(forward, backward)
+
+
+def side(pixels: int, taps: int, stride: int, padding: int) -> tuple[int, slice, slice, int]:
+    """Measure one side of a convolution: the taps that see the image in some output are live.
+
+    Args:
+        pixels: The image's side.
+        taps: The kernel's side.
+        stride: The pixels from one output to the next.
+        padding: The zeros before and after the image.
+
+    Returns:
+        The number of outputs; the live taps; where the image lies in the smallest padded image,
+        which the live taps do not leave; and the side of that one.
+
+    >>> side(2, 3, 2, 1)
     (1, slice(1, 3, None), slice(0, 2, None), 2)
     """
-
-    def __init__(self, pixels: int, taps: int, stride: int, padding: int) -> None:
-        self.outputs, self.stride = (pixels + 2 * padding - taps) // stride + 1, stride
-        starts = [stride * output - padding for output in range(self.outputs)]
-        live = [tap for tap in range(taps) if any(0 <= at + tap < pixels for at in starts)]
-        first, self.count = (live[0], live[-1] + 1 - live[0]) if live else (0, 0)
-        self.live = slice(first, first + self.count)
-        before = padding - first
-        self.image = slice(before, before + pixels)
-        self.padded = max(before + pixels, stride * (self.outputs - 1) + self.count)
-
-    def seen_by(self, tap: int) -> slice:
-        """Return the pixels of the padded image that a live tap sees, counted from the first."""
-        return slice(tap, tap + self.stride * (self.outputs - 1) + 1, self.stride)
+    outputs = (pixels + 2 * padding - taps) // stride + 1
+    starts = [stride * output - padding for output in range(outputs)]
+    live = [tap for tap in range(taps) if any(0 <= at + tap < pixels for at in starts)]
+    first, end = (live[0], live[-1] + 1) if live else (0, 0)
+    before = padding - first
+    padded = max(before + pixels, stride * (outputs - 1) + end - first)
+    return outputs, slice(first, end), slice(before, before + pixels), padded
 
 
-class Matrix:
-    """A view (R, ...) as a matrix (R, D): the same memory where it is in order, else a copy."""
-
-    def __init__(self, view: Tensor, rows: int) -> None:
-        self._view = None if view.is_contiguous() else view
-        self.values = view.contiguous().view(rows, -1)
-
-    def read(self) -> Tensor:
-        """Return the matrix, with the view's values."""
-        if self._view is not None:
-            self.values.view_as(self._view).copy_(self._view)
-        return self.values
-
-    def write(self) -> None:
-        """Give the view the matrix's values."""
-        if self._view is not None:
-            self._view.copy_(self.values.view_as(self._view))
-
-
-class Windows(Link):
-    """`nn.Conv2d` as one product of its weights and the windows of the image.
+def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
+    """Return the link of a convolution: one product of its weights and the windows of the image.
 
     Taps that see nothing but padding take no part, as their gradients are 0: on an image of 2 x 2,
-    a padded 3 x 3 kernel of stride 2 has four others. saved: the multiply-adds that this spared in
-    the last pass, back and forth.
+    a padded 3 x 3 kernel of stride 2 has four others.
+
+    Args:
+        module: The convolution.
+        x: A batch like its inputs.
+        gradients: The memory of the parameters' gradients.
+
+    Returns:
+        The link, None for windows that are not plain or hold too many numbers.
     """
+    plain = module.groups == 1 and set(module.dilation) == {1} and x.ndim == 4
+    if not plain or module.padding_mode != "zeros" or isinstance(module.padding, str):
+        return None
+    weight = module.weight
+    sides = list(map(side, x.shape[2:], module.kernel_size, module.stride, module.padding))
+    (H, high, *_), (W, wide, *_) = sides
+    live = weight.detach().permute(0, 2, 3, 1)[:, high, wide]  # (O, taps, taps, C)
+    shape = len(x), H, W, len(live)
+    if not 0 < math.prod(shape[:3]) * live[0].numel() <= _MOST:
+        return None
+    rows, drows, cutting = _windows(x, sides, module.stride)
+    kernel, places, dweight = live.contiguous(), dict(gradients), gradients.get(weight)
+    matrix = kernel.view(len(live), -1)
+    if dweight is not None:
+        dlive = dweight.permute(0, 2, 3, 1)[:, high, wide]
+        dkernel = dlive.contiguous()
+        places[matrix] = dkernel.view_as(matrix)
+    product = dense(drows, matrix, module.bias, places)
 
-    saved = 0
+    def forward(x: Tensor) -> Tensor:
+        _copy(kernel, live)
+        return product.forward(cutting.forward(x)).view(shape).permute(0, 3, 1, 2)
 
-    @staticmethod
-    def _sides(module: nn.Conv2d, x: Tensor) -> tuple[Side, ...]:
-        padding = cast(tuple[int, ...], module.padding)
-        return tuple(map(Side, x.shape[2:], module.kernel_size, module.stride, padding))
+    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
+        if dweight is not None:
+            dweight.zero_()  # where taps are dead, a penalty may have added to the last gradient
+        product.backward(rows, dy.permute(0, 2, 3, 1).reshape(len(rows), -1), wanted)
+        if dweight is not None:
+            _copy(dlive, dkernel)
+        return cutting.backward(x, drows, True) if wanted else dy
 
-    @classmethod
-    def numbers(cls, module: nn.Conv2d, x: Tensor) -> int:
-        """Return how many numbers the windows hold.
-
-        Args:
-            module: The convolution.
-            x: Its input.
-
-        Returns:
-            The number; 0 if there are no windows, or no plain ones.
-        """
-        plain = module.groups == 1 and set(module.dilation) == {1} and x.ndim == 4
-        if not plain or module.padding_mode != "zeros" or isinstance(module.padding, str):
-            return 0
-        sides = (side.outputs * side.count for side in cls._sides(module, x))
-        return len(x) * x.shape[1] * math.prod(max(0, side) for side in sides)
-
-    def __init__(self, module: nn.Conv2d, x: Tensor, gradients: Gradients) -> None:
-        (b, c), weight = x.shape[:2], module.weight
-        high, wide = self._sides(module, x)
-
-        def live(weights: Tensor) -> Matrix:
-            return Matrix(weights.permute(0, 2, 3, 1)[:, high.live, wide.live], len(weights))
-
-        self._weight, self._all = live(weight.detach()), gradients.get(weight)
-        self._dweight = None if self._all is None else live(self._all)
-        padded, dpadded = x.new_zeros(2, b, high.padded, wide.padded, c)
-        self._shape = (b, high.outputs, wide.outputs, len(weight))
-        n, row, pixel, channel = padded.stride()
-        size = (*self._shape[:3], high.count, wide.count, c)
-        steps = (n, high.stride * row, wide.stride * pixel, row, pixel, channel)
-        self._windows = Matrix(padded.as_strided(size, steps), torch.Size(size[:3]).numel())
-        matrix, places = self._weight.values, dict[Tensor, Tensor]()
-        if self._dweight is not None:
-            places[matrix] = self._dweight.values
-        if module.bias is not None and module.bias in gradients:
-            places[module.bias] = gradients[module.bias]
-        self._dense = Dense(len(self._windows.values), matrix, module.bias, places)
-        self._dead = len(self._windows.values) * (weight.numel() - matrix.numel())
-        dwindows = self._dense.dx.view(size)
-        self._seen = [
-            (dpadded[:, high.seen_by(i), wide.seen_by(j)], dwindows[:, :, :, i, j])
-            for i in range(high.count)
-            for j in range(wide.count)
-        ]
-        if dwindows[:, 0, 0].shape == dpadded.shape and size[1:3] == (1, 1):
-            dpadded, self._seen = dwindows[:, 0, 0], []  # a single window is the padded image
-        image: list[Tensor] = [
-            image[:, high.image, wide.image].permute(0, 3, 1, 2) for image in (padded, dpadded)
-        ]
-        self._dpadded, (self._image, self._dimage) = dpadded, image
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Copy the windows, and return their product with the weights (B, O, H', W')."""
-        self.saved = self._dead
-        self._image.copy_(x)
-        self._weight.read()
-        return self._dense.forward(self._windows.read()).view(self._shape).permute(0, 3, 1, 2)
-
-    def backward(self, dy: Tensor, wanted: bool) -> Tensor:
-        """Add up over windows."""
-        self.saved += self._dead * ((self._dweight is not None) + wanted)
-        self._dense.backward(dy.permute(0, 2, 3, 1).reshape(-1, self._shape[3]), wanted)
-        if self._all is not None and self._dweight is not None:
-            if self._dead:
-                self._all.zero_()  # what a penalty may have added to the last gradient
-            self._dweight.write()
-        if wanted and self._seen:
-            self._dpadded.zero_()
-            for pixels, gradient in self._seen:
-                pixels += gradient
-        return self._dimage
+    return Link(forward, backward, len(rows) * (weight.numel() - live.numel()))
 
 
-class Relu(Link):
-    """`nn.ReLU`."""
+def _windows(
+    x: Tensor, sides: Sequence[tuple[int, slice, slice, int]], strides: Sequence[int]
+) -> tuple[Tensor, Tensor, Link]:
+    """Return memory for the windows of images like x, (R, D), and their gradient, and their link.
 
-    def __init__(self, x: Tensor) -> None:
-        self._y = torch.empty_like(x)
+    sides: see `side`.
+    """
+    (H, high, image_rows, padded_H), (W, wide, image_columns, padded_W) = sides
+    taps = high.stop - high.start, wide.stop - wide.start
+    padded = x.new_zeros(2, len(x), padded_H, padded_W, x.shape[1])  # images and their gradients
+    image, dimage = padded[:, :, image_rows, image_columns].permute(0, 1, 4, 2, 3)
+    in_rows = padded.unfold(2, taps[0], strides[0])[:, :, :H]
+    in_windows = in_rows.unfold(3, taps[1], strides[1])[:, :, :, :W].permute(0, 1, 2, 3, 5, 6, 4)
+    windows, dwindows = in_windows.unbind()  # (B, H', W', taps, taps, C)
+    copied, dcopied = windows.contiguous(), windows.new_empty(windows.shape)
+    pairs = [(dwindows[:, :, :, i, j], dcopied[:, :, :, i, j]) for i, j in np.ndindex(*taps)]
+    rows, drows = (memory.view(-1, windows[0, 0, 0].numel()) for memory in (copied, dcopied))
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return max(x, 0)."""
-        return torch.clamp_min(x, 0, out=self._y)
+    def forward(x: Tensor) -> Tensor:
+        image.copy_(x)
+        _copy(copied, windows)
+        return rows
 
-    def backward(self, dy: Tensor, wanted: bool) -> Tensor:
-        """Return dy where x was above 0, in the memory of dy."""
-        torch.ops.aten.threshold_backward.grad_input(dy, self._y, 0, grad_input=dy)
+    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
+        padded[1].zero_()
+        for pixels, gradient in pairs:
+            pixels += gradient
+        return cast(Tensor, dimage)
+
+    return rows, drows, Link(forward, backward)
+
+
+def _copy(target: Tensor, values: Tensor) -> None:
+    if target.data_ptr() != values.data_ptr():  # not one memory
+        target.copy_(values)
+
+
+def relu(x: Tensor) -> Link:
+    """Return the link of `nn.ReLU` for inputs like x; it writes its gradient over that of y."""
+    y = torch.empty_like(x)
+
+    def forward(x: Tensor) -> Tensor:
+        return torch.clamp_min(x, 0, out=y)
+
+    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
+        torch.ops.aten.threshold_backward.grad_input(dy, y, 0, grad_input=dy)
         return dy
 
+    return Link(forward, backward)
 
-class Flatten(Link):
-    """`nn.Flatten` of all but the first dimension."""
 
-    def __init__(self, x: Tensor) -> None:
-        self._dx = torch.empty_like(x)
+def flatten(x: Tensor) -> Link:
+    """Return the link of `nn.Flatten` of all but the first dimension, for inputs like x."""
+    dx = torch.empty_like(x)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return vectors (B, D)."""
+    def forward(x: Tensor) -> Tensor:
         return x.reshape(len(x), -1)
 
-    def backward(self, dy: Tensor, wanted: bool) -> Tensor:
-        """Return dy (B, D) in the shape of x."""
-        return self._dx.copy_(dy.view(self._dx.shape))
+    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
+        return dx.copy_(dy.view_as(dx))
+
+    return Link(forward, backward)
 
 
-class Autograd(Link):
-    """Any other layer, by autograd."""
+def by_autograd(module: nn.Module, gradients: Gradients) -> Link:
+    """Return the link of any other layer, whose every pass has a graph of its own."""
+    places = {p: gradients[p] for p in module.parameters() if p in gradients}
+    leaf = y = torch.empty(0)
 
-    def __init__(self, module: nn.Module, gradients: Gradients) -> None:
-        self._module = module
-        self._places = {p: gradients[p] for p in module.parameters() if p in gradients}
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the layer's output, without its graph."""
-        self._x = x.detach().requires_grad_()
+    def forward(x: Tensor) -> Tensor:
+        nonlocal leaf, y
+        leaf = x.detach().requires_grad_()
         with torch.enable_grad():
             # A copy: the layer may write into its input, which a leaf forbids.
-            self._y = cast(Tensor, self._module(self._x.clone()))
-        return self._y.detach()
+            y = cast(Tensor, module(leaf.clone()))
+        return y.detach()
 
-    def backward(self, dy: Tensor, wanted: bool) -> Tensor:
-        """Return the gradient of x, through the graph."""
-        inputs = [*self._places, *([self._x] if wanted else [])]
-        gradients = torch.autograd.grad(self._y, inputs, dy) if inputs else (dy,)
-        for place, gradient in zip(self._places.values(), gradients, strict=False):
+    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
+        inputs = [*places, *([leaf] if wanted else [])]
+        computed = torch.autograd.grad(y, inputs, dy) if inputs else (dy,)
+        for place, gradient in zip(places.values(), computed, strict=False):
             place.copy_(gradient)
-        return gradients[-1]
+        return computed[-1]
+
+    return Link(forward, backward)

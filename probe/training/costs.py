@@ -3,15 +3,12 @@
 Diaz-Rodriguez 2018 and Kemker 2018 compare learners by these, see `probe.metrics.diaz_rodriguez`.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
-from functools import partial
+from dataclasses import dataclass
 from inspect import unwrap
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +21,7 @@ from probe.modules import copied
 from probe.seeding import global_stream, stream
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Cost:
     """The costs of one task for a learner, measured while it was learned.
 
@@ -47,15 +44,6 @@ class Cost:
     ops: int
     kept_bytes: int
 
-    def to_tensor(self) -> Tensor:
-        """Return the seven numbers, (7,) int64, in the order of the fields."""
-        return torch.tensor(astuple(self), dtype=torch.int64)
-
-    @classmethod
-    def of_tensor(cls, numbers: Tensor) -> Cost:
-        """Return the cost of which `to_tensor` gave these numbers, (7,) int64."""
-        return cls(**dict(zip(cls.__dataclass_fields__, map(int, numbers.tolist()), strict=True)))
-
 
 class _Uncompiled(_FlopCounterMode):
     """Torch's counting of calls, for models that cannot have been compiled."""
@@ -67,29 +55,28 @@ class _Uncompiled(_FlopCounterMode):
         return False
 
 
-class OpsCounter(FlopCounterMode):
-    """Torch's counter of floating-point operations, summed over all modules.
+def ops_counter(formulas: dict[Any, Any] | None = None) -> tuple[FlopCounterMode, _FlopCounterMode]:
+    """Return torch's counter of floating-point operations over all modules.
 
-    >>> with torch.no_grad(), OpsCounter() as counter:
+    It counts within the mode that comes with it: in its own block it would track the modules, which
+    fails at a parameter's view without gradients.
+
+    Args:
+        formulas: Formulas by operation, in place of torch's.
+
+    Returns:
+        The counter, and the mode.
+
+    >>> counter, mode = ops_counter()
+    >>> with torch.no_grad(), mode:
     ...     _ = nn.Linear(3, 5)(torch.zeros(2, 3))
     >>> counter.get_total_flops()
     60
     """
-
-    def __init__(self, custom_mapping: dict[Any, Any] | None = None) -> None:
-        super().__init__(display=False, custom_mapping=custom_mapping)
-        # Torch's own imports its compiler when it is first called, which takes a second.
-        kind = _FlopCounterMode if "torch._dynamo" in sys.modules else _Uncompiled
-        self.mode: _FlopCounterMode = kind(self)
-
-    def __enter__(self) -> Self:
-        # Not torch's own, whose tracker of modules fails at a parameter's view without gradients.
-        self.mode.__enter__()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """Stop counting."""
-        self.mode.__exit__(*exception)
+    counter = FlopCounterMode(display=False, custom_mapping=formulas)
+    # Torch's own imports its compiler when it is first called, which takes a second.
+    kind = _FlopCounterMode if "torch._dynamo" in sys.modules else _Uncompiled
+    return counter, kind(counter)
 
 
 class OpsMeter:
@@ -107,9 +94,8 @@ class OpsMeter:
     """
 
     def __init__(self) -> None:
-        self.total = 0
-        self.steps = 0
-        self._known: dict[int, int] = {}
+        self.total, self.steps = 0, 0
+        self._ops_of_size: dict[int, int] = {}
 
     @contextmanager
     def step(self, size: int, skipped: Callable[[], int] = int) -> Iterator[None]:
@@ -120,19 +106,21 @@ class OpsMeter:
             skipped: Returns the multiply-adds that the step skipped.
         """
         # Counting slows a step down: each size is counted once.
-        if size in self._known:
+        if size in self._ops_of_size:
             yield
         else:
-            with _counting() as counter:
+            counter, counting = ops_counter(_FORMULAS)
+            with counting:
                 yield
-            self._known[size] = counter.get_total_flops() // 2 + skipped()
-        self.total += self._known[size]
+            self._ops_of_size[size] = counter.get_total_flops() // 2 + skipped()
+        self.total += self._ops_of_size[size]
         self.steps += 1
 
     @contextmanager
     def once(self) -> Iterator[None]:
         """Count whatever runs within the block."""
-        with _counting() as counter:
+        counter, counting = ops_counter(_FORMULAS)
+        with counting:
             yield
         self.total += counter.get_total_flops() // 2
 
@@ -154,7 +142,6 @@ def _convolution_backward(*inputs: Any, out_shape: object) -> int:
 
 # In place of one of torch's formulas; all others stay torch's.
 _FORMULAS = {torch.ops.aten.convolution_backward: _convolution_backward}
-_counting = partial(OpsCounter, custom_mapping=_FORMULAS)
 
 
 def one_pass_ops(model: nn.Module, examples: Examples, batch_size: int) -> int:

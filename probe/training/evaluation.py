@@ -1,14 +1,19 @@
-"""Evaluation in batches: predicted classes from logits (B, K), of which the largest counts."""
+"""Evaluation: the outputs that are read, the predicted classes, and penultimate features phi(x)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+from torch.utils.weak import WeakTensorKeyDictionary
 
-from probe.batch import gather
+from probe.batch import Value, gather
 from probe.errors import InputError
-from probe.examples import Labeled
+from probe.examples import Examples, Labeled
+from probe.modules import kept_buffers, mode
+from probe.seeding import global_stream, stream
 from probe.training.memory_format import channels_last, same_in_both_layouts, some
 from probe.training.precision import products
 
@@ -63,13 +68,15 @@ def predict_each(
             # A copy: a model may write into its input.
             x = gather(examples.x, indices)
             scores = logits(channels_last(x) if any_layout else x)
-            _check(scores, (len(indices), classes))
+            if (shape := tuple(scores.shape)) != (len(indices), classes):
+                raise InputError(f"the model's output is {shape}, expected {len(indices), classes}")
+            if scores.isnan().any():
+                raise InputError("the model's output is NaN: it diverged; lower learning_rate")
+            # Where all that compete are -inf, one of them is to be predicted all the same.
+            finite = scores.clamp(min=torch.finfo(scores.dtype).min)
             for name, table in barred.items():
-                competing = scores
-                if table is not None:
-                    # Where all that compete are -inf, one of them is to be predicted all the same.
-                    finite = scores.clamp(min=torch.finfo(scores.dtype).min)
-                    competing = finite.masked_fill(table[row_of_example[indices]], -torch.inf)
+                mask = None if table is None else table[row_of_example[indices]]
+                competing = scores if mask is None else finite.masked_fill(mask, -torch.inf)
                 predicted[name].append(competing.argmax(1))
                 if name == loss_of:
                     losses.append(cross_entropy(competing, examples.y[indices], reduction="none"))
@@ -103,11 +110,123 @@ def batch_size_on(device: torch.device) -> int:
     return 128 if device.type == "cpu" else 2048
 
 
-def _check(scores: Tensor, expected: tuple[int, int]) -> None:
-    if scores.shape != expected:
-        raise InputError(
-            f"the model's output for a batch of {expected[0]} has shape {tuple(scores.shape)}, "
-            f"expected one logit per class: {expected}"
-        )
-    if scores.isnan().any():
-        raise InputError("the model's output is NaN: its training diverged; lower learning_rate")
+class SelectedOutputs(nn.Module):
+    """A network (B, ...) -> (B, O), read only at K chosen outputs: (B, ...) -> (B, K).
+
+    The other outputs neither compete in a training loss nor can they be predicted. `outputs` has
+    the chosen ones, (K,) int64 on the network's device.
+    """
+
+    def __init__(self, network: nn.Module, outputs: Tensor) -> None:
+        super().__init__()
+        self.network, self._outputs = network, outputs
+
+    def forward(self, value: Value) -> Tensor:
+        """Return the chosen logits (B, K)."""
+        logits: Tensor = self.network(value)
+        return logits.index_select(1, self._outputs)
+
+
+def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None) -> Tensor | None:
+    """Return the outputs that stand for the classes 0..K-1.
+
+    Args:
+        classes: K.
+        shape: The shape of the logits, (B, O).
+        chosen: The outputs that the user chose, None if O is K.
+
+    Returns:
+        (K,) int64, None if these are all outputs.
+
+    Raises:
+        InputError: O is not K, or outputs do not exist, are too few, or are named twice.
+
+    >>> outputs_of(2, (8, 10), [3, 7])
+    tensor([3, 7])
+    """
+    if len(shape) != 2:
+        raise InputError(f"the model's output is {('B', *shape[1:])}, expected (B, {classes})")
+    outputs = list(range(shape[1]) if chosen is None else chosen)
+    if len(outputs) != classes or len(set(outputs)) != classes:
+        got = len(set(outputs))
+        raise InputError(f"{got} outputs for {classes} classes: name one for each in classes=")
+    if outside := [output for output in outputs if not 0 <= output < shape[1]]:
+        raise InputError(f"classes= names outputs {outside}, but the model has only {shape[1]}")
+    return None if chosen is None else torch.tensor(outputs)
+
+
+def penultimate(model: nn.Module, x: Tensor) -> Tensor:
+    """Return phi(x) (B, D), the input of the layer whose output is the logits.
+
+    The layer is the last one with a weight matrix, usually a dense layer; layers after it (Flatten,
+    Identity, an activation) are skipped, and inputs of more dimensions are flattened.
+
+    Args:
+        model: The model, which keeps its mode.
+        x: A batch, (B, ...).
+
+    Returns:
+        phi(x).
+
+    Raises:
+        InputError: The output does not come from such a layer through layers of one input each.
+
+    >>> model = nn.Sequential(nn.Flatten(), nn.ReLU(), nn.Linear(4, 2), nn.Identity())
+    >>> penultimate(model, torch.tensor([[[1.0, -1.0], [-2.0, 3.0]]])).tolist()
+    [[1.0, 0.0, 0.0, 3.0]]
+    """
+    # By tensor: the features that it was computed from by layers without weights. Weak, as the id
+    # of a tensor that is gone may be that of another, and none is to outlive its use.
+    before = WeakTensorKeyDictionary()
+
+    def note(module: nn.Module, inputs: tuple[object, ...], output: object) -> None:
+        if isinstance(output, Tensor) and len(inputs) == 1 and isinstance(inputs[0], Tensor):
+            # Norms have weights too, but vectors: they tell no classes apart.
+            matrix = any(p.ndim > 1 for p in module.parameters())
+            features = inputs[0] if matrix else before.get(inputs[0])
+            if features is not None:
+                before[output] = features
+
+    with ExitStack() as hooks:
+        for module in model.modules():
+            # A dense layer under a parametrization (weight norm) has children.
+            if isinstance(module, nn.Linear) or not any(True for _ in module.children()):
+                hooks.callback(module.register_forward_hook(note).remove)
+        logits = model(x)
+    features = before.get(logits) if isinstance(logits, Tensor) else None
+    if features is None or len(features) != len(logits):
+        raise InputError("the model must return what its last layer (such as nn.Linear) gives")
+    return torch.flatten(features, 1)
+
+
+def penultimate_of(model: nn.Module, examples: Examples) -> Tensor:
+    """Return phi(x) of N examples, in eval mode and without gradients.
+
+    Args:
+        model: The model.
+        examples: The examples, x (N, ...).
+
+    Returns:
+        (N, D).
+    """
+    return in_batches(partial(penultimate, model), model, examples)
+
+
+def in_batches(function: Logits, model: nn.Module, examples: Examples) -> Tensor:
+    """Apply a function to N examples in batches, with the model in eval mode.
+
+    Buffers are restored, and the model has a random generator of its own.
+
+    Args:
+        function: Maps a batch (B, ...) to (B, ...).
+        model: The model that the function uses.
+        examples: The examples, (N, ...).
+
+    Returns:
+        The results, (N, ...).
+    """
+    chance, evaluating = global_stream(stream(0, "features")), mode(model, training=False)
+    with torch.no_grad(), products("fp32"), evaluating, kept_buffers(model), chance:
+        # A copy: a model may write into its input.
+        parts = examples.x.split(batch_size_on(examples.y.device))
+        return torch.cat([function(x.clone()) for x in parts])

@@ -13,7 +13,10 @@ from probe.seeding import every_global_stream, stream
 Rule = Literal["torch", "murata"]
 """The rules by name, see `initialize`."""
 
-Fresh = Rule | nn.Module | Mapping[str, Tensor] | Callable[[], nn.Module]
+Factory = Callable[[], nn.Module]
+"""A function that makes a new model."""
+
+Fresh = Rule | nn.Module | Mapping[str, Tensor] | Factory
 """The source of fresh values.
 
 A rule; a function that makes a new model of the same architecture; or a model or a state dict, to
@@ -92,21 +95,16 @@ def without_rule(model: nn.Module, rule: Rule) -> list[str]:
     >>> without_rule(nn.ParameterDict({"scale": torch.ones(2)}), "torch")
     ['scale']
     """
-    reached: set[int] = set()
-    for module in model.modules():
-        if _by_murata(module, rule) or _reset_of(module):
-            # Its own method may write its children's, too.
-            reached |= {id(parameter) for parameter in module.parameters()}
+    modules = (m for m in model.modules() if _by_murata(m, rule) or _reset_of(m))
+    # A module's own method may write its children's parameters, too.
+    reached = {id(parameter) for module in modules for parameter in module.parameters()}
     return [name for name, p in model.named_parameters() if id(p) not in reached]
 
 
 def no_rule_for(names: Collection[str]) -> InputError:
     """Return the error for parameters that no rule writes."""
-    what = "parameter" if len(names) == 1 else "parameters"
-    return InputError(
-        f"no rule re-initializes the {what} {', '.join(map(repr, names))}: pass fresh=, a function "
-        f"that makes a new model, or give their modules a reset_parameters() method"
-    )
+    what = ", ".join(map(repr, names))
+    return InputError(f"no rule re-initializes {what}: pass fresh= or define reset_parameters()")
 
 
 def check_fresh(fresh: Fresh, model: nn.Module) -> None:
@@ -126,23 +124,17 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
         if fresh not in get_args(Rule):
             raise unknown("rule for fresh weights", fresh, get_args(Rule))
         return
-    values = fresh_state(fresh, stream(0, "check"))
-    state = named_state(model)
+    values, state = fresh_state(fresh, stream(0, "check")), named_state(model)
     # What is in no state dict, a rewinding leaves as it is.
-    needed = model.state_dict(keep_vars=True).keys() & state.keys()
-    missing = sorted(needed - values.keys())
-    differ = [name for name in needed & values.keys() if values[name].shape != state[name].shape]
-    if missing or differ:
-        got = f"no {', '.join(map(repr, missing))}"
-        if not missing:
-            name = min(differ)
-            got = f"{name!r} of shape {tuple(values[name].shape)}, the model of "
-            got += f"{tuple(state[name].shape)}"
-        raise InputError(f"fresh has {got}: it must hold a model of the same architecture")
+    for name in sorted(model.state_dict(keep_vars=True).keys() & state.keys()):
+        shape = tuple(values[name].shape) if name in values else "none"
+        if shape != (expected := tuple(state[name].shape)):
+            what = f"{name!r} of shape {shape}, the model of {expected}"
+            raise InputError(f"fresh has {what}: it must be of the same architecture")
 
 
 def fresh_state(
-    fresh: nn.Module | Mapping[str, Tensor] | Callable[[], nn.Module], generator: torch.Generator
+    fresh: nn.Module | Mapping[str, Tensor] | Factory, generator: torch.Generator
 ) -> Mapping[str, Tensor]:
     """Return fresh values of parameters and buffers by name.
 
@@ -163,25 +155,22 @@ def fresh_state(
     ['bias', 'weight']
     """
     if isinstance(fresh, Mapping):
-        if strange := [name for name, value in fresh.items() if not isinstance(value, Tensor)]:
-            raise InputError(f"fresh holds no tensor at {strange[0]!r}: pass a state dict")
+        for name, value in fresh.items():
+            if not isinstance(value, Tensor):
+                raise InputError(f"fresh holds no tensor at {name!r}: pass a state dict")
         return fresh
     if not isinstance(fresh, nn.Module):
         if not callable(fresh):
-            raise InputError(
-                f"fresh must be a function that makes a model, a model, a state dict or one of "
-                f"{', '.join(get_args(Rule))}, got {type(fresh).__name__}"
-            )
+            got = type(fresh).__name__
+            raise InputError(f"fresh must be a function that makes a model, or a model, got {got}")
         try:
             with every_global_stream(generator):
                 built = fresh()
         except InputError:
             raise
         except Exception as error:
-            raise InputError(
-                f"fresh() raised {described(error)}: give a function that makes a new model and "
-                f"needs no arguments"
-            ) from error
+            what = described(error)
+            raise InputError(f"fresh() raised {what}: it must make a new model") from error
         if not isinstance(built, nn.Module):
             raise InputError(f"fresh() must return a model, got {type(built).__name__}")
         fresh = built
@@ -208,7 +197,6 @@ def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
         weight.copy_(torch.randn(weight.shape, generator=generator) * std)
         if isinstance(module.bias, Tensor):
             module.bias.zero_()
-        return
-    if (reset := _reset_of(module)) is not None:
+    elif reset := _reset_of(module):
         with every_global_stream(generator):
             reset()

@@ -1,11 +1,10 @@
 """Histories of trainings: loss and training accuracy by epoch, and convergence."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -34,16 +33,16 @@ class History:
             correctly while they are trained on.
 
     Raises:
-        ValueError: No training gives such numbers.
+        ValueError: No training gives such numbers, as in a corrupt file.
     """
 
     losses: tuple[float, ...]
     accuracies: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        losses = all(type(x) is float and math.isfinite(x) and x >= 0 for x in self.losses)
-        accuracies = all(type(x) is float and 0 <= x <= 1 for x in self.accuracies)
-        if not (losses and accuracies and len(self.losses) == len(self.accuracies) + 1 > 1):
+        finite = all(type(x) is float and math.isfinite(x) for x in self.losses + self.accuracies)
+        right = finite and 0 <= min(self.losses + self.accuracies) <= max(self.accuracies) <= 1
+        if not right or len(self.losses) != len(self.accuracies) + 1:
             raise ValueError(f"no training gives {self}")
 
     @property
@@ -73,22 +72,22 @@ class History:
         """Whether it may only seem level: as many epochs again at its pace would change much."""
         return self.fall * len(self.accuracies) > 10 * _FALL and self.losses[-1] >= _LOW
 
-    def until(self, epoch: int) -> History:
+    def until(self, epoch: int) -> Self:
         """Return the history up to an epoch, 1 to E."""
-        return History(losses=self.losses[: epoch + 1], accuracies=self.accuracies[:epoch])
+        return replace(self, losses=self.losses[: epoch + 1], accuracies=self.accuracies[:epoch])
 
 
 class HistoryRecorder(Objective):
     """Plain cross-entropy, with a record of the course of training.
 
-    After the epochs in `kept`, from 1, the model's parameters and buffers are copied into `states`,
+    After some `epochs`, from 1, the model's parameters and buffers are copied into `states`,
     by epoch and name; `probe.modules.restore` restores them.
     """
 
     by_scores = True
 
-    def __init__(self, kept: Collection[int] = ()) -> None:
-        self._kept = kept
+    def __init__(self, epochs: Collection[int] = ()) -> None:
+        self._epochs = epochs
         self._right: list[Tensor] = []
         self._accuracies: list[float] = []
         self.states: dict[int, dict[str, Tensor]] = {}
@@ -107,10 +106,9 @@ class HistoryRecorder(Objective):
         super().after_epoch(model, losses)
         self._accuracies.append(float(torch.cat(self._right).double().mean()))
         self._right = []
-        epoch = len(self._accuracies)
-        if epoch in self._kept:
+        if len(self._accuracies) in self._epochs:
             state = named_state(model).items()
-            self.states[epoch] = {name: value.detach().clone() for name, value in state}
+            self.states[len(self._accuracies)] = {n: v.detach().clone() for n, v in state}
 
 
 def _change(values: Sequence[float]) -> float:
@@ -138,11 +136,9 @@ def notes_of(history: History) -> list[str]:
         return [STUCK]
     if history.converged or math.isnan(history.fall):
         return []
-    return [
-        f"{UNFINISHED}: loss {history.losses[-1]:.2f} "
-        f"({-history.fall:+.3f} nats an epoch), training accuracy "
-        f"{100 * history.accuracies[-1]:.1f} % ({100 * history.rise:+.1f} points an epoch)"
-    ]
+    loss = f"loss {history.losses[-1]:.2f} ({-history.fall:+.3f} nats an epoch)"
+    accuracy = f"{100 * history.accuracies[-1]:.1f} % ({100 * history.rise:+.1f} points an epoch)"
+    return [f"{UNFINISHED}: {loss}, training accuracy {accuracy}"]
 
 
 def never_left(losses: Sequence[float]) -> bool:

@@ -1,17 +1,15 @@
 """The training loop that learners, tails and probes share."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from itertools import pairwise
-from operator import itemgetter
 from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.batch import Value, gather, mapped, tensors
+from probe.batch import gather
 from probe.errors import InputError
 from probe.examples import Labeled
 from probe.modules import mode
@@ -19,11 +17,9 @@ from probe.seeding import every_global_stream
 from probe.training.chain import Chain, chained
 from probe.training.costs import OpsMeter
 from probe.training.memory_format import faster_layout
-from probe.training.optimizers import Updates
+from probe.training.optimizers import updates
 from probe.training.precision import lowered, products
 from probe.training.recipe import Recipe
-
-_TOGETHER = 2**20  # bytes of batches gathered at once: one call for many small ones
 
 
 class Objective:
@@ -128,11 +124,7 @@ def fit(
     [0, 1]
     """
     steps = objective or Objective()
-    # Adam's moments start at 0 with each training: none are carried over from another task.
-    batches = len(_ends(len(data), recipe.batch_size))
-    device = data.y.device
-    example = tensors(gather(data.x, torch.zeros(1, dtype=torch.int64, device=device)))
-    together = max(1, _TOGETHER // (recipe.batch_size * sum(tensor.nbytes for tensor in example)))
+    ends, device = _ends(len(data), recipe.batch_size), data.y.device
     by_scores = vars(type(steps)).get("by_scores", False)
     with (
         torch.enable_grad(),
@@ -143,89 +135,58 @@ def fit(
         nullcontext() if chain else faster_layout(model, data),
         every_global_stream(generator),
     ):
-        # Made where a chain's parameters lie as they will.
-        updates = Updates(model, recipe, recipe.epochs * batches)
-        saved = chain.saved if chain else int
+        # Made where a chain's parameters lie as they will. Adam's moments start at 0 with each
+        # training: none are carried over from another task.
+        trained = [p for p in model.parameters() if p.requires_grad]
+        update = updates(trained, recipe, recipe.epochs * len(ends))
+        spared = chain.spared if chain else int
         losses: list[float] = []
         for epoch in range(recipe.epochs):
             epoch_losses = []
-            for x, y in _batches(data, recipe.batch_size, generator, together):
-                with meter.step(len(y), saved) if meter else nullcontext():
+            # Drawn on the CPU, so that the order is the same on every device.
+            order = torch.randperm(len(data), generator=generator).to(device, non_blocking=True)
+            for indices in order.tensor_split(ends[:-1]):
+                x, y = gather(data.x, indices), data.y.index_select(0, indices)
+                with meter.step(len(y), spared) if meter else nullcontext():
                     # An objective sees what its data hold; a tuple only where a tail is trained.
                     batch = steps.batch(cast(Tensor, x), y)
-                    epoch_losses.append(_step(model, batch, recipe, updates, steps, chain))
-            losses += _mean_losses(epoch_losses, recipe, epoch)
+                    for p in trained:
+                        p.grad = None
+                    epoch_losses.append(_gradients(model, *batch, recipe, steps, chain))
+                    steps.after_backward(model)
+                    update()
+                    steps.after_step(model)
+            # One look an epoch: NaN and Inf stay in the mean, and a GPU is not stopped every step.
+            numbers = torch.stack(epoch_losses).double().cpu()
+            losses += ([] if epoch else [float(numbers[0])]) + [float(numbers.mean())]
+            if not math.isfinite(losses[-1]):
+                when, rate = f"epoch {epoch + 1} of {recipe.epochs}", recipe.learning_rate
+                raise InputError(f"training diverged in {when}: lower learning_rate ({rate:g})")
             steps.after_epoch(model, losses)
 
 
-def _mean_losses(step_losses: Sequence[Tensor], recipe: Recipe, epoch: int) -> list[float]:
-    """Return the mean of an epoch's losses, scalars, with the first before it in the first epoch.
-
-    epoch: from 0. Raises InputError unless they are finite.
-    """
-    # One look an epoch: NaN and Inf stay in the mean, and a GPU is not stopped every step.
-    losses = torch.stack(list(step_losses)).double().cpu()
-    mean = float(losses.mean())
-    if not math.isfinite(mean):
-        raise InputError(
-            f"training diverged: the loss is not finite in epoch {epoch + 1} of "
-            f"{recipe.epochs}; lower learning_rate ({recipe.learning_rate:g})"
-        )
-    return [mean] if epoch else [float(losses[0]), mean]
-
-
-def _step(
-    model: nn.Module,
-    batch: tuple[Tensor, Tensor],
-    recipe: Recipe,
-    updates: Updates,
-    steps: Objective,
-    chain: Chain | None,
+def _gradients(
+    model: nn.Module, x: Tensor, y: Tensor, recipe: Recipe, steps: Objective, chain: Chain | None
 ) -> Tensor:
-    """Take one step on x (B, ...), y (B,) and return the loss before it, a scalar.
+    """Give the parameters their gradients on x (B, ...), y (B,), and return the loss, a scalar.
 
     chain: the model's training passes, None for those of autograd.
     """
     plain = chain and chain.model is model and type(steps).loss is Objective.loss
-    updates.zero_grad()
-    done = chain.step(*batch) if chain and plain else None
-    if done:
-        scores, loss = done
-        steps.saw(scores, batch[1])
-    else:
-        with (
-            lowered(batch[1].device.type, recipe.precision == "bf16"),
-            chain.opened() if chain else nullcontext(),
-        ):
-            loss = steps.loss(model, *batch)
-        loss.backward()
-        if chain:
-            chain.backward()
-        updates.densify()
-    steps.after_backward(model)
-    updates.step()
-    steps.after_step(model)
+    if chain and plain and (done := chain.step(x, y)):
+        steps.saw(done[0], y)
+        return done[1]
+    if chain:
+        chain.open()
+    with lowered(y.device.type, recipe.precision == "bf16"):
+        loss = steps.loss(model, x, y)
+    loss.backward()
+    if chain:
+        chain.backward()
+    for p in model.parameters():
+        if p.requires_grad and p.grad is not None and p.grad.is_sparse:  # few optimizers take it
+            p.grad = p.grad.to_dense()
     return loss.detach()
-
-
-def _batches(
-    data: Labeled, size: int, generator: torch.Generator, together: int
-) -> Iterator[tuple[Value, Tensor]]:
-    """Yield the batches of one epoch, x (B, ...) and y (B,), which may be written into.
-
-    together: how many of them are gathered at a time.
-    """
-    # Drawn on the CPU, so that the order is the same on every device.
-    order = torch.randperm(len(data), generator=generator)
-    order = order.to(data.y.device, non_blocking=True)
-    ends = _ends(len(data), size)
-    for at in range(0, len(ends), together):
-        some = ends[at : at + together]
-        start = ends[at - 1] if at else 0
-        indices = order[start : some[-1]]
-        x, y = gather(data.x, indices), data.y.index_select(0, indices)
-        for first, last in pairwise([0, *(end - start for end in some)]):
-            yield mapped(x, itemgetter(slice(first, last))), y[first:last]
 
 
 def _ends(n: int, size: int) -> list[int]:

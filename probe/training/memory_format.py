@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -79,16 +80,12 @@ def faster_layout(model: nn.Module, data: Labeled) -> Iterator[None]:
     if not gains_pixelwise(model, model, some(data)):
         yield
         return
-    hook = model.register_forward_pre_hook(
-        lambda module, inputs: tuple(
-            channels_last(value) if type(value) in (Tensor, tuple, dict) else value
-            for value in inputs
-        )
-    )
-    try:
+
+    def to_channels_last(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(channels_last(x) if type(x) in (Tensor, tuple, dict) else x for x in inputs)
+
+    with model.register_forward_pre_hook(to_channels_last):
         yield
-    finally:
-        hook.remove()
 
 
 def gains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: Value) -> bool:
@@ -104,25 +101,20 @@ def gains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: 
     Returns:
         Whether it is.
     """
-    if not _gains(model):
+    leaves = [module for module in model.modules() if not list(module.children())]
+    convolves = any(isinstance(leaf, nn.Conv2d) and leaf.weight.requires_grad for leaf in leaves)
+    # Flattening gives back a gradient channel by channel: where it meets a ReLU pixel by pixel,
+    # that one's backward pass takes 15 times as long, which is more than convolutions gain.
+    flattens = any(
+        isinstance(first, nn.ReLU) and isinstance(second, nn.Flatten)
+        for first, second in pairwise(leaves)
+    )
+    if not convolves or flattens:
         return False
     with kept_buffers(model), every_global_stream(stream(0, "layout")):
         with mode(model, training=False):
             same = same_in_both_layouts(function, few)
         return same and _trains_pixelwise(model, function, few)
-
-
-def _gains(model: nn.Module) -> bool:
-    """Return whether channels-last takes less time; measured, see the comments."""
-    leaves = [module for module in model.modules() if not list(module.children())]
-    if not any(isinstance(leaf, nn.Conv2d) and leaf.weight.requires_grad for leaf in leaves):
-        return False
-    # Flattening gives back a gradient channel by channel: where it meets a ReLU pixel by pixel,
-    # that one's backward pass takes 15 times as long, which is more than convolutions gain.
-    return not any(
-        isinstance(first, nn.ReLU) and isinstance(second, nn.Flatten)
-        for first, second in pairwise(leaves)
-    )
 
 
 def _trains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: Value) -> bool:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import count
 from typing import Any
 
 import torch
@@ -22,82 +21,72 @@ _OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
 _KERNELS = {"adam": torch._fused_adam_, "adamw": torch._fused_adamw_}
 
 
-class Updates:
-    """The steps of one training: a new optimizer, with the recipe's clipping and schedule.
+def updates(trained: Sequence[Tensor], recipe: Recipe, steps: int) -> Callable[[], None]:
+    """Return a function that takes the next step of a training, with a new optimizer.
 
-    They change the parameters of the model that require gradients now; `steps` is their number.
+    It clips the gradients as the recipe says.
+
+    Args:
+        trained: The parameters to change.
+        recipe: The settings of the training.
+        steps: The number of steps of the training.
+
+    Returns:
+        The function.
     """
+    rates = (rate_at(recipe, step, steps) for step in range(steps))
+    kinds = {(p.device, p.dtype) for p in trained}
+    plain = len(kinds) == 1 and not any(kind.is_complex for _, kind in kinds)
+    step_at = (_adam if plain and recipe.optimizer in _KERNELS else _from_torch)(trained, recipe)
 
-    def __init__(self, model: nn.Module, recipe: Recipe, steps: int) -> None:
-        self._trained = [p for p in model.parameters() if p.requires_grad]
-        self._recipe, self._steps, self._done = recipe, steps, count()
-        kinds = {(p.device, p.dtype) for p in self._trained}
-        plain = len(kinds) == 1 and not any(kind.is_complex for _, kind in kinds)
-        settings = plain and recipe.optimizer in _KERNELS
-        self._step = (_Adam if settings else _Torchs)(self._trained, recipe)
-
-    def zero_grad(self) -> None:
-        """Let go of the last step's gradients."""
-        for parameter in self._trained:
-            parameter.grad = None
-
-    def densify(self) -> None:
-        """Put a dense gradient in the place of each sparse one, which few optimizers take."""
-        for parameter in self._trained:
-            if parameter.grad is not None and parameter.grad.is_sparse:
-                parameter.grad = parameter.grad.to_dense()
-
-    def step(self) -> None:
-        """Take the next step along the gradients, which clipping may change."""
-        if self._recipe.clip_norm is not None:
+    def step() -> None:
+        if recipe.clip_norm is not None:
             # On the device only: the host does not wait for the norm.
-            nn.utils.clip_grad_norm_(self._trained, self._recipe.clip_norm)
-        self._step(rate_at(self._recipe, next(self._done), self._steps))
+            nn.utils.clip_grad_norm_(trained, recipe.clip_norm)
+        step_at(next(rates))
+
+    return step
 
 
-class _Torchs:
-    """Steps of an optimizer of torch."""
+def _from_torch(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], None]:
+    """Return a function that takes a step at a rate with an optimizer of torch."""
+    extra: dict[str, Any] = {"momentum": recipe.momentum} if recipe.optimizer == "sgd" else {}
+    if recipe.optimizer != "nadam" and any(p.is_complex() for p in trained):
+        extra |= {"fused": False, "foreach": True}  # fused kernels only take real numbers
+    optimizer = _OPTIMIZERS[recipe.optimizer](
+        trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, **extra
+    )
 
-    def __init__(self, trained: Sequence[Tensor], recipe: Recipe) -> None:
-        extra: dict[str, Any] = {"momentum": recipe.momentum} if recipe.optimizer == "sgd" else {}
-        if recipe.optimizer != "nadam" and any(p.is_complex() for p in trained):
-            extra |= {"fused": False, "foreach": True}  # fused kernels only take real numbers
-        self._optimizer = _OPTIMIZERS[recipe.optimizer](
-            trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, **extra
-        )
-
-    def __call__(self, rate: float) -> None:
-        for group in self._optimizer.param_groups:
+    def step(rate: float) -> None:
+        for group in optimizer.param_groups:
             group["lr"] = rate
-        self._optimizer.step()
+        optimizer.step()
+
+    return step
 
 
-class _Adam:
-    """Steps of Adam or AdamW by torch's kernel only, for parameters of one type and device.
+def _adam(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], None]:
+    """Return such a function for Adam or AdamW by torch's kernel only, with one type and device.
 
     `torch.optim` takes as long again around it where parameters are few, and imports the compiler.
     """
-
-    def __init__(self, trained: Sequence[Tensor], recipe: Recipe) -> None:
-        self._trained, self._states = trained, dict[Tensor, tuple[Tensor, Tensor, Tensor]]()
-        self._kernel = partial(
-            _KERNELS[recipe.optimizer],
-            weight_decay=recipe.weight_decay,
-            **{"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "amsgrad": False, "maximize": False},
-        )
+    states: dict[Tensor, tuple[Tensor, Tensor, Tensor]] = {}
+    settings = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "amsgrad": False, "maximize": False}
+    kernel = partial(_KERNELS[recipe.optimizer], weight_decay=recipe.weight_decay, **settings)
 
     @torch.no_grad()
-    def __call__(self, rate: float) -> None:
-        moved = [p for p in self._trained if p.grad is not None]
+    def step(rate: float) -> None:
+        moved = [p for p in trained if p.grad is not None]
         for p in moved:
-            if p not in self._states:
-                step = torch.zeros((), device=p.device)
-                self._states[p] = torch.zeros_like(p), torch.zeros_like(p), step
+            if p not in states:
+                zero = torch.zeros((), device=p.device)
+                states[p] = torch.zeros_like(p), torch.zeros_like(p), zero
         if moved:
-            means, squares, steps = zip(*(self._states[p] for p in moved), strict=True)
+            means, squares, steps = zip(*(states[p] for p in moved), strict=True)
             torch._foreach_add_(steps, 1)
-            gradients = [p.grad for p in moved]
-            self._kernel(moved, gradients, means, squares, [], steps, lr=rate)
+            kernel(moved, [p.grad for p in moved], means, squares, [], steps, lr=rate)
+
+    return step
 
 
 def rate_at(recipe: Recipe, step: int, steps: int) -> float:
@@ -137,5 +126,5 @@ def optimizer_ops(recipe: Recipe) -> int:
     and momentum take one more each, and clipping two: a square for the norm, and a factor.
     """
     step = {"adam": 8, "adamw": 8, "nadam": 10, "sgd": 1}[recipe.optimizer]
-    clipping = 0 if recipe.clip_norm is None else 2
+    clipping = 2 * (recipe.clip_norm is not None)
     return step + bool(recipe.weight_decay) + bool(recipe.momentum) + clipping

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -30,17 +30,26 @@ def products(precision: Precision) -> Iterator[None]:
     tensor([[2.]])
     """
     if precision == "auto":
-        raise InputError(
-            'precision "auto" is for studies and `analyze`, which keep its choice: give "fp32", '
-            '"tf32" or "bf16" here'
-        )
-    rounded = precision == "tf32"
+        raise InputError('precision "auto" is only for studies and analyze: give "fp32" or another')
+    rounded, backends = precision == "tf32", cast(Any, torch.backends)  # not all of it has types
+    cudnn, mkldnn = backends.cudnn, backends.mkldnn
     with ExitStack() as restored:
+
+        def put(owner: object, name: str, value: object) -> None:
+            restored.callback(setattr, owner, name, getattr(owner, name))
+            setattr(owner, name, value)
+
         # Torch 2.9 has a setting for each kind of product, and refuses to mix them with the old.
-        if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
-            _set_each(restored, rounded)
+        if hasattr(backends.cuda.matmul, "fp32_precision"):
+            for kind in (backends.cuda.matmul, cudnn.conv, cudnn.rnn):
+                put(kind, "fp32_precision", "tf32" if rounded else "ieee")
+            for kind in (mkldnn.matmul, mkldnn.conv, mkldnn.rnn):
+                put(kind, "fp32_precision", "ieee")
         else:
-            _set_old(restored, rounded)
+            before = torch.get_float32_matmul_precision()
+            restored.callback(torch.set_float32_matmul_precision, before)
+            torch.set_float32_matmul_precision("high" if rounded else "highest")
+            put(cudnn, "allow_tf32", rounded)
         yield
 
 
@@ -59,20 +68,3 @@ def lowered(device: str, low: bool) -> torch.autocast:
         The context.
     """
     return torch.autocast(device, torch.bfloat16, enabled=low, cache_enabled=False)
-
-
-def _set_each(restored: ExitStack, rounded: bool) -> None:
-    backends: Any = torch.backends  # not all of it has types
-    cudnn, mkldnn = backends.cudnn, backends.mkldnn
-    on_gpu = (backends.cuda.matmul, cudnn.conv, cudnn.rnn)
-    for kind in (*on_gpu, mkldnn.matmul, mkldnn.conv, mkldnn.rnn):
-        restored.callback(setattr, kind, "fp32_precision", kind.fp32_precision)
-        kind.fp32_precision = "tf32" if rounded and kind in on_gpu else "ieee"
-
-
-def _set_old(restored: ExitStack, rounded: bool) -> None:
-    restored.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
-    torch.set_float32_matmul_precision("high" if rounded else "highest")
-    cudnn = torch.backends.cudnn
-    restored.callback(setattr, cudnn, "allow_tf32", cudnn.allow_tf32)
-    cudnn.allow_tf32 = rounded

@@ -62,10 +62,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if self.momentum and self.optimizer != "sgd":
-            raise ValueError(
-                f"momentum {self.momentum:g} is for the optimizer 'sgd' only, got "
-                f"{self.optimizer!r}: set momentum to 0 or choose 'sgd'"
-            )
+            got = f"momentum {self.momentum:g} and the optimizer {self.optimizer!r}"
+            raise ValueError(f"only 'sgd' takes momentum, got {got}")
 
 
 @configuration

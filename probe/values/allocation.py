@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import torch
 from pydantic import Field, Strict
@@ -53,9 +53,9 @@ class CacheSettings:
 
     def __post_init__(self) -> None:
         if self.room and self.scratch is None:
-            raise InputError("the cache may use a disk but has no scratch folder: name one")
+            raise InputError("room is given without a scratch folder: name one")
 
-    def settled(self, device: torch.device, processes: int = 1) -> CacheSettings:
+    def settled(self, device: torch.device, processes: int = 1) -> Self:
         """Return the settings for one process, with every None replaced by half of the free bytes.
 
         Args:
@@ -69,8 +69,8 @@ class CacheSettings:
         budget = free_memory(device) // 2 if self.budget is None else self.budget
         room = self.room or 0
         if self.room is None and self.scratch is not None:
-            above = self.scratch, *self.scratch.absolute().parents
-            room = shutil.disk_usage(next(path for path in above if path.exists())).free // 2
+            folders = self.scratch, *self.scratch.absolute().parents
+            room = shutil.disk_usage(next(filter(Path.exists, folders))).free // 2
         return replace(self, budget=budget // processes, room=room // processes)
 
 

@@ -12,15 +12,8 @@ from probe.batch import Rows, Value, mapped, tensors
 from probe.cut.cuts import Cuts
 from probe.cut.interface import Cut, TensorFacts
 from probe.memory import MappedRows
-from probe.values.allocation import Allocation, CacheSettings, allocate
-from probe.values.layout import (
-    Inputs,
-    PrefixCall,
-    TensorLayout,
-    ValueLayout,
-    stored_type,
-    value_layout,
-)
+from probe.values.allocation import Allocation, CacheSettings, Storage, allocate
+from probe.values.layout import Inputs, PrefixCall, ValueLayout, stored_type, value_layout
 
 _SMALLEST, _LARGEST = 32, 128  # examples of a batch that a prefix is given
 _SHIFTS = (1, 2, 3, 5)  # of a batch, to see whether a value depends on its slot
@@ -28,83 +21,79 @@ _WATCHED = 16  # batches
 _FEW = 4  # examples, to see the layout of a value
 
 
-class ValueCache:
-    """A cache of the values of one model's cuts, on one device.
+def plan_values(
+    cuts: Sequence[Cut], sizes: tuple[int, int], settings: CacheSettings
+) -> tuple[Allocation, ...]:
+    """Return the location of each cut's values; nothing is computed.
 
-    Prefixes run on batches of the training's batch size, within limits: smaller ones spend their
-    time on overhead, larger ones need much memory.
+    Args:
+        cuts: The cuts.
+        sizes: The numbers of training and test examples.
+        settings: The limits, see `CacheSettings.settled`.
+
+    Returns:
+        The locations.
     """
-
-    def __init__(
-        self, settings: CacheSettings | None, batch_size: int, device: torch.device
-    ) -> None:
-        self._settings = (settings or CacheSettings()).settled(device)
-        self._batch_size = min(max(batch_size, _SMALLEST), _LARGEST)
-
-    def plan(self, cuts: Sequence[Cut], sizes: tuple[int, int]) -> tuple[Allocation, ...]:
-        """Return the location of each cut's values; nothing is computed.
-
-        Args:
-            cuts: The cuts.
-            sizes: The numbers of training and test examples.
-
-        Returns:
-            The locations.
-        """
+    bytes_of_name = {}
+    for cut in cuts:
         # At the model's output nothing is trained: no training example is needed.
-        facts = {cut.facts.name: cut.facts for cut in cuts}
-        counts = {name: sum(sizes) if cut.trained else sizes[1] for name, cut in facts.items()}
-        total = {name: sum(map(self._size, cut.kept)) * counts[name] for name, cut in facts.items()}
-        return allocate(total, {name: cut.work for name, cut in facts.items()}, self._settings)
+        n = sum(sizes) if cut.facts.trained else sizes[1]
+        size = sum(_size(kept, settings.storage) for kept in cut.facts.kept)
+        bytes_of_name[cut.facts.name] = n * size
+    return allocate(bytes_of_name, {cut.facts.name: cut.facts.work for cut in cuts}, settings)
 
-    def _size(self, kept: TensorFacts) -> int:
-        """Return the bytes of an example's tensor; the input itself takes none."""
-        if kept.input_index is not None or kept.shape is None:
-            return 0
-        numbers = torch.Size(kept.shape.at(1)[0]).numel()
-        return numbers * stored_type(kept.dtype, self._settings.storage).itemsize
 
-    def rows(self, cuts: Sequence[Cut], plan: Sequence[Allocation], x: Value) -> dict[str, Rows]:
-        """Return every cut's values for all inputs, stored as planned.
+def _size(kept: TensorFacts, storage: Storage) -> int:
+    """Return the bytes of an example's tensor; the input itself takes none."""
+    if kept.input_index is not None or kept.shape is None:
+        return 0
+    numbers = torch.Size(kept.shape.at(1)[0]).numel()
+    return numbers * stored_type(kept.dtype, storage).itemsize
 
-        One pass over the inputs computes all stored values.
 
-        Args:
-            cuts: The cuts.
-            plan: Where the values are stored, see `plan`.
-            x: The inputs, (N, ...).
+def store_values(
+    cuts: Sequence[Cut], plan: Sequence[Allocation], x: Value, settings: CacheSettings, size: int
+) -> dict[str, Rows]:
+    """Return every cut's values for all inputs, stored as planned.
 
-        Returns:
-            The values by feature.
-        """
-        inputs, storage = Inputs(x), self._settings.storage
-        cut_of_name = {cut.facts.name: cut for cut in cuts}
-        locations = {allocation.feature: allocation.location for allocation in plan}
-        rows: dict[str, Rows] = {}
-        filled: dict[str, CachedRows] = {}
-        few = torch.arange(min(_FEW, len(inputs)), device=inputs.device)
-        batches = (batch for _, _, batch in inputs.batches(few, _FEW))
-        for _, name, value in Cuts(tuple(cuts)).values(batches):
-            numbers = [kept.input_index for kept in cut_of_name[name].facts.kept]
-            layouts = [None if n is None else inputs.layouts[n] for n in numbers]
-            layout = value_layout(value, layouts, storage)
-            if locations[name] == "recomputed":
-                prefix = partial(_value_of, cut_of_name[name])
-                rows[name] = RecomputedRows(layout, prefix, inputs, self._batch_size)
-            else:
-                scratch = self._settings.scratch if locations[name] == "memory-mapped" else None
-                rows[name] = cached = CachedRows(layout, inputs, scratch)
-                # A value that is the input itself needs no pass to be filled.
-                if layout.size:
-                    filled[name] = cached
-        if filled:
-            every = torch.arange(len(inputs), device=inputs.device)
-            batches = (batch for _, _, batch in inputs.batches(every, self._batch_size))
-            stored_cuts = Cuts(tuple(cut for cut in cuts if cut.facts.name in filled))
-            for number, name, value in stored_cuts.values(batches):
-                start = number * self._batch_size
-                filled[name].put(value, slice(start, start + self._batch_size))
-        return rows
+    One pass over the inputs computes all stored values. Prefixes run on batches of the training's
+    batch size, within limits: smaller ones spend their time on overhead, larger ones need much
+    memory.
+
+    Args:
+        cuts: The cuts.
+        plan: The location of the values, see `plan_values`.
+        x: The inputs, (N, ...).
+        settings: The settings of the plan.
+        size: The training's batch size.
+
+    Returns:
+        The values by feature.
+    """
+    inputs, size = Inputs(x), min(max(size, _SMALLEST), _LARGEST)
+    cut_of_name = {cut.facts.name: cut for cut in cuts}
+    locations = {allocation.feature: allocation.location for allocation in plan}
+    rows: dict[str, Rows] = {}
+    filled: dict[str, CachedRows] = {}
+    every = torch.arange(len(inputs), device=inputs.device)
+    batches = (batch for _, _, batch in inputs.batches(every[:_FEW], _FEW))
+    for _, name, value in Cuts(tuple(cuts)).values(batches):
+        layouts = [inputs.layouts.get(kept.input_index) for kept in cut_of_name[name].facts.kept]
+        layout = value_layout(value, layouts, settings.storage)
+        if locations[name] == "recomputed":
+            rows[name] = RecomputedRows(layout, partial(_value_of, cut_of_name[name]), inputs, size)
+        else:
+            scratch = settings.scratch if locations[name] == "memory-mapped" else None
+            rows[name] = cached = CachedRows(layout, inputs, scratch)
+            # A value that is the input itself needs no pass to be filled.
+            if layout.size:
+                filled[name] = cached
+    if filled:
+        batches = (batch for _, _, batch in inputs.batches(every, size))
+        stored_cuts = Cuts(tuple(cut for cut in cuts if cut.facts.name in filled))
+        for number, name, value in stored_cuts.values(batches):
+            filled[name].put(value, slice(number * size, (number + 1) * size))
+    return rows
 
 
 @torch.no_grad()
@@ -120,24 +109,27 @@ class CachedRows:
     """
 
     def __init__(self, layout: ValueLayout, inputs: Inputs, scratch: Path | None) -> None:
-        self._layout, self._n, self._device = layout, len(inputs), inputs.device
-        self._rows = [
-            self._empty(part, scratch)
-            if part.input_index is None
-            else inputs.rows[part.input_index]
-            for part in layout.parts
-        ]
+        self._layout, self._n = layout, len(inputs)
+        self._rows: list[Tensor | MappedRows] = []
+        for part in layout.parts:
+            shape = self._n, part.width
+            if part.input_index is not None:
+                self._rows.append(inputs.rows[part.input_index])
+            elif scratch is not None:
+                self._rows.append(MappedRows(scratch, *shape, part.stored))
+            elif inputs.device.type == "cpu":
+                # From numpy, which asks for large pages: to touch new memory takes half the time.
+                memory = np.empty((self._n, part.width * part.stored.itemsize), np.uint8)
+                self._rows.append(torch.from_numpy(memory).view(part.stored))
+            else:
+                self._rows.append(torch.empty(shape, dtype=part.stored, device=inputs.device))
 
     def __len__(self) -> int:
         return self._n
 
     def __getitem__(self, indices: Tensor) -> Value:
         """Return the values of the examples at `indices` (B,), each tensor (B, ...)."""
-        gathered = (
-            rows.gather(indices) if isinstance(rows, MappedRows) else rows.index_select(0, indices)
-            for rows in self._rows
-        )
-        return self._layout.value(list(gathered))
+        return self._layout.value([rows.index_select(0, indices) for rows in self._rows])
 
     def put(self, value: Value, where: slice) -> None:
         """Store the first examples of a batch.
@@ -155,16 +147,6 @@ class CachedRows:
             if isinstance(mapped_rows, MappedRows):
                 mapped_rows.let_go()
 
-    def _empty(self, part: TensorLayout, scratch: Path | None) -> Tensor | MappedRows:
-        """Return memory or a file for N examples of a part, (N, D)."""
-        if scratch is not None:
-            return MappedRows(scratch, self._n, part.width, part.stored)
-        if self._device.type == "cpu":
-            # From numpy, which asks for large pages: to touch new memory takes half the time.
-            bytes_ = np.empty(self._n * part.width * part.stored.itemsize, np.uint8)
-            return torch.from_numpy(bytes_).view(part.stored).view(self._n, part.width)
-        return torch.empty((self._n, part.width), dtype=part.stored, device=self._device)
-
 
 class RecomputedRows:
     """Values recomputed from the inputs on every request, bit for bit the same.
@@ -175,26 +157,22 @@ class RecomputedRows:
     cache is filled, which takes several passes.
     """
 
-    def __init__(
-        self, layout: ValueLayout, prefix: PrefixCall, inputs: Inputs, batch_size: int
-    ) -> None:
-        self._layout, self._prefix, self._inputs, self._size = layout, prefix, inputs, batch_size
+    def __init__(self, layout: ValueLayout, prefix: PrefixCall, inputs: Inputs, size: int) -> None:
+        self._layout, self._prefix, self._inputs, self._size = layout, prefix, inputs, size
         # Own slots cost more batches, so that they are kept to only where it shows.
-        self._own = not _same_at_every_slot(prefix, inputs, batch_size)
+        self._own_slots = not _same_at_every_slot(prefix, inputs, size)
 
     def __len__(self) -> int:
         return len(self._inputs)
 
     def __getitem__(self, indices: Tensor) -> Value:
         """Return the values of the examples at `indices` (B,), each tensor (B, ...)."""
-        device = self._inputs.device
-        rows = [
-            torch.empty((len(indices), part.width), dtype=part.stored, device=device)
-            for part in self._layout.parts
-        ]
+        empty = partial(torch.empty, device=indices.device)
+        rows = [empty((len(indices), p.width), dtype=p.stored) for p in self._layout.parts]
         # Whoever trains the tail in reduced precision gets the values that a cache would give.
-        with torch.no_grad(), torch.autocast(device.type, enabled=False):
-            for positions, slots, batch in self._inputs.batches(indices, self._size, self._own):
+        with torch.no_grad(), torch.autocast(indices.device.type, enabled=False):
+            batches = self._inputs.batches(indices, self._size, self._own_slots)
+            for positions, slots, batch in batches:
                 self._layout.write(self._prefix(batch), rows, (positions, slots))
         return self._layout.value(rows)
 

@@ -14,7 +14,7 @@ PrefixCall = Callable[[Value], Value]
 """A prefix, called: it maps a batch of inputs (B, ...) to their values, each tensor (B, ...)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class TensorLayout:
     """One tensor of an example's value.
 
@@ -71,12 +71,9 @@ class ValueLayout:
             InputError: The value has another shape than this layout.
         """
         shapes = [tuple(tensor.shape[1:]) for tensor in tensors(value)]
-        if shapes != [part.shape for part in self.parts]:
-            raise InputError(
-                f"a feature's value has shape {shapes} for one batch and "
-                f"{[part.shape for part in self.parts]} for another: choose a feature whose shape "
-                f"does not depend on the data"
-            )
+        if shapes != (expected := [part.shape for part in self.parts]):
+            got = f"{expected}, then {shapes}"
+            raise InputError(f"a feature's shape depends on the batch, {got}: choose another")
         for part, tensor, to in zip(self.parts, tensors(value), rows, strict=True):
             if to is None:
                 continue
@@ -100,27 +97,22 @@ class Inputs:
     """
 
     def __init__(self, x: Value) -> None:
-        # A batch is gathered row by row: each example must be one run of memory.
-        parts = [
-            tensor
-            if _strides(tensor) is not None and tensor.stride(0) == tensor[:1].numel()
-            else tensor.contiguous()
-            for tensor in tensors(x)
-        ]
-        self.form = first(x, 0)
-        self.device = parts[0].device
-        widths = [tensor[:1].numel() for tensor in parts]
-        self.rows = [t.as_strided((len(t), D), (D, 1)) for t, D in zip(parts, widths, strict=True)]
-        self.layouts = [
-            tensor_layout(tensor, "fp32", input_index=at) for at, tensor in enumerate(parts)
-        ]
+        self.form, self.rows = first(x, 0), list[Tensor]()
+        self.layouts: dict[int | None, TensorLayout] = {}
+        for at, tensor in enumerate(tensors(x)):
+            # A batch is gathered row by row: each example must be one run of memory.
+            D = tensor[:1].numel()
+            part = tensor if _strides(tensor) and tensor.stride(0) == D else tensor.contiguous()
+            self.rows.append(part.as_strided((len(part), D), (D, 1)))
+            self.layouts[at] = tensor_layout(part, "fp32", input_index=at)
+        self.device = self.rows[0].device
 
     def __len__(self) -> int:
         return len(self.rows[0])
 
     def __getitem__(self, indices: Tensor) -> Value:
         """Return the inputs (B, ...) at `indices` (B,), in memory of their own."""
-        pairs = zip(self.layouts, self.rows, strict=True)
+        pairs = zip(self.layouts.values(), self.rows, strict=True)
         return like(self.form, [part.shaped(rows.index_select(0, indices)) for part, rows in pairs])
 
     def batches(
@@ -180,13 +172,9 @@ def tensor_layout(part: Tensor, storage: Storage, input_index: int | None = None
         The layout.
     """
     shape = tuple(part.shape[1:])
-    return TensorLayout(
-        shape=shape,
-        strides=_strides(part) or torch.empty(shape, device="meta").stride(),
-        dtype=part.dtype,
-        stored=part.dtype if input_index is not None else stored_type(part.dtype, storage),
-        input_index=input_index,
-    )
+    strides = _strides(part) or torch.empty(shape, device="meta").stride()
+    stored = part.dtype if input_index is not None else stored_type(part.dtype, storage)
+    return TensorLayout(shape, strides, part.dtype, stored, input_index)
 
 
 def stored_type(dtype: torch.dtype, storage: Storage) -> torch.dtype:

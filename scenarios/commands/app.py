@@ -26,27 +26,24 @@ def _show_version(requested: bool) -> None:
         raise typer.Exit
 
 
+_VERSION = typer.Option("--version", callback=_show_version, is_eager=True, help="The version.")
+
+
 @app.callback()
-def probe(
-    show_version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
+def probe(show_version: Annotated[bool, _VERSION] = False) -> None:
     """Measure which layer of a continually trained network forgot which task."""
 
 
 @app.command()
 @with_options("PRESET|FILE.toml", "A preset of `probe list` or a file.")
-def run(study: str, options: flags.RunOptions) -> None:
+def run(study: str, options: flags.RunOptions) -> int:
     """Run or resume a study: train, retrain downstream of each layer, write tables and figures.
 
     The exit code is 1 if any job failed.
     """
     from scenarios.commands.run import run_study
 
-    if not run_study(study, options):
-        raise typer.Exit(1)
+    return int(not run_study(study, options))
 
 
 @app.command()
@@ -62,10 +59,8 @@ def init(file: Path = Path("study.toml"), *, options: flags.InitOptions) -> None
 
 
 @app.command()
-@with_options(
-    "MODULE:FACTORY|DIR", "A function that builds the network, or the folder of a probe.Recorder."
-)
-def model(factory: str, options: flags.ModelOptions) -> None:
+@with_options("MODULE:FACTORY|DIR", "A function that builds the network, or a recorder's folder.")
+def model(factory: str, options: flags.ModelOptions) -> int:
     """Measure how much each layer of your own network retains, from its checkpoints.
 
     The run directory has the same tables and figures as a study's. The exit code is 1 if any
@@ -73,8 +68,7 @@ def model(factory: str, options: flags.ModelOptions) -> None:
     """
     from scenarios.commands.model import probe_model
 
-    if not probe_model(factory, options):
-        raise typer.Exit(1)
+    return int(not probe_model(factory, options))
 
 
 @app.command()
@@ -99,9 +93,8 @@ def figures(directory: Path, options: flags.FigureOptions) -> None:
     from scenarios.commands.figures import draw_figures, draw_requested
 
     if options == flags.FigureOptions():
-        draw_figures(directory)
-    else:
-        draw_requested(directory, options)
+        return draw_figures(directory)
+    return draw_requested(directory, options)
 
 
 @app.command()
@@ -109,12 +102,8 @@ def report(
     directories: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="Run directories, or saved results.")
     ],
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; report.html in the first DIR by default.")
-    ] = None,
-    learners: Annotated[
-        str | None, typer.Option(help="Learners to show, such as er,si; the first 12 by default.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The file; DIR/report.html by default.")] = None,
+    learners: Annotated[str | None, typer.Option(help="Such as er,si; 12 by default.")] = None,
 ) -> None:
     """Write one HTML page that says which layer forgot what, with figures and tables.
 
@@ -125,23 +114,22 @@ def report(
     show_report(directories, out, learners)
 
 
+_MOST = typer.Option(min=0, max=1, help="Accuracy that a layer of the second run may forget.")
+
+
 @app.command()
 def compare(
     first: Directory,
     second: Directory,
-    max_forgetting: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Accuracy that a layer of the second run may forget."),
-    ] = None,
-) -> None:
+    max_forgetting: Annotated[float | None, _MOST] = None,
+) -> int:
     """Show how much more or less each layer of a second run forgets than in the first.
 
     The exit code is 1 if a layer of the second run forgets more than --max-forgetting.
     """
     from scenarios.commands.report import show_compared
 
-    if not show_compared(first, second, max_forgetting):
-        raise typer.Exit(1)
+    return int(not show_compared(first, second, max_forgetting))
 
 
 @app.command()
@@ -156,7 +144,7 @@ def explain(
 
     Each accuracy is shown by seed, order and task position, with the formula and the notes.
     """
-    from scenarios.commands.explain import show_explanation
+    from scenarios.commands.report import show_explanation
 
     show_explanation(directory, learner, readout, feature, quantity)
 
@@ -175,9 +163,7 @@ def metrics(file: Path, options: flags.MetricsOptions) -> None:
 
 
 @app.command()
-@with_options(
-    "MODULE:FACTORY|NETWORK", "A model, a function that builds it, or a network of `probe list`."
-)
+@with_options("MODULE:FACTORY|NETWORK", "A model, its function, or a network of `probe list`.")
 def layers(model: str, options: flags.LayersOptions) -> None:
     """List the modules at which a model can be cut, and suggest a good set of them.
 

@@ -10,7 +10,7 @@ from figures.options import ON_REQUEST, Options
 from probe.errors import InputError
 from probe.results.run_directory import older_tables, read_plan, remarks, survey
 from scenarios.commands.screen.results import note_lines
-from scenarios.commands.screen.terminal import printable
+from scenarios.commands.screen.terminal import show_line
 from scenarios.options import FigureOptions, names
 
 
@@ -18,7 +18,7 @@ def draw_figures(directory: Path) -> None:
     """Draw every figure; print the paths, the notes, and remarks on the results.
 
     Args:
-        directory: Of a run, or a folder with only tables.
+        directory: A run directory, or a folder with only tables.
 
     Raises:
         InputError: Tables are missing or unreadable.
@@ -31,7 +31,7 @@ def draw_figures(directory: Path) -> None:
         # Remarks on the results do not apply to tables of older results.
         comments = [older] if older else list(remarks(directory, states))
     for line in (*map(str, build(directory)), *notes, *comments):
-        print(printable(line))
+        show_line(line)
 
 
 def draw_requested(directory: Path, flags: FigureOptions) -> None:
@@ -54,7 +54,7 @@ def draw_requested(directory: Path, flags: FigureOptions) -> None:
     )
     kinds, formats = _listed(flags.only) or (), _listed(flags.format) or ON_REQUEST[:1]
     for path in build_asked(directory, options, kinds, formats, flags.out):
-        print(printable(str(path)))
+        show_line(str(path))
 
 
 def _listed(text: str | None) -> list[str] | None:

@@ -8,16 +8,14 @@ import tomllib
 from importlib.resources import files
 from pathlib import Path
 
-from probe.errors import InputError, unknown
-from probe.files import not_written
-from scenarios.commands.screen.terminal import printable
-from scenarios.data.datasets import BUNDLED, LOADERS, Dataset, load
+from probe.errors import InputError
+from scenarios.commands.screen.terminal import show_line
+from scenarios.data.datasets import BUNDLED, Dataset, load
 from scenarios.options import InitOptions, names
 from scenarios.study.study_file import check_study, chosen_learners
 
 _TEMPLATES = files("scenarios.commands") / "templates"
-OWN_FILE = "mynets.py"
-"""The Python file that `--own` writes."""
+OWN_FILE = "mynets.py"  # the Python file that `--own` writes
 
 _TASKS = 5  # about as many
 
@@ -30,56 +28,42 @@ def show_written(file: Path, options: InitOptions) -> None:
         options: The flags of `probe init`.
 
     Raises:
-        InputError: A name is unknown, or a file exists or cannot be written; nothing is written.
+        InputError: A name is unknown, or a file exists; nothing is written.
+        OSError: A file cannot be written.
     """
-    user_code = options.own
     if file.suffix != ".toml":
         raise InputError(f"a study file ends in .toml, got {file}: call it {file.name}.toml")
-    if user_code and (options.data or options.network):
+    if options.own and (options.data or options.network):
         raise InputError("--own writes its own network and data: leave out --data, --network")
     name = options.data or "digits"
-    data = None if user_code else _load_bundled(name)
+    # Other data are downloaded later.
+    is_here = not options.own and (name.endswith(".npz") or name in BUNDLED)
+    data = load(name) if is_here else None
     # A network for vectors, or for images of any size of 8 x 8 or more.
     network = "mlp" if data is not None and data.train.x.ndim < 4 else "cnn3"
-    command = f"probe run {file}" + (f" --load {file.with_name(OWN_FILE)}" if user_code else "")
-    text = (
-        (_TEMPLATES / "study.toml")
-        .read_text("utf-8")
-        .format(
-            command=command,
-            data='"mydata"' if user_code else json.dumps(name),
-            tasks="tasks = [[0, 1], [2, 3]]" if user_code else _tasks(name, data),
-            network=json.dumps("mynet" if user_code else options.network or network),
-            learners="\n".join(
-                f"[learners.{learner}]\n{_ABOUT.get(learner, '')}"
-                for learner in chosen_learners(names(options.learners or "finetune,er,offline"), {})
-            ),
-        )
+    command = f"probe run {file}" + (f" --load {file.with_name(OWN_FILE)}" if options.own else "")
+    learners = chosen_learners(names(options.learners or "finetune,er,offline"), {})
+    text = (_TEMPLATES / "study.toml").read_text("utf-8")
+    text = text.format(
+        command=command,
+        data=json.dumps("mydata" if options.own else name),
+        tasks="tasks = [[0, 1], [2, 3]]" if options.own else _tasks(name, data),
+        network=json.dumps("mynet" if options.own else options.network or network),
+        learners="\n".join(f"[learners.{kind}]\n{_ABOUT.get(kind, '')}" for kind in learners),
     )
     texts = {file: text}
-    if user_code:
+    if options.own:
         texts[file.with_name(OWN_FILE)] = (_TEMPLATES / "mynets.txt").read_text("utf-8")
     else:
-        check_study({"name": file.stem, **tomllib.loads(texts[file])}, str(file))
-    for path in texts:
-        if path.exists():
-            raise InputError(f"{path} exists already and is not overwritten: name another file")
+        check_study({"name": file.stem, **tomllib.loads(text)}, str(file))
+    if existing := [str(path) for path in texts if path.exists()]:
+        raise InputError(f"{existing[0]} exists already: name another file")
     for path, content in texts.items():
-        try:
-            # Never overwrites a file created since the check.
-            with path.open("x", encoding="utf-8") as stream:
-                stream.write(content)
-        except OSError as error:
-            raise not_written(path, error) from None
-        print(f"wrote {printable(str(path))}")
-    print(f"next: {printable(command)}")
-
-
-def _load_bundled(data: str) -> Dataset | None:
-    """Return the data if they are on disk, None if they are downloaded later."""
-    if not data.endswith(".npz") and data not in LOADERS:
-        raise unknown("data set", data, [*LOADERS, "NAME.npz"])
-    return load(data) if data.endswith(".npz") or data in BUNDLED else None
+        # Never overwrites a file created since the check.
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(content)
+        show_line(f"wrote {path}")
+    show_line(f"next: {command}")
 
 
 def _tasks(name: str, data: Dataset | None) -> str:

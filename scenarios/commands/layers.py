@@ -46,18 +46,15 @@ def show_layers(target: str, options: LayersOptions) -> None:
         try:
             sample = sample_inputs(options.input, options.integers)
             model = _model(target, sample)
-            modules = candidates(
-                model, sample, position(options.output), progress=partial(tracked, label="cutting")
-            )
+            cutting = partial(tracked, label="cutting")
+            modules = candidates(model, sample, position(options.output), progress=cutting)
         # The user's model may raise anything.
         except BaseException as error:
             raised = error.raised if isinstance(error, ModelRaised) else error
             if isinstance(raised, InputError | KeyboardInterrupt) or lacks_memory(raised):
                 raise
-            raise InputError(
-                f"the model raised {described(raised)} on a batch of shape "
-                f"{', '.join(options.input)}: check --input, and --integers where it reads words"
-            ) from error
+            shape = f"{', '.join(options.input)}: check --input, and --integers for words"
+            raise InputError(f"the model raised {described(raised)} on {shape}") from error
     if options.json:
         print_json(_record(modules))
     else:
@@ -70,16 +67,15 @@ def _record(modules: Sequence[Candidate]) -> dict[str, Any]:
     features = []
     for module in modules:
         entry = {renamed.get(name, name): value for name, value in asdict(module).items()}
-        entry["cached_bytes"] = None if module.slow else module.bytes
-        entry["slow"] = module.slow or None
-        features.append(entry)
+        unknown = {"cached_bytes": None} if module.slow else {"slow": None}
+        features.append(entry | unknown)
     return {"features": features, "suggested": [m.feature for m in modules if m.suggested]}
 
 
 def _model(target: str, sample: Value) -> nn.Module:
     """Return the model of that name, a network of this package or the user's own."""
     # A dotted name without a factory is refused by `load_callable`.
-    if ":" in target or (target not in ARCHITECTURES and "." in target):
+    if ":" in target or "." in target:
         factory = load_callable(target, "a callable that returns a model")
         return factory if isinstance(factory, nn.Module) else build_model(target, factory)
     if target in ARCHITECTURES and not isinstance(sample, Tensor):
@@ -94,31 +90,24 @@ def _print(modules: Sequence[Candidate]) -> None:
     off.
     """
     console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)
+    console = console if console.is_terminal else Console(width=200)
     table = Table(box=SIMPLE, padding=(0, 1))
-    for column in ("", "feature", "type"):
-        table.add_column(column, overflow="fold")
-    for column in ("output", "cached per example", "frozen", "left"):
-        table.add_column(column, justify="right", overflow="fold")
+    columns = ("", "feature", "type", "output", "cached per example", "frozen", "left")
+    for at, column in enumerate(columns):
+        table.add_column(column, overflow="fold", justify="left" if at < 3 else "right")
     for m in modules:
         shape = "x".join(map(str, m.shape)) or "one number"
-        table.add_row(
-            "*" if m.suggested else "",
-            escape(m.feature),
-            escape(m.kind),
-            f"{shape}, 1 of {m.tensors}" if m.tensors > 1 else shape,
-            "the slow way" if m.slow else show_size(m.bytes),
-            f"{m.frozen:,}",
-            f"{m.left:,}",
-        )
+        shape = f"{shape}, 1 of {m.tensors}" if m.tensors > 1 else shape
+        size = "the slow way" if m.slow else show_size(m.bytes)
+        name = "*" * m.suggested, escape(m.feature), escape(m.kind)
+        table.add_row(*name, shape, size, f"{m.frozen:,}", f"{m.left:,}")
     console.print(table)
     # Each reason once, with all of its features.
     for reason in dict.fromkeys(m.slow for m in modules if m.slow):
         names = ", ".join(m.feature for m in modules if m.slow == reason)
-        show_line(console, f"the slow way, as {reason}: {names}")
+        show_line(f"the slow way, as {reason}: {names}")
     chosen = ", ".join(f'"{m.feature}"' for m in modules if m.suggested)
-    show_line(console, f"* features = [{chosen}]" if chosen else "no features to suggest")
+    show_line(f"* features = [{chosen}]" if chosen else "no features to suggest")
 
 
 def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
@@ -137,16 +126,11 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
     inputs = [_read(text, integers) for text in texts]
     names = [name for name, *_ in inputs if name]
     if names and len(set(names)) < len(inputs):
-        raise InputError(
-            f"--input expects a name for each input, or no names, got {', '.join(texts)}"
-        )
-    generator = stream(0, "sample")
-    drawn = [
-        torch.randint(2, sizes, generator=generator)
-        if is_integer
-        else torch.randn(sizes, generator=generator)
-        for _, sizes, is_integer in inputs
-    ]
+        raise InputError(f"--input: name every input once, or none, got {', '.join(texts)}")
+    generator, drawn = stream(0, "sample"), list[Tensor]()
+    for _, sizes, is_integer in inputs:
+        draw = partial(torch.randint, 2) if is_integer else torch.randn
+        drawn.append(draw(sizes, generator=generator))
     if names:
         return dict(zip(names, drawn, strict=True))
     return tuple(drawn) if len(drawn) > 1 else drawn[0]

@@ -4,6 +4,7 @@ The lists are those that the package itself uses; a learner or readout is descri
 line of its class's docstring.
 """
 
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
@@ -16,7 +17,6 @@ from scenarios.commands.screen.terminal import print_json
 from scenarios.data.datasets import BUNDLED, LOADERS
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import ARCHITECTURES
-from scenarios.study.spec import Study
 from scenarios.study.study_file import check_study, preset_names, read_study
 
 
@@ -37,59 +37,43 @@ def show_names(as_json: bool = False) -> None:
         table = Table(title, "")
         for entry in entries:
             name, about, *rest = entry.values()
-            table.add_row(name, _cell(key, about, *rest))
+            text = ", ".join(about) if isinstance(about, list) else str(about)
+            needs = f" ({rest[0]})" if rest and rest[0] else ""
+            table.add_row(name, f"{'features: ' * (key == 'networks')}{text}{needs}")
         Console().print(table)
-
-
-def _cell(key: str, about: Any, *rest: Any) -> str:
-    """Return the second cell of an entry of a table."""
-    listed = ", ".join(about) if isinstance(about, list) else str(about)
-    if key == "networks":
-        return f"features: {listed}"
-    return f"{listed} ({rest[0]})" if rest and rest[0] else listed
 
 
 def _names() -> dict[str, list[dict[str, Any]]]:
     """Return the entries of each list: the name first, then the description."""
-    presets = [
-        {"name": name, "about": _contents(check_study(read_study(name), name))}
-        for name in preset_names()
-    ]
-    data = [
-        {"name": name, "about": "bundled" if name in BUNDLED else "needs --data"}
-        for name in LOADERS
-    ]
+    presets = dict[str, str]()
+    for name in preset_names():
+        study = check_study(read_study(name), name)
+        learners = f"{', '.join(study.learners)}; seeds 0-{study.seeds[-1]}"
+        presets[name] = f"{study.network.name} on {study.scenario.title}: {learners}"
+    data = {name: "bundled" if name in BUNDLED else "needs --data" for name in LOADERS}
     # A placeholder: such files are the user's.
-    about = "a feature file: your own data, or made by probe features"
-    data.append({"name": "NAME.npz", "about": about})
-    papers: list[dict[str, Any]] = [
+    data["NAME.npz"] = "a feature file: your own data, or made by probe features"
+    papers = [
         {"paper": paper, "metrics": [metric.name for metric in metrics], "needs": ""}
         for paper, metrics in groupby(METRICS, key=lambda metric: metric.paper)
     ]
     # These are not in the scorecard: they need more than an accuracy matrix.
-    papers += [
-        {"paper": paper, "metrics": names.split(), "needs": needs}
-        for paper, names, needs in (
-            ("murata", "pra f1 forgetting_strength", "by feature, from a study"),
-            ("diaz_rodriguez", "ms sss ce cl_score cl_stability", "from a study"),
-        )
-    ]
+    for paper, metrics, needs in (
+        ("murata", "pra f1 forgetting_strength", "by feature, from a study"),
+        ("diaz_rodriguez", "ms sss ce cl_score cl_stability", "from a study"),
+    ):
+        papers.append({"paper": paper, "metrics": metrics.split(), "needs": needs})
     return {
-        "presets": presets,
-        "data_sets": data,
+        "presets": _entries(presets),
+        "data_sets": _entries(data),
         "networks": [{"name": n, "features": list(a.features)} for n, a in ARCHITECTURES.items()],
-        "learners": [_described(name, kind) for name, kind in LEARNERS.items()],
-        "readouts": [_described(name, entry.readout) for name, entry in READOUTS.items()],
+        "learners": _entries(LEARNERS),
+        "readouts": _entries({name: entry.readout for name, entry in READOUTS.items()}),
         "metrics": papers,
     }
 
 
-def _described(name: str, kind: type) -> dict[str, str]:
-    return {"name": name, "about": (kind.__doc__ or "").partition("\n")[0]}
-
-
-def _contents(study: Study) -> str:
-    """Return a description of a study in a line."""
-    learners = ", ".join(study.learners)
-    seeds = f"seeds 0-{study.seed_numbers[-1]}"
-    return f"{study.network.name} on {study.scenario.title}: {learners}; {seeds}"
+def _entries(about_by_name: Mapping[str, str | type]) -> list[dict[str, Any]]:
+    """Return names with their texts, of a class the first line of its docstring."""
+    texts = {n: a if isinstance(a, str) else a.__doc__ for n, a in about_by_name.items()}
+    return [{"name": n, "about": (text or "").partition("\n")[0]} for n, text in texts.items()]

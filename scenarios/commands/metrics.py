@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from probe.errors import InputError
-from probe.metrics.log_file import read_log
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.matrix_file import read_matrix
+from probe.metrics.matrix_file import read_log, read_matrix
 from probe.metrics.scorecard import scorecard
 from probe.validation import shown
 from scenarios.options import MetricsOptions, names
@@ -24,7 +23,7 @@ def score_file(file: Path, options: MetricsOptions) -> None:
 
     Args:
         file: R, T x T or (T+1) x T, as .csv or .npy, or as a framework logged it
-            (`probe.metrics.log_file`).
+            (`probe.metrics.matrix_file`).
         options: The flags of `probe metrics`; their reference is the cumulative learner's R, a file
             of the same forms.
 
@@ -35,13 +34,9 @@ def score_file(file: Path, options: MetricsOptions) -> None:
     # R, the reference and the ideal are in percent or none of them: they are of one experiment.
     other = _matrix(options.reference, options) if options.reference else None
     if other and other.tasks != R.tasks:
-        raise InputError(
-            f"{file} has {R.tasks} tasks and the reference {options.reference} {other.tasks}: give "
-            f"the cumulative learner's matrix of the same tasks"
-        )
-    ideal = options.ideal
-    if ideal is not None and options.percent:
-        ideal /= 100
+        expected = f"expected {R.tasks} tasks, as {file} has, got {other.tasks}"
+        raise InputError(f"--reference {options.reference}: {expected}")
+    ideal = options.ideal and options.ideal / (100 if options.percent else 1)
     card = scorecard(R, reference=other, ideal=ideal, test_sizes=_sizes(options.test_sizes))
     if options.json:
         print(card.to_json())

@@ -20,10 +20,9 @@ from probe.errors import InputError
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 _LISTS: dict[Any, Any] = {tuple[str, ...]: list[str], tuple[str, ...] | None: list[str] | None}
-_KINDS = {"integer": "whole number", "number": "number"}  # pydantic's words, and ours
 
 
-def with_options(metavar: str, about: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_options(metavar: str, about: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that makes a command of a function of an argument and its options.
 
     The options are annotated by a dataclass of flags (see `scenarios.options`), of which those of
@@ -32,7 +31,7 @@ def with_options(metavar: str, about: str) -> Callable[[Callable[..., None]], Ca
 
     Args:
         metavar: The name of the argument in the help.
-        about: Its description.
+        about: The description of the argument.
 
     Returns:
         The decorator.
@@ -40,15 +39,15 @@ def with_options(metavar: str, about: str) -> Callable[[Callable[..., None]], Ca
     return lambda command: _typed(command, typer.Argument(metavar=metavar, help=about))
 
 
-def _typed(command: Callable[..., None], argument_info: Any) -> Callable[..., None]:
+def _typed(command: Callable[..., Any], argument_info: Any) -> Callable[..., Any]:
     """Return the command with the signature that typer makes its command line of."""
     first, options = inspect.signature(command, eval_str=True).parameters.values()
     kind = options.annotation
 
-    def typed(argument: Any, **flags: Any) -> None:
+    def typed(argument: Any, **flags: Any) -> Any:
         # typer gives lists; the object is frozen and can be hashed, so it holds tuples.
         lists = {name: tuple(value) for name, value in flags.items() if type(value) is list}
-        command(argument, options=kind(**flags | lists))
+        return command(argument, options=kind(**flags | lists))
 
     hints = get_type_hints(kind)
     specific_first = sorted(fields(kind), key=lambda f: f.name not in kind.__annotations__)
@@ -67,12 +66,10 @@ def _parameter(flag: "Field[Any]", kind: Any) -> inspect.Parameter:
     """Return the parameter that typer makes the flag of; a tuple of strings is repeatable."""
     # A field named like a keyword of Python ends in an underscore, such as `from_`.
     name = f"--{flag.name.rstrip('_').replace('_', '-')}"
-    return inspect.Parameter(
-        flag.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if flag.default is MISSING else flag.default,
-        annotation=Annotated[_LISTS.get(kind, kind), typer.Option(name, **flag.metadata)],
-    )
+    default = inspect.Parameter.empty if flag.default is MISSING else flag.default
+    annotation: Any = Annotated[_LISTS.get(kind, kind), typer.Option(name, **flag.metadata)]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(flag.name, keyword, default=default, annotation=annotation)
 
 
 def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
@@ -106,11 +103,8 @@ def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
 def _sentence(error: Any) -> str:
     """Reword the message of typer's usage error, and name the help to read."""
     message = error.format_message().strip().rstrip(".").replace("argument(s)", "argument")
-    for kind, ours in _KINDS.items():
-        # pydantic's message ends with the value, which the flag names already.
-        message = re.sub(
-            f"Input should be a valid {kind}.*", f"expected a {ours}", message, flags=re.S
-        )
+    # pydantic's message ends with the value, which the flag names already.
+    message = re.sub(r"Input should be (a valid \w+).*", r"expected \1", message, flags=re.S)
     # typer has two ways to suggest a name: both become the one of `InputError`.
     near = r"\.? (?:Did you mean|\(Possible options:) ([^?)]*)[?)]"
     message = re.sub(near, r" (near: \1)", message)

@@ -29,23 +29,30 @@ def show_redundancy(names: Sequence[str], options: RedundancyOptions) -> None:
     Writes DATA.csv for each, redundancy.png and .svg.
 
     Args:
-        names: Of data sets, or feature files.
+        names: Names of data sets, or feature files.
         options: The flags.
 
     Raises:
         InputError: Data cannot be loaded, files cannot be written, or data sets have the same name.
     """
     location, out = Location.of(options.data, options.download), options.out
-    data_sets = [load(name, location) for name in names]
+    data_sets = {data.name: data for data in (load(name, location) for name in names)}
     # One table would replace the other.
-    titles = [data.name for data in data_sets]
-    if len(set(titles)) < len(titles):
-        raise InputError(f"two data sets have the same name ({', '.join(titles)}): name each once")
-    results = [measure(data, options.bins) for data in data_sets]
+    if len(data_sets) < len(names):
+        raise InputError(f"data sets of one name among {', '.join(names)}: name each once")
+    results = [measure(data, options.bins) for data in data_sets.values()]
     make_folder(out)
     tables = [write_redundancy(out, result) for result in results]
     pictures = style.save(draw(results), out, "redundancy")
-    _print(results)
+    lines = []
+    for result in results:
+        features, selected = len(result.bins), len(result.selected)
+        numbers = features, int((result.with_class > 0).sum()), selected
+        share = f"{100 * selected / features:.1f}"
+        lines.append((result.data, *(f"{number:,}" for number in numbers), share))
+    columns = ("data set", "all", "relevant", "non-redundant", "% of all")
+    title = f"features, {results[0].discretization}"
+    show_sheet(Console(), Sheet(title=title, columns=columns, lines=lines))
     for path in [*tables, *pictures]:
         print(path)
 
@@ -57,8 +64,8 @@ def measure(data: Dataset, bins: int | None = None) -> Redundancy:
 
     Args:
         data: Every element of an input is a feature: N inputs of any shape are (N, D).
-        bins: Of equal width for each feature. None: cuts by `minimum_description`, which have no
-            setting to choose and give the paper's 39 features of MNIST's 60,000 training examples
+        bins: The number of equal bins of each feature. None: `minimum_description`, which has no
+            setting to choose and gives the paper's 39 features of MNIST's 60,000 training examples
             (37 to 42 on parts of them).
 
     Returns:
@@ -74,15 +81,3 @@ def measure(data: Dataset, bins: int | None = None) -> Redundancy:
         between=symmetric_uncertainty(codes),
         selected=non_redundant(codes, labels),
     )
-
-
-def _print(results: Sequence[Redundancy]) -> None:
-    """Print the numbers of all, relevant and non-redundant features of each data set."""
-    lines = []
-    for r in results:
-        D, relevant, selected = len(r.bins), int((r.with_class > 0).sum()), len(r.selected)
-        share = f"{100 * selected / D:.1f}"
-        lines.append((r.data, f"{D:,}", f"{relevant:,}", f"{selected:,}", share))
-    columns = ("data set", "all", "relevant", "non-redundant", "% of all")
-    title = f"features, {results[0].discretization}"
-    show_sheet(Console(), Sheet(title=title, columns=columns, lines=lines))

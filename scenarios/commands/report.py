@@ -1,4 +1,4 @@
-"""`probe report` and `probe compare`: the page of a run, and what differs between two of them."""
+"""`probe report`, `probe compare` and `probe explain`: results of runs, and their sources."""
 
 from pathlib import Path
 
@@ -6,7 +6,8 @@ from rich.console import Console
 
 from probe.tables.folder import read_tables
 from probe.tables.statement_text import points
-from scenarios.commands.screen.terminal import printable, show_line
+from scenarios.commands.screen.sheets import show_sheet
+from scenarios.commands.screen.terminal import show_line
 from scenarios.options import names
 
 
@@ -24,9 +25,9 @@ def show_report(directories: list[Path], out: Path | None, learners: str | None 
     """Write the page of one or several run directories, and print its path.
 
     Args:
-        directories: Of runs.
+        directories: Run directories.
         out: The file to write; None for the page in the first directory.
-        learners: To show, with commas between; None for the first 12.
+        learners: The learners to show, separated by commas; None = the first 12.
 
     Raises:
         InputError: Tables are missing or cannot be read, or a learner is unknown.
@@ -34,7 +35,7 @@ def show_report(directories: list[Path], out: Path | None, learners: str | None 
     from figures.report.page import PAGE, write_report
 
     path = out or directories[0] / PAGE
-    print(printable(str(write_report(directories, path, names(learners) if learners else None))))
+    show_line(str(write_report(directories, path, names(learners) if learners else None)))
 
 
 def show_compared(first: Path, second: Path, most: float | None) -> bool:
@@ -52,19 +53,36 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
         InputError: Tables are missing or cannot be read.
     """
     from probe.tables.compared import compared_sheet
-    from scenarios.commands.screen.sheets import show_sheet
 
-    console = Console()
     before, after = read_tables(first), read_tables(second)
-    show_sheet(console, compared_sheet(first.name, before, second.name, after))
-    if most is None:
-        return True
-    stated = after.get("statements", ())
-    above = [row for row in stated if row.statement == "forgets" and row.value > most]
+    show_sheet(Console(), compared_sheet(first.name, before, second.name, after))
+    forgetting = [row for row in after.get("statements", ()) if row.statement == "forgets"]
+    above = [row for row in forgetting if most is not None and row.value > most]
     for row in above:
-        show_line(
-            console,
-            f"{row.learner}, {row.readout}, {row.feature}: forgets {points(row.value)} points "
-            f"[{points(row.low)}, {points(row.high)}], more than {points(most)}",
-        )
+        limits = f"[{points(row.low)}, {points(row.high)}], more than {points(most or 0)}"
+        cell = f"{row.learner}, {row.readout}, {row.feature}"
+        show_line(f"{cell}: forgets {points(row.value)} points {limits}")
     return not above
+
+
+def show_explanation(root: Path, learner: str, readout: str, feature: str, quantity: str) -> None:
+    """Print the formula of a layer's quantity, its accuracies, the notes on them, and the files.
+
+    Args:
+        root: The run directory.
+        learner: Name of the learner.
+        readout: Name of the readout.
+        feature: Name of the feature.
+        quantity: A quantity of layers.csv.
+
+    Raises:
+        InputError: See `probe.results.explanation.explain`.
+    """
+    from probe.results.explanation import explain
+
+    sheet, notes, paths = explain(root, learner, readout, feature, quantity)
+    show_sheet(Console(), sheet)
+    for note in notes:
+        show_line(f"note: {note}")
+    for path in paths:
+        show_line(f"predictions: {path}")

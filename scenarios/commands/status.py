@@ -4,7 +4,6 @@ It works while the study runs, from any machine that sees the run directory. Nei
 file nor its data are needed.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,10 @@ from probe.results.run_directory import JobState, failure, read_plan, remarks, s
 from probe.tables.sheets import Sheet
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import print_json, show_line
-from scenarios.execution.time_left import pace_of, seconds_left, shown_duration
+from scenarios.execution.work import pace_of, seconds_left, shown_time
 
+# States of a job: finished; locked by a process; failed at the last attempt; not running.
 STATES = ("finished", "running", "failed", "left")
-"""States of a job: finished; locked by a process; failed at the last attempt; not running."""
 
 
 def show_status(root: Path, as_json: bool = False) -> None:
@@ -38,8 +37,21 @@ def show_status(root: Path, as_json: bool = False) -> None:
     status = status_of(root)
     if as_json:
         print_json(status)
-    else:
-        _show(status)
+        return
+    title = f"{status['study']}: jobs and finished measurements"
+    keys = ("learner", "jobs", *STATES, "measurements_finished", "measurements")
+    lines = [[str(row[key]) for key in keys] for row in status["learners"]]
+    columns = (*keys[:-2], "measurements", "of")
+    show_sheet(Console(), Sheet(title=title, columns=columns, lines=lines))
+    remedy = "a corrupt file; `probe run` sets it aside and computes it again"
+    for line in (
+        *_time_left(status),
+        *(f"{file['job']}, {file['file']}: {remedy}" for file in status["corrupt"]),
+        *(f"{job} is running in another process" for job in status["running"]),
+        *(f"{end['job']} failed: {end['reason']}" for end in status["failed"]),
+        *status["remarks"],
+    ):
+        show_line(line)
 
 
 def status_of(root: Path) -> dict[str, Any]:
@@ -56,27 +68,22 @@ def status_of(root: Path) -> dict[str, Any]:
         finished = store_of(plan, root, job).finished()
         remaining[job] = [key for key in keys_of(plan, job) if key not in finished]
     running = [job.name for job in now if now[job] == "running"]
-    learners = []
-    for learner in dict.fromkeys(job.learner for job in now):
-        learner_states = [state for state in states if state.job.learner == learner]
-        count = Counter(now[state.job] for state in learner_states)
-        learners.append(
-            {
-                "learner": learner,
-                "jobs": len(learner_states),
-                **{state: count[state] for state in STATES},
-                "measurements": sum(state.measurements for state in learner_states),
-                "measurements_finished": sum(state.done for state in learner_states),
-            }
-        )
+    failed = [job for job in now if now[job] == "failed"]
+    learners = dict[str, dict[str, Any]]()
+    for state in states:
+        name = state.job.learner
+        counts = ("jobs", *STATES, "measurements", "measurements_finished")
+        row = learners.setdefault(name, {"learner": name, **dict.fromkeys(counts, 0)})
+        row["jobs"] += 1
+        row[now[state.job]] += 1
+        row["measurements"] += state.measurements
+        row["measurements_finished"] += state.done
     return {
         "study": plan.name,
         "directory": str(root),
-        "learners": learners,
+        "learners": list(learners.values()),
         "running": running,
-        "failed": [
-            {"job": job.name, "reason": failure(root, job)} for job in now if now[job] == "failed"
-        ],
+        "failed": [{"job": job.name, "reason": failure(root, job)} for job in failed],
         "corrupt": [{"job": s.job.name, "file": name} for s in states for name in s.corrupt],
         "processes": len(running),
         "seconds_left": seconds_left(remaining, pace_of(plan, root, now), len(running)),
@@ -92,30 +99,6 @@ def _state(root: Path, state: JobState) -> str:
     return "failed" if failure(root, state.job) else "left"
 
 
-def _show(status: Mapping[str, Any]) -> None:
-    """Print the progress of a study's jobs."""
-    columns = ("learner", "jobs", *STATES, "measurements_finished", "measurements")
-    sheet = Sheet(
-        title=f"{status['study']}: jobs and finished measurements",
-        columns=(*columns[:-2], "measurements", "of"),
-        lines=[[str(row[name]) for name in columns] for row in status["learners"]],
-    )
-    console = Console()
-    show_sheet(console, sheet)
-    for line in (
-        *_time_left(status),
-        *(
-            f"{file['job']}, {file['file']}: a corrupt file; `probe run` sets it aside and "
-            f"computes it again"
-            for file in status["corrupt"]
-        ),
-        *(f"{job} is running in another process" for job in status["running"]),
-        *(f"{end['job']} failed: {end['reason']}" for end in status["failed"]),
-        *status["remarks"],
-    ):
-        show_line(console, line)
-
-
 def _time_left(status: Mapping[str, Any]) -> list[str]:
     """Return a sentence on the time left; none if all is finished."""
     if all(row["finished"] == row["jobs"] for row in status["learners"]):
@@ -123,4 +106,4 @@ def _time_left(status: Mapping[str, Any]) -> list[str]:
     if status["seconds_left"] is None:
         return ["time left: unknown until more measurements are finished"]
     by = "the present rate" if status["processes"] else "the rate so far, by one process"
-    return [f"time left: about {shown_duration(status['seconds_left'])} at {by} (an estimate)"]
+    return [f"time left: about {shown_time(status['seconds_left'])} at {by} (an estimate)"]

@@ -127,8 +127,8 @@ def load(name: str, location: Location | None = None) -> Dataset:
     >>> load("digits").train.x.shape
     torch.Size([1437, 1, 8, 8])
     """
+    location = location or Location()
     if name.endswith(SUFFIX):
-        location = location or Location()
         path = find(name, location.folder)
         train, test, classes = read_features(path, location.checked)
         title = path.stem.replace(TASK, "").strip("-_.") or path.parent.name
@@ -139,7 +139,7 @@ def load(name: str, location: Location | None = None) -> Dataset:
         return Dataset(name=name, classes=classes, train=train, test=test)
     if name not in LOADERS:
         raise unregistered("data set", name, LOADERS, REGISTRY.data)
-    return LOADERS[name](location or Location())
+    return LOADERS[name](location)
 
 
 def held_out(data: Dataset, count: int) -> Dataset:
@@ -160,16 +160,11 @@ def held_out(data: Dataset, count: int) -> Dataset:
         >>> len(held_out(digits, 5).test), len(held_out(digits, 5).train) == len(digits.train) - 50
         (50, True)
     """
-    validation = torch.zeros(len(data.train), dtype=torch.bool)
     for group in _groups(data.train):
         if len(group) <= count:
-            label = int(data.train.y[group[0]])
-            raise InputError(
-                f"{data.name} has {len(group)} examples of class {label}, not {count}: lower it"
-            )
-        validation[group[-count:]] = True
-    masks = ~validation, validation
-    train, test = (data.train.part(mask.nonzero().squeeze(1)) for mask in masks)
+            has = f"{len(group)} examples of class {int(data.train.y[group[0]])}"
+            raise InputError(f"{data.name} has {has}, not {count}: lower it")
+    train, test = (_of_each(data.train, part) for part in (slice(-count), slice(-count, None)))
     return replace(data, train=train, test=test)
 
 
@@ -184,7 +179,9 @@ def limited(data: Dataset, train: int | None = None, test: int | None = None) ->
     Returns:
         The smaller data set.
     """
-    return replace(data, train=_first(data.train, train), test=_first(data.test, test))
+    first_train = data.train if train is None else _of_each(data.train, slice(train))
+    first_test = data.test if test is None else _of_each(data.test, slice(test))
+    return replace(data, train=first_train, test=first_test)
 
 
 def standardized(data: Dataset) -> Dataset:
@@ -216,11 +213,9 @@ def standardized(data: Dataset) -> Dataset:
     return replace(data, train=train, test=test)
 
 
-def _first(split: Examples[Any], limit: int | None) -> Examples[Any]:
-    if limit is None:
-        return split
-    groups = [group[:limit] for group in _groups(split)]
-    return split.part(torch.cat(groups).sort().values)
+def _of_each(split: Examples[Any], part: slice) -> Examples[Any]:
+    """Return the part of each class's examples, in the order of the split."""
+    return split.part(torch.cat([group[part] for group in _groups(split)]).sort().values)
 
 
 def _groups(split: Examples[Any]) -> Iterator[Tensor]:
@@ -248,10 +243,9 @@ def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
     try:
         with every_global_stream(stream(0, "data")):
             data: Any = entry.load()
-    except (InputError, KeyboardInterrupt):
+    except InputError:
         raise
-    # Any error of the user's code, SystemExit among them.
-    except BaseException as error:
+    except (Exception, SystemExit) as error:
         raise InputError(
             f"{entry.name} raised {described(error)}: give a function without arguments that "
             f"returns (train, test)"
@@ -261,9 +255,8 @@ def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
     unclear = isinstance(data, list) and any(isinstance(part, list) for part in data)
     if not by_task and (unclear or not isinstance(data, tuple | list) or len(data) != 2):
         raise InputError(
-            f"{entry.name} must return (train, test), got {type(data).__name__}: give each as "
-            f"Examples, a Dataset, a pair (x, y) or a list of these; or a list of tuples (train, "
-            f"test), one a task"
+            f"{entry.name} must return (train, test), or a list of tuples (train, test), one a task"
+            f", each of (x, y), Examples, a Dataset or a list of these, got {type(data).__name__}"
         )
     with located(entry.name):
         splits = []
@@ -290,7 +283,7 @@ def in_order(split: Examples[Any], class_order: Sequence[int]) -> Examples[Any]:
     positions = torch.zeros(1 + max(class_order), dtype=torch.int64)
     positions[list(class_order)] = torch.arange(len(class_order))
     selected = split.of_classes(class_order)
-    return replace(selected, y=positions[selected.y])
+    return replace(selected, y=positions.to(selected.y.device)[selected.y])
 
 
 def _is_pair(data: Any) -> bool:
@@ -326,12 +319,11 @@ def _split(name: str, x: Array, y: Array, scaler: Any = None) -> Dataset:
     scaler: of scikit-learn, fitted to the training inputs.
     """
     rows = _stratified(y)
-    inputs = [x[numbers] for numbers in rows]
     if scaler is not None:
-        inputs = [scaler.fit_transform(inputs[0]), scaler.transform(inputs[1])]
+        x = scaler.fit(x[rows[0]]).transform(x)
     train, test = (
-        Examples(torch.tensor(values, dtype=torch.float32), torch.tensor(y[numbers]))
-        for values, numbers in zip(inputs, rows, strict=True)
+        Examples(torch.tensor(x[numbers], dtype=torch.float32), torch.tensor(y[numbers]))
+        for numbers in rows
     )
     return Dataset(name=name, classes=1 + int(y.max()), train=train, test=test)
 
@@ -361,8 +353,8 @@ def _spoken_digits(location: Location) -> Dataset:
 
     if location.folder is None:
         raise InputError(
-            "spoken_digits needs a data folder: pass --data DIR (or set PROBE_DATA) where DIR "
-            f"holds {_SPOKEN}, the recordings of the Free Spoken Digit Dataset"
+            f"spoken_digits needs a data folder: pass --data DIR (or set PROBE_DATA) that holds "
+            f"{_SPOKEN}, the Free Spoken Digit Dataset"
         )
     train, test = spoken_digits(location.folder / _SPOKEN)
     return Dataset(name="spoken_digits", classes=10, train=train, test=test)
@@ -371,7 +363,7 @@ def _spoken_digits(location: Location) -> Dataset:
 def _image_set(name: str, location: Location) -> Dataset:
     """Load a published image set, see `scenarios.data.image_sets`."""
     splits = read_image_set(name, location.folder, location.download)
-    return Dataset(name=name, classes=IMAGE_SETS[name].classes, **splits)
+    return Dataset(name=name, classes=IMAGE_SETS[name][1], **splits)
 
 
 BUNDLED: dict[str, Callable[[Location], Dataset]] = {

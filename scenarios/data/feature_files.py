@@ -30,7 +30,7 @@ from probe.errors import InputError, located
 from probe.examples import Examples, check_examples, match_inputs
 from probe.files import replacing
 from probe.memory import Array, FileRows
-from probe.record.checkpoints import Pattern
+from probe.record.checkpoints import matching_files
 from probe.tasked_examples import as_examples
 from scenarios.data.npz import read_arrays
 
@@ -55,11 +55,8 @@ def find(name: str, folder: Path | None) -> Path:
     Raises:
         InputError: There is no such file.
     """
-    try:
-        # Path.expanduser raises for an unknown user.
-        path = Path(expanduser(name))
-    except ValueError:
-        path = Path(name)  # which no user's name can be
+    # Path.expanduser raises for an unknown user, and os.path's for one that no name can be.
+    path = Path(name if "\0" in name else expanduser(name))
     paths = [path] if folder is None or path.is_absolute() else [path, folder / path]
     for path in paths:
         if path.is_file() or (TASK in name and glob(escape(str(path)).replace(TASK, "*"))):
@@ -90,14 +87,12 @@ def files_of(path: Path) -> list[Path]:
     """Return the files of all tasks in order, where a path has {task} in it, else that file."""
     if TASK not in str(path):
         return [path]
-    matches = Pattern(path, ["task"]).files()
+    matches = matching_files(path, ["task"])
     files = sorted((int(fields["task"]), file) for file, fields in matches)
     numbers, first = [number for number, _ in files], min(files[0][0], 1)
     if numbers != list(range(first, first + len(files))):
-        raise InputError(
-            f"{path} matches files with the numbers {numbers}, expected 0, 1, ... or 1, 2, ...: "
-            f"rename them"
-        )
+        expected = "expected 0, 1, ... or 1, 2, ...: rename them"
+        raise InputError(f"{path} matches files with the numbers {numbers}, {expected}")
     return [file for _, file in files]
 
 
@@ -107,10 +102,10 @@ def write_features(
     """Write a feature file, completely or not at all.
 
     Args:
-        path: To write.
+        path: The file to write.
         train: The training data.
         test: The test data.
-        class_names: K of them, stored beside the other arrays, or None.
+        class_names: The K names, stored beside the other arrays; None for none.
 
     Raises:
         InputError: It cannot be written, or `read_features` would refuse it.
@@ -148,39 +143,37 @@ def _features(
 ) -> tuple[Examples, Examples, int]:
     """Check the content of one file, or of a file of each task, and return it."""
     with located(str(path)):
-        splits = dict(zip(("train", "test"), files[0], strict=True))
+        train, test = files[0]
         if TASK in str(path):
-            parts = zip(splits, zip(*files, strict=True), strict=True)
-            splits = {name: as_examples(list(tasks), name) for name, tasks in parts}
-        count = 1 + max(int(split.y.max()) for split in splits.values())
-        for name, split in splits.items():
+            trains, tests = zip(*files, strict=True)
+            train, test = as_examples(list(trains), "train"), as_examples(list(tests), "test")
+        count = 1 + max(int(split.y.max()) for split in (train, test))
+        for name, split in (("train", train), ("test", test)):
             labels = split.y.unique()
             # Not one by one: a wild label may leave a billion.
             if int(labels[0]) != 0 or len(labels) != count or count < 2:
                 raise InputError(
                     f"y_{name} has {len(labels)} classes from {int(labels[0])}, expected 0 to "
-                    f"{max(count - 1, 1)}: number two classes or more without gaps, and give each "
-                    f"of them examples to train and to test on"
+                    f"{max(count - 1, 1)}, two or more: give all of them training and test examples"
                 )
             check_examples(split, range(count), f"x_{name}")
             if isinstance(split.x, FileRows):
                 split.x.finite = True
-    return splits["train"], splits["test"], count
+    return train, test, count
 
 
 def _split(arrays: Mapping[str, Array], split: str, checked: bool) -> Examples:
     """Return the examples of a split; raises InputError for other arrays than are expected."""
-    x, y, task = arrays[f"x_{split}"], arrays[f"y_{split}"], arrays.get(f"task_{split}")
+    x = arrays[f"x_{split}"]
     if x.dtype.kind not in "biuf" or x.ndim < 2 or not x.size:
         raise InputError(
-            f"x_{split} is {x.dtype} of shape {x.shape}, expected real numbers (N, ...) of 1 or "
-            f"more examples with 1 or more features: put one example in each row"
+            f"x_{split} is {x.dtype} of shape {x.shape}, expected real numbers, one row per example"
         )
-    for name, array, noun in (("y", y, "class"), ("task", task, "task")):
-        if array is not None and array.dtype.kind not in "iu":
-            what = f"{name}_{split} is {array.dtype}, expected {noun} numbers from 0"
-            raise InputError(f"{what}: write int64")
-    numbers = [torch.from_numpy(a.astype(np.int64)) for a in (y, task) if a is not None]
+    labels = {name: arrays[name] for name in (f"y_{split}", f"task_{split}") if name in arrays}
+    for name, array in labels.items():
+        if array.dtype.kind not in "iu":
+            raise InputError(f"{name} is {array.dtype}, expected int64 numbers from 0")
+    numbers = [torch.from_numpy(array.astype(np.int64)) for array in labels.values()]
     if isinstance(x, np.memmap):
         return Examples(FileRows([x], finite=checked), *numbers)
     # Numbers too large for float32 become Inf, which is refused.

@@ -7,12 +7,11 @@ are not trusted: no pickle is run, and an image that would fill the memory is re
 torchvision is imported in functions, as it takes seconds.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.utils.data import DataLoader
 
 from probe.errors import InputError, described, unknown
@@ -21,7 +20,7 @@ from probe.notes import listed
 from probe.progress import tracked
 from probe.record.state_files import load_state
 from probe.seeding import global_stream, stream
-from probe.training.penultimate import penultimate
+from probe.training.evaluation import penultimate
 from probe.training.precision import products
 from scenarios.data.feature_files import SUFFIX, write_features
 from scenarios.environment import variables
@@ -37,13 +36,13 @@ def write_features_of_images(
     """Write the inputs of a network's last dense layer to a feature file, and print its sizes.
 
     Args:
-        folder: With train/CLASS/* and test/CLASS/*; classes are in the order of their folders'
-            names.
-        network: Of torchvision; resnet50 gives 2,048 features (Kemker 2018's of CUB-200). Images
-            are prepared as for torchvision's own weights.
+        folder: The images, train/CLASS/* and test/CLASS/*; classes are in the order of their
+            folders' names.
+        network: A network of torchvision; resnet50 gives 2,048 features (Kemker 2018's of CUB-200).
+            Images are prepared as for torchvision's weights.
         weights: See `load_network`.
         out: The file to write.
-        device: Of the network.
+        device: The device of the network.
 
     Raises:
         InputError: Arguments cannot be used; if possible before images are read.
@@ -88,57 +87,25 @@ def load_network(name: str, weights: str) -> nn.Module:
     """
     from torchvision import models
 
-    if weights == "default":
-        return _downloaded(name).eval()
-    state = None if weights == "random" else _state_dict(Path(weights))
-    # The last layer has one row for each class.
-    classes = {} if state is None else {"num_classes": len(list(state.values())[-1])}
+    state = None if weights in ("default", "random") else load_state(Path(weights))
     try:
-        # torchvision draws from the global generator.
-        with global_stream(stream(0, "weights")):
-            model: nn.Module = models.get_model(name, weights=None, **classes)
+        # The last layer has one row for each class.
+        classes = {} if state is None else {"num_classes": len(list(state.values())[-1])}
+        published = "DEFAULT" if weights == "default" else None
+        # Or torch would run a pickle. torchvision draws from the global generator.
+        weights_only = {"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}
+        with variables(weights_only), global_stream(stream(0, "weights")):
+            model: nn.Module = models.get_model(name, weights=published, **classes)
         if state is not None:
             model.load_state_dict(state)
-    except RuntimeError:
+    # A damaged or hostile file makes torch raise almost anything, and so does a network.
+    except Exception as error:
+        source = Path(torch.hub.get_dir(), "checkpoints") if weights == "default" else weights
         raise InputError(
-            f"the weights in {weights} do not fit torchvision's {name}: name their network"
+            f"the weights of torchvision's {name} cannot be loaded from {source} "
+            f"({described(error)}): put the right file there, or give it with --weights FILE"
         ) from None
     return model.eval()
-
-
-def _downloaded(name: str) -> nn.Module:
-    """Return a network with torchvision's weights, from torch's folder or downloaded."""
-    from torchvision import models
-
-    try:
-        # Or torch would run a pickle.
-        with variables({"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}):
-            model: nn.Module = models.get_model(name, weights="DEFAULT")
-    except Exception as error:
-        # A damaged or hostile file makes torch raise almost anything, and so does a network.
-        folder = Path(torch.hub.get_dir(), "checkpoints")
-        raise InputError(
-            f"torchvision cannot fetch or read its weights of {name} ({described(error)}): remove "
-            f"its file in {folder}, put the right one there, or give a file with --weights FILE"
-        ) from None
-    return model
-
-
-def _state_dict(path: Path) -> dict[str, Tensor]:
-    """Read a state dict without running its file; raises InputError for any other file."""
-    if not path.exists():
-        raise InputError(
-            f"there is no weights file {path}: give the path of one, or `default` or `random`"
-        )
-    state = load_state(path)
-    *_, last = state.values()
-    # One value expanded could stand for more classes than the memory holds.
-    if not last.ndim or not 0 < last.nbytes <= last.untyped_storage().nbytes():
-        raise InputError(
-            f"{path} holds no state dict whose last tensor has a row for each class: write it with "
-            f"torch.save(model.state_dict(), FILE)"
-        )
-    return state
 
 
 def _images(root: Path, network: str) -> Any:
@@ -149,14 +116,14 @@ def _images(root: Path, network: str) -> Any:
     from torchvision import datasets, models
 
     # The same for all weights.
-    prepare: Callable[[Any], Tensor] = models.get_model_weights(network).DEFAULT.transforms()
+    prepare = models.get_model_weights(network).DEFAULT.transforms()
     try:
         return datasets.ImageFolder(str(root), prepare, loader=_picture)
     except OSError as error:
         reason = error.strerror or str(error).partition(". ")[0].rstrip(".")
         raise InputError(
-            f"{root} is not a folder of images by class ({reason}): give a folder that holds "
-            f"train/CLASS/* and test/CLASS/*"
+            f"{root} has no images by class ({reason}): give a folder of train/CLASS/* and "
+            f"test/CLASS/*"
         ) from None
 
 
@@ -176,10 +143,7 @@ def _examples(model: nn.Module, images: Any, split: str, device: torch.device) -
     """Return the features (N, D) of images with their labels, on the CPU; shows progress."""
     # Without a generator it would draw from the global one.
     loader = DataLoader(images, batch_size=32, generator=stream(0, "loader"))
-    rows, labels = [], []
     with torch.no_grad(), products("fp32"):
-        for x, y in tracked(loader, split):
-            # The features of all images need not fit on the device.
-            rows.append(penultimate(model, x.to(device)).cpu())
-            labels.append(y)
-    return Examples(torch.cat(rows), torch.cat(labels))
+        # The features of all images need not fit on the device.
+        batches = [(penultimate(model, x.to(device)).cpu(), y) for x, y in tracked(loader, split)]
+    return Examples(*map(torch.cat, zip(*batches, strict=True)))

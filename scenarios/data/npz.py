@@ -13,7 +13,7 @@ from zipfile import ZIP_STORED, ZipInfo
 
 import numpy as np
 
-from probe.errors import InputError, described, unreadable
+from probe.errors import InputError, described
 from probe.memory import Array as Array
 
 _LARGE = 2**26  # bytes of an array that is mapped
@@ -51,20 +51,15 @@ def read_arrays(
             names = [] if isinstance(archive, np.ndarray) else list(archive)
             wanted = [name for name in (*required, *more) if name in names]
             arrays = {name: _array(archive, name, file, checked) for name in wanted}
-    except OSError as error:
-        raise unreadable(path, error, "check the path") from None
-    except MemoryError:
-        raise InputError(f"{path} exceeds the available memory: write fewer examples") from None
     except Exception as error:
         # A damaged or hostile file makes numpy and zipfile raise almost anything.
+        reason = "it exceeds the memory" if isinstance(error, MemoryError) else described(error)
         raise InputError(
-            f"{path} is not a complete .npz file of numbers ({described(error)}): write it again"
+            f"{path} is not a complete .npz file of numbers ({reason}): write it again"
         ) from None
-    if lacking := [name for name in required if name not in arrays]:
-        raise InputError(
-            f"{path} lacks {', '.join(lacking)} (it holds {', '.join(names) or 'no names'}): write "
-            f"it again with {', '.join(required)}"
-        )
+    if lacking := ", ".join(name for name in required if name not in arrays):
+        held = ", ".join(names) or "no names"
+        raise InputError(f"{path} lacks {lacking} (it holds {held}): write it again with all")
     return arrays
 
 

@@ -48,20 +48,15 @@ def spoken_digits(path: Path) -> tuple[Examples, Examples]:
         InputError: The file has another content.
     """
     if not path.is_file():
-        raise InputError(
-            f"spoken_digits needs {path}, which is not there: put the recordings of the Free "
-            f"Spoken Digit Dataset there, as one file"
-        )
+        raise InputError(f"there is no {path}: put the Free Spoken Digit Dataset there")
     arrays = read_arrays(path, ("audio", "offsets", "label", "index", "sample_rate"))
-    wrong = _wrong(arrays)
-    if wrong:
-        raise InputError(
-            f"{path} does not hold the Free Spoken Digit Dataset ({wrong}): replace it"
-        )
+    if wrong := _wrong(arrays):
+        raise InputError(f"{path} is not the Free Spoken Digit Dataset ({wrong}): replace it")
     images = torch.from_numpy(log_mel(arrays["audio"], arrays["offsets"].astype(np.int64)))
-    every = Examples(images.unsqueeze(1), torch.from_numpy(arrays["label"].astype(np.int64)))
-    test = torch.from_numpy(arrays["index"] < TEST_TAKES)
-    return every.take((~test).nonzero().squeeze(1)), every.take(test.nonzero().squeeze(1))
+    examples = Examples(images.unsqueeze(1), torch.from_numpy(arrays["label"].astype(np.int64)))
+    is_test = torch.from_numpy(arrays["index"] < TEST_TAKES)
+    train, test = (examples.take(mask.nonzero().squeeze(1)) for mask in (~is_test, is_test))
+    return train, test
 
 
 def log_mel(audio: Array, offsets: Array) -> Array:
@@ -146,11 +141,10 @@ def _wrong(arrays: dict[str, Array]) -> str:
         return "offsets, label and index must be vectors of whole numbers"
     if not 0 < len(label) == len(index) == len(offsets) - 1:
         return "label and index have one number per recording, offsets one more"
-    if offsets[0] != 0 or offsets[-1] != len(audio):
-        return "offsets go from 0 to the number of samples"
     # Unsigned differences would hide offsets that go back.
-    if (np.diff(offsets.astype(np.int64)) < WINDOW).any():
-        return f"a recording is shorter than {WINDOW} samples"
+    short = (np.diff(offsets.astype(np.int64)) < WINDOW).any()
+    if short or offsets[0] != 0 or offsets[-1] != len(audio):
+        return f"offsets go from 0 to the number of samples, by {WINDOW} samples or more"
     if arrays["sample_rate"].shape != () or arrays["sample_rate"] != RATE:
         return f"sample_rate is {arrays['sample_rate']}, expected {RATE}"
     return ""

@@ -5,14 +5,12 @@ process for each job, which works as in any other executor. Ray neither retries 
 results: those are in the run directory, and `scenarios.execution.schedule` sees to the rest.
 
 Much of this module keeps Ray from changing the process that uses it: its environment, its handler
-of SIGTERM, its output. The constructor finds whatever can go wrong with a cluster, before anything
-is written.
+of SIGTERM, its output. `cluster` finds whatever can go wrong before anything is written.
 """
 
 import importlib.util
 import logging
 import os
-import re
 import signal
 import socket
 import threading
@@ -28,14 +26,11 @@ from typing import Any
 from probe.by_layer.jobs import Job
 from probe.errors import InputError, NotWritten, Stopped
 from scenarios.environment import variables
-from scenarios.execution.schedule import Started, Take, follow
+from scenarios.execution.schedule import Executor, Started, Take, follow
 from scenarios.execution.work import Ended, Event, Work, carried_out
 
 _AHEAD = 2  # jobs submitted at once for each processor of the cluster, which may grow
 _PAUSE = 0.2  # seconds between two looks at the process of the node
-_PATIENCE = 5.0  # seconds in which the address of a cluster must answer
-
-_OURS = Path(__file__).parents[2]
 
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no statistics of use
@@ -44,8 +39,8 @@ _QUIET = {
 }
 
 
-class Cluster:
-    """Ray's workers, each with a processor, a share of a GPU and one job.
+def cluster(address: str | None, workers: int | None, gpus: float) -> Executor:
+    """Return the executor with Ray's workers, each with a processor, a share of a GPU and one job.
 
     They write their results into the run directory, which must be on storage that all nodes share
     under one path: the loss of a node, or of this process, costs only unfinished measurements. An
@@ -56,53 +51,50 @@ class Cluster:
         workers: The largest number of jobs in parallel, None = as many as fit.
         gpus: The share of a GPU for each job, 0 to 1.
 
+    Returns:
+        The executor.
+
     Raises:
         InputError: Ray is missing, no cluster answers at the address, or jobs need a GPU and there
             is none.
     """
+    if importlib.util.find_spec("ray") is None:
+        raise InputError("--executor ray needs pip install 'forgetting-probe[ray]'")
+    # Ray itself tries for minutes, but finds at once a cluster without a host and port.
+    endpoint = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address or ""
+    host, _, port = endpoint.removeprefix("ray://").rpartition(":")
+    try:
+        if host:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=5.0).close()
+    except (OSError, OverflowError, ValueError) as error:
+        remedy = "correct --ray-address, or start one with `ray start --head`"
+        raise InputError(f"no Ray cluster answers at {endpoint} ({error}): {remedy}") from None
+    if address:
+        # Only Ray knows where it finds the cluster called auto: a third of a second.
+        with _connected(address, None) as ray:
+            _refuse_without_gpu(ray, gpus)
+    return partial(_events, address, workers, gpus)
 
-    def __init__(self, address: str | None, workers: int | None, gpus: float) -> None:
-        if importlib.util.find_spec("ray") is None:
-            raise InputError("--executor ray needs pip install 'forgetting-probe[ray]'")
-        if address:
-            _refuse_unless_answered(address)
-            # Only Ray knows where it finds the cluster called auto: a third of a second.
-            with _connected(address, None) as ray:
-                _refuse_without_gpu(ray, gpus)
-        self._address = address
-        self._workers = workers
-        self._gpus = gpus
 
-    def events(self, work: Work, take: Take) -> Generator[Event]:
-        """See `Executor.events`.
+def _events(
+    address: str | None, workers: int | None, gpus: float, work: Work, take: Take
+) -> Generator[Event]:
+    work = replace(work, root=work.root.absolute())
+    with _connected(address, workers) as ray:
+        _refuse_without_gpu(ray, gpus)
+        remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=0)(_on_node)
+        # Once for all jobs: the description of a study can be large.
+        shared = ray.put(work)
 
-        Args:
-            work: The plan and its run directory.
-            take: Returns the next job.
+        def start(job: Job) -> Started:
+            future = remote.remote(shared, job, Path.cwd()).future()
+            return future, partial(_ended, ray, future, job)
 
-        Yields:
-            The events.
+        def room() -> int:
+            # Jobs without a processor wait in Ray.
+            return workers or max(1, _AHEAD * int(ray.cluster_resources().get("CPU", 1)))
 
-        Raises:
-            InputError: There is no GPU for the jobs to share.
-        """
-        work = replace(work, root=work.root.absolute())
-        with _connected(self._address, self._workers) as ray:
-            _refuse_without_gpu(ray, self._gpus)
-            remote = ray.remote(num_cpus=1, num_gpus=self._gpus, max_retries=0)(_on_node)
-            # Once for all jobs: the description of a study can be large.
-            shared = ray.put(work)
-
-            def start(job: Job) -> Started:
-                future = remote.remote(shared, job, Path.cwd()).future()
-                return future, partial(_ended, ray, future, job)
-
-            def room() -> int:
-                # Jobs without a processor wait in Ray.
-                ahead = max(1, _AHEAD * int(ray.cluster_resources().get("CPU", 1)))
-                return self._workers or ahead
-
-            yield from follow(work, take, room, start)
+        yield from follow(work, take, room, start)
 
 
 def _on_node(work: Work, job: Job, folder: Path) -> Ended:
@@ -137,8 +129,7 @@ def _ended(ray: Any, future: Future[Ended], job: Job) -> Ended:
         *_, reason = str(error).splitlines()
         return Ended(job=job, how="failed", reason=reason, trace=str(error))
     except ray.exceptions.RayError as error:
-        reason = f"its worker is gone ({type(error).__name__})"
-        return Ended(job=job, how="killed", reason=reason)
+        return Ended(job=job, how="killed", reason=f"its worker is gone ({type(error).__name__})")
 
 
 @contextmanager
@@ -160,14 +151,10 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     stopping = signal.getsignal(signal.SIGTERM)
     try:
         # Workers import from the folder in which Ray is started: ours, not the user's.
-        with chdir(_OURS):
-            ray.init(
-                address=address or "local",
-                num_cpus=None if address else workers,
-                include_dashboard=None if address else False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-            )
+        with chdir(Path(__file__).parents[2]):
+            local = {} if address else {"num_cpus": workers, "include_dashboard": False}
+            quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+            ray.init(address=address or "local", **local, **quiet)
     # By Ray's own handler of SIGTERM.
     except SystemExit:
         raise Stopped(128 + signal.SIGTERM) from None
@@ -183,20 +170,3 @@ def _refuse_without_gpu(ray: Any, gpus: float) -> None:
     """Raise InputError if jobs need a GPU and the cluster has none."""
     if gpus > ray.cluster_resources().get("GPU", 0):
         raise InputError("no GPU is part of the Ray cluster: add one, or use --device cpu")
-
-
-def _refuse_unless_answered(address: str) -> None:
-    """Raise InputError if no cluster answers at an address's host and port within _PATIENCE."""
-    # Ray itself tries for minutes, but finds at once a cluster without a host and port.
-    if address == "auto":
-        address = os.environ.get("RAY_ADDRESS", address)
-    match = re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d{1,5})", address)
-    if match is None:
-        return
-    try:
-        socket.create_connection((match[1], int(match[2])), _PATIENCE).close()
-    except (OSError, OverflowError) as error:
-        raise InputError(
-            f"no Ray cluster answers at {address} ({error}): correct --ray-address, or start the "
-            f"cluster with `ray start --head`"
-        ) from None

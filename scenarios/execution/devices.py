@@ -5,13 +5,14 @@ Without `--executor` it is this process for one worker, and a pool for more.
 
 import os
 import re
+from functools import partial
 
 import torch
 
 from probe.errors import InputError
-from scenarios.execution.cluster import Cluster
-from scenarios.execution.pool import Pool
-from scenarios.execution.schedule import Executor, Inline
+from scenarios.execution.cluster import cluster
+from scenarios.execution.pool import pool
+from scenarios.execution.schedule import Executor, inline
 from scenarios.options import RunOptions
 
 
@@ -36,10 +37,8 @@ def device_named(name: str, here: bool = True) -> torch.device:
         raise InputError(f"unknown device {name!r}: expected cpu, cuda or cuda:N")
     device = torch.device(name)
     if here and device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise InputError(
-            f"there is no device {name!r}, as torch sees {torch.cuda.device_count()} CUDA devices "
-            f"here: choose another"
-        )
+        count = torch.cuda.device_count()
+        raise InputError(f"there is no device {name!r}: torch sees {count} CUDA devices here")
     return device
 
 
@@ -58,13 +57,11 @@ def side_by_side(options: RunOptions, device: torch.device) -> int:
     """
     if options.executor == "inline":
         return 1
-    if device.type == "cpu":
-        # Only Linux reports the cores that this process may use.
-        affinity = getattr(os, "sched_getaffinity", None)
-        room = len(affinity(0)) if affinity else os.cpu_count() or 1
-    else:
-        room = int(len(_devices(device)) / (options.gpus_per_job or 1))
-    return options.workers or room
+    if options.workers or device.type != "cpu":
+        return options.workers or int(len(_devices(device)) / (options.gpus_per_job or 1))
+    # Only Linux reports the cores that this process may use.
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def executor_for(options: RunOptions, device: torch.device) -> Executor:
@@ -83,28 +80,17 @@ def executor_for(options: RunOptions, device: torch.device) -> Executor:
         InputError: The executor is not available, or not with this device.
     """
     if options.executor == "ray":
-        share = _share_of_gpu(options, device)
-        return Cluster(options.ray_address, options.workers, share)
+        if device.type == "cuda" and device.index is not None:
+            raise InputError(f"Ray assigns the GPUs: use --device cuda, not {device}")
+        if device.type == "cpu" and options.gpus_per_job is not None:
+            raise InputError("--gpus-per-job is for jobs on GPUs: add --device cuda")
+        share = 0.0 if device.type == "cpu" else options.gpus_per_job or 1.0
+        return cluster(options.ray_address, options.workers, share)
     workers = side_by_side(options, device)
     if options.executor == "inline" or (options.executor is None and workers == 1):
-        return Inline()
+        return inline
     devices = _devices(device)
-    return Pool([devices[k % len(devices)] for k in range(workers)])
-
-
-def _share_of_gpu(options: RunOptions, device: torch.device) -> float:
-    """Return the share of a GPU that Ray is to give to a job, from 0 to 1.
-
-    Raises InputError for a GPU by its number, as only Ray can choose one, and for shares of a GPU
-    on the CPU.
-    """
-    if device.type == "cuda" and device.index is None:
-        return options.gpus_per_job or 1.0
-    if device.type == "cuda":
-        raise InputError(f"Ray assigns the GPUs: use --device cuda, not {device}")
-    if options.gpus_per_job is not None:
-        raise InputError("--gpus-per-job is for jobs on GPUs: add --device cuda, or leave it out")
-    return 0.0
+    return partial(pool, [devices[k % len(devices)] for k in range(workers)])
 
 
 def _devices(device: torch.device) -> list[str]:

@@ -29,55 +29,44 @@ from scenarios.execution.schedule import Started, Take, follow
 from scenarios.execution.work import Ended, Event, Work, carried_out
 from scenarios.learners.catalog import MODULES
 
-_PAUSE = 0.2  # seconds before a worker is started again
-
 # All learners, so that every worker has the same code, even if it is edited while a study runs.
 _PRELOADED = ("scenarios.checkpoint_loader", "scenarios.study.plan", *MODULES.values())
 
 
-class Pool:
-    """Executor in several processes, each with a device and one job at a time.
+def pool(devices: Sequence[str], work: Work, take: Take) -> Generator[Event]:
+    """Do jobs in several processes, each with a device and one job at a time, see `Executor`.
+
+    A worker is started with its first job, so there are never more workers than jobs.
 
     Args:
         devices: One device for each process, as torch names them; several may share a GPU.
+        work: The plan and its run directory.
+        take: Returns the next job.
+
+    Yields:
+        The events.
+
+    Raises:
+        InputError: There are too many workers to start.
     """
+    idle = [_Worker(replace(work, device=device)) for device in reversed(devices)]
+    workers = tuple(idle)
 
-    def __init__(self, devices: Sequence[str]) -> None:
-        self._devices = devices
+    def start(job: Job) -> Started:
+        worker = idle.pop()
+        future = worker.start(job)
 
-    def events(self, work: Work, take: Take) -> Generator[Event]:
-        """See `Executor.events`.
+        def end() -> Ended:
+            idle.append(worker)
+            return worker.ended(future, job)
 
-        A worker is started with its first job, so there are never more workers than jobs.
+        return future, end
 
-        Args:
-            work: The plan and its run directory.
-            take: Returns the next job.
-
-        Yields:
-            The events.
-
-        Raises:
-            InputError: There are too many workers to start.
-        """
-        idle = [_Worker(replace(work, device=device)) for device in reversed(self._devices)]
-        workers = tuple(idle)
-
-        def start(job: Job) -> Started:
-            worker = idle.pop()
-            future = worker.start(job)
-
-            def end() -> Ended:
-                idle.append(worker)
-                return worker.ended(future, job)
-
-            return future, end
-
-        try:
-            yield from follow(work, take, lambda: len(workers), start)
-        finally:
-            for worker in workers:
-                worker.stop()
+    try:
+        yield from follow(work, take, lambda: len(workers), start)
+    finally:
+        for worker in workers:
+            worker.stop()
 
 
 class _Worker:
@@ -102,13 +91,11 @@ class _Worker:
             # It was killed while idle, or the server that forks it was: multiprocessing starts
             # another server once this one has been waited for.
             self.stop()
-            time.sleep(_PAUSE)
+            time.sleep(0.2)
             return self.start(job, again=False)
         except (OSError, RuntimeError) as error:  # of a process, or of a thread
-            raise InputError(
-                f"cannot start another worker ({getattr(error, 'strerror', error)}): run the same "
-                f"command again with fewer --workers"
-            ) from None
+            reason = getattr(error, "strerror", error)
+            raise InputError(f"cannot start a worker ({reason}): use fewer --workers") from None
 
     def ended(self, future: Future[Ended], job: Job) -> Ended:
         """Return the end of a job; future: its finished result."""

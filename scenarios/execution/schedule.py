@@ -1,7 +1,7 @@
 """The schedule of a study's jobs, and the protocol of their executors.
 
 An executor takes jobs one by one from a function and yields events: a measurement is finished, a
-job has ended. `Inline`, the simplest, is this process; `pool` and `cluster` start jobs in other
+job has ended. `inline`, the simplest, is this process; `pool` and `cluster` start jobs in other
 processes and `follow` them: finished measurements are looked for in the run directory, as any other
 channel would break with its process and lose events.
 
@@ -22,60 +22,40 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
-from probe.by_layer.jobs import Job
+from probe.by_layer.jobs import Job, keys_of
 from probe.by_layer.measurement import Key
-from scenarios.execution.work import Ended, Event, Measured, Work, carry_out
+from scenarios.execution.work import Ended, Event, Work, carry_out
 
+# Returns the next job, or None if there is none now; there may be one later.
 Take = Callable[[], Job | None]
-"""Function that returns the next job, or None if there is none now; there may be one later."""
 
+# A job in another process: its future, and a function that returns its end once that is done.
 Started = tuple[Future[Ended], Callable[[], Ended]]
-"""A job in another process: its future, and a function that returns its end once that is done."""
 
-RETRIES = 2
-"""The number of retries of a job whose process was killed."""
-
+RETRIES = 2  # of a job whose process was killed
 _POLL = 0.2  # seconds between two looks at the measurements of other processes
 _POLL_LOCKED = 0.5  # and at their jobs
 
 
-class Executor(Protocol):
-    """An executor of jobs, perhaps in parallel; on a CPU all executors give the same bits."""
-
-    def events(self, work: Work, take: Take) -> Generator[Event]:
-        """Do the jobs that `take` returns and yield their events, until all have ended.
-
-        Every job ends with one `Ended`, after all of its measurements; then `take` may return
-        another. Closing the generator ends everything that it started.
-
-        Args:
-            work: The plan and its run directory.
-            take: Returns the next job.
-
-        Yields:
-            The events.
-
-        Raises:
-            NotWritten: As `carry_out`.
-        """
+# Does the jobs that `take` returns, perhaps in parallel, and yields their events until all have
+# ended. Every job ends with one `Ended`, after all of its measurements; then `take` may return
+# another. Closing the generator ends everything that it started. It raises NotWritten as
+# `carry_out` does. On a CPU all executors give the same bits.
+Executor = Callable[[Work, Take], Generator[Event]]
 
 
-class Inline:
-    """Executor in this process, one job after the other: the simplest to debug."""
-
-    def events(self, work: Work, take: Take) -> Generator[Event]:
-        """See `Executor.events`."""
-        while job := take():
-            yield from carry_out(work, job)
+def inline(work: Work, take: Take) -> Generator[Event]:
+    """Do jobs in this process, one after the other: the simplest executor to debug."""
+    while job := take():
+        yield from carry_out(work, job)
 
 
 def follow(
     work: Work, take: Take, room: Callable[[], int], start: Callable[[Job], Started]
 ) -> Generator[Event]:
-    """Do jobs in other processes and yield their events, see `Executor.events`.
+    """Do jobs in other processes and yield their events, see `Executor`.
 
     Args:
         work: The plan and its run directory.
@@ -86,8 +66,7 @@ def follow(
     Yields:
         The events.
     """
-    running: dict[Job, Started] = {}
-    finished: dict[Job, set[Key]] = {}
+    running, finished = dict[Job, Started](), dict[Job, set[Key]]()
     while True:
         while len(running) < room() and (job := take()):
             finished[job] = work.finished(job)
@@ -100,26 +79,20 @@ def follow(
         for job in running:
             new = work.finished(job) - finished[job]
             finished[job] |= new
-            yield from (Measured(job, key) for key in sorted(new))
+            yield from ((job, key) for key in sorted(new))
         for job, (future, end) in list(running.items()):
             if future in done:
                 del running[job]
                 yield end()
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """Event: only jobs of other processes are left; `jobs` is their number, at each look."""
-
-    jobs: int
-
-
 def execute(
     work: Work, jobs: Sequence[Job], executor: Executor, wait: bool = True
-) -> Iterator[Event | Waiting]:
+) -> Iterator[Event | int]:
     """Do the unfinished jobs and yield their events; every job ends once, with an `Ended`.
 
-    A job whose process was killed is retried RETRIES times.
+    A job whose process was killed is retried RETRIES times. While only jobs of other processes are
+    left, their number is yielded at each look at them.
 
     Args:
         work: The plan and its run directory.
@@ -141,7 +114,7 @@ def execute(
             locked = [job for job in locked if job not in free]
             for job in free:
                 if work.is_finished(job):
-                    yield from (Measured(job, key) for key in work.keys(job))
+                    yield from ((job, key) for key in keys_of(work.plan, job))
                     yield Ended(job=job, how="finished")
                 else:
                     remaining.append(job)
@@ -149,7 +122,7 @@ def execute(
                 yield from (Ended(job=job, how="locked") for job in locked)
                 return
             if not free:
-                yield Waiting(len(locked))
+                yield len(locked)
                 time.sleep(_POLL_LOCKED)
         remaining.extend(locked)
 
@@ -159,27 +132,19 @@ def _attempts(
 ) -> Generator[Event, None, list[Job]]:
     """Do the jobs, retrying killed ones; return those that other processes had locked.
 
-    remaining: jobs are taken from its front, killed ones appended to its end.
+    Jobs are taken from the front of `remaining`, and killed ones appended to its end.
     """
-    killed: Counter[Job] = Counter()
-    locked: list[Job] = []
-    with closing(
-        executor.events(work, lambda: remaining.popleft() if remaining else None)
-    ) as events:
+    killed, locked = Counter[Job](), list[Job]()
+    with closing(executor(work, lambda: remaining.popleft() if remaining else None)) as events:
         for event in events:
-            if isinstance(event, Measured):
+            if not isinstance(event, Ended) or event.how in ("finished", "failed"):
                 yield event
             elif event.how == "locked":
                 locked.append(event.job)
-            elif event.how != "killed":
-                yield event
             elif killed[event.job] < RETRIES:
                 killed[event.job] += 1
                 remaining.append(event.job)
             else:
-                reason = (
-                    f"{event.reason}, {RETRIES + 1} times: if memory was short, run the same "
-                    f"command again with fewer --workers"
-                )
-                yield replace(event, how="failed", reason=reason)
+                reason = f"{event.reason}, {RETRIES + 1} times: use fewer --workers"
+                yield replace(event, how="failed", reason=f"{reason} if memory was short")
     return locked

@@ -5,62 +5,47 @@ not contain the data, as every process loads them and compares their hash with t
 `carry_out` does a job under its lock and turns every failure into an event, so that a failed job
 does not end the others; all executors call it, or `carried_out` in processes that can only return
 a value.
+
+The time left is estimated from the seconds that finished measurements took: another one is expected
+to take the median of its kind, in proportion to its effort. The estimate is only for display.
 """
 
 import traceback
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol
+from statistics import median
+from typing import Literal, cast
 
 import torch
-from torch import nn
 
-from probe.by_layer.engine import measure, offline_network
-from probe.by_layer.jobs import Job, is_retraining, jobs_of, keys_of
+from probe.by_layer.jobs import Job, is_retraining, keys_of
 from probe.by_layer.measurement import Key
-from probe.by_layer.networks import Source
-from probe.by_layer.plan import OFFLINE, Plan
+from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten, described, no_exit
-from probe.files import make_folder
-from probe.locks import Locked, is_locked, lock
+from probe.locks import Locked, is_locked
+from probe.results.job import is_finished, measure_job
 from probe.results.run_directory import store_of
 from probe.values.allocation import CacheSettings
-
-
-class Loader(Protocol):
-    """Loader of a plan's networks and data in any process, itself plain data."""
-
-    def opened(self) -> AbstractContextManager[None]:
-        """Load the user's code for the block; raises InputError if it has changed."""
-
-    def source(self, plan: Plan, device: torch.device) -> Source:
-        """Return the networks, with the data on a device.
-
-        Args:
-            plan: The plan.
-            device: The device.
-
-        Returns:
-            The networks.
-
-        Raises:
-            InputError: The data are not those of the plan.
-        """
+from scenarios.study.plan import Loader
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
     """Everything that a process needs to do any job of a plan, as plain data.
 
-    - plan: the networks, and the measurements to make of them; loader: of networks and data;
-    - device: as torch names it; root: the run directory;
-    - cache: memory and disk for features' values;
-    - sharing: the number of a machine's workers that share the cache; None = it is for one worker;
-    - recompute: whether to repeat jobs whose results were made by other code.
+    Attributes:
+        plan: The networks, and the measurements to make of them.
+        loader: Loads the networks and data.
+        device: The device as torch names it.
+        root: The run directory.
+        cache: Memory and disk for features' values.
+        sharing: The number of a machine's workers that share the cache; None = it is for one.
+        recompute: Whether to repeat jobs whose results were made by other code.
     """
 
     plan: Plan
@@ -75,25 +60,19 @@ class Work:
         """Return the store of a job's results."""
         return store_of(self.plan, self.root, job)
 
-    def keys(self, job: Job) -> list[Key]:
-        """Return the keys of the job's measurements, in the order in which they are made."""
-        return keys_of(self.plan, job)
+    def is_outdated(self, store: Store) -> bool:
+        """Return whether a job is to be repeated, as other code made its results."""
+        return self.recompute and store.made_by_other_code(store.contents(checkpoints=True))
 
     def finished(self, job: Job) -> set[Key]:
         """Return the job's measurements that have a file; none if they are to be repeated."""
-        store = self.store(job)
-        if self.recompute and store.made_by_other_code(store.contents(checkpoints=True)):
-            return set()
-        return store.finished() & set(self.keys(job))
+        store, keys = self.store(job), set(keys_of(self.plan, job))
+        return set() if self.is_outdated(store) else store.finished() & keys
 
     def keys_left(self, job: Job) -> list[Key]:
         """Return the keys of the job's measurements that are left, in their order."""
         finished = self.finished(job)
-        return [key for key in self.keys(job) if key not in finished]
-
-    def retraining_left(self, jobs: Iterable[Job]) -> bool:
-        """Return whether any of the jobs has a partial retraining left to do."""
-        return any(is_retraining(key) for job in jobs for key in self.keys_left(job))
+        return [key for key in keys_of(self.plan, job) if key not in finished]
 
     def is_finished(self, job: Job) -> bool:
         """Return whether every measurement of the job is intact, merged and need not be repeated.
@@ -101,41 +80,24 @@ class Work:
         Unlike `finished` it reads the files.
         """
         store = self.store(job)
-        contents = store.contents(checkpoints=self.recompute)
-        if self.recompute and store.made_by_other_code(contents):
-            return False
-        # A job that was killed when it merged its files has them still to merge.
-        return store.merged and contents.finished.keys() >= set(self.keys(job))
+        return not self.is_outdated(store) and is_finished(self.plan, store, job)
 
     def is_locked(self, job: Job) -> bool:
         """Return whether another process is doing the job."""
-        return is_locked(self.folder(job))
-
-    def folder(self, job: Job) -> Path:
-        """Return the folder of the job, which also holds its lock."""
-        return self.root / "jobs" / job.name
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Event: a measurement of a job is finished."""
-
-    job: Job
-    key: Key
+        return is_locked(self.root / "jobs" / job.name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
     """Event: an attempt to do a job has ended.
 
-    how:
-
-    - `finished`: all of its measurements are stored;
-    - `locked`: another process is doing the job;
-    - `killed`: its process is gone, or ran out of memory: it may be retried;
-    - `failed`: a retry would fail, too.
-
-    reason: a sentence; trace: the traceback of an unforeseen error, else empty.
+    Attributes:
+        job: The job.
+        how: `finished`: all of its measurements are stored; `locked`: another process is doing it;
+            `killed`: its process is gone, or ran out of memory, so it may be retried; `failed`: a
+            retry would fail, too.
+        reason: A sentence.
+        trace: The traceback of an unforeseen error, else empty.
     """
 
     job: Job
@@ -144,8 +106,8 @@ class Ended:
     trace: str = ""
 
 
-Event = Measured | Ended
-"""An event in the execution of jobs."""
+# A measurement of a job is finished, or a job has ended.
+Event = tuple[Job, Key] | Ended
 
 
 def carry_out(work: Work, job: Job) -> Iterator[Event]:
@@ -166,7 +128,7 @@ def carry_out(work: Work, job: Job) -> Iterator[Event]:
     try:
         with no_exit():
             for key in _do(work, job):
-                yield Measured(job, key)
+                yield job, key
     except Locked as error:
         yield Ended(job=job, how="locked", reason=str(error))
     except NotWritten:
@@ -193,43 +155,102 @@ def carried_out(work: Work, job: Job) -> Ended:
     Returns:
         The end of the job.
     """
-    [ended] = (event for event in carry_out(work, job) if isinstance(event, Ended))
-    return ended
+    *_, ended = carry_out(work, job)
+    return cast(Ended, ended)
 
 
 def _do(work: Work, job: Job) -> Iterator[Key]:
     """Do the rest of a job under its lock and yield its measurements; raises any error."""
-    device = torch.device(work.device)
     if not work.root.is_dir():
         raise NotWritten(f"{work.root} is gone: name the folder where it is now, and run again")
-    make_folder(work.folder(job))
-    with work.loader.opened(), lock(work.folder(job)):
-        store = work.store(job)
-        # Only under the lock: unfinished files are then of no running process.
-        store.sweep()
-        if work.recompute and store.made_by_other_code(store.contents(checkpoints=True)):
-            store.clear()
-        # Under the lock: another process may just have finished it.
-        if work.is_finished(job):
-            return
-        source = work.loader.source(work.plan, device)
-        cache = work.cache if work.sharing is None else work.cache.settled(device, work.sharing)
-        offline = partial(_offline_network, work, job, source)
-        yield from measure(source, job, store, cache, offline)
-        if work.plan.checkpoints == "needed":
-            # A study may grow by a feature or readout, for which it needs the last.
-            store.drop_checkpoints(job.last)
+    device = torch.device(work.device)
+    cache = work.cache if work.sharing is None else work.cache.settled(device, work.sharing)
+    with ExitStack() as stack:
+        source = partial(stack.enter_context, work.loader(work.plan, device))
+        yield from measure_job(work.plan, work.root, job, source, cache, recompute=work.recompute)
 
 
-def _offline_network(work: Work, job: Job, source: Source) -> nn.Module:
-    """Return the offline network of a job's seed, under the lock of the offline job.
+def effort(job: Job, key: Key) -> float:
+    """Return the rough effort of a measurement, in tasks trained on.
 
-    If another process is running that job, wait for it; offline jobs never wait.
+    Retraining and offline training count all T tasks, and step i of the cumulative learner counts
+    i. Evaluations, readouts without epochs and networks from files count a tenth of a task.
+
+    Args:
+        job: The job.
+        key: The measurement.
+
+    Returns:
+        The effort.
     """
-    key = OFFLINE, job.seed
-    offline = next(other for other in jobs_of(work.plan) if (other.kind, other.seed) == key)
-    make_folder(work.folder(offline))
-    with lock(work.folder(offline), wait=True):
-        store = work.store(offline)
-        store.sweep()
-        return offline_network(source, offline, store)
+    if is_retraining(key):
+        return len(job.tasks)
+    if key.feature or job.provided or not key.tasks_seen:
+        return 0.1
+    if job.offline or job.without:
+        return len(job.tasks)
+    return key.tasks_seen if job.kind == "cumulative" else 1.0
+
+
+def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> dict[str, float]:
+    """Measure the seconds per unit of effort in a run directory, which is not changed.
+
+    Args:
+        plan: The plan.
+        root: The run directory.
+        jobs: The jobs to look at.
+
+    Returns:
+        The medians over the finished measurements, by kind of measurement.
+    """
+    took = defaultdict[str, list[float]](list)
+    for job in jobs:
+        for key, measurement in store_of(plan, root, job).contents().finished.items():
+            took[_kind(key)].append(measurement.seconds / effort(job, key))
+    return {kind: median(seconds) for kind, seconds in took.items()}
+
+
+def seconds_left(
+    keys_left: Mapping[Job, Sequence[Key]], pace: Mapping[str, float], processes: int = 1
+) -> float | None:
+    """Return the seconds until the rest of each job is done.
+
+    Args:
+        keys_left: The measurements left of each job.
+        pace: See `pace_of`.
+        processes: The number of processes, each on another job: it takes no less than the longest
+            job.
+
+    Returns:
+        The seconds, None if the pace is unknown.
+
+    Example:
+        >>> seconds_left({}, {})
+        0.0
+    """
+    if not any(keys_left.values()):
+        return 0.0
+    if not pace:
+        return None
+    seconds, usual = [], median(pace.values())
+    for job, keys in keys_left.items():
+        seconds.append(sum(effort(job, key) * pace.get(_kind(key), usual) for key in keys))
+    return max(sum(seconds) / max(1, processes), *seconds)
+
+
+def shown_time(seconds: float) -> str:
+    """Return a duration in a readable unit.
+
+    >>> [shown_time(seconds) for seconds in (0.4, 61, 700, 9000, 3e5)]
+    ['1 s', '61 s', '12 min', '2.5 h', '3.5 days']
+    """
+    for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48)):
+        if seconds < most * length:
+            number = seconds / length
+            return f"{max(number, 1):.{1 if unit == 'h' and number < 10 else 0}f} {unit}"
+    return f"{seconds / 86400:.1f} days"
+
+
+def _kind(key: Key) -> str:
+    """Return the kind of a measurement; for the same effort a kind takes the same time."""
+    return "retraining" if is_retraining(key) else "readout" if key.feature else "output"

@@ -1,6 +1,6 @@
 """The base of all learners: a task is learned in steps that can be overridden."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -20,9 +20,11 @@ from scenarios.learners.exemplars import ExemplarSettings
 
 
 class Settings(BaseModel):
-    """A learner's settings; `kind` names the learner in a study.
+    """A learner's settings.
 
-    training: overrides of the study's recipe for this learner.
+    Attributes:
+        kind: The learner's name in a study.
+        training: Changes of the study's recipe for this learner.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -81,10 +83,10 @@ class Learner(Objective):
         """Build the network that the learner brings, uninitialized.
 
         Args:
-            settings: The learner's.
-            shape: Of one input of `view`, without the batch.
-            classes: K.
-            tasks: T.
+            settings: The learner's settings.
+            shape: The shape of one input of `view`, without the batch.
+            classes: The number of classes, K.
+            tasks: The number of tasks, T.
 
         Returns:
             The network.
@@ -109,7 +111,7 @@ class Learner(Objective):
         """Learn one task, with its data on the model's device.
 
         Args:
-            task: To learn.
+            task: The task to learn.
             train: Trains in place of the method of this name.
 
         Returns:
@@ -198,29 +200,3 @@ class Learner(Objective):
     def stream(self, purpose: str) -> torch.Generator:
         """Return the CPU generator for a purpose in the present task."""
         return stream(self.seed, purpose, self.learned)
-
-
-def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return tensors of parameters, of several kinds, by KIND.PARAMETER.
-
-    >>> by_kind(anchor={"weight": torch.ones(1)}, score={"weight": torch.zeros(1)})
-    {'anchor.weight': tensor([1.]), 'score.weight': tensor([0.])}
-    """
-    return {f"{kind}.{n}": x for kind, named in kinds.items() for n, x in named.items()}
-
-
-def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
-    """Select the tensors of one kind.
-
-    Args:
-        tensors: Tensors by KIND.PARAMETER, see `by_kind`.
-        kind: The kind.
-
-    Returns:
-        The tensors by parameter.
-
-    >>> of_kind({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor")
-    {'weight': tensor([1.])}
-    """
-    start = f"{kind}."
-    return {n.removeprefix(start): x for n, x in tensors.items() if n.startswith(start)}

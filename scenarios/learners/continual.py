@@ -57,22 +57,25 @@ class ClassMemorySettings(ContinualSettings):
         return ExemplarSettings(per_class=self.memory_per_class)
 
 
+@learner("finetune")
 class ContinualLearner(base.Learner):
-    """A learner that may store exemplars; by itself it fine-tunes.
+    """Fine-tuning (FT, naive): plain training on each task in turn; Chaudhry 2018's Vanilla.
 
-    Others override its steps, and `carried` and `take_over` for what they carry from task to task
-    beside the model. `classification` is the loss of the batch, replayed examples included.
+    With exemplars it is their Vanilla-S. Other continual learners override its steps, and `carried`
+    and `take_over` for what they carry from task to task beside the model. `classification` is the
+    loss of the batch, replayed examples included.
 
-    replays: whether exemplars of the settings' budget are stored and replayed here.
+    Attributes:
+        replays: Whether exemplars of the settings' budget are stored and replayed here.
     """
 
     settings_class: ClassVar[type[base.Settings]] = ContinualSettings
+    by_scores = True
+    first_task = "cross-entropy"
     replays = True
     settings: ContinualSettings
-    # The classes of each task begun; then the exemplars that the present one began with.
+    # The classes of each task begun.
     _tasks: tuple[tuple[int, ...], ...] = ()
-    _stored: Examples | None = None
-    _barred: Tensor | None = None
 
     @cached_property
     def exemplars(self) -> Exemplars | None:
@@ -87,10 +90,11 @@ class ContinualLearner(base.Learner):
 
     def begin(self, task: Task) -> None:
         self._stored = self.stored
+        self._joined = bool(self.exemplars and self.exemplars.settings.replay == "joined")
         if self._stored is not None:
             self._orders = _orders_of(self._stored, self.stream("replay"))
         self._tasks += (task.classes,)
-        self._barred = None
+        self._barred: Tensor | None = None
 
     def examples(self, task: Task) -> Examples:
         return join([self._stored, task.train]) if self._stored and self._joined else task.train
@@ -118,10 +122,10 @@ class ContinualLearner(base.Learner):
         if self.settings.loss_classes != "all":
             # The number of outputs is known only here; the table serves the whole task.
             if self._barred is None:
-                classes, seen_classes = scores.shape[1], [c for task in self._tasks for c in task]
+                K, seen_classes = scores.shape[1], [c for task in self._tasks for c in task]
                 by_task = self.settings.loss_classes == "task"
-                in_loss = own_task(self._tasks, classes) if by_task else [seen_classes] * classes
-                self._barred = barred_but(in_loss, classes, scores.device)
+                in_loss = own_task(self._tasks, K) if by_task else [seen_classes] * K
+                self._barred = barred_but(in_loss, K, scores.device)
             scores = scores.masked_fill(self._barred[y], -torch.inf)
         return functional.cross_entropy(scores, y, weight=self._class_weights(scores, y))
 
@@ -130,8 +134,7 @@ class ContinualLearner(base.Learner):
             self.exemplars.add(self.model, task, self.stream("memory"))
 
     def stored_bytes(self) -> int:
-        state = self.state()
-        return bytes_of(state[name] for name in ("memory.x", "memory.y") if name in state)
+        return bytes_of(x for name, x in self.state().items() if name in ("memory.x", "memory.y"))
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         """Restore the state that `carried` returned; before the first task there is none."""
@@ -148,29 +151,14 @@ class ContinualLearner(base.Learner):
 
     def _class_weights(self, scores: Tensor, y: Tensor) -> Tensor | None:
         """Return (K,) one over each class's count in the batch, None for equal weights."""
-        balanced = self.exemplars is not None and self.exemplars.settings.balanced
+        balanced = self.exemplars and self._stored and self.exemplars.settings.balanced
         # A single example, as where a Fisher is taken, weighs 1.
-        if not balanced or self._stored is None or len(y) == 1:
+        if not balanced or len(y) == 1:
             return None
         # torch divides by the sum of the weights: so the loss is the mean of the classes' means.
         # `bincount` would wait for a GPU.
         counts = y.new_zeros(scores.shape[1]).scatter_add_(0, y, torch.ones_like(y))
         return counts.clamp(min=1).reciprocal().to(scores.dtype)
-
-    @property
-    def _joined(self) -> bool:
-        return self.exemplars is not None and self.exemplars.settings.replay == "joined"
-
-
-@learner("finetune")
-class Finetune(ContinualLearner):
-    """Fine-tuning (FT, naive): plain training on each task in turn; Chaudhry 2018's Vanilla.
-
-    With exemplars it is their Vanilla-S.
-    """
-
-    by_scores = True
-    first_task = "cross-entropy"
 
 
 @learner("er")

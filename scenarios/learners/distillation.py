@@ -11,7 +11,7 @@ from torch.nn import functional
 from probe.extensions import learner
 from probe.modules import copied
 from probe.tasks import Task
-from probe.training.penultimate import in_batches, penultimate, penultimate_of
+from probe.training.evaluation import in_batches, penultimate, penultimate_of
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 from scenarios.learners.exemplars import ExemplarSettings, ReplayMode, Strategy
 
@@ -75,8 +75,7 @@ class LearningWithoutForgetting(DistillingLearner):
         by_task = self.settings.loss_classes == "task"
         groups = list(dict.fromkeys(self._tasks)) if by_task else [self.seen]
         super().begin(task)
-        if not self.settings.strength:
-            self._old = None
+        self._old = self._old if self.settings.strength else None
         self._groups = [torch.tensor(group, device=task.train.y.device) for group in groups]
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
@@ -104,8 +103,7 @@ def softened_kl(old: Tensor, new: Tensor, temperature: float) -> Tensor:
     >>> float(softened_kl(torch.tensor([[1.0, 2.0]]), torch.tensor([[4.0, 5.0]]), 2.0))
     0.0
     """
-    targets = functional.log_softmax(old / temperature, 1)
-    outputs = functional.log_softmax(new / temperature, 1)
+    targets, outputs = (functional.log_softmax(z / temperature, 1) for z in (old, new))
     # By logarithms, so that a probability of 0 gives 0, not NaN.
     divergence = functional.kl_div(outputs, targets, reduction="batchmean", log_target=True)
     return temperature**2 * divergence
@@ -199,10 +197,9 @@ class Icarl(IcarlHybrid1):
 
     def _update_means(self) -> None:
         """Compute the means (K, D) of the exemplars by class, infinite where there are none."""
-        if self.stored is None:
-            self._means = None
+        self._means, exemplars = None, self.stored
+        if exemplars is None:
             return
-        exemplars = self.stored
         phi = functional.normalize(penultimate_of(self.model, exemplars), dim=1)
         first = exemplars.take(torch.zeros_like(exemplars.y[:1]))
         classes = in_batches(self.model, self.model, first).shape[1]
@@ -213,6 +210,5 @@ class Icarl(IcarlHybrid1):
 
 def _binary(scores: Tensor, targets: Tensor) -> Tensor:
     """Return the binary cross-entropy (B, C), summed over outputs, the mean over the batch."""
-    targets = targets.to(scores.dtype)
-    total = functional.binary_cross_entropy_with_logits(scores, targets, reduction="sum")
-    return total / len(scores)
+    loss = functional.binary_cross_entropy_with_logits
+    return loss(scores, targets.to(scores.dtype), reduction="sum") / len(scores)

@@ -16,7 +16,7 @@ from torch.nn import functional
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.tasks import Task
-from probe.training.penultimate import in_batches, penultimate_of
+from probe.training.evaluation import in_batches, penultimate_of
 
 Strategy = Literal["uniform", "fifo", "plane_distance", "entropy", "mean_of_features"]
 
@@ -41,7 +41,7 @@ def choose(
         The numbers, in order of choice.
     """
     if strategy == "uniform":
-        return uniform(len(pool), count, generator)
+        return torch.randperm(len(pool), generator=generator)[:count]
     if strategy == "fifo":
         # The latest first, as a queue of that length keeps them.
         return torch.arange(len(pool) - 1, -1, -1)[:count]
@@ -51,20 +51,6 @@ def choose(
     if strategy == "entropy":
         return entropy(logits, count, generator)
     return plane_distance(logits[:, int(pool.y[0])], count, generator)
-
-
-def uniform(n: int, count: int, generator: torch.Generator) -> Tensor:
-    """Draw without replacement, each with the same probability.
-
-    Args:
-        n: The number to draw from.
-        count: The number to draw, or all if there are fewer.
-        generator: Source of randomness.
-
-    Returns:
-        The indices, (m,) int64.
-    """
-    return torch.randperm(n, generator=generator)[:count]
 
 
 def plane_distance(logits: Tensor, count: int, generator: torch.Generator) -> Tensor:
@@ -83,8 +69,7 @@ def plane_distance(logits: Tensor, count: int, generator: torch.Generator) -> Te
         The numbers.
     """
     distance = logits.double().abs()
-    floor = _NEAREST * float(distance.mean())
-    return _draw(1 / distance.clamp(min=floor), count, generator)
+    return _draw(1 / distance.clamp(min=_NEAREST * float(distance.mean())), count, generator)
 
 
 def entropy(logits: Tensor, count: int, generator: torch.Generator) -> Tensor:
@@ -189,11 +174,9 @@ class ExemplarSettings(BaseModel):
         >>> ExemplarSettings(total=20).quota(6)
         3
         """
-        quota = (self.total or 0) // classes if self.per_class is None else self.per_class
+        quota = self.per_class or (self.total or 0) // classes
         if not quota:
-            raise InputError(
-                f"a total of {self.total} leaves none for each of {classes} classes: raise it"
-            )
+            raise InputError(f"a total of {self.total} is too low for {classes} classes: raise it")
         return quota
 
 
@@ -223,10 +206,8 @@ class Exemplars:
             pool = task.train.of_classes([label])
             chosen = choose(self.settings.sampling, model, pool, quota, generator)
             self._groups.append(pool.take(chosen.to(pool.y.device)))
-        self._groups = [
-            group.take(torch.arange(min(quota, len(group)), device=group.y.device))
-            for group in self._groups
-        ]
+        # Copies: a view would keep the memory of all.
+        self._groups = [Examples(g.x[:quota].clone(), g.y[:quota].clone()) for g in self._groups]
 
     def state(self) -> dict[str, Tensor]:
         """Return the exemplars, `memory.x` (M, ...) and `memory.y` (M,), for `restore`."""
@@ -242,13 +223,13 @@ class Exemplars:
         """
         self._groups = []
         if "memory.x" in state:
-            there = [int((t.train.y == c).sum()) for t in past for c in _trained_classes(t)]
-            sizes = [min(self.settings.quota(len(there)), count) for count in there]
+            counts = [int((t.train.y == c).sum()) for t in past for c in _trained_classes(t)]
+            sizes = [min(self.settings.quota(len(counts)), count) for count in counts]
             parts = state["memory.x"].split(sizes), state["memory.y"].split(sizes)
             self._groups = list(map(Examples, *parts))
 
 
 def _trained_classes(task: Task) -> list[int]:
     """Return the classes of a task that it has training examples of."""
-    there = set(task.train.y.tolist())
-    return [label for label in task.classes if label in there]
+    labels = set(task.train.y.tolist())
+    return [label for label in task.classes if label in labels]

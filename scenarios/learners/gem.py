@@ -1,6 +1,6 @@
 """Gradient episodic memory: no step may raise the loss on an earlier task's memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
@@ -62,7 +62,7 @@ class GradientEpisodicMemory(ContinualLearner):
         if not self._memories:
             return
         trained = [p for p in model.parameters() if p.requires_grad]
-        gradient = _flat(trained, [p.grad for p in trained])
+        gradient = _flat(torch.zeros_like(p) if p.grad is None else p.grad for p in trained)
         with mode(model, training=False):
             past = torch.stack([self._gradient_of(memory, trained) for memory in self._memories])
         projected = project(gradient, past, self.settings.margin)
@@ -98,22 +98,20 @@ class GradientEpisodicMemory(ContinualLearner):
 
     def _gradient_of(self, memory: Examples, trained: Sequence[nn.Parameter]) -> Tensor:
         """Return the gradient (P,) of the mean loss on a memory."""
-        size = batch_size_on(memory.y.device)
-        total = torch.zeros((), device=memory.y.device)
-        # As in training, whose gradient it is compared with.
-        bf16 = self.recipe.precision == "bf16"
+        device = memory.y.device
+        size, total = batch_size_on(device), torch.zeros((), device=device)
         for x, y in zip(memory.x.split(size), memory.y.split(size), strict=True):
-            with lowered(y.device.type, bf16):
+            # As in training, whose gradient it is compared with.
+            with lowered(device.type, self.recipe.precision == "bf16"):
                 # A copy: a model may write into its input.
                 loss = self.classification(self.model(x.clone()), y) * (len(y) / len(memory))
-            total = total + _flat(trained, torch.autograd.grad(loss, trained, allow_unused=True))
+            total = total + _flat(torch.autograd.grad(loss, trained, materialize_grads=True))
         return total
 
 
-def _flat(trained: Sequence[nn.Parameter], gradients: Sequence[Tensor | None]) -> Tensor:
-    """Return the gradients of the trained parameters as one vector (P,), None as zeros."""
-    pairs = zip(trained, gradients, strict=True)
-    return torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for p, g in pairs])
+def _flat(gradients: Iterable[Tensor]) -> Tensor:
+    """Return gradients as one vector (P,)."""
+    return torch.cat([gradient.flatten() for gradient in gradients])
 
 
 def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
@@ -123,8 +121,8 @@ def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
     dual problem of Lopez-Paz and Ranzato 2017, section 3).
 
     Args:
-        gradient: g (P,).
-        past: The g_k (t, P), any of them zero or collinear.
+        gradient: The gradient g, (P,).
+        past: The gradients g_k of the memories, (t, P), any of them zero or collinear.
         margin: A lower bound of the dual variables, 0 or more; above 0, g' is not the nearest but
             leans towards the g_k.
 
@@ -156,9 +154,9 @@ def dual(gram: Floats, products: Floats, margin: float) -> Floats:
     non-negative least squares problem min_{u >= 0} |A u - b|^2, which always has a solution.
 
     Args:
-        gram: G (t, t), of vectors g_k.
-        products: c (t,), of each of them with one more vector.
-        margin: The lower bound.
+        gram: The inner products G of the g_k, (t, t).
+        products: The inner products c of each g_k with g, (t,).
+        margin: The lower bound of v.
 
     Returns:
         v.
@@ -175,6 +173,5 @@ def dual(gram: Floats, products: Floats, margin: float) -> Floats:
     values, vectors = np.linalg.eigh(scaled)
     positive = values > len(values) * np.finfo(np.float64).eps * values[-1]
     roots, vectors = np.sqrt(values[positive]), vectors[:, positive]
-    u, _ = nnls(roots[:, None] * vectors.T, -(vectors.T @ linear) / roots)
-    solution: Floats = u / lengths + margin
-    return solution
+    solution: Floats = nnls(roots[:, None] * vectors.T, -(vectors.T @ linear) / roots)[0]
+    return solution / lengths + margin

@@ -2,17 +2,16 @@
 
 The plan is plain data for engine, status and tables, user-defined objects included. A study may run
 for days, so foreseeable failures are found in its first seconds: each learner's network must take
-the data, and each budget of exemplars must suffice for the classes. The values of features are
-allocated to memory or disk in advance, too, so that `probe run` can print it. Both use the first
-few examples of each task: only shapes and sizes matter.
+the data, and each budget of exemplars must suffice for the classes. The first few examples of each
+task serve, as only shapes and sizes matter.
 """
 
 import hashlib
 import platform
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
 
 import torch
@@ -21,17 +20,16 @@ from torch import Tensor
 from probe.batch import first
 from probe.by_layer.features import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
+from probe.by_layer.networks import Source
 from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, probing_fields
 from probe.errors import InputError, located
 from probe.examples import Examples
 from probe.metrics.task_predictions import share_classes
-from probe.orders import orders
 from probe.results.precision import resolve_precision
-from probe.retrain import SAMPLE, cache_plan
+from probe.retrain import SAMPLE
 from probe.source import source_hash
-from probe.tasks import Scenario
+from probe.tasks import Scenario, orders
 from probe.training.batch_norm import running_norms
-from probe.values.allocation import Allocation, CacheSettings
 from scenarios.data.datasets import LOADERS, Location
 from scenarios.learners.catalog import LEARNERS, MODULES
 from scenarios.networks import ARCHITECTURES, bare, network_for
@@ -40,64 +38,81 @@ from scenarios.study.spec import Study
 from scenarios.study.training import StudyNetworks, network_of
 from scenarios.user_code import REGISTRY, Names, UserCode, build_model, source_of
 
+# This package's own names, which no user-defined object may have.
 BUILT_IN: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MODULES}
-"""This package's own names, which no user-defined object may have."""
-
-_MODULE = "scenarios.study.training"
 
 
-def with_user_features(study: Study, scenario: Scenario) -> Study:
-    """Return the study with the features of its user-defined network by depth, the output last.
+# Loads a plan's networks in any process, with the data on a device and the user's code within the
+# block; raises InputError if code or data have changed.
+Loader = Callable[[Plan, torch.device], AbstractContextManager[Source]]
 
-    A study with one of this package's networks is returned unchanged.
+# The numbers of training and of test examples of each task.
+Sizes = Sequence[tuple[int, int]]
+
+# Networks with a few examples at least, their loader, and the sizes of the tasks.
+Prepared = tuple[Source, Loader, Sizes]
+
+
+def prepared(
+    study: Study, user_code: UserCode, location: Location, root: Path | None, device: torch.device
+) -> Prepared:
+    """Plan a study with its data.
 
     Args:
         study: The study.
-        scenario: The scenario, for examples to call the network on.
+        user_code: The user's code that it needs.
+        location: The data folder.
+        root: The run directory, None = there is none.
+        device: The device of the jobs.
 
     Returns:
-        The study with features.
+        The networks with a few examples, their loader, and the sizes of the tasks.
 
     Raises:
-        InputError: As `probe.by_layer.features.features_of`.
+        InputError: Settings do not fit the data, see `plan_of` and `refuse_misfits`.
     """
-    entry = REGISTRY.networks.get(study.network.name)
-    if entry is None:
-        return study
-    x = first(scenario.tasks[0].test.x, SAMPLE)
-    with located(f"network {entry.name}"):
-        model, call = bare(network_for(entry.name, x, scenario.classes))
-        chosen = study.network.features or entry.features
-        features = features_of(model, call, x, scenario.classes, chosen)
-    network = study.network.model_copy(update={"features": features})
-    return study.model_copy(update={"network": network})
+    # Before they are read: a file that changes meanwhile has another one.
+    stamped = Location(location.folder, files=location.stamps(study.scenario.data))
+    scenario = study.scenario.scenario(location)
+    study = completed(study, scenario, device, root)
+    plan = plan_of(study, scenario, device)
+    refuse_misfits(study, scenario)
+    loader = partial(study_networks, study, stamped, user_code)
+    # Only a few examples are kept: every process that does a job loads the data.
+    source = StudyNetworks(plan=plan, study=study, scenario=sample_of(scenario))
+    return source, loader, [(len(task.train), len(task.test)) for task in scenario.tasks]
 
 
-def with_precision(
-    study: Study, scenario: Scenario, device: torch.device, root: Path | None
-) -> Study:
-    """Return the study with the precision that `auto` stands for, see `resolve_precision`.
+def completed(study: Study, scenario: Scenario, device: torch.device, root: Path | None) -> Study:
+    """Return the study with the precision that `auto` stands for, and all features by depth.
+
+    The features of a user-defined network are known once there are examples to call it on.
 
     Args:
         study: The study.
         scenario: Its scenario.
         device: The device of the jobs.
-        root: The run directory.
+        root: The run directory, None = there is none.
 
     Returns:
         The study.
+
+    Raises:
+        InputError: As `probe.by_layer.features.features_of`.
     """
-    recipes = {"training": study.training, "retraining": study.retraining}
-    recipes = {n: recipe for n, recipe in recipes.items() if recipe and recipe.precision == "auto"}
-    if not recipes:
-        return study
-    data = scenario.tasks[0].train
-    model = network_for(study.network.name, data.x, scenario.classes)
-    update = {
-        n: resolve_precision(recipe, model, data, device, root)
-        for n, recipe in recipes.items()
-        if recipe
-    }
+    update: dict[str, object] = {}
+    data, entry = scenario.tasks[0], REGISTRY.networks.get(study.network.name)
+    if entry is not None:
+        x = first(data.test.x, SAMPLE)
+        with located(f"network {entry.name}"):
+            model, call = bare(network_for(entry.name, x, scenario.classes))
+            chosen = study.network.features or entry.features
+            features = features_of(model, call, x, scenario.classes, chosen)
+        update["network"] = study.network.model_copy(update={"features": features})
+    for name, recipe in (("training", study.training), ("retraining", study.retraining)):
+        if recipe and recipe.precision == "auto":
+            network = network_for(study.network.name, data.train.x, scenario.classes)
+            update[name] = resolve_precision(recipe, network, data.train, device, root)
     return study.model_copy(update=update)
 
 
@@ -120,11 +135,9 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
     """
     sources = sources_of(study)
     if sources != sources_of(study):
-        raise InputError(
-            f"network {study.network.name} has different weights each time although all generators "
-            f"are seeded: draw them with torch, numpy or random, and do not seed by the clock"
-        )
-    tasks = scenario.tasks
+        reason = "draws weights that no seed fixes: draw them with torch, numpy or random"
+        raise InputError(f"network {study.network.name} {reason}, not seeded by the clock")
+    tasks, readouts = scenario.tasks, _sources("readout", study.probing.readouts)
     return Plan(
         name=study.name,
         scenario=study.scenario.title,
@@ -133,14 +146,10 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
         tasks=tuple(PlannedTask(name=task.name, classes=task.classes) for task in tasks),
         learners={name: _learner(study, name, sources, len(tasks)) for name in study.all_learners},
         orders=orders(study.orders, len(tasks)),
-        seeds=study.seed_numbers,
+        seeds=study.seeds,
         retraining=study.retraining_recipe,
         storage=study.storage,
-        **probing_fields(
-            study.probing,
-            _sources("readout", study.probing.readouts),
-            task_aware=study.scenario.task_aware,
-        ),
+        **probing_fields(study.probing, readouts, task_aware=study.scenario.task_aware),
         report=study.report,
         data=data_hash(scenario),
         device=device.type,
@@ -150,27 +159,24 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
 
 def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> PlannedLearner:
     """Return the plan of one learner of a study."""
-    settings = study.all_learners[name]
+    settings, network = study.all_learners[name], study.network.name
     kind, budget = LEARNERS[settings.kind], settings.budget
-    steps = tuple(range(tasks + 1))
-    if kind.offline:
-        steps = (0,) if settings.kind == UNTRAINED else (0, tasks)
-    network, source = study.network.name, sources.get(f"network {study.network.name}")
-    record: object = network if source is None else {"own": network, "source": source}
+    steps = (0, tasks) if kind.offline else tuple(range(tasks + 1))
+    source = sources.get(f"network {network}")
+    record: object = {"own": network, "source": source} if source else network
     learner_source = sources.get(f"learner {settings.kind}")
     return PlannedLearner(
         kind=settings.kind,
-        modules=(_MODULE, kind.__module__),
+        modules=("scenarios.study.training", kind.__module__),
         listed=name in study.learners,
         offline=kind.offline,
         task_aware=kind.task_aware or study.scenario.task_aware,
         own_network=bool(kind.own_features),
         features=study.features_of(name),
-        steps=steps,
+        steps=(0,) if settings.kind == UNTRAINED else steps,
         # A learner that brings its own network does not see the study's.
         network=None if kind.own_features else record,
-        settings=settings.recorded()
-        | ({} if learner_source is None else {"source": learner_source}),
+        settings=settings.recorded() | ({"source": learner_source} if learner_source else {}),
         training=study.recipe_of(name),
         **(budget.model_dump(include={"per_class", "total", "sampling"}) if budget else {}),
     )
@@ -195,7 +201,7 @@ def sources_of(study: Study) -> dict[str, str]:
 
 def _sources(kind: str, names: Iterable[str]) -> dict[str, str]:
     """Return hashes of the user-defined objects among those of a kind, by name."""
-    return {name: source for name in names if (source := source_of(kind, name)) is not None}
+    return {name: source for name in names if (source := source_of(kind, name))}
 
 
 def refuse_misfits(study: Study, scenario: Scenario) -> None:
@@ -213,130 +219,69 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
         InputError: A network cannot take the data, or a setting does not fit them.
     """
     sample, norms = sample_of(scenario), 0
+    partly_shared = share_classes(tuple({task.classes for task in scenario.tasks}))
     for name, settings in study.learners.items():
         network = network_of(study, name, LEARNERS[settings.kind].view(sample))
         norms += len(running_norms(network))
-        parts = share_classes(tuple({task.classes for task in scenario.tasks}))
-        if parts and getattr(settings, "loss_classes", "all") == "task":
-            what = "is for tasks that share all classes or none; some share a few: set it to all"
-            raise InputError(f'learners.{name}: loss_classes = "task" {what}')
+        if partly_shared and getattr(settings, "loss_classes", "all") == "task":
+            problem = "needs tasks that share all classes or none, not a few: set it to all"
+            raise InputError(f'learners.{name}: loss_classes = "task" {problem}')
         if settings.budget:
-            settings.budget.quota(sum(map(len, (task.classes for task in scenario.tasks))))
+            settings.budget.quota(sum(len(task.classes) for task in scenario.tasks))
             if not isinstance(sample.tasks[0].train.x, Tensor):
-                raise InputError(
-                    f"learners.{name}: exemplars are of one tensor, not of several: leave it out"
-                )
-    examples, _ = examples_of(scenario)
+                raise InputError(f"learners.{name}: exemplars need inputs of a single tensor")
+    examples = sum(len(task.train) for task in scenario.tasks)
     knn = study.probing.readouts.get("knn")
     if knn and knn.settings["k"] > examples:
-        raise InputError(
-            f"probing.readouts.knn.k: {study.name} has {examples} training examples, expected at "
-            f"most as many neighbours, got {knn.settings['k']}: lower k"
-        )
+        expected = f"expected at most {examples}, the number of training examples"
+        raise InputError(f"probing.readouts.knn.k: {expected}, got {knn.settings['k']}")
     if study.probing.batch_norm == "reestimated" and not norms:
-        raise InputError(
-            f"probing.batch_norm: no network of {study.name} has batch norm: leave it out"
-        )
-
-
-def cache_plans(
-    study: Study, sample: Scenario, train: int, test: int, cache: CacheSettings
-) -> dict[str, tuple[Allocation, ...]]:
-    """Return the allocation of features' values, by network: the study's or a learner's own.
-
-    Networks that no learner retrains are left out; learners that share a network share its plan, as
-    they store as much.
-
-    Args:
-        study: The study.
-        sample: See `sample_of`.
-        train: The training examples of the complete scenario.
-        test: Its test examples.
-        cache: The available memory and disk.
-
-    Returns:
-        One allocation for each feature to retrain downstream of, by depth.
-    """
-    plans = {}
-    for name, settings in study.learners.items():
-        kind, features = LEARNERS[settings.kind], study.features_of(name)[:-1]
-        # A learner's own network may depend on its settings: it is probing_fields for each learner.
-        network = name if kind.own_features else study.network.name
-        if features and not kind.offline and network not in plans:
-            view, recipe = kind.view(sample), study.retraining_recipe
-            model, call = bare(network_of(study, name, view))
-            x, sizes = view.tasks[0].test.x, (train, test)
-            plans[network] = cache_plan(
-                model, features, x, sizes, recipe, cache, call.output, call.call
-            )
-    return plans
+        raise InputError("probing.batch_norm: no network has batch norm: leave it out")
 
 
 def sample_of(scenario: Scenario) -> Scenario:
     """Return the scenario with a few examples, from which a learner's view is cheap."""
-    tasks = []
-    for task in scenario.tasks:
-        splits = task.train, task.test
-        train, test = (Examples(first(split.x, SAMPLE), split.y[:SAMPLE]) for split in splits)
-        tasks.append(replace(task, train=train, test=test))
+
+    def few(split: Examples) -> Examples:
+        return Examples(first(split.x, SAMPLE), split.y[:SAMPLE])
+
+    tasks = (replace(task, train=few(task.train), test=few(task.test)) for task in scenario.tasks)
     return replace(scenario, tasks=tuple(tasks))
 
 
-def examples_of(scenario: Scenario) -> tuple[int, int]:
-    """Return the numbers of training and of test examples."""
-    tasks = scenario.tasks
-    return sum(len(task.train) for task in tasks), sum(len(task.test) for task in tasks)
+@contextmanager
+def study_networks(
+    study: Study, location: Location, user_code: UserCode, plan: Plan, device: torch.device
+) -> Iterator[StudyNetworks]:
+    """Load the networks of a study, with the user's code that they need, for the block.
 
-
-@dataclass(frozen=True, kw_only=True)
-class StudyLoader:
-    """A study, the location of its data, and the user's code that it needs.
-
-    Attributes:
+    Args:
         study: The study.
         location: The data folder, with the stamps of the feature files that the plan's hash covers.
         user_code: The user's code.
-        sources: Hashes of that code when the study began, see `sources_of`.
+        plan: The plan.
+        device: The device of the data.
+
+    Yields:
+        The networks.
+
+    Raises:
+        InputError: The user's code has changed, or the data are not those of the plan.
     """
-
-    study: Study
-    location: Location
-    user_code: UserCode
-    sources: Mapping[str, str]
-
-    @contextmanager
-    def opened(self) -> Iterator[None]:
-        """Load the user's code for the block; raises InputError if it has changed."""
-        with self.user_code.opened(BUILT_IN):
-            if sources_of(self.study) != self.sources:
-                raise InputError("your code has changed since the run started: run again")
-            yield
-
-    def source(self, plan: Plan, device: torch.device) -> StudyNetworks:
-        """Return the networks, with the data on a device.
-
-        Args:
-            plan: The plan.
-            device: The device.
-
-        Returns:
-            The networks.
-
-        Raises:
-            InputError: The data are not those of the plan.
-        """
-        spec = self.study.scenario
-        scenario = _loaded(spec, self.location.now(spec.data), str(device), plan.data)
-        return StudyNetworks(plan=plan, study=self.study, scenario=scenario)
+    with user_code.opened(BUILT_IN):
+        sources = sources_of(study)
+        learners = {n: _learner(study, n, sources, len(plan.tasks)) for n in plan.learners}
+        if learners != plan.learners:
+            raise InputError("your code has changed since the run started: run again")
+        scenario = _loaded(study.scenario, location.now(study.scenario.data), device, plan.data)
+        yield StudyNetworks(plan=plan, study=study, scenario=scenario)
 
 
 @lru_cache(maxsize=1)
-def _loaded(spec: ScenarioSpec, location: Location, device: str, data: str) -> Scenario:
+def _loaded(spec: ScenarioSpec, location: Location, device: torch.device, data: str) -> Scenario:
     """Load the data once per process, however many jobs it does; data: the hash they must have."""
     scenario = spec.scenario(location)
     if not location.checked and data_hash(scenario) != data:
-        raise InputError(
-            f"the data of {spec.title} on {platform.node()} differ from those with which the "
-            f"study began: copy the same files there, and run the same command again"
-        )
-    return scenario.to(torch.device(device))
+        where = f"{spec.title} on {platform.node()}"
+        raise InputError(f"the data of {where} are not those of the first run: copy them there")
+    return scenario.to(device)

@@ -9,46 +9,33 @@ follow from it are in `probe.by_layer.jobs`.
 import re
 from typing import Annotated, Any, Self, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    StrictInt,
-    Tag,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field
+from pydantic.functional_validators import AfterValidator, BeforeValidator, model_validator
+from pydantic.types import Discriminator, StrictInt, Tag
 
 from probe.by_layer.plan import CONTROLS
-from probe.by_layer.probing import ProbingSpec
+from probe.by_layer.probing import ProbingSpec, StrictModel
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError, located, unknown
-from probe.orders import MOST, orders
 from probe.retraining import check_multiples
+from probe.tasks import MOST, orders
 from probe.training.recipe import Recipe
 from probe.validation import shown
 from probe.values.allocation import Storage
 from scenarios.learners.base import Settings
 from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
 from scenarios.networks import BuiltInNetwork, network_entry
-from scenarios.study.scenario_spec import ScenarioSpec, has_single_classes
+from scenarios.study.scenario_spec import ScenarioSpec
 
-LONGEST = 80
-"""Most characters of a name: a job's folder has two names, and at most 255 characters in all."""
+LONGEST = 80  # characters of a name: a job's folder has two names, and at most 255 in all
 
 
 def _check_name(name: str) -> str:
     """Return a name that can be part of a job's folder; raises InputError for any other."""
     # A job's folder is LEARNER.order-ORDER.seed-N: no name may contain the separators.
     if len(name) > LONGEST or not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*", name):
-        raise InputError(
-            f"{shown(name)} becomes part of a folder's name: use up to {LONGEST} letters, digits, "
-            f"_ and -, and a dot only before a digit"
-        )
+        allowed = f"up to {LONGEST} letters, digits, _ and -, and a dot only before a digit"
+        raise InputError(f"{shown(name)} becomes part of a folder's name: use {allowed}")
     return name
 
 
@@ -58,106 +45,78 @@ def _check_rule(rule: str) -> str:
     return rule
 
 
-def _check_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
-    if len(set(seeds)) < len(seeds):
+def _seed_list(seeds: object) -> object:
+    """Return seeds as a list, of which a number n stands for 0 to n - 1."""
+    if type(seeds) is int and 1 <= seeds <= MOST:
+        return tuple(range(seeds))
+    if not isinstance(seeds, list | tuple):
+        raise InputError(f"expected 1 to {MOST} seeds, or a list of seeds, got {shown(seeds)}")
+    if len(set(map(str, seeds))) < len(seeds):
         raise InputError(f"seeds must not repeat, got {list(seeds)}: list each seed once")
     return seeds
 
 
-_BY_FORM = Discriminator(
-    lambda value: "listed" if isinstance(value, dict | list | tuple) else "rule"
-)
 Name = Annotated[str, AfterValidator(_check_name)]
 Orders = Annotated[
     Annotated[str, AfterValidator(_check_rule), Tag("rule")]
     | Annotated[dict[Name, tuple[StrictInt, ...]], Field(min_length=1), Tag("listed")],
-    _BY_FORM,
+    Discriminator(lambda value: "rule" if isinstance(value, str) else "listed"),
 ]
-_Seeds = tuple[Annotated[StrictInt, Field(ge=0, lt=2**31)], ...]
-Seeds = Annotated[
-    Annotated[StrictInt, Field(ge=1, le=MOST), Tag("rule")]
-    | Annotated[_Seeds, Field(min_length=1), AfterValidator(_check_seeds), Tag("listed")],
-    _BY_FORM,
-]
+Seed = Annotated[StrictInt, Field(ge=0, lt=2**31)]
 
 
 def _with_kinds(learners: object) -> object:
     """Take the name of a learner's table for its kind, unless the kind is given."""
     if not isinstance(learners, dict):
         return learners
-    if not learners:
-        raise InputError(f"name at least one of {', '.join(LEARNERS)}")
-    tables = {
-        name: {"kind": name, **table} if isinstance(table, dict) else table
-        for name, table in learners.items()
-    }
-    for name, table in tables.items():
+    tables = dict(learners)
+    for name, table in learners.items():
+        if not isinstance(table, dict):
+            continue
+        kind = table.get("kind", name)
         # Tables and figures know the controls by their names.
-        kind = table["kind"] if isinstance(table, dict) else name
-        for control in CONTROLS:
-            if (kind == control) != (name == control):
-                raise InputError(
-                    f"{name!r} has kind {kind!r}, but only the learner {control!r} can have the "
-                    f"kind {control!r}: change one of them"
-                )
+        if kind != name and (kind in CONTROLS or name in CONTROLS):
+            raise InputError(f"{name!r} has kind {kind!r}: a control has the name of its kind")
+        tables[name] = {"kind": name, **table}
     return tables
 
 
-class _Table(BaseModel):
-    """A frozen table that refuses unknown keys."""
+def _check_network(name: str) -> str:
+    """Return the name of a network; raises InputError for any other."""
+    network_entry(name)
+    return name
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
-
-class NetworkSpec(_Table):
+class NetworkSpec(StrictModel):
     """The network, and the features to retrain downstream of (None = all of its stages).
 
     Attributes:
         name: One of `scenarios.networks`, or a registered one.
         features: Names in any order; features of learners with networks of their own may be among
             them. For a registered network, None is a suggested set of features, which is found once
-            there are data to call it on (`scenarios.study.plan.with_user_features`).
+            there are data to call it on (`scenarios.study.plan.completed`).
     """
 
-    name: str
+    name: Annotated[str, AfterValidator(_check_network)]
     features: tuple[str, ...] | None = Field(default=None, min_length=1)
 
-    @field_validator("name")
-    @classmethod
-    def _check_network(cls, name: str) -> str:
-        network_entry(name)
-        return name
 
-
-def _task_aware(name: str, settings: Settings) -> Settings:
-    """Return settings with the loss over the task's classes, unless they say otherwise.
-
-    Raises InputError for a learner that cannot be trained so.
-    """
-    kind, field = LEARNERS[settings.kind], type(settings).model_fields.get("loss_classes")
-    if kind.offline or kind.task_aware or "loss_classes" in settings.model_fields_set:
-        return settings
-    if field is None or "task" not in get_args(field.annotation):
-        raise InputError(
-            f'{name} has no loss_classes = "task", so it cannot be trained task-incrementally: '
-            f'leave it out, or use kind = "class-incremental"'
-        )
-    return settings.model_copy(update={"loss_classes": "task"})
-
-
-class Study(_Table):
+class Study(StrictModel):
     """A study. Two studies that compare equal give the same tables, bit for bit, on one device.
 
-    - name: also of its run directory, unless another is given;
-    - training: the recipe of every learner without a recipe of its own;
-    - retraining: the recipe of the retrained tails (None = the training's, as in Murata 2020);
-    - learners: their settings, by their names in the tables;
-    - orders: a rule, or a table of orders by name, see `probe.orders`;
-    - seeds: the number of seeds from 0, or a list of them;
-    - storage: precision of features' values for the retraining; `bf16` takes half the memory but
-      rounds;
-    - probing: the measurements downstream of the features, and their steps;
-    - report: the measurements that tables and figures show.
+    Attributes:
+        name: The name, also of its run directory unless another is given.
+        scenario: The data, and their division into tasks.
+        network: The network and its features.
+        training: The recipe of every learner without a recipe of its own.
+        retraining: The recipe of the retrained tails; None = the training's, as in Murata 2020.
+        learners: The settings of the learners, by their names in the tables.
+        orders: A rule, or a table of orders by name, see `probe.tasks.orders`.
+        seeds: The seeds; a file may give their number instead, to count from 0.
+        storage: The precision of features' values for the retraining; `bf16` takes half the memory
+            but rounds.
+        probing: The measurements downstream of the features, and their steps.
+        report: The measurements that tables and figures show.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=LONGEST)
@@ -165,9 +124,9 @@ class Study(_Table):
     network: NetworkSpec
     training: Annotated[Recipe, Field(default_factory=Recipe)]
     retraining: Recipe | None = None
-    learners: Annotated[dict[Name, AnySettings], BeforeValidator(_with_kinds)]
+    learners: Annotated[dict[Name, AnySettings], BeforeValidator(_with_kinds), Field(min_length=1)]
     orders: Orders = "rotate"
-    seeds: Seeds = 1
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1), BeforeValidator(_seed_list)] = (0,)
     storage: Storage = "fp32"
     probing: ProbingSpec = ProbingSpec()
     report: ReportSpec = ReportSpec()
@@ -181,31 +140,16 @@ class Study(_Table):
                 return {**raw, "report": {"heads": ["multi"], **raw.get("report", {})}}
         return raw
 
-    @field_validator("learners")
-    @classmethod
-    def _task_aware_learners(cls, learners: dict[str, Settings], info: ValidationInfo) -> object:
-        """Train task-aware learners on the loss over the task's classes."""
-        if not getattr(info.data.get("scenario"), "task_aware", False):
-            return learners
-        return {name: _task_aware(name, settings) for name, settings in learners.items()}
-
     @property
     def all_learners(self) -> dict[str, Settings]:
         """The learners by name, with `untrained` where a floor is measured on their network."""
         learners = dict(self.learners)
-        if self.probing.has_floor and any(map(self._is_probed, self.learners)):
-            learners.setdefault("untrained", settings_of({"kind": "untrained"}))
+        for name, settings in self.learners.items():
+            kind = LEARNERS[settings.kind]
+            on_network = not (kind.offline or kind.own_features)
+            if self.probing.has_floor and on_network and len(self.features_of(name)) > 1:
+                learners.setdefault("untrained", settings_of({"kind": "untrained"}))
         return learners
-
-    @property
-    def seed_numbers(self) -> tuple[int, ...]:
-        """The seeds, in the order in which they are run."""
-        return tuple(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
-
-    def _is_probed(self, learner: str) -> bool:
-        """Return whether a learner has features of the study's network besides its output."""
-        kind = LEARNERS[self.learners[learner].kind]
-        return not (kind.offline or kind.own_features) and len(self.features_of(learner)) > 1
 
     @property
     def retraining_recipe(self) -> Recipe:
@@ -243,26 +187,32 @@ class Study(_Table):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        """Raise InputError for features that no network has, and learners that no head suits."""
+        """Train task-aware learners on the loss over the task's classes, unless they say otherwise.
+
+        Raises InputError for features that no network has, and learners that do not fit the tasks.
+        """
         # A feature need not be in every network: each learner uses those of its own.
         features = {f: None for learner in self.learners for f in self._all_features(learner)}
         for feature in self.network.features or ():
             if feature not in features:
-                problem = unknown("feature of this study's networks", feature, features)
-                raise InputError(f"network.features: {problem}")
+                with located("network.features"):
+                    raise unknown("feature of this study's networks", feature, features)
         with located("probing.budget"):
             check_multiples(self.probing.budget, self.retraining_recipe)
         for name, settings in self.learners.items():
-            if LEARNERS[settings.kind].task_aware or self.scenario.task_aware:
-                self._check_multi_head(name)
+            kind, loss = LEARNERS[settings.kind], type(settings).model_fields.get("loss_classes")
+            is_set = "loss_classes" in settings.model_fields_set
+            if self.scenario.task_aware and not (kind.offline or kind.task_aware or is_set):
+                if loss is None or "task" not in get_args(loss.annotation):
+                    problem = 'has no loss_classes = "task", so it cannot learn such a scenario'
+                    raise InputError(f"learners.{name}: {name} {problem}: leave it out")
+                self.learners[name] = settings.model_copy(update={"loss_classes": "task"})
+            if kind.task_aware or self.scenario.task_aware:
+                needs = f"learners.{name}: only the task's classes compete, so it needs the task id"
+                if self.scenario.has_single_classes:
+                    raise InputError(f"{needs}, which gives away single classes: leave it out")
+                if "multi" not in self.report.heads:
+                    raise InputError(f'{needs}, as for report heads = ["multi"]')
             with located(f"learners.{name}.training"):
                 self.recipe_of(name)
         return self
-
-    def _check_multi_head(self, learner: str) -> None:
-        """Raise InputError where the task of a test example is unknown, or gives away its label."""
-        needs = f"learners.{learner}: only the classes of the task compete, so it needs the task id"
-        if has_single_classes(self.scenario):
-            raise InputError(f"{needs}, which in a session of one class is its label: leave it out")
-        if "multi" not in self.report.heads:
-            raise InputError(f'{needs}, unknown to a single head: report heads = ["multi"]')

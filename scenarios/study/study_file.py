@@ -6,8 +6,9 @@ The changed study is checked again, so that flags obey the rules of the file. Er
 key as the user wrote them, instead of pydantic's path.
 """
 
+import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,9 @@ from probe.errors import InputError, unknown
 from probe.validation import keys_at, message, problems, shown
 from scenarios.learners.catalog import LEARNERS
 from scenarios.options import RunOptions, names
-from scenarios.study.scenario_spec import KINDS, SHIFTS
 from scenarios.study.spec import Study
 
 _PRESETS = Path(__file__).with_name("presets")
-_BITS = 63  # of TOML's whole numbers, beside the sign
 
 
 def read_study(source: str) -> dict[str, Any]:
@@ -44,21 +43,29 @@ def read_study(source: str) -> dict[str, Any]:
     if source in preset_names():
         path = _PRESETS / f"{source}.toml"
     elif path.suffix != ".toml":
-        # If it looks like a file, names of presets would not help.
-        if "." not in source and "/" not in source:
-            raise unknown("preset", source, preset_names())
-        raise InputError(
-            f"{source} is neither a preset nor a TOML file: name a preset of `probe list`, or "
-            f"a file NAME.toml"
-        )
+        problem = unknown("preset", source, preset_names())
+        raise InputError(f"{problem}: give a preset or a file NAME.toml")
+    return {"name": path.stem, **read_toml(path)}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its keys and values.
+
+    Raises:
+        InputError: It is not TOML.
+        OSError: It cannot be read.
+    """
     try:
-        return {"name": path.stem, **tomllib.loads(path.read_text("utf-8-sig"))}
-    except OSError as error:
-        raise InputError(
-            f"cannot read the study {path} ({error.strerror}): name a preset or a file"
-        ) from None
-    except UnicodeDecodeError:
-        reason = "it is not UTF-8 text"
+        tables = tomllib.loads(path.read_text("utf-8-sig"))
+        # TOML's integers have 64 bits, but Python's reader takes any.
+        json.loads(json.dumps(tables, default=str), parse_int=_check_bits)
+        return tables
     except RecursionError:
         reason = "it is nested too deeply"
     except ValueError as error:
@@ -80,7 +87,7 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
 
     Args:
         raw: TOML's tables and values.
-        source: Their name in errors, such as the file's path.
+        source: The name of the study in errors, such as the file's path.
 
     Returns:
         The study.
@@ -89,13 +96,9 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
         InputError: Names all problems, by path.
 
     Example:
-        >>> check_study(read_study("digits"), "digits").seeds >= 1
-        True
+        >>> check_study(read_study("digits"), "digits").seeds
+        (0, 1, 2, 3, 4)
     """
-    # TOML's integers have 64 bits, but Python's reader takes any.
-    for path, number in _whole_numbers(raw):
-        if number.bit_length() > _BITS:
-            raise InputError(f"{source}: {path}: expected a number of 64 bits, got {shown(number)}")
     try:
         return Study.model_validate(raw)
     except ValidationError as error:
@@ -103,17 +106,9 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
         raise InputError(f"{source}: {'; '.join(listed)}") from None
 
 
-def _whole_numbers(table: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield every integer within tables and lists, with its path."""
-    # No recursion: a file may be nested more deeply than Python allows.
-    remaining: list[tuple[str, object]] = [("", table)]
-    while remaining:
-        path, value = remaining.pop()
-        if isinstance(value, int):
-            yield path, value
-        elif isinstance(value, Mapping | list | tuple):
-            entries = value.items() if isinstance(value, Mapping) else enumerate(value)
-            remaining += [(f"{path}.{key}".removeprefix("."), entry) for key, entry in entries]
+def _check_bits(digits: str) -> None:
+    if int(digits).bit_length() > 63:  # beside the sign
+        raise ValueError(f"expected numbers of 64 bits, got {digits}")
 
 
 def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
@@ -131,24 +126,14 @@ def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
 def _problem(detail: ErrorDetails, keys: Sequence[str]) -> str:
     """Return one problem as `path: problem`, in the terms of a study's file."""
     path = [str(part) for part in detail["loc"] if part != "[key]"]
-    # A union's tag is part of pydantic's path, but of no file.
-    table = path[0] if path else ""
-    if table in ("orders", "scenario", "seeds") and len(path) > 1:
-        del path[1]
-    return f"{'.'.join(path)}: {_message(detail, table, keys)}".removeprefix(": ")
-
-
-def _message(detail: ErrorDetails, table: str, keys: Sequence[str]) -> str:
-    """Describe a problem in a sentence; table: of the study, which has it."""
-    if detail["type"] == "union_tag_invalid":
-        kind, _, shift = str(detail["ctx"]["tag"]).partition(" ")
-        if kind == "domain-incremental":
-            return str(unknown("shift", shift, SHIFTS))
-        return str(unknown("kind of scenario", kind, KINDS))
-    if detail["type"] in ("string_type", "dict_type") and table == "orders":
-        rules = "rotate, none, shuffle:N or a table of orders"
-        return f"expected {rules}, got {shown(detail['input'])}"
-    return message(detail, keys)
+    text = message(detail, keys)
+    if path[:1] == ["orders"]:
+        # A union's tag is part of pydantic's path, but of no file.
+        del path[1:2]
+        if detail["type"] == "dict_type":
+            rules = "rotate, none, shuffle:N or a table of orders"
+            text = f"expected {rules}, got {shown(detail['input'])}"
+    return f"{'.'.join(path)}: {text}".removeprefix(": ")
 
 
 def overridden(study: Study, options: RunOptions) -> Study:
@@ -168,31 +153,30 @@ def overridden(study: Study, options: RunOptions) -> Study:
 
     >>> study = check_study(read_study("digits"), "digits")
     >>> overridden(study, RunOptions(seeds=3)).seeds
-    3
+    (0, 1, 2)
     """
     raw = study.model_dump()
     scenario = raw["scenario"]
     if options.learners is not None:
         raw["learners"] = chosen_learners(names(options.learners), raw["learners"])
-    tables = {"seeds": raw, "orders": raw, "train_limit": scenario, "validation": scenario}
-    for flag, table in tables.items():
-        if (value := getattr(options, flag)) is not None:
-            table[flag] = value
-    if options.dataset is not None:
-        scenario["data"] = _data(names(options.dataset), scenario["kind"])
-    if options.epoch_multiples is not None:
-        text = options.epoch_multiples
-        try:
-            raw["probing"]["budget"] = [int(multiple) for multiple in names(text)]
-        except ValueError:
-            raise InputError(f"--epoch-multiples expects 1,2,4, got {text!r}") from None
-    if options.controls is not None:
-        raw["probing"]["controls"] = names(options.controls)
-    if options.heads is not None:
-        raw["report"]["heads"] = names(options.heads)
+    for table, key, value in (
+        (raw, "seeds", options.seeds),
+        (raw, "orders", options.orders),
+        (scenario, "train_limit", options.train_limit),
+        (scenario, "validation", options.validation),
+        (scenario, "data", options.dataset and names(options.dataset)),
+        (raw["probing"], "controls", options.controls and names(options.controls)),
+        (raw["report"], "heads", options.heads and names(options.heads)),
+        (raw["probing"], "budget", options.epoch_multiples and _numbers(options.epoch_multiples)),
+    ):
+        if value is not None:
+            table[key] = value
     raw["report"]["weights"].update(_weightings(options.weights or ()))
-    if options.epochs is not None:
-        _set_epochs(raw, options.epochs)
+    # Learners' recipes without epochs stay so; without a retraining's, it has the training's.
+    changes = (settings.get("training") for settings in raw["learners"].values())
+    for recipe in filter(None, (raw["training"], raw["retraining"], *changes)):
+        if options.epochs is not None and recipe["epochs"]:
+            recipe["epochs"] = options.epochs
     return check_study(raw, "the flags given")
 
 
@@ -216,28 +200,9 @@ def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str
     return {name: learners[name] for name in chosen}
 
 
-def _data(chosen: Sequence[str], kind: str) -> str | list[str]:
-    """Return the data of a scenario of that kind, one name or two; raises InputError for others."""
-    wanted = 2 if kind == "multimodal" else 1
-    if "" in chosen:
-        raise InputError(f"--dataset expects NAME or A.npz,B.npz, got {','.join(chosen)!r}")
-    if len(chosen) != wanted:
-        raise InputError(f"--dataset names {wanted} for kind {kind}, got {len(chosen)}")
-    return chosen[0] if wanted == 1 else list(chosen)
-
-
-def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
-    """Set the epochs of every recipe in the study.
-
-    A learner's recipe without epochs of its own stays unchanged.
-    """
-    for recipe in ("training", "retraining"):
-        # Without a recipe of its own the retraining uses the training's, with its epochs.
-        raw[recipe] = raw[recipe] and {**raw[recipe], "epochs": epochs}
-    for settings in raw["learners"].values():
-        changes = settings.get("training")
-        if changes and changes["epochs"]:
-            changes["epochs"] = epochs
+def _numbers(text: str) -> list[int | str]:
+    """Return the numbers of a flag; what is none is left to the check of the study."""
+    return [int(entry) if entry.isdecimal() else entry for entry in names(text)]
 
 
 def _weightings(texts: Sequence[str]) -> dict[str, list[float]]:
@@ -245,8 +210,6 @@ def _weightings(texts: Sequence[str]) -> dict[str, list[float]]:
     weightings: dict[str, list[float]] = {}
     for text in texts:
         name, _, numbers = (part.strip() for part in text.partition("="))
-        if name in weightings:
-            raise InputError(f"--weights names {name!r} twice: give each weighting its own name")
         try:
             weightings[name] = [float(number) for number in numbers.split(",")]
         except ValueError:

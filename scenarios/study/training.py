@@ -1,44 +1,158 @@
 """Networks trained by the learners of a study, as the source of its plan's networks.
 
-A learner starts from a fresh network and learns one task after another. Its state is saved in a
-checkpoint after each task (`scenarios.study.checkpoints`), so that a stopped job resumes and gives
-the same bits: every random number comes from a named stream of the job's seed and does not depend
-on earlier draws.
+A learner starts from a fresh network and learns one task after another. After every task the
+model's weights and the rest of the learner's state (exemplars, importances, earlier models) are
+saved as tensors in a checkpoint. A restored learner continues as if it had never been stopped, to
+the bit: every random number comes from a named stream of the job's seed and does not depend on
+earlier draws. A checkpoint may be of an earlier version of the code, or be damaged in a way that
+its hash does not show, so it is loaded into a fresh learner and checked; one that does not fit is
+set aside, and an earlier one is tried. `probe.by_layer.store` keeps files and hashes.
+
+The training on the first task is done once for all learners that train on it in the same way.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from typing import cast
 
+import torch
 from torch import nn
 
 from probe.batch import Value, tensors
+from probe.by_layer.code import code_hash
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import TrainingCost
 from probe.by_layer.networks import TrainedNetwork
-from probe.by_layer.offline import train_offline
+from probe.by_layer.offline import clock_on, train_offline
 from probe.by_layer.plan import UNTRAINED, Plan
 from probe.by_layer.store import Results, Store
 from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import located
+from probe.examples import Examples
 from probe.modules import architecture
 from probe.seeding import global_stream, stream
 from probe.task_aware import append_task, restrict_to_task
 from probe.tasks import Scenario, Task
 from probe.training.batch_norm import reestimate
+from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import Fresh, initialize
 from probe.training.history import never_left
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import bare, draw_weights, fresh_source, network_for
-from scenarios.study.checkpoints import FirstTask, clock_on, first_task, restored, save
 from scenarios.study.spec import Study
 from scenarios.user_code import REGISTRY
 
 _LAST: dict[object, Cuts] = {}  # cuts of this process, by features and call
+
+# Errors of a failing device; the second is a nameless RuntimeError in older torch.
+_DEVICE_FAILED = (torch.OutOfMemoryError, getattr(torch, "AcceleratorError", MemoryError))
+
+
+def restored(
+    fresh: Callable[[], Learner], tasks_seen: int, past: Sequence[Task], store: Store
+) -> tuple[Learner, TrainingCost | None] | None:
+    """Restore a learner from the checkpoint after some tasks, with the cost of the last task.
+
+    If the checkpoint no longer has the learner's state, only the model is restored. Errors of a
+    failing device, such as running out of memory, are raised.
+
+    Args:
+        fresh: Makes a learner that has learned nothing.
+        tasks_seen: The number of tasks learned.
+        past: These tasks, on the learner's device.
+        store: The store of the job's results.
+
+    Returns:
+        The learner and the cost, or None without a checkpoint or if it cannot be restored; it is
+        then set aside.
+    """
+    saved = store.load_checkpoint(tasks_seen)
+    if saved is None:
+        return None
+    # Moved before it is tried: a device that fails says nothing about the checkpoint.
+    device = past[0].train.y.device
+    model = {name: tensor.to(device) for name, tensor in saved.model.items()}
+    state = {name: tensor.to(device) for name, tensor in (saved.learner or {}).items()}
+    # Each has its own: one that was restored in part is not used.
+    learner = fresh()
+    try:
+        # Removed first: the rest must be exactly the learner's state.
+        cost = None if saved.learner is None else TrainingCost.of_state(state)
+        # Strict: it raises for a weight that is missing, superfluous or of another shape.
+        learner.model.load_state_dict(model)
+        if cost:
+            learner.restore(state, past)
+            if learner.state().keys() != state.keys():
+                raise ValueError("it holds what the learner does not keep")
+    # The checkpoint may be whole: it is not set aside, and the job is tried again.
+    except _DEVICE_FAILED:
+        raise
+    except (RuntimeError, LookupError, ValueError, TypeError, OverflowError) as error:
+        reason = f"the learner cannot be restored from it ({type(error).__name__})"
+        store.set_checkpoint_aside(tasks_seen, reason)
+        return None
+    store.continue_from(saved)
+    return learner, cost
+
+
+def train_first_task(
+    store: Store, learner: Learner, task: Task, data: Examples, meter: OpsMeter
+) -> float:
+    """Train a learner on its first task, or load the weights, losses and counts of that training.
+
+    Args:
+        store: The store of the training, see `first_task_store`; two processes that train at the
+            same time write the same files.
+        learner: The learner.
+        task: The first task.
+        data: The examples to train on.
+        meter: Counts the multiply-adds.
+
+    Returns:
+        The seconds that a loaded training took, 0 for a new one.
+    """
+    saved = store.load_checkpoint(1)
+    if saved and saved.learner and saved.code == store.code:
+        learner.model.load_state_dict(saved.model)
+        total, steps = saved.learner["counts"].tolist()
+        meter.total, meter.steps = meter.total + total, meter.steps + steps
+        seconds, *losses = saved.learner["seconds and losses"].tolist()
+        learner.losses = tuple(losses)
+        return float(seconds)
+    before, now = meter.total, clock_on(task.train.y.device)
+    start = now()
+    learner.train(task, data, meter)
+    state = {
+        "counts": torch.tensor([meter.total - before, meter.steps]),
+        "seconds and losses": torch.tensor([now() - start, *learner.losses], dtype=torch.float64),
+    }
+    store.save_checkpoint(1, learner.model.state_dict(), state)
+    return 0.0
+
+
+def first_task_store(plan: Plan, job: Job, learner: Learner, store: Store) -> Store | None:
+    """Return the store of the training on a job's first task, kept for later jobs.
+
+    Args:
+        plan: The plan.
+        job: One of its jobs.
+        learner: The job's learner.
+        store: The store of the job's results.
+
+    Returns:
+        The store for everything that determines it; None if the learner trains in its own way.
+    """
+    loss = vars(type(learner)).get("first_task")
+    if loss is None or job.without == 1:
+        return None
+    record = plan.record(job.learner, job.order, job.tasks, job.seed)
+    for key in ("learner", "retraining", "storage"):
+        record.pop(key, None)
+    code = code_hash((__name__, "scenarios.learners.continual"))
+    record["first task"] = [loss, getattr(learner.settings, "loss_classes", "")]
+    return Store(store.root, "first-task", record, code)
 
 
 def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
@@ -46,7 +160,7 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
 
     Args:
         study: The study.
-        learner: Its name.
+        learner: The name of the learner.
         scenario: The learner's view of it (its kind's `view`), of which only the shape of an input,
             the K classes and T are used.
 
@@ -57,8 +171,7 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     Raises:
         InputError: It cannot take the data.
     """
-    x = scenario.tasks[0].train.x
-    settings = study.all_learners[learner]
+    x, settings = scenario.tasks[0].train.x, study.all_learners[learner]
     kind = LEARNERS[settings.kind]
     if not kind.own_features:
         return network_for(study.network.name, x, scenario.classes)
@@ -68,99 +181,43 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
         return kind.network(settings, shape, scenario.classes, len(scenario.tasks))
 
 
-@dataclass(kw_only=True)
-class StudyNetworks:
-    """The source of the networks of a study.
-
-    scenario: the study's, in base order, with the data on the device.
-    """
-
-    plan: Plan
-    study: Study
-    scenario: Scenario
-
-    def networks(self, job: Job, results: Results) -> LearnedNetworks:
-        """Return the networks of a job.
-
-        Args:
-            job: The job.
-            results: The store of its results, for checkpoints.
-
-        Returns:
-            The networks.
-        """
-        if not isinstance(results, Store):
-            raise TypeError("learners keep checkpoints, which need a store")
-        # First the order, then the view: a learner's view may depend on which task comes first.
-        scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
-        return LearnedNetworks(
-            plan=self.plan, study=self.study, job=job, view=scenario, store=results
-        )
-
-
-@dataclass(kw_only=True)
+@dataclass
 class LearnedNetworks:
     """The networks of one job, learned one task after the other.
 
-    view: the tasks in executed order, as the learner sees them.
+    Attributes:
+        source: The source of the networks of all jobs.
+        job: The job.
+        view: The tasks in executed order, as the learner sees them.
+        scenario: The same tasks as readouts see them, with the task id where a learner receives it.
+        call: The call of the network itself, which a learner calls as `model(x)`.
+        fresh: The source of fresh weights, None = the recipe's rule.
+        store: The store of the job's results.
     """
 
-    plan: Plan
-    study: Study
+    source: "StudyNetworks"
     job: Job
     view: Scenario
+    scenario: Scenario
+    call: ModelCall
+    fresh: Fresh | None
     store: Store
     _now: tuple[Learner, TrainingCost | None] | None = field(default=None, init=False)
-
-    @property
-    def scenario(self) -> Scenario:
-        """The tasks in executed order, as readouts see them."""
-        return self._read[0]
-
-    @property
-    def call(self) -> ModelCall:
-        """The call of the network itself, which a learner calls as `model(x)`."""
-        return self._read[1]
-
-    @cached_property
-    def _read(self) -> tuple[Scenario, ModelCall]:
-        """The tasks and the call of the network, task-aware where a learner is."""
-        entry, call = REGISTRY.networks.get(self.study.network.name), ModelCall()
-        if entry is not None and not self.job.own_network:
-            call = ModelCall(call=entry.call, output=entry.output)
-        if not self.study.scenario.task_aware:
-            return self.view, call
-        tasks = tuple(
-            replace(task, train=append_task(task.train, k), test=append_task(task.test, k))
-            for k, task in enumerate(self.view.tasks)
-        )
-        classes = [task.classes for task in tasks]
-        task_aware = restrict_to_task(
-            lambda model, x, _: call(model, x), classes, self.view.classes
-        )
-        return replace(self.view, tasks=tasks), ModelCall(call=task_aware)
-
-    @property
-    def fresh(self) -> Fresh | None:
-        """The source of fresh weights, None = the recipe's rule."""
-        if self.job.own_network:
-            return None
-        return fresh_source(self.study.network.name, self.study.retraining_recipe.init)
 
     def after(self, step: int) -> TrainedNetwork:
         """Return the learner after so many tasks, from a checkpoint or by learning."""
         at = self._steps.index(step)
-        learner, spent = self._latest(at)
+        learner, cost = self._latest(at)
         while learner.learned < at:
-            spent = self._learn_next(learner)
-        self._now = learner, spent
+            cost = self._learn_next(learner)
+        self._now = learner, cost
         return TrainedNetwork(
             model=bare(learner.model)[0],
             logits=learner.scores,
             scenario=self.view,
             classes_seen=learner.seen,
             task_aware=self.job.task_aware,
-            cost=spent,
+            cost=cost,
         )
 
     def compared_with(self, peer: str) -> nn.Module:
@@ -188,11 +245,10 @@ class LearnedNetworks:
             The cuts.
         """
         # A task-aware call is another for each job.
-        call, parameters = self.call, frozenset(architecture(model).items())
-        key = tuple(features), self.call, parameters
+        key = tuple(features), self.call, frozenset(architecture(model).items())
         if key not in _LAST:
             _LAST.clear()
-            _LAST[key] = cut_each(model, features, sample, call.output, call.call)
+            _LAST[key] = cut_each(model, features, sample, self.call.output, self.call.call)
         return _LAST[key]
 
     @property
@@ -205,12 +261,11 @@ class LearnedNetworks:
     @property
     def _steps(self) -> Sequence[int]:
         """The step after each of these tasks, from none; T is the last, also without a task."""
-        T = len(self.job.tasks)
-        return (*range(T - 1), T) if self.job.without else self.job.steps
+        return (*range(self.job.last - 1), self.job.last) if self.job.without else self.job.steps
 
     def _fresh(self) -> Learner:
         """Return a learner that has learned nothing, its weights drawn from the job's seed."""
-        study, job, kind = self.study, self.job, LEARNERS[self.job.kind]
+        study, job, kind = self.source.study, self.job, LEARNERS[self.job.kind]
         recipe = study.recipe_of(job.learner)
         # Only from the seed: all learners and orders of a seed start from the same weights.
         drawn = stream(job.seed, "init")
@@ -238,35 +293,83 @@ class LearnedNetworks:
         return self._fresh(), None
 
     def _learn_next(self, learner: Learner) -> TrainingCost:
-        """Let a learner learn its next task, and save it; return the resources spent on that."""
+        """Let a learner learn its next task, and save it; return the cost."""
         done = learner.learned + 1
         task = self._tasks[done - 1]
         with located(f"task {task.name} ({done} of {len(self._tasks)})"):
-            spent = self._learned(learner, task)
+            if self.source.study.scenario.task_aware and learner.offline:
+                model = bare(learner.model)[0]
+                cost = train_offline(model, self.call, self.scenario, learner.recipe, self.job.seed)
+                learner.learned, learner.seen = 1, task.classes
+            else:
+                cost = self._learn(learner, task)
         # The checkpoint comes first: a job killed before the measurement does not repeat the task.
-        save(self.store, self._steps[done], learner, spent)
-        if self.study.probing.checkpoints == "needed":
+        state = {**learner.state(), **cost.to_state()}
+        self.store.save_checkpoint(self._steps[done], learner.model.state_dict(), state)
+        if self.source.study.probing.checkpoints == "needed":
             # A resumed run goes on from the one just saved; only diagnostics read earlier models.
-            compared = self.study.probing.diagnostics and not self.job.without
+            compared = self.source.study.probing.diagnostics and not self.job.without
             self.store.drop_checkpoint(self._steps[done - 1], model=not compared)
-        return spent
+        return cost
 
-    def _learned(self, learner: Learner, task: Task) -> TrainingCost:
-        """Let a learner learn a task; a task-aware offline one learns all so."""
-        if not (self.study.scenario.task_aware and learner.offline):
-            begins = not learner.learned
-            first = first_task(self.plan, self.job, learner, self.store) if begins else None
-            return _learn(learner, task, first)
-        model, (scenario, call) = bare(learner.model)[0], self._read
-        spent = train_offline(model, call, scenario, learner.recipe, self.job.seed)
-        learner.learned, learner.seen = 1, task.classes
-        return spent
+    def _learn(self, learner: Learner, task: Task) -> TrainingCost:
+        """Let a learner learn a task, of which the first may have been trained by another job."""
+        now, train, spared = clock_on(task.train.y.device), None, 0.0
+        store = first_task_store(self.source.plan, self.job, learner, self.store)
+        if store and not learner.learned:
+
+            def train(task: Task, data: Examples, meter: OpsMeter) -> None:
+                nonlocal spared
+                spared = train_first_task(store, learner, task, data, meter)
+
+        start = now()
+        cost = learner.learn(task, train)
+        seconds = now() - start + spared
+        return TrainingCost(cost=cost, seconds=seconds, stuck=never_left(learner.losses))
 
 
-def _learn(learner: Learner, task: Task, first: FirstTask | None = None) -> TrainingCost:
-    """Learn a task and return the resources spent on it; first: the training of a first task."""
-    now = clock_on(task.train.y.device)
-    start = now()
-    cost = learner.learn(task, partial(first.train, learner) if first else None)
-    seconds = now() - start + (first.spared if first else 0)
-    return TrainingCost(cost=cost, seconds=seconds, stuck=never_left(learner.losses))
+@dataclass(kw_only=True)
+class StudyNetworks:
+    """The source of the networks of a study.
+
+    Attributes:
+        plan: The plan of their measurements.
+        study: The study.
+        scenario: Its tasks in base order, with the data on the device.
+    """
+
+    plan: Plan
+    study: Study
+    scenario: Scenario
+
+    def networks(self, job: Job, results: Results) -> LearnedNetworks:
+        """Return the networks of a job.
+
+        Args:
+            job: The job.
+            results: The store of its results, for checkpoints.
+
+        Returns:
+            The networks.
+        """
+        study, network = self.study, self.study.network.name
+        # First the order, then the view: a learner's view may depend on which task comes first.
+        view = scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
+        entry, call, fresh = REGISTRY.networks.get(network), ModelCall(), None
+        if not job.own_network:
+            fresh = fresh_source(network, study.retraining_recipe.init)
+            call = ModelCall(call=entry.call, output=entry.output) if entry else call
+        if study.scenario.task_aware:
+            scenario, call = _task_aware(view, call)
+        return LearnedNetworks(self, job, view, scenario, call, fresh, cast(Store, results))
+
+
+def _task_aware(view: Scenario, call: ModelCall) -> tuple[Scenario, ModelCall]:
+    """Return tasks whose inputs hold the task id, and the call by which its classes compete."""
+    tasks = tuple(
+        replace(task, train=append_task(task.train, k), test=append_task(task.test, k))
+        for k, task in enumerate(view.tasks)
+    )
+    classes = [task.classes for task in tasks]
+    task_aware = restrict_to_task(lambda model, x, _: call(model, x), classes, view.classes)
+    return replace(view, tasks=tasks), ModelCall(call=task_aware)

@@ -91,17 +91,6 @@ def idx(array) -> bytes:
     return bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()
 
 
-def mnist(folder: str, changes: Mapping[str, bytes | None] | None = None) -> dict[str, bytes]:
-    """Return a tiny MNIST of two examples per digit, by path, some of its files changed."""
-    images, labels = np.zeros((20, 28, 28), np.uint8), np.arange(20, dtype=np.uint8) % 10
-    files: dict[str, bytes | None] = {}
-    for half in ("train", "t10k"):
-        files[f"{half}-images-idx3-ubyte"] = idx(images)
-        files[f"{half}-labels-idx1-ubyte"] = idx(labels)
-    files |= changes or {}
-    return {f"{folder}/MNIST/raw/{n}": c for n, c in files.items() if c is not None}
-
-
 def cifar_batch(images, labels, key: bytes = b"labels") -> bytes:
     """Return a batch as Python 2 pickled the published ones."""
     shape = b"".join(b"M" + struct.pack("<H", size) for size in images.shape)

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from tests.bad_input.making import TRAP, Trap, saved, study
+from tests.bad_input.making import TRAP, saved, study
 
 CODE = """
 import sys
@@ -44,50 +44,32 @@ class Pair(Raising):
 def few():
     return nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))
 
-def lazy():
-    return nn.Sequential(nn.LazyLinear(5), nn.ReLU(), nn.Linear(5, 4))
-
-def needs(size):
-    return nn.Linear(size, 2)
-
 def leaving():
     sys.exit(0)
 
-def nothing():
-    return None
-
 plain = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 2))
-data_below = changed(train=(x, y - 1))
-data_onehot = changed(train=(x, nn.functional.one_hot(y)))
-data_shapes = changed(test=(torch.randn(24, 7), y))
-data_lengths = changed(train=(x[:-1], y))
 data_untested = changed(test=(x[y < 2], y[y < 2]))
-data_nan = changed(train=(x * float("nan"), y))
 """
 WEIGHTS = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4)).state_dict()
 GOOD = saved(WEIGHTS)
 # The second checkpoint of a run, of which the first is good.
 BAD: dict[str, Any] = {
     "cut": GOOD[:-40],
-    "empty": b"",
     "trap": TRAP,
-    "trap-entry": saved({**WEIGHTS, "x": Trap()}),
     "optimizer": saved({"optimizer": {"lr": 0.1}, "epoch": 3}),
-    "complex": saved({name: value.cfloat() for name, value in WEIGHTS.items()}),
     "lacking": saved({name: value for name, value in WEIGHTS.items() if name != "2.bias"}),
 }
 THERE = (
     *("ck/offline-0", "ck/seed0-task1", "ck/seed0-task2"),
     *(f"ck-{name}/task1" for name in BAD),
     *("ck-orders/a-task2", "ck-ragged/seed0-task1", "ck-ragged/seed0-task2"),
-    *("ck-ragged/seed1-task2", "ck-first/task1", "ck-twice/task2", "ck-twice/task02"),
+    *("ck-ragged/seed1-task2", "ck-twice/task2", "ck-twice/task02"),
 )
 FILES: dict[str, str | bytes] = {
     "ownnets.py": CODE,
     "broken.py": "def build(:\n",
     "lacking.py": "import surely_not_installed\n",
     "exits.py": "raise SystemExit(4)\n",
-    "odd.py": "class Odd(Exception):\n    def __str__(self):\n        1 / 0\nraise Odd\n",
     "ownnone.py": "x = 1\n",
     "ownours.py": "import probe\n@probe.network('mlp')\ndef build(): ...\n",
     "ownname.py": "import probe\n@probe.network('my net')\ndef build(): ...\n",
@@ -116,40 +98,22 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     model(files="rec-none"): ("rec-none",),
     model(files="'ck-twice/task{task}.pt'"): ("ck-twice/task02.pt", "ck-twice/task2.pt"),
     model(files="'ck-ragged/seed{seed}-task{task}.pt'"): ("seed-1",),
-    model(files="'ck-first/task{task}.pt'"): ("2 tasks", "1"),
     model("few"): ("[4, 5]", "[3, 5]"),
-    model("lazy"): ("'0.weight'",),
     model("absent"): ("'absent'",),
     model("Raising"): ("line one line two",),
     model("Pair"): ("tuple",),
-    model(tasks="0-1,1-3"): ("[1]",),
     model(tasks="0-1,2"): ("[3]",),
-    model(tasks="0-1,2-5"): ("[4, 5]",),
     model(tasks="3-2,0-1"): ("'3-2,0-1'",),
     model(data="leaving"): ("ownnets:leaving", "SystemExit"),
-    model(data="data_below"): ("[-1]",),
-    model(data="data_onehot"): ("(24, 4)",),
-    model(data="data_shapes"): ("(6,)", "(7,)"),
-    model(data="data_lengths"): ("(23, 6)", "(24"),
     model(data="data_untested"): ("'2-3'",),
-    model(data="data_nan"): ("ownnets:data_nan", "NaN"),
-    f"{model()} --output 7": ("7",),
-    f"{model()} --features 0,0": ("'0', '0'",),
-    f"{model()} --features 2": ("own",),
     f"{model()} --readouts Linear": ("'Linear'", "'linear'"),
-    f"{model()} --epochs 0": ("epochs", "got 0"),
-    f"{model()} --learner 'a b'": ("'a b'",),
     f"{model()} --offline 'ck/offline-{{seed}}.pt' --train-offline": ("offline",),
     f"{ORDERS} --orders orders-text.toml": ("a.0", "'1'"),
-    f"{ORDERS} --orders absent.toml": ("absent.toml",),
     "model ownnets:build": ("--data",),
     "layers mien:build --input 4": ("'mien'",),
-    "layers ownnets.plain --input 4": ("'ownnets.plain'",),
     "layers ownnets:plian --input 4": ("'plian'", "'plain'"),
-    "layers ownnets:needs --input 4": ("ownnets:needs", "size"),
-    "layers ownnets:nothing --input 4": ("NoneType",),
     "layers ownnets:Leaving --input 4": ("SystemExit",),
-    **{f"layers {x}:build --input 4": (x,) for x in ("broken", "exits", "odd", "lacking")},
+    **{f"layers {x}:build --input 4": (x,) for x in ("broken", "exits", "lacking")},
     **{
         f"run own.toml --out new-run --load {x}.py": (said,)
         for x, said in (

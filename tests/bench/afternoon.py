@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.loop import Recipe
+from tests.bench.obvious import accuracy
 from tests.laws.reference import fresh
 
 _SIZE = 500
@@ -32,7 +33,7 @@ def sweep(
         fresh(own, stream(0, "tail", feature), names[:cut])
         tail = own[cut:].to(memory_format=torch.channels_last)
         _train(tail, kept[0][cut - 1], train.y, recipe, feature)
-        found[feature] = _accuracy(tail.eval(), kept[1][cut - 1], test.y)
+        found[feature] = accuracy(tail, Examples(kept[1][cut - 1], test.y))
     return found
 
 
@@ -64,9 +65,3 @@ def _train(tail: nn.Module, x: Tensor, y: Tensor, recipe: Recipe, feature: str) 
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-
-
-@torch.no_grad()
-def _accuracy(tail: nn.Module, x: Tensor, y: Tensor) -> float:
-    parts = zip(x.split(_SIZE), y.split(_SIZE), strict=True)
-    return sum(int((tail(some).argmax(1) == labels).sum()) for some, labels in parts) / len(y)

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
@@ -63,24 +64,13 @@ def _documented(name: str, images: torch.utils.data.Subset) -> None:
     from avalanche.benchmarks import nc_benchmark
     from avalanche.evaluation.metrics import accuracy_metrics, loss_metrics
     from avalanche.logging import InteractiveLogger
-    from avalanche.training import Naive
     from avalanche.training.plugins import EvaluationPlugin
 
     order = list(range(2 * TASKS))
     benchmark = nc_benchmark(images, images, TASKS, task_labels=False, fixed_class_order=order)
     metrics = accuracy_metrics(minibatch=True, epoch=True), loss_metrics(minibatch=True, epoch=True)
     shown = EvaluationPlugin(*metrics, loggers=[InteractiveLogger()])
-    model = _network(name)
-    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
-    learner = Naive(
-        model=model,
-        optimizer=optimizer,
-        criterion=nn.CrossEntropyLoss(),
-        train_mb_size=BATCH,
-        evaluator=shown,
-    )
-    for experience in benchmark.train_stream:
-        learner.train(experience)
+    _naive(_network(name), benchmark, shown)
 
 
 def _fastest(name: str, x: torch.Tensor, y: torch.Tensor) -> None:
@@ -88,20 +78,20 @@ def _fastest(name: str, x: torch.Tensor, y: torch.Tensor) -> None:
     from avalanche.benchmarks.utils.classification_dataset import (
         _make_taskaware_tensor_classification_dataset as of_tensors,
     )
-    from avalanche.training import Naive
     from avalanche.training.plugins import EvaluationPlugin
 
     parts = zip(x.split(EACH), y.split(EACH), strict=True)
     benchmark = benchmark_from_datasets(train=[of_tensors(*part, task_labels=0) for part in parts])
     model = _network(name).to(memory_format=torch.channels_last)
-    optimizer = torch.optim.Adam(model.parameters(), lr=RATE, fused=True)
-    learner = Naive(
-        model=model,
-        optimizer=optimizer,
-        criterion=nn.CrossEntropyLoss(),
-        train_mb_size=BATCH,
-        evaluator=EvaluationPlugin(),
-    )
+    _naive(model, benchmark, EvaluationPlugin(), fused=True)
+
+
+def _naive(model: nn.Module, benchmark: Any, evaluator: Any, **adam: bool) -> None:
+    from avalanche.training import Naive
+
+    optimizer = torch.optim.Adam(model.parameters(), lr=RATE, **adam)
+    how = {"criterion": nn.CrossEntropyLoss(), "train_mb_size": BATCH, "evaluator": evaluator}
+    learner = Naive(model=model, optimizer=optimizer, **how)
     for experience in benchmark.train_stream:
         learner.train(experience)
 

@@ -21,7 +21,7 @@ def sweep(
     model: nn.Sequential, features: Sequence[str], train: Examples, test: Examples, recipe: Recipe
 ) -> dict[str, float]:
     """Return each feature's accuracy on `test` after the layers downstream were retrained."""
-    return {f: _accuracy(_retrained(model, f, train, recipe), test) for f in features}
+    return {f: accuracy(_retrained(model, f, train, recipe), test) for f in features}
 
 
 def _retrained(model: nn.Sequential, feature: str, data: Examples, recipe: Recipe) -> nn.Module:
@@ -46,13 +46,10 @@ def _retrained(model: nn.Sequential, feature: str, data: Examples, recipe: Recip
 
 
 @torch.no_grad()
-def _accuracy(model: nn.Module, test: Examples) -> float:
-    """Return the share of right answers."""
-    model.eval()
-    right = torch.zeros((), dtype=torch.int64)
-    for x, y in zip(test.x.split(1000), test.y.split(1000), strict=True):
-        right += (model(x).argmax(1) == y).sum()
-    return int(right) / len(test)
+def accuracy(model: nn.Module, test: Examples) -> float:
+    """Return the share of right answers, in batches of 500."""
+    parts = zip(test.x.split(500), test.y.split(500), strict=True)
+    return sum(int((model.eval()(x).argmax(1) == y).sum()) for x, y in parts) / len(test)
 
 
 def stages(model: nn.Sequential) -> list[str]:

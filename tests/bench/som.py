@@ -57,7 +57,7 @@ def _ours(phase: str, model: nn.Module, data: Examples) -> int:
             network.organize(x, [RATE] * len(x), [RADIUS] * len(x))
             learned += len(x)
         else:
-            learned += len(network.learn(x, y, shares, PHASES[phase]))
+            learned += network.learn(x, y, shares, PHASES[phase])
     return learned
 
 

@@ -6,6 +6,7 @@ The networks are measured on noise of the right size: only the time counts.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +19,8 @@ from probe.seeding import stream
 from probe.training.costs import one_pass_ops
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
-from probe.values.cache import ValueCache
+from probe.values.allocation import CacheSettings
+from probe.values.cache import plan_values, store_values
 from scenarios.networks import build_network
 from tests.bench import afternoon, obvious
 from tests.bench.timing import Rows, interleaved
@@ -62,8 +64,7 @@ SUBJECTS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cost:
+class Cost(NamedTuple):
     """Seconds of a sweep: fixed + example * n + step * n * epochs, for n training examples.
 
     fixed: copying and cutting; example: steps done once (filling the caches, evaluating); step:
@@ -72,12 +73,12 @@ class Cost:
 
     fixed: float
     example: float
-    tasks_seen: float
+    step: float
 
     @property
     def total(self) -> float:
         """Seconds of the whole sweep."""
-        return self.fixed + self.example * EXAMPLES + self.tasks_seen * EXAMPLES * EPOCHS
+        return self.fixed + self.example * EXAMPLES + self.step * EXAMPLES * EPOCHS
 
 
 def sweeps(repeats: int) -> Rows:
@@ -164,13 +165,9 @@ def _costs(
     solved = {}
     for way in runs:
         base, longer, larger = (times[f"{way} {k}"] for k in range(3))
-        tasks_seen = (longer - base) / more[way] / n
-        example = max(0.0, (larger - base) / n - tasks_seen)
-        solved[way] = Cost(
-            fixed=max(0.0, base - n * (tasks_seen + example)),
-            example=example,
-            tasks_seen=tasks_seen,
-        )
+        step = (longer - base) / more[way] / n
+        example = max(0.0, (larger - base) / n - step)
+        solved[way] = Cost(max(0.0, base - n * (step + example)), example, step)
     return solved
 
 
@@ -190,12 +187,12 @@ def _filling(subject: Subject, features: Sequence[str], repeats: int) -> tuple[f
     x = subject.images(3 * n).x
     last = x.contiguous(memory_format=torch.channels_last)
     cuts = cut_each(model, features, x[:SAMPLE]).each
-    cache = ValueCache(None, BATCH, torch.device("cpu"))
-    plan = cache.plan(cuts, (3 * n, 0))
+    settings = CacheSettings().settled(torch.device("cpu"))
+    plan = plan_values(cuts, (3 * n, 0), settings)
     actions: dict[str, Callable[[], object]] = {}
     for size in (n, 3 * n):
         actions |= {
-            f"fill {size}": partial(cache.rows, cuts, plan, x[:size]),
+            f"fill {size}": partial(store_values, cuts, plan, x[:size], settings, BATCH),
             f"plain {size}": partial(forward, model, x[:size]),
             f"last {size}": partial(forward, model, last[:size]),
         }

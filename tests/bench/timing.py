@@ -6,6 +6,7 @@ the time on the clock, and on a busy one it leaves out the waiting.
 
 import os
 import platform
+import re
 import statistics
 import tempfile
 import time
@@ -47,12 +48,9 @@ def scratch() -> Iterator[Path]:
 def machine() -> str:
     """Return the processor, its support of bf16, torch's version and the load."""
     text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    lines = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-    facts = {key.strip(): value.strip() for key, value in lines.items()}
-    known = ("amx_bf16", "avx512_bf16", "avx512f", "avx2")
-    skills = [skill for skill in known if skill in facts.get("flags", "").split()]
-    name = facts.get("model name") or platform.processor() or platform.machine()
+    name, *_ = re.findall(r"model name\s*: (.*)", text) or [platform.machine()]
+    skills = [s for s in ("amx_bf16", "avx512_bf16", "avx512f", "avx2") if f" {s} " in text]
+    load = f"one thread, load {os.getloadavg()[0]:.1f}"
     return (
-        f"{name}, {os.cpu_count()} cores ({', '.join(skills) or 'no AVX'}), torch "
-        f"{torch.__version__}, one thread, load {os.getloadavg()[0]:.1f}"
+        f"{name}, {os.cpu_count()} cores ({', '.join(skills)}), torch {torch.__version__}, {load}"
     )

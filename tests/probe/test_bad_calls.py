@@ -77,7 +77,7 @@ CASES: dict[str, Case] = {
     "one example": (lambda: retrained(normed(), ["0"], recipe=Recipe(batch_size=1)), "one example"),
     "a scripted module": (lambda: retrained(torch.jit.script(net())), "scripted"),
     "a class": (lambda: retrained(Two), "the class Two"),
-    "too few outputs": (lambda: retrained(net(outputs=1)), "1 outputs"),
+    "too few outputs": (lambda: retrained(net(outputs=1)), "1 outputs for 2"),
     "classes out of range": (lambda: retrained(classes=[0, 7]), "[7]"),
     "lazy": (lambda: retrained(nn.Sequential(nn.LazyLinear(2))), "'0.weight'"),
     "no room": (lambda: retrained(call=lambda m, x: bytearray(2**62)), "too little memory"),
@@ -89,7 +89,7 @@ CASES: dict[str, Case] = {
     "a recipe as a mapping": (lambda: retrained(recipe={"epochs": 3}), "got dict"),
     "another architecture": (lambda: retrained(fresh=lambda: net(9)), "'0.bias' of shape (9,)"),
     "one that raises": (lambda: retrained(fresh=unreadable), "OSError: no weights here"),
-    "a part": (lambda: retrained(fresh=nn.Linear(4, 8)), "'0.bias', '0.weight'"),
+    "a part": (lambda: retrained(fresh=nn.Linear(4, 8)), "'0.bias' of shape none"),
     "an unknown rule": (lambda: retrained(fresh="xavier"), "'xavier'"),
     "cuts and a call": (lambda: of_cuts(net(), output="x"), "cut_each"),
 }

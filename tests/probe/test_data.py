@@ -75,7 +75,7 @@ def test_arrays_are_not_copied_unless_they_are_read_only() -> None:
     ("given", "told"),
     [
         ((X.numpy().astype(object), Y), "train: x is or contains a value of type ndarray"),
-        ([(X, Y), (X[:, :2], Y)], r"got x float32 \(0, 2\) in those of task 2"),
+        ([(X, Y), (X[:, :2], Y)], r"got float32 \(0, 2\) and float32 \(0, 4\)"),
         ([(X, Y), (X, Y[:3])], "train, task 2: x and y"),
         ((Examples(X, Y), Examples(X, Y)), "train is a tuple of Examples"),
     ],

@@ -71,7 +71,7 @@ def test_pages_are_let_go_and_keep_what_was_written(tmp_path: Path) -> None:
         file.rows[start : start + 50] = torch.arange(start, start + 50)[:, None]
         file.let_go()
     for indices in torch.randperm(n).split(100):
-        assert torch.equal(file.gather(indices)[:, -1], indices.float())
+        assert torch.equal(file.index_select(0, indices)[:, -1], indices.float())
     assert resident("RssFile") - before[0] < size / 4
     assert resident("RssAnon") - before[1] < size / 4
     assert float(file.rows.double().mean()) == (n - 1) / 2  # touches all of it, and says nothing

@@ -1,11 +1,105 @@
-"""Lent generators: they draw what their stream says and come back as they were."""
+"""Lent generators, and models that draw by themselves: same seed, same predictions."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
+from torch.nn import functional
 
+from probe.examples import Examples
+from probe.retrain import retrain_each
+from probe.retraining import RetrainSettings
 from probe.seeding import global_states, global_stream, stream
+from probe.training.recipe import Recipe
+from tests.laws.zoo.written import Layer, Written
+
+WIDE: dict[str, Layer] = {"a": (6, 16), "b": (16, 16), "c": (16, 4)}
+Y = torch.arange(96) % 4
+DATA = Examples(functional.one_hot(Y, 6) + torch.randn(96, 6, generator=stream(0)), Y)
+
+
+def by_python(m: Any, x: Tensor) -> Tensor:
+    h = m.a(x).relu()
+    if not (m.training and random.random() < 0.5):  # layer drop, as some write it
+        h = h + m.b(h).relu()
+    return m.c(h)
+
+
+def by_numpy(m: Any, x: Tensor) -> Tensor:
+    h = m.b(m.a(x).relu()).relu()
+    if m.training:
+        h = h * torch.tensor(np.random.rand(16)).float()  # noqa: NPY002
+    return m.c(h)
+
+
+def in_eval_mode(m: Any, x: Tensor) -> Tensor:
+    return m.c(functional.dropout(m.b(m.a(x).relu()).relu(), 0.5, training=True))
+
+
+def states() -> list[object]:
+    numpys = np.random.get_state()  # noqa: NPY002
+    return [torch.get_rng_state().tolist(), random.getstate(), numpys[1].tolist(), numpys[2:]]
+
+
+@pytest.mark.parametrize("run", [by_python, by_numpy, in_eval_mode])
+def test_the_same_call_twice_predicts_the_same_and_draws_nothing(
+    run: Callable[[Any, Tensor], Tensor],
+) -> None:
+    with global_stream(stream(0)):
+        model = Written(run, WIDE)
+    how = RetrainSettings(recipe=Recipe(epochs=2, batch_size=16))
+    found = []
+    for draw in range(2):
+        random.seed(draw)
+        np.random.seed(draw)  # noqa: NPY002
+        torch.manual_seed(draw)
+        before = states()
+        [one] = retrain_each(model, ["a"], DATA, DATA, 4, how)
+        assert states() == before
+        found.append(one.predicted)
+    assert torch.equal(*found)
+
+
+class TwoWays(nn.Module):
+    """Skips one of its two ways at random in training; pool: what each way begins with."""
+
+    def __init__(self, pool: Callable[[Tensor, int], Tensor]) -> None:
+        super().__init__()
+        self.pool = pool
+        self.stem, self.left, self.right = nn.Conv2d(3, 8, 1), nn.Linear(32, 4), nn.Linear(32, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.stem(x)
+        skipped = self.training and random.random() > 0.8
+        left = 0 if skipped else self.left(self.pool(h, 2).flatten(1))
+        return left + self.right(self.pool(h, 3).flatten(1))
+
+
+def pooled(h: Tensor, dim: int) -> Tensor:
+    return functional.max_pool2d(h, (4, 1) if dim == 2 else (1, 4))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_way_that_python_chooses_takes_its_own_values(seed: int) -> None:
+    """Of two calls of a function, the second is not served the first's value where that is skipped.
+
+    `amax` gives the same, and is never kept.
+    """
+    images = Examples(torch.randn(96, 3, 4, 4, generator=stream(1)), Y)
+    how = RetrainSettings(recipe=Recipe(epochs=4, batch_size=16, learning_rate=0.01))
+    found = []
+    for pool in (pooled, torch.amax):
+        with global_stream(stream(0)):
+            model = TwoWays(pool)
+        random.seed(seed)
+        found += retrain_each(model, ["stem"], images, images, 4, how)
+    assert torch.equal(found[0].predicted, found[1].predicted)
 
 
 def test_the_global_generator_draws_what_the_stream_says_and_comes_back() -> None:

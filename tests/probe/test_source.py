@@ -9,8 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from probe.source import source_hash
-from probe.syntax import syntax_hash
+from probe.source import source_hash, syntax_hash
 from scenarios.user_code import REGISTRY, loaded
 
 ROOT = Path(__file__).parents[2]

@@ -1,8 +1,9 @@
-"""Streams in which classes recur: examples with tasks, lists of examples, heads told the task."""
+"""Streams: examples with tasks, lists of examples, heads told the task, labels by output."""
 
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -20,6 +21,7 @@ from probe.task_aware import make_task_aware
 from probe.tasked_examples import assign_tasks
 from probe.tasks import Scenario
 from tests.laws import reference
+from tests.probe.calls import DATA, TASKS as PARTS, net, retrained
 
 RECIPE = Recipe(epochs=3, batch_size=16, init="murata")
 CLASSES, PLACES = 3, 3
@@ -88,8 +90,8 @@ def test_a_plain_protocol_agrees() -> None:
     np.testing.assert_array_equal(found.measured["4"].accuracies(), own)
     np.testing.assert_array_equal(found.task_f1[-1], own)  # each task has every class
     read = analyze(networks(), TRAIN, TEST, features=FEATURES, readouts=["linear"], recipe=RECIPE)
-    for step, net in networks().items():
-        value, test = (net[:4](x).detach() for x in (every.x, tests))
+    for step, network in networks().items():
+        value, test = (network[:4](x).detach() for x in (every.x, tests))
         mean, std = value.mean(0), value.std(0, correction=0)
         kept = std > 0
         scaled, tested = (((x - mean) / std)[:, kept].numpy() for x in (value, test))
@@ -196,11 +198,11 @@ def test_a_recorder_of_numbered_tasks(tmp_path) -> None:
     [
         (TRAIN[0], TEST[0], [[0, 1], [1, 2]], r"classes \[1\] "),
         (TRAIN[0], TEST[0], None, "give each example its task"),
-        (TRAIN, TEST[0], None, "test has none"),
-        (TRAIN, TEST[:2], None, r"test has the task numbers \[0, 1\]"),
+        (TRAIN, TEST[0], None, "test has no task ids"),
+        (TRAIN, TEST[:2], None, r"test has task ids \[0, 1\]"),
         (TRAIN, TEST, [0, 2], "0..2"),
         (TRAIN, TEST, [[0], [1], [2]], "0..2"),
-        ([TRAIN[0].of_classes([0, 2])], [TEST[0].of_classes([0])], None, "each of 0..K-1"),
+        ([TRAIN[0].of_classes([0, 2])], [TEST[0].of_classes([0])], None, r"labels \[0, 2\]"),
         ([], TEST, None, "train: the data hold no examples"),
     ],
 )  # fmt: skip
@@ -209,17 +211,14 @@ def test_what_does_not_fit_is_refused(train, test, tasks, message) -> None:
         partial_retrain(networks()[3], ["3"], train, test, tasks, RECIPE)
 
 
-def test_a_head_that_knows_the_task_is_not_single() -> None:
-    with pytest.raises(InputError, match="single-head the task is not known"):
-        Model(networks()[0], call=lambda model, x, task: model(x), head="single")
-
-
 def test_a_default_for_the_task_leaves_the_choice_of_the_head() -> None:
     def call(model: Any, x: Any, task: Any = None) -> Any:
         return model(x)
 
     assert Model(networks()[0], call=call).task_aware
     assert not Model(networks()[0], call=call, head="single").task_aware
+    with pytest.raises(InputError, match="leave out head"):
+        Model(networks()[0], call=lambda model, x, task: model(x), head="single")
     with pytest.raises(InputError, match="takes task only by its name"):
         Model(networks()[0], call=lambda model, x, *, task: model(x)).task_aware  # noqa: B018
 
@@ -313,3 +312,44 @@ def test_trying_a_call_leaves_model_and_generators_as_they_were() -> None:
     assert torch.equal(torch.get_rng_state(), before[0])
     assert torch.equal(model.calls, before[1])
     assert model.training
+
+
+@pytest.mark.parametrize("outputs", [[7, 5], [5, 7], [1, 2]])
+def test_labels_may_be_the_numbers_of_the_outputs(outputs: list[int]) -> None:
+    own = replace(DATA, y=torch.tensor(outputs)[DATA.y])
+    given = {"model": net(outputs=9), "features": ["1", "2"], "classes": outputs}
+    by_place, by_name = (
+        retrained(**given),
+        retrained(**given, train=own, tasks=[[c] for c in outputs]),
+    )
+    assert (by_name.measurements(), by_name.tasks) == (by_place.measurements(), by_place.tasks)
+    # And where a list of examples tells their tasks.
+    given["tasks"] = None
+    by_place = retrained(**given, train=[DATA.of_classes(task) for task in PARTS])
+    by_name = retrained(**given, train=[own.of_classes([each]) for each in outputs])
+    assert by_name.measurements() == by_place.measurements()
+
+
+def test_labels_from_zero_are_positions_whatever_the_outputs() -> None:
+    model = net()
+    straight, crossed = (retrained(model, ["2"], classes=own) for own in ([0, 1], [1, 0]))
+    assert straight.pra["2"] == pytest.approx(1 - crossed.pra["2"])
+
+
+def test_classes_may_be_an_array_and_tasks_name_them_as_labels_do() -> None:
+    model, array = net(outputs=9), torch.tensor([7, 5])
+    listed = retrained(model, ["2"], classes=[7, 5])
+    assert retrained(model, ["2"], classes=array).measurements() == listed.measurements()
+    own = replace(DATA, y=torch.tensor([7, 5])[DATA.y])
+    with pytest.raises(InputError, match=r"classes \[0, 1\], which classes= lacks"):
+        retrained(model, ["2"], classes=[7, 5], train=own, tasks=PARTS)
+
+
+def test_an_analysis_takes_the_numbers_of_the_outputs() -> None:
+    own = replace(DATA, y=DATA.y + 7)
+    model = Model({2: net(outputs=9)}, classes=[7, 8])
+    by_name = analyze(model, own, own, [[7], [8]], ["1"], readouts=["linear"])
+    assert (
+        by_name.measurements()
+        == analyze(model, DATA, DATA, PARTS, ["1"], readouts=["linear"]).measurements()
+    )

@@ -1,4 +1,4 @@
-"""The papers' CIFAR networks: parameters in closed form, and the shape of every feature."""
+"""The papers' CIFAR networks: their parameters, and the shape of every feature."""
 
 import pytest
 import torch
@@ -9,32 +9,17 @@ from scenarios.networks import ARCHITECTURES, build_network, network_entry
 CIFAR = (3, 32, 32)
 
 
-def conv(inputs: int, outputs: int) -> int:
-    return inputs * outputs * 3 * 3 + outputs
-
-
-def dense(inputs: int, outputs: int) -> int:
-    return inputs * outputs + outputs
-
-
 # Zenke et al. 2017, appendix A: 3 x 3 kernels, 32, 32, 64 and 64 channels, two poolings by 2.
-CONVOLUTIONS = conv(3, 32) + conv(32, 32) + conv(32, 64) + conv(64, 64)
-FLAT = 64 * 8 * 8
-
-
 CONVS = {"conv1": (32, 32, 32), "conv2": (32, 16, 16), "conv3": (64, 16, 16), "conv4": (64, 8, 8)}
 SHAPES = {"cnn4": {**CONVS, "output": (100,)}, "cnn6": {**CONVS, "dense": (512,), "output": (100,)}}
-# In closed form, and in numbers.
-SIZES = {
-    "cnn4": (CONVOLUTIONS + dense(FLAT, 100), 475_268),
-    "cnn6": (CONVOLUTIONS + dense(FLAT, 512) + dense(512, 100), 2_214_532),
-}
+# 3 x 3 kernels and dense layers, weights and biases, counted by hand.
+SIZES = {"cnn4": 475_268, "cnn6": 2_214_532}
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_cifar_networks_have_these_parameters_and_features(name: str) -> None:
     model = build_network(name, CIFAR, 100)
-    assert {sum(p.numel() for p in model.parameters())} == set(SIZES[name])
+    assert sum(p.numel() for p in model.parameters()) == SIZES[name]
     shapes, x = {}, torch.rand(2, *CIFAR)
     for feature, stage in model.named_children():
         x = stage(x)
@@ -54,5 +39,5 @@ def test_odd_and_small_images(name: str) -> None:
     """Pooling rounds down; below 4 x 4 nothing is left."""
     assert build_network(name, (1, 5, 7), 3)(torch.rand(2, 1, 5, 7)).shape == (2, 3)
     assert build_network(name, (1, 4, 4), 3)(torch.rand(2, 1, 4, 4)).shape == (2, 3)
-    with pytest.raises(InputError, match="need images of 4 x 4 or more, got 3 x 8"):
+    with pytest.raises(InputError, match=r"4 x 4 or more, got \(1, 3, 8\)"):
         build_network(name, (1, 3, 8), 3)

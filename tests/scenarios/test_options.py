@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from scenarios.options import Shard
+from scenarios.options import shard_order
 
 shards = st.integers(1, 12).flatmap(lambda n: st.tuples(st.integers(1, n), st.just(n)))
 
@@ -10,7 +10,7 @@ shards = st.integers(1, 12).flatmap(lambda n: st.tuples(st.integers(1, n), st.ju
 @given(shards, st.integers(0, 40))
 def test_an_order_holds_every_job_once_and_its_own_first(shard: tuple[int, int], size: int) -> None:
     number, of = shard
-    order, jobs = Shard(number, of).order(range(size)), list(range(size))
+    order, jobs = shard_order(range(size), number, of), list(range(size))
     assert sorted(order) == jobs
     own = [job for job in jobs if job % of == number - 1]
     assert order[: len(own)] == own
@@ -20,7 +20,7 @@ def test_an_order_holds_every_job_once_and_its_own_first(shard: tuple[int, int],
 def test_what_others_begin_with_is_helped_with_last(of: int, size: int) -> None:
     """Of another's jobs a shard takes up first the one that the other comes to last."""
     for number in range(1, of + 1):
-        order = Shard(number, of).order(range(size))
+        order = shard_order(range(size), number, of)
         for other in set(range(of)) - {number - 1}:
             theirs = [job for job in order if job % of == other]
             assert theirs == sorted(theirs, reverse=True)

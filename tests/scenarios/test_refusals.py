@@ -32,34 +32,24 @@ LEAST = {"name": "tiny", "scenario": {"data": "digits"}, "network": {"name": "ml
 FINETUNE = {"finetune": {}}
 DOMAIN, TASK = {"kind": "domain-incremental"}, {"kind": "task-incremental"}
 MULTI = {"heads": ["multi"]}
-LONG = "e" * 81
 
 STUDIES = [
     ({"scenario": {"kind": "incremental", "base": 0}}, "scenario.base"),
-    ({"scenario": {**DOMAIN, "shift": "rotate"}}, "scenario.angles"),
+    ({"scenario": {**DOMAIN, "shift": "rotate"}}, "angles"),
     ({"scenario": {**DOMAIN, "shift": "permut"}}, "permut"),
     ({"scenario": {**DOMAIN, "source": "datasets"}}, "datasets"),
     ({"scenario": {**TASK, "classes_per_task": 1}}, "learners.finetune"),
-    ({"scenario": {"kind": "domain"}}, "domain"),
     ({"orders": {"back": [2, "1"]}}, "orders.back.1"),
     ({"seeds": [1, 1]}, r"\[1, 1\]"),
     ({"learners": {"er.order-1": {"kind": "er"}}}, "er.order-1"),
-    ({"learners": {LONG: {"kind": "er"}}}, LONG[:20]),
     ({"learners": {"er": {"exemplars": {"per_class": 5}}}}, "learners.er.exemplars"),
-    ({"learners": {"finetune": {"exemplars": {}}}}, "learners.finetune.exemplars"),
-    ({"learners": {"fel": {"connected": 1e-3}}}, "0.001"),
-    ({"learners": {"fel": {"firing": 2e-4}}}, "0.0002"),
+    ({"learners": {"fel": {"connected": 1e-3}}}, "connected"),
+    ({"learners": {"fel": {"firing": 2e-4}}}, "firing"),
     ({"learners": {"offline": {"kind": "finetune"}}}, "offline"),
-    ({"learners": {"finetune": {"competing": "task"}}}, "learners.finetune.competing"),
-    ({"learners": {"finetune": {"training": {"batch_size": 0}}}}, "training.batch_size"),
-    ({"learners": {"finetune": {"training": {"optimizer": "nadm"}}}}, "nadm"),
-    ({"learners": {"finetune": {"training": {"momentum": 0.9}}}}, "momentum 0.9"),
     ({"learners": {"finetune": {"training": {"init": "torch"}}}}, "training.init"),
     ({"learners": {"finetune": {"training": 5}}}, "got 5"),
     ({"learners": {"fel": {}}, "training": {"optimizer": "sgd", "momentum": 0.9}}, "fel.training"),
-    ({"training": {"precision": "fp16"}}, "fp16"),
     ({"report": {"heads": ["all", "all"]}}, "report.heads"),
-    ({"report": {"weights": {"a": "1"}}}, "report.weights.a"),
 ]
 
 
@@ -76,8 +66,6 @@ def test_flags_are_refused_together():
     study = check_study({**LEAST, "learners": FINETUNE}, "tiny")
     with pytest.raises(InputError, match=r"orders: .*'x'.*; seeds: .* got 0"):
         overridden(study, RunOptions(seeds=0, orders="x"))
-    with pytest.raises(InputError, match="'a' twice"):
-        overridden(study, RunOptions(weights=("a=1,0,0,0,0,0,0",) * 2))
 
 
 @pytest.mark.parametrize("table", [5, [], "er", {}, {"kind": "err"}, {"kind": []}])
@@ -87,11 +75,9 @@ def test_what_names_no_learner_is_refused(table):
 
 
 SPEECH = {
-    "float64": {"audio": np.zeros(6000)},
     "0 to the number": {"audio": np.zeros(99, np.int16)},
-    "vectors": {"label": np.zeros(20)},
     "one number": {"index": np.zeros(19, np.uint8)},
-    "256 samples": {"offsets": np.array([0, 255, *[6000] * 19])},
+    "by 256 samples": {"offsets": np.array([0, 255, *[6000] * 19])},
     "16000": {"sample_rate": np.array(16000)},
 }
 
@@ -108,8 +94,8 @@ def test_a_file_without_spoken_digits_is_refused(tmp_path, value):
         ({"2": {}, "3": {}}, r"\[2, 3\]"),
         ({"1": {}, "01": {}}, r"\[1, 1\]"),
         ({"0": {}, "2": {}}, r"\[0, 2\]"),
-        ({"1": {}, "2": {"x_train": X[:4, :2], "x_test": X[:2, :2]}}, "task 2"),
-        ({"1": {"task_train": Y[:4], "task_test": Y[:2]}, "2": {}}, "task 1"),
+        ({"1": {}, "2": {"x_train": X[:4, :2], "x_test": X[:2, :2]}}, r"float32 \(0, 3\)"),
+        ({"1": {"task_train": Y[:4], "task_test": Y[:2]}, "2": {}}, "task ids"),
         ({"1": {"task_train": np.zeros(4)}}, "task_train is float64"),
         ({"x": {}}, r"x\.npz"),
     ],

@@ -16,7 +16,7 @@ from ray.cluster_utils import Cluster as Nodes
 
 from probe.by_layer.jobs import Job
 from probe.errors import InputError, NotWritten
-from scenarios.execution.cluster import Cluster
+from scenarios.execution.cluster import cluster
 from tests.scenarios.execution.helpers import (
     FIRST,
     SICK,
@@ -47,7 +47,7 @@ def test_what_cannot_be_written_ends_the_study(tmp_path: Path, nodes: Any) -> No
     """And what others do at that moment does not go on."""
     work = work_of(tmp_path / "run", {FIRST: "unwritten output after 2"})
     with pytest.raises(NotWritten, match="No space left on device"):
-        finish(work, Cluster(nodes.address, 2, 0.0))
+        finish(work, cluster(nodes.address, 2, 0.0))
     until(lambda: not holders(work.root))
 
 
@@ -61,10 +61,10 @@ def test_the_cluster_of_this_machine_is_found(
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     if known:
         monkeypatch.setenv("RAY_ADDRESS", nodes.address)
-    Cluster("auto", 1, 1.0)
+    cluster("auto", 1, 1.0)
     assert not ray.is_initialized()
     with pytest.raises(InputError, match="no GPU is part of the Ray cluster"):
-        Cluster("auto", 1, 2.0)
+        cluster("auto", 1, 2.0)
     assert not ray.is_initialized()
 
 
@@ -89,7 +89,7 @@ def test_two_jobs_share_a_card(tmp_path: Path, nodes: Any) -> None:
         return None
 
     with pytest.raises(Enough):
-        list(Cluster(nodes.address, 8, 0.5).events(work, take))
+        list(cluster(nodes.address, 8, 0.5)(work, take))
 
 
 def test_cards_are_driven_from_a_machine_without(
@@ -113,7 +113,7 @@ def test_a_worker_and_a_node_are_killed(tmp_path: Path, nodes: Any, finished: Pa
         return process and parent_of(process)
 
     with killer(partial(waiting, work, SICK)), killer(node):
-        ends = finish(work, Cluster(nodes.address, 3, 0.0))
+        ends = finish(work, cluster(nodes.address, 3, 0.0))
     assert {end.how for end in ends.values()} == {"finished"}
     assert tables(work.root) == tables(finished)
 

@@ -15,7 +15,6 @@ from probe.errors import NotWritten
 from scenarios.commands.status import show_status
 from tests.bad_input.refused import contents
 from tests.scenarios.execution.helpers import run, tables
-from tests.scenarios.tiny_run import measured
 from tests.slow.helpers import JOB, tmpfs
 
 pytestmark = pytest.mark.slow
@@ -23,41 +22,11 @@ pytestmark = pytest.mark.slow
 FULL = r"cannot (write|set|keep values in) .*\(No space left on device\).*make room"
 
 
-@pytest.mark.parametrize(
-    ("first", "step"), [("size=16k", 500), ("size=9m,nr_inodes=2", 8)], ids=["bytes", "files"]
-)
-def test_a_disk_that_grows_slowly(tmp_path: Path, finished: Path, first: str, step: int) -> None:
-    """Every start finds some room and runs out of it again: at folders, locks, results, tables."""
-    name, _, room = first.rpartition("=")
-    starts, before, unit = 0, measured(tmp_path), room.strip("0123456789")
-    with tmpfs(tmp_path / "disk", first) as remount:
-        out = tmp_path / "disk" / "run"
-        while True:
-            try:
-                assert run(out)
-                break
-            except NotWritten as error:
-                said = str(error)
-            assert "No space left on device" in said
-            assert "same command" in said or "--out" in said
-            starts += 1
-            assert starts < 100
-            assert measured(out).items() >= before.items()
-            assert not list((tmp_path / "disk").rglob("*.tmp"))
-            before = measured(out)
-            remount(f"{name}={int(room.removesuffix(unit)) + starts * step}{unit}")
-        assert starts > 4
-        assert tables(out) == tables(finished)
-        assert {p.relative_to(out) for p in contents(out)} == {
-            p.relative_to(finished) for p in contents(finished)
-        }
-
-
 @pytest.mark.parametrize("step", ["fsync", "posix_fallocate"])
 def test_every_write_fails_in_turn(
     tmp_path: Path, finished: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """As above where no disk can be mounted: the 1st, 2nd ... 16th call fails in turn."""
+    """The 1st, 2nd ... 16th call fails in turn."""
     true, out, failures, left = getattr(os, step), tmp_path / "run", 0, [1]
 
     def call(*arguments: int) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from scenarios.execution.pool import Pool
-from scenarios.execution.schedule import Inline, Take, execute
+from scenarios.execution.pool import pool
+from scenarios.execution.schedule import Take, execute, inline
 from scenarios.execution.work import Ended, Event, Work
 from tests.scenarios.execution.helpers import (
     SICK,
@@ -31,15 +31,14 @@ from tests.slow.helpers import killer, parent_of
 pytestmark = pytest.mark.slow
 
 
-class Watched(Pool):
+class Watched:
     """A pool of two that notes the jobs whose worker was killed."""
 
     def __init__(self) -> None:
-        super().__init__(["cpu"] * 2)
         self.killed: list[str] = []
 
-    def events(self, work: Work, take: Take) -> Iterator[Event]:
-        for event in super().events(work, take):
+    def __call__(self, work: Work, take: Take) -> Generator[Event]:
+        for event in pool(["cpu"] * 2, work, take):
             if isinstance(event, Ended) and event.how == "killed":
                 self.killed.append(event.job.name)
             yield event
@@ -95,15 +94,14 @@ def test_killed_every_time(tmp_path: Path, finished: Path) -> None:
     assert watched.killed == [SICK] * 3
     assert [name for name, end in ends.items() if end.how != "finished"] == [SICK]
     assert ends[SICK].reason == (
-        "its worker was killed, 3 times: if memory was short, run the same command again with "
-        "fewer --workers"
+        "its worker was killed, 3 times: use fewer --workers if memory was short"
     )
     there, whole = (
         set(tables(root)["measurements.csv"].splitlines()) for root in (work.root, finished)
     )
     assert there < whole
     before = measured(work.root)
-    assert list(finish(work_of(work.root), Inline())) == [SICK]
+    assert list(finish(work_of(work.root), inline)) == [SICK]
     assert tables(work.root) == tables(finished)
     assert measured(work.root).items() > before.items()
 
@@ -116,7 +114,7 @@ def test_workers_go_with_their_parent(tmp_path: Path) -> None:
     def execute_all() -> None:
         # A shell lets what it starts in the background ignore it, and all that this starts.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        list(execute(work, jobs_in(work), Pool(["cpu"] * 2)))
+        list(execute(work, jobs_in(work), partial(pool, ["cpu"] * 2)))
 
     def at_work() -> list[int]:
         return [process for job in jobs_in(work) if (process := waiting(work, job.name))]

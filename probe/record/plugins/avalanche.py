@@ -17,7 +17,7 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
     """A recorder of each experience of a strategy as a task.
 
     Args:
-        recorder: Of the run, of examples as by `data_of`.
+        recorder: The recorder of the run, with examples as `data_of` returns them.
         learned: The number of experiences that an earlier process has trained.
 
     Raises:
@@ -55,8 +55,8 @@ def data_of(benchmark: Any) -> Data:
     They are as the benchmark's test transforms give them.
 
     Args:
-        benchmark: Of Avalanche. A test stream with another number of experiences than the training
-            stream, as with one for the whole test set, is divided by classes.
+        benchmark: An Avalanche benchmark. A test stream with more or fewer experiences than the
+            training stream, as with one for the whole test set, is divided by classes.
 
     Raises:
         InputError: Classes do not tell the tasks apart.

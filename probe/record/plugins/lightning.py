@@ -14,7 +14,7 @@ class ForgettingProbe(TaskCounter, Callback):
     Of several processes the first records.
 
     Args:
-        recorder: Of the run, whose model is the LightningModule or a network in it.
+        recorder: The recorder of the run; its model is the LightningModule or a network in it.
         learned: The number of tasks that an earlier process has trained.
 
     Raises:
@@ -38,7 +38,4 @@ class ForgettingProbe(TaskCounter, Callback):
         """Raise InputError if nothing was trained."""
         trained, self._trains = self._trains, False
         if not trained:
-            raise InputError(
-                "this fit() trained nothing, as its Trainer has no batches, or had reached its "
-                "max_epochs or max_steps before: make a new Trainer for each task"
-            )
+            raise InputError("this fit() trained nothing: give each task batches and a new Trainer")

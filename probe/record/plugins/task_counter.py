@@ -14,7 +14,7 @@ class TaskCounter:
     The base of each plugin, beside that of its framework.
 
     Args:
-        recorder: Of the run.
+        recorder: The recorder of the run.
         learned: The number of tasks learned by an earlier process.
 
     Raises:
@@ -34,7 +34,7 @@ class TaskCounter:
         """Record the network before any training.
 
         Args:
-            trained: What the loop trains.
+            trained: The network that the loop trains.
 
         Raises:
             InputError: The recorder holds another network, or all tasks have been learned.
@@ -42,10 +42,7 @@ class TaskCounter:
         if not any(module is self.recorder.model for module in trained.modules()):
             raise InputError("the recorder has another model than is trained: give both the same")
         if self.learned >= len(self.recorder.tasks):
-            raise InputError(
-                f"all {self.learned} tasks have been learned, and another training begins: make a "
-                f"new ForgettingProbe, with a Recorder of another seed or order, for each run"
-            )
+            raise InputError(f"all {self.learned} tasks have been learned: make one for each run")
         # Not again after a training that failed.
         if not self._begun:
             self.recorder.after_task(0)

@@ -15,7 +15,7 @@ class ForgettingProbe(TaskCounter, TrainerCallback):
     Of several processes the first records.
 
     Args:
-        recorder: Of the run, mostly with output="logits".
+        recorder: The recorder of the run, mostly with output="logits".
         learned: The number of tasks that an earlier process has trained.
 
     Raises:

@@ -1,7 +1,6 @@
 """Runs of another framework: their folders, and their networks as plain files."""
 
 import re
-from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from probe.errors import InputError
 from probe.files import make_folder
+from probe.notes import listed
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import network_file, offline_file
 from probe.record.state_files import keep_tensors, load_state
@@ -29,12 +29,14 @@ from it.
 class ForeignRuns:
     """Runs of another framework, as it wrote them.
 
-    - files: of the networks, by run and tasks seen; offline: by seed, trained on all at once;
-    - load: reads one of them: tensors by the names that they have in the network, all outputs in
-      it. An output that came later has weights of 0 and the bias `NEVER`;
-    - tasks: by task, in the order in which they were learned, the numbers of its outputs; None =
-      the files do not say;
-    - class_order: the class of the data that each output stands for; None = the files do not say.
+    Attributes:
+        files: The files of the networks, by run and tasks seen.
+        load: Reads one of them: tensors by the names that they have in the network, all outputs in
+            it. An output that came later has weights of 0 and the bias `NEVER`.
+        offline: The file of the network trained on all tasks at once, by seed.
+        tasks: The outputs of each task, in the order in which they were learned; None = the files
+            do not say.
+        class_order: The class of the data that each output stands for; None = the files do not say.
     """
 
     files: Mapping[Run, Mapping[int, Path]]
@@ -51,7 +53,7 @@ class ForeignRuns:
         """Write every network to a separate file, which `load_state` reads.
 
         Args:
-            folder: Of the files. The same networks give the same bytes.
+            folder: The folder of the new files. The same networks give the same bytes.
 
         Returns:
             The files.
@@ -61,16 +63,16 @@ class ForeignRuns:
             NotWritten: The folder cannot be written to.
         """
 
-        def kept(path: Path, target: Path) -> Path:
+        def written(path: Path, target: Path) -> Path:
             make_folder(target.parent)
             keep_tensors(self.load(path), target)
             return target
 
         runs = {
-            run: {n: kept(path, network_file(folder, run, n)) for n, path in files.items()}
+            run: {n: written(path, network_file(folder, run, n)) for n, path in files.items()}
             for run, files in self.files.items()
         }
-        offline = {seed: kept(p, offline_file(folder, seed)) for seed, p in self.offline.items()}
+        offline = {seed: written(p, offline_file(folder, seed)) for seed, p in self.offline.items()}
         return Checkpoints(runs=runs, offline=offline)
 
 
@@ -80,28 +82,22 @@ def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
     Args:
         runs_by_folder: The runs of each folder.
 
-    Returns:
-        All runs.
-
     Raises:
         InputError: Two runs have one name, or outputs that stand for different classes.
     """
     (first, merged), *_ = runs_by_folder.items()
+    files: dict[Run, Mapping[int, Path]] = {}
     folder_of_run: dict[Run, Path] = {}
     for folder, runs in runs_by_folder.items():
         for run in runs.files:
             if (other := folder_of_run.setdefault(run, folder)) != folder:
-                raise InputError(
-                    f"{other} and {folder} are both {run.learner}, seed {run.seed}: remove one"
-                )
+                raise InputError(f"{other} and {folder} are both {run}: remove one")
         if (runs.tasks, runs.class_order) != (merged.tasks, merged.class_order):
             what = "other tasks" if runs.tasks != merged.tasks else "another order of the classes"
-            raise InputError(
-                f"{first} and {folder} have {what} for their outputs: read one of them at a time"
-            )
+            raise InputError(f"{first} and {folder} have {what}: read one of them at a time")
+        files |= runs.files
     # Heads of the same tasks grow alike, so that the files of all are read as those of the first.
-    files = ChainMap(*(dict(runs.files) for runs in runs_by_folder.values()))
-    return replace(merged, files=dict(files))
+    return replace(merged, files=files)
 
 
 def run_folders(folder: Path, pattern: str) -> list[Path]:
@@ -136,8 +132,8 @@ def files_by_run(folder: Path, pattern: str, name: str) -> dict[str, dict[int, P
     """Find the files of runs.
 
     Args:
-        folder: Where they are.
-        pattern: Of the files.
+        folder: The folder to search.
+        pattern: The glob pattern of the files.
         name: A regular expression of their names; its groups are the run and the task, from 0.
 
     Returns:
@@ -166,10 +162,7 @@ def only_file(folder: Path, pattern: str, what: str) -> Path | None:
     """
     files = sorted(folder.glob(pattern))
     if len(files) > 1:
-        raise InputError(
-            f"{folder} has {len(files)} {what} ({files[0].name}, {files[1].name}), of runs that "
-            f"were written over each other: keep only the last one in it"
-        )
+        raise InputError(f"{folder} has {len(files)} {what}, of several runs: keep only the last")
     return files[0] if files else None
 
 
@@ -177,11 +170,8 @@ def run_named(learner: object, seed: object) -> Run:
     """Return the run of a learner and a seed as a framework writes them.
 
     Args:
-        learner: The learner.
-        seed: The seed.
-
-    Returns:
-        The run.
+        learner: The learner, by any text.
+        seed: The seed; what is no seed counts as 0.
     """
     name = re.sub(r"[^A-Za-z0-9_-]", "-", str(learner)) or "model"
     return Run(name, "0", seed if isinstance(seed, int) and seed >= 0 else 0)
@@ -191,7 +181,7 @@ def load_grown(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Ten
     """Load a state, its heads grown to all outputs: rows (k, ...) become rows (K, ...).
 
     Args:
-        shapes: Of the weight and the bias of each head, by name; a head may be missing.
+        shapes: The shapes of the weight and bias of each head, by name; heads may be missing.
         path: The file of the state.
 
     Raises:
@@ -201,10 +191,7 @@ def load_grown(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Ten
     for name, (rows, *rest) in shapes.items():
         head = state.get(name, torch.zeros((0, *rest)))
         if len(head) > rows or list(head.shape[1:]) != rest:
-            raise InputError(
-                f"{path} has {name} of shape {tuple(head.shape)}, and the last network "
-                f"{(rows, *rest)}: heads must grow, so give the networks of one run"
-            )
+            raise InputError(f"{path} has {name} {list(head.shape)}, expected <= {[rows, *rest]}")
         value = NEVER if name.endswith("bias") else 0.0
         state[name] = torch.cat([head, head.new_full((rows - len(head), *rest), value)])
     return state
@@ -226,10 +213,7 @@ def head_shapes(path: Path, kind: Literal["fc", "heads"]) -> dict[str, tuple[int
     expected = [f"{head}.{tensor}" for head in heads for tensor in ("weight", "bias")]
     if not shapes or sorted(shapes) != sorted(expected) or not all(shapes.values()):
         what = "one linear fc" if kind == "fc" else "linear heads"
-        raise InputError(
-            f"{path} has the heads {', '.join(sorted(shapes)[:3]) or 'none'}: only {what} with a "
-            f"bias can be read, so that outputs of later tasks can be filled in"
-        )
+        raise InputError(f"{path} has {listed(shapes) or 'no heads'}, expected {what} with a bias")
     return {name: shapes[name] for name in expected}
 
 

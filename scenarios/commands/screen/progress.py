@@ -13,7 +13,7 @@ from pathlib import Path
 from rich import progress as bars
 from rich.console import Console
 
-from probe.by_layer.jobs import Job, is_retraining
+from probe.by_layer.jobs import Job, is_retraining, jobs_of, keys_of
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.byte_sizes import show_size
@@ -23,68 +23,57 @@ from probe.tables.sheets import Sheet
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import show_line
-from scenarios.execution.schedule import Waiting
-from scenarios.execution.time_left import effort, pace_of, seconds_left, shown_duration
-from scenarios.execution.work import Ended, Event, Measured, Work
+from scenarios.execution.work import Ended, Event, Work, effort, pace_of, seconds_left, shown_time
+from scenarios.study.plan import Sizes
+
+# Where features' values are stored, by network.
+Allocations = Mapping[str, Sequence[Allocation]]
 
 
-def show_progress(
-    console: Console, work: Work, jobs: Sequence[Job], events: Iterable[Event | Waiting]
-) -> list[Ended]:
+def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
     """Read `events` to their end, showing the progress; return the ends of the jobs.
 
     Args:
-        console: The console to print to.
         work: The plan and its run directory.
-        jobs: All of the study, finished ones included.
-        events: From `scenarios.execution.schedule.execute`, whose errors pass through after the bar
-            is closed.
+        events: The events of `scenarios.execution.schedule.execute`, whose errors pass through
+            after the bar is closed.
 
     Returns:
         How each job ended.
     """
-    columns = (
-        bars.TextColumn("{task.description}", markup=False),
-        bars.BarColumn(),
-        bars.TaskProgressColumn(),
-        bars.TimeElapsedColumn(),
-        bars.TextColumn("left"),
-        bars.TimeRemainingColumn(),
-    )
-    name, ends = work.plan.name, list[Ended]()
-    done = {Measured(job, key) for job in jobs for key in work.finished(job)}
-    total = sum(effort(job, key) for job in jobs for key in work.keys(job))
-    with bars.Progress(*columns, console=console) as progress:
-        bar = progress.add_task(name, total=total, completed=0)
+    description = bars.TextColumn("{task.description}", markup=False)
+    times = bars.TimeElapsedColumn(), bars.TextColumn("left"), bars.TimeRemainingColumn()
+    columns = description, bars.BarColumn(), bars.TaskProgressColumn(), *times
+    name, ends, jobs = work.plan.name, list[Ended](), jobs_of(work.plan)
+    efforts = {(job, key): effort(job, key) for job in jobs for key in keys_of(work.plan, job)}
+    done = {(job, key) for job in jobs for key in work.finished(job)}
+    with bars.Progress(*columns) as progress:
+        bar = progress.add_task(name, total=sum(efforts.values()), completed=0)
         # Set after the bar has begun: the time left is estimated only from this run.
-        progress.update(bar, completed=sum(effort(event.job, event.key) for event in done))
+        progress.update(bar, completed=sum(efforts[measured] for measured in done))
         for event in events:
-            if isinstance(event, Waiting):
-                progress.update(bar, description=f"{event.jobs} jobs left to other processes")
+            if isinstance(event, int):
+                progress.update(bar, description=f"{event} jobs left to other processes")
             elif isinstance(event, Ended):
                 ends.append(event)
             # A job finished by another process reports all measurements, also those counted.
             elif event not in done:
                 done.add(event)
-                at = f"{event.job.name}: {event.key}"
-                progress.update(bar, advance=effort(event.job, event.key), description=at)
+                at = f"{event[0].name}: {event[1]}"
+                progress.update(bar, advance=efforts[event], description=at)
         progress.update(bar, description=name)
     return ends
 
 
-_LACKING = "the tables contain only finished jobs: means are over fewer orders or seeds, or missing"
-
-
-def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool:
+def show_ends(root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool:
     """Print remarks on the results, and the jobs that failed or are of other processes.
 
     The reason of each failure, with the traceback of an unforeseen error, is written to a file in
     `failures/`, which is removed once the job is finished.
 
     Args:
-        console: The console to print to.
         root: The run directory.
-        ends: Of the jobs.
+        ends: The ends of the jobs.
         remarks: Sentences to print first.
 
     Returns:
@@ -94,75 +83,66 @@ def show_ends(console: Console, root: Path, ends: Sequence[Ended], remarks: Iter
         NotWritten: A file cannot be written.
     """
     for remark in remarks:
-        show_line(console, remark)
+        show_line(remark)
     for end in ends:
         if end.how == "finished":
             discard(failure_file(root, end.job))
     # It stays as long as a file is in it.
     with suppress(OSError):
         (root / FAILURES).rmdir()
-    if locked := sum(end.how == "locked" for end in ends):
-        jobs = "1 job is" if locked == 1 else f"{locked} jobs are"
-        others = "running in other processes: the last to finish writes the tables"
-        show_line(console, f"{jobs} {others}")
-    # Last, so that the end of the output names what needs attention.
-    if failed := [end for end in ends if end.how == "failed"]:
-        jobs = "1 job" if len(failed) == 1 else f"{len(failed)} jobs"
-        console.print(f"{jobs} failed; run the same command again to try again:")
+    locked, failed = ([end for end in ends if end.how == how] for how in ("locked", "failed"))
+    for part, how in (
+        (locked, "running in other processes: the last to finish writes the tables"),
+        # Last, so that the end of the output names what needs attention.
+        (failed, "failed; run the same command again to try again:"),
+    ):
+        if part:
+            show_line(f"{len(part)} {'job' if len(part) == 1 else 'jobs'} {how}")
     for end in failed:
-        show_line(console, f"  {end.job.name}: {end.reason}")
+        show_line(f"  {end.job.name}: {end.reason}")
         path = failure_file(root, end.job)
         make_folder(path.parent)
         with replacing(path) as partial:
             partial.write_text(end.trace or end.reason, encoding="utf-8")
         if end.trace:
-            show_line(console, f"    {path}")
+            show_line(f"    {path}")
     if failed and not locked:
-        show_line(console, _LACKING)
+        show_line("the tables contain only finished jobs: means are over fewer of them")
     return not failed
 
 
-def show_plan(
-    console: Console, plans: Mapping[str, Sequence[Allocation]], cache: CacheSettings
-) -> None:
+def show_plan(plans: Allocations, cache: CacheSettings) -> None:
     """Print the location of each feature's activations while layers downstream are retrained.
 
     The network is named only if there are several.
 
     Args:
-        console: The console to print to.
-        plans: By network, see `scenarios.study.plan.cache_plans`.
+        plans: The allocations by network.
         cache: The memory of one worker.
     """
+    if not plans:
+        return
     allowed = show_size(cache.budget or 0)
-    console.print(f"cached activations, at most {allowed} in memory per worker:")
+    show_line(f"cached activations, at most {allowed} in memory per worker:")
     for network, plan in plans.items():
         for allocation in plan:
-            line = f"  {allocation}" if len(plans) == 1 else f"  {network}, {allocation}"
-            console.print(line, markup=False, highlight=False)
+            where = "" if len(plans) == 1 else f"{network}, "
+            show_line(f"  {where}{allocation}")
 
 
-def show_dry_run(
-    console: Console,
-    work: Work,
-    sizes: Sequence[int],
-    plans: Mapping[str, Sequence[Allocation]],
-    jobs: Sequence[Job],
-    processes: int,
-) -> None:
+def show_dry_run(work: Work, sizes: Sizes, plans: Allocations, processes: int) -> None:
     """Print the jobs with their training steps, the plan of cached activations and the time.
 
     The time is known only once a measurement of the study is finished.
 
     Args:
-        console: The console to print to.
         work: The plan and its run directory.
-        sizes: The numbers of training examples of each task.
+        sizes: The numbers of training and test examples of each task.
         plans: The allocations of cached activations, if they are known.
-        jobs: All jobs, finished ones included.
         processes: The most jobs in parallel.
     """
-    plan, processes = work.plan, min(processes, len(jobs))
+    plan, jobs = work.plan, jobs_of(work.plan)
+    processes = min(processes, len(jobs))
     keys_left = {job: work.keys_left(job) for job in jobs}
     columns = ("learner", "jobs", "finished", "left", "measurements left", "training steps left")
     lines = []
@@ -173,39 +153,35 @@ def show_dry_run(
         numbers = n_jobs, n_jobs - jobs_left, jobs_left, sum(map(len, keys_of_job.values()))
         # It trains its own network by its own rule, which no recipe describes.
         unknown = jobs_left and next(iter(keys_of_job)).own_network
-        shown = "unknown" if unknown else f"{steps:,}"
-        lines.append((learner, *map(str, numbers), shown))
-    show_sheet(console, Sheet(title=f"{plan.name}: jobs to do", columns=columns, lines=lines))
-    if plans:
-        show_plan(console, plans, work.cache)
+        lines.append((learner, *map(str, numbers), "unknown" if unknown else f"{steps:,}"))
+    show_sheet(Console(), Sheet(title=f"{plan.name}: jobs to do", columns=columns, lines=lines))
+    show_plan(plans, work.cache)
     seconds = seconds_left(keys_left, pace_of(plan, work.root, jobs), processes)
+    time = "unknown: `probe status` estimates it once a measurement is finished"
+    if seconds is not None:
+        time = f"about {shown_time(seconds)} at {processes} jobs in parallel (an estimate)"
     if not any(keys_left.values()):
         time = "none, as all is finished"
-    elif seconds is None:
-        time = "unknown: `probe status` estimates it once a measurement is finished"
-    else:
-        time = f"about {shown_duration(seconds)} at {processes} jobs in parallel (an estimate)"
-    for line in (f"time: {time}", "a dry run: nothing was written"):
-        show_line(console, line)
+    show_line(f"time: {time}")
+    show_line("a dry run: nothing was written")
 
 
-def _steps(plan: Plan, all_sizes: Sequence[int], job: Job, keys: Sequence[Key]) -> int:
+def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:
     """Return the optimizer steps left of a job, by the recipes of the plan.
 
-    all_sizes: the number of training examples of each task, in base order; keys: of the
-    measurements left. All multiples of a retraining share one training.
+    The sizes are in base order, the keys those of the measurements left. All multiples of a
+    retraining share one training.
     """
-    sizes = [all_sizes[task] for task in job.tasks]
+    sizes = [all_sizes[task][0] for task in job.tasks]
     recipe, retraining = plan.learners[job.learner].training, plan.retraining
     learned = [n for task_position, n in enumerate(sizes, 1) if task_position != job.without]
-    steps, trained = 0, [key.tasks_seen for key in keys if not key.feature]
+    steps, trained = 0, [key.tasks_seen for key in keys if key.tasks_seen and not key.feature]
     if job.without and job.last in trained:
         # Its last evaluation is its only one.
         trained = [*range(1, job.last)]
-    for i in trained:
-        if i and not job.provided:
-            start = 0 if job.offline or job.kind == "cumulative" else i - 1
-            steps += recipe.epochs * ceil(sum(learned[start:i]) / recipe.batch_size)
+    for i in () if job.provided else trained:
+        start = 0 if job.offline or job.kind == "cumulative" else i - 1
+        steps += recipe.epochs * ceil(sum(learned[start:i]) / recipe.batch_size)
     longest: dict[tuple[int, str, bool], int] = {}
     for key in filter(is_retraining, keys):
         training = key.tasks_seen, key.feature, key.reestimates

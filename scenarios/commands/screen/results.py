@@ -68,12 +68,12 @@ def show_outcome(
         metrics = read_table(root / "metrics.csv", MetricRow, lambda cells: not cells["feature"])
         show_results(console, read_table(root / "summary.csv", SummaryRow), metrics)
     for line in note_lines(root):
-        show_line(console, line)
+        show_line(line)
     show_layers(console, root, maps=not trained)
     if omegas:
         show_omegas(console, metrics, read_table(root / TIMES, TimeRow))
     files = f"figures: {root / 'figures'}; tables: {root}/*.csv"
-    show_line(console, f"the answer: {root / 'report.html'}; {files}")
+    show_line(f"the answer: {root / 'report.html'}; {files}")
 
 
 def show_results(

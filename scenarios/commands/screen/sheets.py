@@ -23,7 +23,7 @@ def show_sheet(console: Console, sheet: Sheet) -> None:
     lines = [(Text(printable(name)), *map(Text, rest)) for name, *rest in sheet.lines]
     show_table(console, sheet.columns, lines)
     for sentence in sheet.after:
-        show_line(console, sentence)
+        show_line(sentence)
 
 
 def show_table(console: Console, columns: Sequence[str], lines: Sequence[Sequence[Text]]) -> None:

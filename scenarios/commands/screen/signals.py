@@ -18,18 +18,11 @@ from types import FrameType
 
 from probe.errors import InputError, Stopped
 
-GRACE = 4.0
-"""Seconds in which a process may end by itself after a request to stop."""
-
-STOPPED = {130, 143}
-"""Exit codes of a process stopped by Ctrl-C or SIGTERM."""
-
+GRACE = 4.0  # seconds in which a process may end by itself after a request to stop
+STOPPED = {130, 143}  # exit codes of a process stopped by Ctrl-C or SIGTERM
 HOW_TO_GO_ON = "stopped: run the same command again to go on"
-"""The sentence of a process that was stopped."""
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE = 0.3  # seconds in which a sentence must be said
-_STANDARD_ERROR = 2
 
 
 @contextmanager
@@ -71,7 +64,9 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
 class _Stop:
     """A request to stop, with the response to it.
 
-    code: the exit code once requested, None before; block_ended: set when the block is over.
+    Attributes:
+        code: The exit code once requested, None before.
+        block_ended: Set when the block is over.
     """
 
     def __init__(self, grace: float) -> None:
@@ -113,6 +108,6 @@ class _Stop:
 
 def _say() -> None:
     """Write to standard error how to continue; do nothing if it is closed."""
-    # Past Python's own buffers, which another thread may have locked.
+    # To standard error past Python's own buffers, which another thread may have locked.
     with suppress(OSError):
-        os.write(_STANDARD_ERROR, f"{HOW_TO_GO_ON}\n".encode())
+        os.write(2, f"{HOW_TO_GO_ON}\n".encode())

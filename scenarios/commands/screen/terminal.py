@@ -10,13 +10,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-READER_GONE = 141
-"""The exit code of a process whose reader is gone, as if SIGPIPE had ended it."""
+READER_GONE = 141  # exit code of a process whose reader is gone, as if SIGPIPE had ended it
 
 
 def printable(text: str) -> str:
@@ -31,14 +27,9 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def show_line(console: "Console", text: str) -> None:
-    """Print a text in one piece, which may be copied, made `printable`.
-
-    Args:
-        console: The console to print to.
-        text: The text.
-    """
-    console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+def show_line(text: str) -> None:
+    """Print a text in one piece, which may be copied, made `printable`."""
+    print(printable(text))
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from probe.extensions import learner
 from probe.training.recipe import RecipeChanges
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
+_SUPPLEMENT = RecipeChanges(batch_size=256, optimizer="adam", learning_rate=2e-2)
+
 
 class FelSettings(ContinualSettings):
     """The FEL network and its training.
@@ -36,9 +38,7 @@ class FelSettings(ContinualSettings):
     connected: float = Field(default=0.1, gt=0, le=1)
     firing: float = Field(default=0.01, gt=0, le=1)
     activation: Literal["relu", "tanh", "sigmoid"] = "relu"
-    training: RecipeChanges | None = RecipeChanges(
-        batch_size=256, optimizer="adam", learning_rate=2e-2
-    )
+    training: RecipeChanges | None = _SUPPLEMENT
 
     @property
     def joined(self) -> int:
@@ -52,15 +52,10 @@ class FelSettings(ContinualSettings):
 
     @model_validator(mode="after")
     def _enough(self) -> Self:
-        for share, total, count in (
-            ("connected", "hidden", self.joined),
-            ("firing", "units", self.fired),
-        ):
-            if count < 2:
-                raise ValueError(
-                    f"{share} x {total} is {getattr(self, share):g} x {getattr(self, total)}, "
-                    f"which is {count} units, expected 2 or more: raise {share} or {total}"
-                )
+        if self.joined < 2:
+            raise ValueError(f"connected x hidden is {self.joined}, expected 2 or more: raise one")
+        if self.fired < 2:
+            raise ValueError(f"firing x units is {self.fired}, expected 2 or more: raise one")
         return self
 
 
@@ -89,9 +84,7 @@ class FixedExpansion(ContinualLearner):
     def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
         dense = nn.Linear(int(torch.Size(shape).numel()), settings.hidden)
         hidden = nn.Sequential(nn.Flatten(), dense, _ACTIVATIONS[settings.activation]())
-        fel = Expansion(
-            settings.hidden, settings.units, connected=settings.joined, firing=settings.fired
-        )
+        fel = Expansion(settings.hidden, settings.units, settings.joined, settings.fired)
         output = nn.Linear(settings.units, classes)
         return nn.Sequential(OrderedDict(hidden=hidden, fel=fel, output=output))
 
@@ -133,8 +126,7 @@ class Expansion(nn.Module):
         """Redraw the connections."""
         # The first of a random order, so that none is drawn twice.
         drawn = torch.rand(self.weight.shape).argsort(1)[:, : self.connected]
-        signs = torch.ones(self.connected)
-        signs[-(self.connected // 2) :] = -1
+        signs = torch.where(torch.arange(self.connected) < (self.connected + 1) // 2, 1.0, -1.0)
         values = (signs * self.connected**-0.5).expand(len(drawn), -1)
         with torch.no_grad():
             self.weight.copy_(torch.zeros(self.weight.shape).scatter(1, drawn, values))
@@ -160,5 +152,4 @@ def _first(values: Tensor, count: int) -> Tensor:
     # A stable sort takes three times as long.
     least = values.topk(count, dim=1).values[:, -1:]
     above, equal = values > least, values == least
-    left = count - above.sum(1, keepdim=True)
-    return above | (equal & (equal.cumsum(1) <= left))
+    return above | (equal & (equal.cumsum(1) <= count - above.sum(1, keepdim=True)))

@@ -85,10 +85,9 @@ class Geppnet(FullRehearsalLearner):
 
     @classmethod
     def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
-        inputs = torch.Size(shape).numel()
-        som = SelfOrganizingMap(inputs, settings.rows, settings.columns, settings.width)
-        output = nn.Linear(settings.rows * settings.columns, classes)
-        return nn.Sequential(OrderedDict(som=som, output=output))
+        inputs, rows, columns = torch.Size(shape).numel(), settings.rows, settings.columns
+        som = SelfOrganizingMap(inputs, rows, columns, settings.width)
+        return nn.Sequential(OrderedDict(som=som, output=nn.Linear(rows * columns, classes)))
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
         settings, network = self.settings, OnlineMap(self.model, self.settings.readout_rate, meter)
@@ -108,12 +107,11 @@ class Geppnet(FullRehearsalLearner):
 
         Args:
             network: Trains map and readout.
-            data: The session's.
-            shares: (U, U), see `OnlineMap.shares`.
+            data: The session's examples.
+            shares: The shares by winner, (U, U), see `OnlineMap.shares`.
         """
         settings = self.settings
-        block = longest_block(settings.final_som_rate)
-        for x, y in self.draws(data, settings.iterations, block):
+        for x, y in self.draws(data, settings.iterations, longest_block(settings.final_som_rate)):
             network.learn(x, y, shares, settings.threshold)
 
     def draws(self, data: Examples, iterations: int, block: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -124,11 +122,10 @@ class Geppnet(FullRehearsalLearner):
             iterations: The examples in all.
             block: The largest B.
         """
-        every = join([*self.past, data])
-        drawn = torch.randint(len(every), (iterations,), generator=self.stream("draws"))
-        for some in drawn.to(data.y.device).split(block):
-            taken = every.take(some)
-            yield taken.x.flatten(1), taken.y
+        examples = join([*self.past, data])
+        indices = torch.randint(len(examples), (iterations,), generator=self.stream("draws"))
+        for drawn in map(examples.take, indices.to(data.y.device).split(block)):
+            yield drawn.x.flatten(1), drawn.y
 
     def _base_session(self, network: OnlineMap, data: Examples, shares: Tensor) -> None:
         settings, n_seen = self.settings, 0
@@ -161,42 +158,6 @@ class GeppnetStmSettings(MapSettings):
     sleep_interval: int = Field(default=2000, ge=1, le=100_000_000)
 
 
-class ShortTermMemory:
-    """A queue of up to `size` labelled examples (D,); a further one replaces the oldest.
-
-    It answers exactly the inputs that it holds with their latest label, so that an example that it
-    answers rightly is not novel.
-
-    >>> memory = ShortTermMemory(2)
-    >>> for label in (0, 1, 1, 2):
-    ...     memory.put(torch.full((3,), float(label)), label)
-    >>> memory.examples.y.tolist()
-    [1, 2]
-    """
-
-    def __init__(self, size: int) -> None:
-        self._held = deque[tuple[bytes, Tensor, int]](maxlen=size)
-
-    @property
-    def examples(self) -> Examples | None:
-        """The examples stored now (n, D), the oldest first; None without any."""
-        if not self._held:
-            return None
-        _, x, y = zip(*self._held, strict=True)
-        return Examples(torch.stack(x), torch.tensor(y, device=x[0].device))
-
-    def put(self, x: Tensor, label: int) -> None:
-        """Store an example, unless the memory already gives it this label.
-
-        Args:
-            x: The example, (D,).
-            label: Its label.
-        """
-        key = x.cpu().numpy().tobytes()
-        if label != next((old for k, _, old in reversed(self._held) if k == key), None):
-            self._held.append((key, x.clone(), label))
-
-
 @learner("geppnet_stm")
 class GeppnetStm(Geppnet):
     """GeppNet with a short-term memory, replayed in sleep phases (Gepperth and Karaoguz 2016).
@@ -219,16 +180,21 @@ class GeppnetStm(Geppnet):
     settings: GeppnetStmSettings
 
     def later_session(self, network: OnlineMap, data: Examples, shares: Tensor) -> None:
-        settings, memory = self.settings, ShortTermMemory(self.settings.memory)
-        block = longest_block(settings.final_som_rate)
+        settings, block = self.settings, longest_block(self.settings.final_som_rate)
+        memory = deque[tuple[bytes, Tensor, int]](maxlen=settings.memory)
         for x, y in self.draws(data, settings.iterations, settings.sleep_interval):
             # Awake nothing is learned: novelty is found for the whole block at once.
             novel = (network.margins(x, y) < settings.threshold).nonzero().squeeze(1)
             for example, label in zip(x[novel], y[novel].tolist(), strict=True):
-                memory.put(example, label)
-            if stored := memory.examples:
-                for some in zip(stored.x.split(block), stored.y.split(block), strict=True):
-                    network.learn(*some, shares)
+                key = example.cpu().numpy().tobytes()
+                # Exactly this input, whose latest label is the memory's answer.
+                if label != next((old for k, _, old in reversed(memory) if k == key), None):
+                    memory.append((key, example.clone(), label))
+            if memory:
+                _, inputs, labels = zip(*memory, strict=True)
+                stored = Examples(torch.stack(inputs), torch.tensor(labels, device=y.device))
+                for replayed in zip(stored.x.split(block), stored.y.split(block), strict=True):
+                    network.learn(*replayed, shares)
 
     def stored_bytes(self) -> int:
         # Full or not; the memory has no part in the first session.

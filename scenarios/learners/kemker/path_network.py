@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import cast
 
@@ -26,8 +26,7 @@ class PathLayer(nn.Module):
         super().__init__()
         self.modules_width = modules, width
         self.dense = nn.Linear(inputs, modules * width)
-        gates = (torch.arange(modules) < active).float().repeat(tasks, 1)
-        self.register_buffer("gates", gates)
+        self.register_buffer("gates", (torch.arange(modules) < active).float().repeat(tasks, 1))
         self.register_buffer("frozen", torch.zeros(modules, dtype=torch.bool))
 
     def forward(self, x: Tensor, task: Tensor) -> Tensor:
@@ -47,8 +46,7 @@ class PathLayer(nn.Module):
 
     def rows(self, modules: Sequence[int]) -> Tensor:
         """Return the rows of `dense` that hold these n modules: (n W,) int64."""
-        _, width = self.modules_width
-        device = self.dense.weight.device
+        device, (_, width) = self.dense.weight.device, self.modules_width
         first = torch.tensor(modules, dtype=torch.int64, device=device) * width
         return (first[:, None] + torch.arange(width, device=device)).flatten()
 
@@ -123,14 +121,14 @@ class PathNetwork(nn.Module):
             task: The task, from 0.
             path: Its path, (L, N).
         """
-        self.learned[task] = True
+        self.learned[task] = False
         shown = ~self.learned
-        shown[task] = True
+        self.learned[task] = True
         for layer, modules in zip(self.layers, path, strict=True):
-            on_it = torch.zeros_like(layer.frozen)
-            on_it[modules] = True
-            layer.gates[shown] = on_it.to(layer.gates.dtype)
-            layer.frozen |= on_it
+            on_path = torch.zeros_like(layer.frozen)
+            on_path[modules] = True
+            layer.gates[shown] = on_path.to(layer.gates.dtype)
+            layer.frozen |= on_path
 
     @torch.no_grad()
     def renew(self, fresh: PathNetwork) -> None:
@@ -147,48 +145,44 @@ class LiftedPath(nn.Module):
     It maps (B, D + 1), inputs and an ignored task index, to the scores (B, C) of the task's C
     classes. Frozen modules do not learn.
 
-    path: (L, N) modules; task: its number, from 0; classes: the task's, in any order.
+    Args:
+        network: The network.
+        path: The modules, (L, N).
+        task: The task's number, from 0.
+        classes: The task's C classes, in any order.
     """
 
     def __init__(
         self, network: PathNetwork, path: Tensor, task: int, classes: Sequence[int]
     ) -> None:
         super().__init__()
-        self.layer1, self.layer2 = map(_LiftedLayer, network.layers, path.tolist())
+        _, self.width = network.layer1.modules_width
+        # Of each layer those that learn, and the frozen ones.
+        self.layers = nn.ModuleList()
+        for layer, modules in zip(network.layers, path.tolist(), strict=True):
+            frozen, chosen = layer.frozen.tolist(), sorted(set(modules))
+            parts = {on: [m for m in chosen if frozen[m] != on] for on in (True, False)}
+            rows = (_Rows(layer.dense, layer.rows(ms), on) for on, ms in parts.items() if ms)
+            self.layers.append(nn.ModuleList(rows))
         dense, (_, outputs) = network.output.dense, network.output.tasks_classes
-        rows = torch.tensor(classes, dtype=torch.int64, device=dense.weight.device)
-        self.output = _Rows(dense, task * outputs + rows, learns=True)
+        rows_of_task = torch.tensor(classes, dtype=torch.int64, device=dense.weight.device)
+        self.output = _Rows(dense, task * outputs + rows_of_task, learns=True)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map inputs with a task's index (B, D + 1) to scores (B, C)."""
-        scores: Tensor = self.output(self.layer2(self.layer1(x[:, :-1])))
+        x = x[:, :-1]
+        for layer in self.layers:
+            parts = (functional.relu(rows(x)) for rows in layer.children())
+            x = reduce(torch.add, (units.unflatten(1, (-1, self.width)).sum(1) for units in parts))
+        scores: Tensor = self.output(x)
         return scores
 
     def put_back(self, network: PathNetwork) -> None:
         """Write the learned weights back into the network."""
-        for lifted, layer in zip((self.layer1, self.layer2), network.layers, strict=True):
-            for rows in cast(Iterable[_Rows], lifted.parts):
-                rows.put_back(layer.dense)
+        for parts, layer in zip(self.layers, network.layers, strict=True):
+            for rows in parts.children():
+                cast(_Rows, rows).put_back(layer.dense)
         self.output.put_back(network.output.dense)
-
-
-class _LiftedLayer(nn.Module):
-    """The modules of one layer on the path, the frozen ones apart."""
-
-    def __init__(self, layer: PathLayer, path: Sequence[int]) -> None:
-        super().__init__()
-        _, self.width = layer.modules_width
-        frozen, modules = layer.frozen.tolist(), sorted(set(path))
-        apart = {learns: [m for m in modules if frozen[m] != learns] for learns in (True, False)}
-        self.parts = nn.ModuleList(
-            _Rows(layer.dense, layer.rows(some), learns) for learns, some in apart.items() if some
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map inputs (B, D) to the sum of the modules' outputs (B, W)."""
-        outputs = (functional.relu(rows(x)).unflatten(1, (-1, self.width)) for rows in self.parts)
-        summed: Tensor = reduce(torch.add, (units.sum(1) for units in outputs))
-        return summed
 
 
 class _Rows(nn.Module):

@@ -17,15 +17,17 @@ from probe.extensions import learner
 from probe.tasks import Scenario, Task
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
-from probe.training.loop import Objective, fit
+from probe.training.history import HistoryRecorder
+from probe.training.loop import fit
 from probe.training.optimizers import optimizer_ops
 from probe.training.recipe import Recipe, RecipeChanges
+from scenarios.data.datasets import in_order
 from scenarios.learners import base
-from scenarios.learners.base import Learner
 from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
 
 _MOST_TASKS = 256  # the whole numbers of bf16, in which features may be cached
 _FARTHEST = 2  # a mutated gene moves by -2 to 2
+_SUPPLEMENT = RecipeChanges(batch_size=16, optimizer="adam", learning_rate=2e-3)
 
 
 class PathNetSettings(base.Settings):
@@ -50,13 +52,11 @@ class PathNetSettings(base.Settings):
     population: int = Field(default=64, ge=2, le=100_000)
     generations: int = Field(default=20, ge=0, le=1_000_000)
     batches: int = Field(default=50, ge=1, le=1_000_000)
-    training: RecipeChanges | None = RecipeChanges(
-        batch_size=16, optimizer="adam", learning_rate=2e-3
-    )
+    training: RecipeChanges | None = _SUPPLEMENT
 
 
 @learner("pathnet")
-class PathNet(Learner):
+class PathNet(base.Learner):
     """PathNet, a path of modules for each task (Fernando et al. 2017).
 
     A path is evaluated by training it in place on some batches; its fitness is its accuracy on
@@ -97,37 +97,30 @@ class PathNet(Learner):
     @classmethod
     def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
         if tasks > _MOST_TASKS:
-            raise InputError(
-                f"PathNet learns at most {_MOST_TASKS} tasks, got {tasks}: leave it out"
-            )
-        inputs = int(torch.Size(shape).numel()) - 1
-        return PathNetwork(
-            inputs, classes, tasks, settings.modules, settings.active, settings.width
-        )
+            raise InputError(f"PathNet learns up to {_MOST_TASKS} tasks, got {tasks}: leave it out")
+        inputs, s = int(torch.Size(shape).numel()) - 1, settings
+        return PathNetwork(inputs, classes, tasks, s.modules, s.active, s.width)
 
     @classmethod
     def view(cls, scenario: Scenario) -> Scenario:
         return replace(scenario, tasks=tuple(map(_with_index, scenario.tasks)))
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
-        settings = self.settings
-        draw = self.stream("search")
+        settings, draw, once = self.settings, self.stream("search"), replace(self.recipe, epochs=1)
+        self._meter = meter
         # Labels numbered within the task's classes.
-        numbers = torch.zeros(self.model.output.tasks_classes[1], dtype=torch.int64)
-        numbers[list(task.classes)] = torch.arange(len(task.classes))
-        data = Examples(data.x, numbers.to(data.y.device)[data.y])
+        data = in_order(data, task.classes)
         shape = settings.population, len(self.model.layers), settings.active
         paths = torch.randint(settings.modules, shape, generator=draw)
+        batches = (settings.batches * self.recipe.batch_size,)
 
         def fitness(path: Tensor) -> float:
-            count = settings.batches * self.recipe.batch_size
-            drawn = torch.randint(len(data), (count,), generator=draw).to(data.y.device)
             # With replacement, as a task may have fewer examples.
-            once = replace(self.recipe, epochs=1)
-            return self._train_path(path, task, data.take(drawn), once, draw, meter)
+            drawn = torch.randint(len(data), batches, generator=draw).to(data.y.device)
+            return self._train_path(path, task, data.take(drawn), once, draw)
 
         best = search_path(fitness, paths, settings.modules, settings.generations, draw)
-        self._train_path(best, task, data, self.recipe, self.stream("batches"), meter)
+        self._train_path(best, task, data, self.recipe, self.stream("batches"))
         self.model.keep(task.index - 1, best)
 
     def end(self, task: Task) -> None:
@@ -136,38 +129,20 @@ class PathNet(Learner):
         self.model.renew(fresh)
 
     def _train_path(
-        self,
-        path: Tensor,
-        task: Task,
-        data: Examples,
-        recipe: Recipe,
-        generator: torch.Generator,
-        meter: OpsMeter,
+        self, path: Tensor, task: Task, data: Examples, recipe: Recipe, draw: torch.Generator
     ) -> float:
-        """Train a path (L, N) in place; return its accuracy on the batches before each step."""
+        """Train a path (L, N) in place; return its accuracy before each step of the last epoch."""
         lifted = LiftedPath(self.model, path, task.index - 1, task.classes)
         # Steps on paths of one shape cost the same, and metering takes long.
         shape = tuple((p.shape, p.requires_grad) for p in lifted.parameters())
         path_meter = self._meters.setdefault(shape, OpsMeter())
-        total, steps, counting = path_meter.total, path_meter.steps, _Counting(data.y.device)
-        fit(lifted, data, recipe, generator, objective=counting, meter=path_meter)
+        total, steps, recorder = path_meter.total, path_meter.steps, HistoryRecorder()
+        fit(lifted, data, recipe, draw, objective=recorder, meter=path_meter)
         lifted.put_back(self.model)
         trained = sum(p.numel() for p in lifted.parameters() if p.requires_grad)
-        new_steps = path_meter.steps - steps
-        meter.add(path_meter.total - total + new_steps * trained * optimizer_ops(recipe))
-        return float(counting.right) / (recipe.epochs * len(data))
-
-
-class _Counting(Objective):
-    """Cross-entropy, with a count of correct predictions."""
-
-    by_scores = True
-
-    def __init__(self, device: torch.device) -> None:
-        self.right = torch.zeros((), dtype=torch.int64, device=device)
-
-    def saw(self, scores: Tensor, y: Tensor) -> None:
-        self.right += (scores.argmax(1) == y).sum()
+        update_ops = (path_meter.steps - steps) * trained * optimizer_ops(recipe)
+        self._meter.add(path_meter.total - total + update_ops)
+        return recorder.history.accuracies[-1]
 
 
 def _with_index(task: Task) -> Task:
@@ -191,7 +166,7 @@ def search_path(
     equals) replaces the loser. Source: Fernando et al. 2017, section 2 (binary tournaments).
 
     Args:
-        fitness: Of a path, higher is better.
+        fitness: Evaluates a path; higher is better.
         population: P paths (P, L, N), P from 2, not changed.
         modules: M per layer.
         generations: The tournaments.

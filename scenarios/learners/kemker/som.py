@@ -59,11 +59,10 @@ class SelfOrganizingMap(nn.Module):
         >>> SelfOrganizingMap(3, rows=2, columns=2, width=0.2).lattice()[0].tolist()
         [0.0, 1.0, 1.0, 2.0]
         """
-        like = self.prototypes
-        unit = torch.arange(self.rows * self.columns, device=like.device)
+        unit = torch.arange(self.rows * self.columns, device=self.prototypes.device)
         rows_columns = torch.stack([unit // self.columns, unit % self.columns], 1)
         between = rows_columns[:, None] - rows_columns
-        return between.square().sum(2).to(like.dtype)
+        return between.square().sum(2).to(self.prototypes.dtype)
 
 
 class MapSteps:
@@ -136,8 +135,10 @@ class OnlineMap:
     meter counts U D multiply-adds for distances, as many for moving the prototypes, and K U each
     for the scores and for moving the readout.
 
-    model: its `som` has U units on D inputs, its `output` K outputs on the U activities;
-    readout_rate: above 0.
+    Args:
+        model: Its `som` has U units on D inputs, its `output` K outputs on the U activities.
+        readout_rate: The learning rate of the readout, above 0.
+        meter: Counts the multiply-adds.
     """
 
     def __init__(self, model: nn.Module, readout_rate: float, meter: OpsMeter) -> None:
@@ -150,8 +151,8 @@ class OnlineMap:
         """Return (U, U), by winner the share of the way that each prototype moves.
 
         Args:
-            rate: The winner's, 0 to 1.
-            radius: Of its neighbourhood on the lattice, above 0.
+            rate: The share of the winner, 0 to 1.
+            radius: The radius of the neighbourhood on the lattice, above 0.
 
         Returns:
             The shares.
@@ -176,25 +177,22 @@ class OnlineMap:
         self._meter.add(2 * len(x) * self._som.prototypes.numel())
 
     @torch.no_grad()
-    def learn(
-        self, x: Tensor, y: Tensor, shares: Tensor, threshold: float | None = None
-    ) -> list[int]:
+    def learn(self, x: Tensor, y: Tensor, shares: Tensor, threshold: float | None = None) -> int:
         """Train both layers on the examples that are novel in their turn.
 
         Args:
-            x: (B, D).
-            y: (B,) labels.
-            shares: (U, U) of `shares`.
+            x: The examples, (B, D).
+            y: Their labels, (B,).
+            shares: The shares by winner, (U, U).
             threshold: Examples with a smaller margin (see `margins`) are novel, all if it is None;
                 others change nothing.
 
         Returns:
-            The numbers of the novel examples.
+            The number of novel examples.
         """
         weight, bias = self._output.weight, self._output.bias
-        steps = MapSteps(self._som, x)
+        steps, n_novel = MapSteps(self._som, x), 0
         targets = torch.eye(len(bias), dtype=bias.dtype, device=bias.device)
-        novel = []
         for k, label in enumerate(y.tolist()):
             squared = steps.squared_distances(k)
             activity = self._som.activity(squared)
@@ -203,7 +201,7 @@ class OnlineMap:
                 others = scores.tolist()
                 if others.pop(label) - max(others, default=-math.inf) >= threshold:
                     continue
-            novel.append(k)
+            n_novel += 1
             # t - y
             error = scores.neg_().add_(targets[label])
             weight.addr_(error, activity, alpha=self._rate)
@@ -212,16 +210,16 @@ class OnlineMap:
         steps.write()
         # Distances and scores of each example, and the steps of the novel ones.
         spent = self._som.prototypes.numel() + weight.numel()
-        self._meter.add((len(x) + len(novel)) * spent)
-        return novel
+        self._meter.add((len(x) + n_novel) * spent)
+        return n_novel
 
     @torch.no_grad()
     def margins(self, x: Tensor, y: Tensor) -> Tensor:
         """Return (B,) by how much the label's output exceeds the largest other one.
 
         Args:
-            x: (B, D).
-            y: (B,) labels.
+            x: The examples, (B, D).
+            y: Their labels, (B,).
 
         Returns:
             The margins, negative where the prediction is wrong.

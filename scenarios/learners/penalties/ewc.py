@@ -67,15 +67,14 @@ class Ewc(PenalizedLearner):
 
     def end(self, task: Task) -> None:
         super().end(task)
-        generator = self.stream("fisher")
-        examples, count = task.train, self.settings.fisher_examples
-        if count is not None:
+        generator, examples = self.stream("fisher"), task.train
+        if count := self.settings.fisher_examples:
             chosen = torch.randperm(len(examples), generator=generator)[:count]
             examples = examples.take(chosen.to(examples.y.device))
         fisher = diagonal_fisher(self.model, self.classification, examples, generator)
         new = Quadratic.around(self.model, fisher)
-        added = self.penalty and self.settings.anchors == "each"
-        self.penalty = self.penalty.plus(new) if self.penalty and added else new
+        is_sum = self.settings.anchors == "each"
+        self.penalty = self.penalty.plus(new) if self.penalty and is_sum else new
 
 
 def diagonal_fisher(
@@ -92,11 +91,11 @@ def diagonal_fisher(
     cannot run under `torch.func.vmap` is run example by example.
 
     Args:
-        model: Its parameters that require gradients have an F of their shape.
-        loss: -log p(y|x) of scores and labels.
+        model: The model; each parameter that requires gradients gets an F of its shape.
+        loss: Returns the mean of -log p(y|x) for scores and labels.
         examples: x (N, ...), true labels y (N,): the empirical Fisher (Chaudhry 2018, section 2.3
             and footnote 4).
-        generator: Which a model follows that draws at random in eval mode.
+        generator: Source of randomness, for a model that draws at random in eval mode.
 
     Returns:
         F by name.
@@ -124,7 +123,7 @@ def _by_chunks(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, Te
     dense = _trusted_layers(model, loss, examples)
     per_example = sum(p.numel() for p in _outside(model, dense).values())
     numbers = _NUMBERS_ON_CPU if examples.y.device.type == "cpu" else _NUMBERS
-    chunk = max(1, min(_LARGEST_CHUNK, numbers // max(per_example, 1)))
+    chunk = min(_LARGEST_CHUNK, max(1, numbers // max(per_example, 1)))
     sums = {name: torch.zeros_like(p) for name, p in _trained(model).items()}
     for x, y in zip(examples.x.split(chunk), examples.y.split(chunk), strict=True):
         # A copy: a model may write into its input.
@@ -139,12 +138,11 @@ def _one_by_one(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, T
     trained = _trained(model)
     sums = {name: torch.zeros_like(p) for name, p in trained.items()}
     for x, y in zip(examples.x.split(1), examples.y.split(1), strict=True):
-        value = loss(model(x.clone()), y)
-        gradients = torch.autograd.grad(value, list(trained.values()), allow_unused=True)
-        for name, gradient in zip(trained, gradients, strict=True):
-            # A branch that this example does not take has none.
-            if gradient is not None:
-                sums[name] += gradient.square()
+        value, parameters = loss(model(x.clone()), y), list(trained.values())
+        # A branch that this example does not take has zeros.
+        gradients = torch.autograd.grad(value, parameters, materialize_grads=True)
+        for total, gradient in zip(sums.values(), gradients, strict=True):
+            total += gradient.square()
     return sums
 
 
@@ -203,24 +201,21 @@ def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> dict[st
     None if the closed form is wrong on the first example, as where a layer's weights are used
     elsewhere too. Raises RuntimeError if `vmap` itself is wrong too, as for an LSTM.
     """
-    first = examples.take(torch.zeros(1, dtype=torch.int64, device=examples.y.device))
+    first = examples.take(torch.zeros_like(examples.y[:1]))
     layers = {name: m for name, m in model.named_modules() if type(m) is nn.Linear}
     with _watched(layers, {}) as inputs:
         model(first.x.clone())
-    dense = {
-        name: layer
-        for name, layer in layers.items()
-        if [tuple(x.shape) for x in inputs[name]] == [(1, layer.in_features)]
-    }
+    shapes = {name: [tuple(x.shape) for x in calls] for name, calls in inputs.items()}
+    dense = {name: m for name, m in layers.items() if shapes[name] == [(1, m.in_features)]}
     plain = _one_by_one(model, _unlike, first)
     # The closed form first, then vmap on all parameters.
-    for tried in (dense, {}):
-        squares = _squares(model, _unlike, first.x.clone(), first.y, tried)
+    for trusted in (dense, {}):
+        squares = _squares(model, _unlike, first.x.clone(), first.y, trusted)
         if squares.keys() == plain.keys() and all(
             torch.allclose(squares[n], exact, rtol=1e-3, atol=1e-3 * float(exact.abs().max()))
             for n, exact in plain.items()
         ):
-            return tried
+            return trusted
     raise RuntimeError("gradients under vmap differ from those without")
 
 

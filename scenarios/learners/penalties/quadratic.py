@@ -9,7 +9,6 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from scenarios.learners.base import by_kind, of_kind
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 
@@ -26,10 +25,11 @@ class PenalizedSettings(ContinualSettings):
 class PenalizedLearner(ContinualLearner):
     """A learner that minimizes the loss + strength x share x penalty.
 
-    `penalty` is None before the first task is learned. Its gradient is added to that of the batch's
-    own loss, which a learner can read before.
+    The penalty's gradient is added to that of the batch's loss, which a learner can read before.
 
-    share: the paper's factor beside the strength.
+    Attributes:
+        share: The paper's factor beside the strength.
+        penalty: The penalty; None before the first task is learned.
     """
 
     settings: PenalizedSettings
@@ -73,7 +73,7 @@ class Quadratic:
 
         Args:
             model: The model.
-            importance: w by parameter name.
+            importance: The weights w by parameter name.
 
         Returns:
             The penalty.
@@ -101,16 +101,14 @@ class Quadratic:
         v (t - a)^2 + w (t - b)^2 = (v + w) (t - m)^2 + v w / (v + w) (a - b)^2 for every parameter
         t, with m = (v a + w b) / (v + w).
         """
-        importance, anchor = {}, {}
-        constant = self.constant + other.constant
+        importance, anchor, constant = {}, {}, self.constant + other.constant
         for name, w in other.importance.items():
             v, a, b = self.importance[name], self.anchor[name], other.anchor[name]
             both = v + w
             # 0 / 0 where neither counts: any anchor will do.
             share = torch.where(both > 0, w / both, 1.0)
             importance[name], anchor[name] = both, torch.lerp(a, b, share)
-            rest = (v * share).double() * (a.double() - b.double()).square()
-            constant += float(rest.sum())
+            constant += float(((v * share).double() * (a.double() - b.double()).square()).sum())
         return Quadratic(importance, anchor, constant)
 
     def to_tensors(self) -> dict[str, Tensor]:
@@ -125,3 +123,28 @@ class Quadratic:
             return None
         importance, anchor = of_kind(tensors, "importance"), of_kind(tensors, "anchor")
         return cls(importance, anchor, float(tensors["constant"]))
+
+
+def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors of parameters, of several kinds, by KIND.PARAMETER.
+
+    >>> by_kind(anchor={"weight": torch.ones(1)}, score={"weight": torch.zeros(1)})
+    {'anchor.weight': tensor([1.]), 'score.weight': tensor([0.])}
+    """
+    return {f"{kind}.{n}": x for kind, named in kinds.items() for n, x in named.items()}
+
+
+def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
+    """Select the tensors of one kind.
+
+    Args:
+        tensors: Tensors by KIND.PARAMETER, see `by_kind`.
+        kind: The kind.
+
+    Returns:
+        The tensors by parameter.
+
+    >>> of_kind({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor")
+    {'weight': tensor([1.])}
+    """
+    return {n[len(kind) + 1 :]: x for n, x in tensors.items() if n.startswith(f"{kind}.")}

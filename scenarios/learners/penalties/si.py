@@ -25,10 +25,12 @@ class SiSettings(PenalizedSettings):
 class PathIntegralLearner(PenalizedLearner):
     """A learner with the path integral over its training steps, for SI and RWalk.
 
-    drop: the sum over steps of -g_i (theta_i after - theta_i before) by parameter, g the gradient
-    of the batch's own loss. Over small steps the sums of all parameters add up to the drop of that
-    loss. Only parameters that require gradients count. Source: Zenke, Poole and Ganguli 2017,
-    equation 3.
+    Only parameters that require gradients count. Source: Zenke, Poole and Ganguli 2017, equation 3.
+
+    Attributes:
+        drop: The sum over steps of -g_i (theta_i after - theta_i before) by parameter, g the
+            gradient of the batch's loss. Over small steps the sums of all parameters add up to the
+            drop of that loss.
     """
 
     def begin(self, task: Task) -> None:
@@ -43,10 +45,7 @@ class PathIntegralLearner(PenalizedLearner):
     def after_backward(self, model: nn.Module) -> None:
         # A copy, as a penalty's gradient is added.
         for name, p in self._trained.items():
-            if p.grad is None:
-                self._gradient[name].zero_()
-            else:
-                self._gradient[name].copy_(p.grad)
+            self._gradient[name].copy_(torch.zeros_like(p) if p.grad is None else p.grad)
         super().after_backward(model)
 
     @torch.no_grad()
@@ -60,12 +59,6 @@ class PathIntegralLearner(PenalizedLearner):
     def moved(self, name: str) -> Tensor:
         """Return the distance of a parameter from the start of the integral."""
         return self._before[name] - self._start[name]
-
-    def restart(self) -> None:
-        """Start the integral from the present parameters, with no drop."""
-        for name, before in self._before.items():
-            self._start[name].copy_(before)
-            self.drop[name].zero_()
 
 
 @learner("si")

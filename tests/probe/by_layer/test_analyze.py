@@ -18,7 +18,7 @@ from probe import Analysis, Examples, Measure, Model, partial_retrain
 from probe.metrics.counts import Counts
 from probe.readouts.readout import Linear
 from probe.results.tables import DEAD
-from probe.training.batch_norm import reestimated
+from probe.training.batch_norm import reestimate
 from tests.probe.by_layer.nets import (
     FEATURES,
     INNER,
@@ -150,7 +150,8 @@ def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs() ->
     net, given = fresh(norm=True), fresh(norm=True)
     measure = Measure(readouts=["ncm"])
     found = analyzed({1: net, 3: net}, untrained=given, readouts=measure)
-    expected = reestimated(net, train.x)
+    expected = copy.deepcopy(net)
+    reestimate(expected, train.x)
     with torch.no_grad():
         inputs = net[:2](train.x)
     # The mean over batches of one size is that over all.

@@ -87,7 +87,7 @@ CASES: tuple[Case, ...] = (
     (lambda: asked(tasks=[[0], [0, 1]]), "[0]"),
     (lambda: asked({3: net()}, tasks=[[0], [1], [2]], train=Examples(X, LABELS)), "(8, 3)"),
     (lambda: asked(test=DATA.of_classes([1])), "task 1 has 0 test examples"),
-    (lambda: called(fresh=net(9)), "it must hold a model of the same architecture"),
+    (lambda: called(fresh=net(9)), "it must be of the same architecture"),
     (lambda: asked(readouts=["ncm"]).matrix("3", "ncm"), "'3'"),
     (lambda: asked(readouts=["ncm"]).matrix("1", "linear"), "'linear'"),
 )

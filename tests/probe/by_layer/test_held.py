@@ -17,8 +17,6 @@ from probe.tables.frames import rows_of_frame
 from probe.tables.rows import LayerRow
 from tests.probe.by_layer.nets import FEATURES
 
-NAMES = ("0-2", "3-5", "6-9")
-
 
 @pytest.fixture(scope="module")
 def kept(whole: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from probe.errors import InputError
-from probe.metrics.log_file import LOGS, read_log
+from probe.metrics.matrix_file import LOGS, read_log
 
 RUNS = Path(__file__).parents[2] / "record_fixtures"
 MAMMOTH = RUNS / "mammoth/results"

@@ -1,8 +1,5 @@
 """`Examples.of`: what datasets and loaders give is what plain stacking gives."""
 
-import io
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -133,21 +130,3 @@ def test_task_labels_are_left_out():
         assert_same(Examples.of(data), X, Y)
     with pytest.raises(InputError, match="a tuple of 3 is neither a pair"):
         Examples.of(Pairs(OfAvalanche().item))
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-@pytest.mark.parametrize("data", [TensorDataset(X, Y), Flow(ITEMS["a tensor"][0])])
-def test_a_bar_is_shown_on_a_terminal_alone(monkeypatch, data):
-    monkeypatch.setenv("TERM", "xterm")
-    for file, progress, shown in (
-        (Terminal(), True, True),
-        (Terminal(), False, False),
-        (io.StringIO(), True, False),
-    ):
-        monkeypatch.setattr(sys, "stderr", file)
-        Examples.of(data, progress=progress)
-        assert ("reading" in file.getvalue()) == shown

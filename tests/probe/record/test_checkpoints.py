@@ -91,7 +91,7 @@ def test_safetensors_are_read_where_the_package_is_there(tmp_path, monkeypatch):
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(ValueError, match=r"a\.safetensors is damaged"):
         load_state(path)
-    monkeypatch.setitem(sys.modules, "safetensors", None)
+    monkeypatch.setitem(sys.modules, "safetensors.torch", None)
     with pytest.raises(ValueError, match="pip install safetensors"):
         load_state(path)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 
 import pytest
 import torch
@@ -62,19 +61,3 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
         fit(of[net], tmp_path, examples().of_classes(task), [callback] if watched else [])
 
     assert_unnoticed(plain, callback.recorder, trained, lambda own: accuracies(own, test))
-
-
-def test_each_task_may_have_the_same_classes(tmp_path):
-    turned = [
-        [replace(own, x=own.x.roll(n, 1)) for n in range(3)]
-        for own in (examples(), examples(60, 1))
-    ]
-    train, test = turned
-    module = Module()
-    callback = ForgettingProbe(Recorder(tmp_path / "rec", module.net, test, train=train))
-    for learned, own in enumerate(train, 1):
-        fit(module, tmp_path, own, [callback])
-        [row] = zip(
-            *(accuracies(module.net.eval(), each, [range(6)]) for each in test), strict=True
-        )
-        assert callback.recorder.R.values[learned].tolist() == list(row)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from probe.metrics.log_file import read_log
+from probe.metrics.matrix_file import read_log
 from probe.record.checkpoints import Run
 from probe.record.readers import NEVER, READERS
 from probe.record.state_files import fit_state, load_state

@@ -52,27 +52,17 @@ def a_second_run(folder, **args):
         resaved(copy, lambda content: content["args"].update(args))
 
 
-def without_a_network(folder):
-    a_second_run(folder, model="b")
-    checkpoints(folder)[-1].unlink()
-
-
 def a_pipe(folder):
     """Put a pipe, which would block its reader, in the place of a checkpoint."""
+    a_second_run(folder, model="b")
     last = checkpoints(folder)[-1]
-    without_a_network(folder)
+    last.unlink()
     os.mkfifo(last)
 
 
 def two_seeds(folder):
     copy = shutil.copytree(folder / "mnist_finetuning", folder / "b")
     edited(next(copy.glob("args-*.txt")), '"seed" : 3', '"seed" : 4')
-
-
-def heads_without_bias(folder):
-    """As those of LUCIR, which are cosines."""
-    path = folder / "mnist_finetuning/models/task2.ckpt"
-    resaved(path, lambda state: [state.pop(f"heads.{at}.bias") for at in range(3)])
 
 
 def two_runs_without_logs(folder):
@@ -89,31 +79,27 @@ CASES = {
     "mammoth": [
         (shutil.rmtree, "is not a folder"),
         (empty, "NAME_0.pt"),
-        (lambda at: checkpoints(at)[-1].write_bytes(b"PK"), "is damaged"),
         (lambda at: arguments(at, class_order=[[0], "1", 2.0, 3, 4, 5]), "class_order of 6"),
-        (a_second_run, "er, seed 3"),
+        (a_second_run, "er/order-0/seed-3"),
         (lambda at: a_second_run(at, model="b", class_order=[0, 1, 2, 3, 4, 5]), "order of the cl"),
         (lambda at: torch.save(NO_BIAS, checkpoints(at)[-1]), "no arguments"),
-        (without_a_network, "er/order-0/seed-3 has no checkpoint after 3"),
         (lambda at: a_second_run(at, model="b", num_classes=10**9), "num_classes 1000000000"),
         (a_pipe, "er/order-0/seed-3 has no checkpoint after 3"),
         (lambda at: shutil.copy(next(at.glob("*_joint.pt")), at / "b_joint.pt"), "b_joint.pt"),
     ],
     "facil": [
-        (shutil.rmtree, "is not a folder"),
         (empty, "models/task*.ckpt"),
         (lambda at: (at / "mnist_finetuning/args-2.txt").touch(), "2 files of arguments"),
         (lambda at: next(at.glob(ARGS)).write_text('{"seed" : 3,'), "no arguments of FACIL"),
         (lambda at: next(at.glob(ARGS)).unlink(), "args-*.txt"),
         (two_seeds, "seeds 3, 4"),
-        (heads_without_bias, "heads.0.weight"),
     ],
     "pycil": [
         (two_runs_without_logs, "a has no .log"),
         (lambda at: (at / SECOND).unlink(), "after 1, 3 tasks"),
         (lambda at: torch.save(NO_BIAS, at / LAST), "fc.weight"),
         # As IL2A, which has further outputs for mixed classes.
-        (lambda at: torch.save(head(40, 8), at / LAST), "30 classes, and the last network 40 o"),
+        (lambda at: torch.save(head(40, 8), at / LAST), "30 classes, and fc 40 o"),
         (lambda at: torch.save(head(4, 8), at / SECOND), "10, 4, 30 outputs"),
         (lambda at: shutil.copy(at / LAST, at / "wa_0.pkl"), "finetune_10_10, wa"),
         (lambda at: (at / LOG).write_text((at / LOG).read_text() * 2), "2 runs"),

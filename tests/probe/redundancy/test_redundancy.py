@@ -1,4 +1,4 @@
-"""Symmetric uncertainty and FCBF against their definitions, scikit-learn and a plain loop."""
+"""Symmetric uncertainty and FCBF against their definitions and a plain loop; their table."""
 
 from collections import Counter
 from math import log2
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from probe.redundancy.fcbf import non_redundant, relevance, symmetric_uncertainty
+from probe.redundancy.table import Redundancy, write_redundancy
 
 
 def entropy(values) -> float:
@@ -60,3 +61,24 @@ def test_fcbf_is_the_plain_loop(seed, threshold):
     selected = non_redundant(codes, labels, threshold)
     assert selected == plain_fcbf(codes, labels, threshold)
     assert 1 < len(selected) < 14
+
+
+TEXT = """\
+discretization,feature,bins,selected,class,0,1,2
+"2 bins, or so",0,2,2,0.1235,1,,
+"2 bins, or so",1,1,,0,0,0,
+"2 bins, or so",2,3,1,1,0.25,0,1
+"""
+
+
+def test_a_table_has_a_row_for_each_feature_and_the_lower_half_of_the_matrix(tmp_path):
+    found = Redundancy(
+        data="toy",
+        discretization="2 bins, or so",
+        bins=np.array([2, 1, 3]),
+        with_class=np.array([0.12346, 0, 1]),
+        between=np.array([[1, 0, 0.25], [0, 0, 0], [0.25, 0, 1]]),
+        selected=[2, 0],
+    )
+    path = write_redundancy(tmp_path, found)
+    assert (path.name, path.read_text()) == ("toy.csv", TEXT)

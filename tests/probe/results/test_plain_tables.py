@@ -9,7 +9,6 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings, strategies as st
 
 from probe.analysis.intervals import mean_over_seeds
@@ -109,7 +108,7 @@ def made(root, seed, missing, tasks, heads, mean):
             study.predicted[job, key.tasks_seen, key.feature, head] = found
         cost = None
         if key.tasks_seen and not key.feature:
-            spent = Cost.of_tensor(torch.from_numpy(draw.integers(1, 99, 7)))
+            spent = Cost(*draw.integers(1, 99, 7).tolist())
             study.costs[job, key.tasks_seen] = spent
             cost = TrainingCost(cost=spent, seconds=0.25 * key.tasks_seen)
         measurement = Measurement(test=test, predicted=predicted, cost=cost)

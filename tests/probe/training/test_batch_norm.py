@@ -40,7 +40,7 @@ def test_the_statistics_are_torchs_own_for_the_same_batches(n):
         seen.append(batch.clone())
         model(batch)
 
-    assert reestimate(ours, x, call)
+    reestimate(ours, x, call)
     update_bn(seen, theirs)
     assert sum(map(len, seen)) == n
     assert max(map(len, seen)) - min(map(len, seen)) <= 1
@@ -71,7 +71,7 @@ def test_instance_norm_that_is_told_to_keeps_them_too():
     """There torch takes no momentum for one of 0, which leaves the mean where it was."""
     norm = nn.InstanceNorm1d(2, track_running_stats=True)
     x = torch.randn(768, 2, 9, generator=stream(0)) + 4
-    assert reestimate(norm, x)
+    reestimate(norm, x)
     torch.testing.assert_close(norm.running_mean, x.mean((0, 2)))
     torch.testing.assert_close(norm.running_var, x.var(2).mean(0))
     assert norm.momentum == 0.1

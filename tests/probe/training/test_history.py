@@ -98,7 +98,7 @@ def test_what_was_kept_is_what_a_shorter_training_gives(epoch: int) -> None:
 
 @pytest.mark.parametrize("accuracies", [(), (0.5, 0.6), (1.01,), (math.nan,)])
 def test_what_no_training_gives_is_refused(accuracies: tuple[float, ...]) -> None:
-    with pytest.raises(ValueError, match="no training gives"):
+    with pytest.raises(ValueError, match=r"no training gives|empty"):
         History(losses=(2.3, 1.0), accuracies=accuracies)
 
 
@@ -111,6 +111,8 @@ COURSES: list[tuple[list[float], list[float], bool]] = [
     ([2.3, 1.5], [0.6], False),  # a single epoch cannot tell
     ([2.3, 0.1], [0.99], True),  # but there is nothing left to learn
     ([2.3, 0.2, 0.25, 0.21], [0.9, 0.91, 0.905], False),
+    ([2.3, 0.4, 0.4, 0.4, 0.4], [0.9] * 4, True),
+    ([2.3, 0.4, 1.0, 1.6, 2.1], [0.9, 0.7, 0.5, 0.3], False),  # it rises
     ([2.3, *[0.30, 0.21] * 5], [0.9, 0.93] * 5, True),  # noise: the means of two epochs are level
 ]
 
@@ -139,9 +141,3 @@ def test_a_training_converged_where_an_epoch_changes_little_in_absolute_terms(
 def test_a_training_without_effect_is_noted(losses: list[float], stuck: bool) -> None:
     history = History(losses=tuple(losses), accuracies=(0.9,) * (len(losses) - 1))
     assert never_left(losses) == stuck == (notes_of(history) == [STUCK])
-
-
-def test_a_loss_that_rises_has_not_converged() -> None:
-    level = History(losses=(2.3, 0.4, 0.4, 0.4, 0.4), accuracies=(0.9,) * 4)
-    rising = History(losses=(2.3, 0.4, 1.0, 1.6, 2.1), accuracies=(0.9, 0.7, 0.5, 0.3))
-    assert (level.converged, rising.converged) == (True, False)

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from scenarios.commands.figures import draw_requested
+from scenarios.execution.work import Work
 from scenarios.options import FigureOptions
-from tests.scenarios.execution.helpers import SICK, Disturbed, run, tables
+from scenarios.study.plan import Loader
+from tests.scenarios.execution.helpers import SICK, disturbed, run, tables
 
 FLAGS: dict[str, Any] = {"learners": "finetune,offline"}
 
@@ -24,7 +26,11 @@ def rows(root: Path, learner: str) -> list[dict[str, str]]:
 
 def let_it(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a job of every run end badly."""
-    work = functools.partial(Disturbed, badly={SICK: f"{end} output after 2"})
+    badly = {SICK: f"{end} output after 2"}
+
+    def work(loader: Loader, **settings: Any) -> Work:
+        return Work(loader=functools.partial(disturbed, loader, badly), **settings)
+
     monkeypatch.setattr("scenarios.commands.run.Work", work)
 
 

@@ -72,6 +72,6 @@ def test_the_scenarios_are_the_papers_three(name: str) -> None:
         else ("multimodal", ("multi", "single"), {})
     )
     if name not in MULTIMODAL:
-        own["data"] = "digits" if name in DIGITS else "mnist"
+        own["data"] = ("digits" if name in DIGITS else "mnist",)
     assert (spec.kind, study.report.heads) == (kind, heads)
     assert {field: getattr(spec, field) for field in own} == own

@@ -4,12 +4,6 @@ import json
 import sys
 
 import pytest
-import torch
-
-from probe.cut.candidates import candidates
-from probe.seeding import stream
-from scenarios.networks import ARCHITECTURES, build_network
-from scenarios.user_code import build_model, importing, load_callable
 
 MINE = """
 from torch import nn
@@ -47,10 +41,6 @@ def rows(out):
     return {line[-6]: line[-6:] for line in cells if len(line) in (6, 7)}
 
 
-def suggested(out):
-    return json.loads(out.splitlines()[-1].partition(" = ")[2])
-
-
 def test_text_and_json_with_the_reason_for_a_feature_that_cannot_be_cached(layers):
     """Sizes counted by hand: 4 x 6 + 6 parameters, then 6 x 2 + 2; six values of four bytes."""
     out = layers("mine:made")
@@ -71,24 +61,3 @@ def test_text_and_json_with_the_reason_for_a_feature_that_cannot_be_cached(layer
     text = layers("mine:mixing")
     assert rows(text)["1"][3] == "the slow way"
     assert f"{last['slow']}: 1\n" in text
-
-
-def test_a_network_of_ours_by_its_name_has_what_candidates_says(layers):
-    out = layers("cnn3 --input 1x12x12")
-    assert suggested(out) == list(ARCHITECTURES["cnn3"].features)
-    network = build_network("cnn3", (1, 12, 12), 10)
-    found = candidates(network, torch.randn(3, 1, 12, 12, generator=stream(0)))
-    assert list(rows(out)) == ["feature", *(one.feature for one in found)]
-    for one in found:
-        assert rows(out)[one.feature][4:] == [f"{one.frozen:,}", f"{one.left:,}"]
-
-
-def test_a_factory_draws_the_same_weights_every_time_and_nothing_from_the_global_stream(layers):
-    layers("mine:made")
-    before = torch.get_rng_state()
-    with importing("mine"):
-        factory = load_callable("mine:mixing", "a callable that returns a model")
-        first, second = (build_model("mine:mixing", factory) for _ in range(2))
-    assert first is not second
-    assert torch.equal(first[0].weight, second[0].weight)
-    assert torch.equal(torch.get_rng_state(), before)

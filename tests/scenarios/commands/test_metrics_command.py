@@ -1,13 +1,9 @@
 """`probe metrics`: every metric of the literature from a matrix in a file."""
 
 import json
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-RUNS = Path(__file__).parents[2] / "record_fixtures"
 
 
 @pytest.fixture
@@ -46,13 +42,3 @@ def test_metrics_take_percent_references_ideals_and_sizes(probe, tmp_path):
     assert card["kemker"]["omega_all"] == pytest.approx((10 * 0.5 + 30 * 0.8) / 40 / 0.8)
     assert "chaudhry.forgetting[1]" in card["not_measured"]
     assert not card["not_measured"].keys() & {"kemker.omega_base", "chaudhry.intransigence[1]"}
-
-
-@pytest.mark.parametrize("setting", ["class-il", "task-il"])
-def test_backward_transfer_from_a_log_of_mammoth_is_what_mammoth_computed(probe, setting):
-    path = RUNS / f"mammoth/results/{setting}/seq-mnist/er/logs.pyd"
-    code, out, err = probe(f"metrics {path} --json --from mammoth")
-    assert (code, err) == (0, "")
-    own = re.search(r"'backward_transfer': np\.float64\((-?[0-9.]+)\)", path.read_text())
-    assert 100 * json.loads(out)["gem"]["bwt"] == pytest.approx(float(own[1]))
-    assert own[1] not in ("0.0", "100.0")

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import shutil
-from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
 
-import probe
 from scenarios.commands.figures import draw_requested
 from scenarios.commands.status import show_status
 from scenarios.options import FigureOptions
-from scenarios.user_code import REGISTRY, importing
+from scenarios.user_code import REGISTRY
 from tests.scenarios.own_run import (
-    ORDERS,
     SAME,
-    TASKS,
     Own,
-    apart,
     folders,
     metrics,
-    results,
     tables,
 )
 
@@ -99,57 +90,3 @@ def test_status_and_figures_need_none_of_the_users_code(
     draw_requested(copy, asked)
     assert [path.suffix for path in (tmp_path / "drawn").glob("depth*.svg")]
     assert not REGISTRY.networks
-
-
-def test_a_run_grown_by_a_seed_does_the_jobs_of_that_alone(own: Own, modeled: Path) -> None:
-    whole = own.checkpoints.rename(own.folder / "whole")
-    seed_1 = shutil.ignore_patterns("*seed1*", "offline-1.pt")
-    shutil.copytree(whole, own.checkpoints, ignore=seed_1)
-    before = results(root := own.model())
-    assert before
-    assert not results(root, "seed-1")
-    shutil.copytree(whole, own.checkpoints, dirs_exist_ok=True)
-    own.model()
-    assert results(root, "seed-0") == before
-    assert len({job for job in folders(root) if "seed-1" in job}) == 4
-    assert tables(root) == tables(modeled)
-
-
-def test_a_recorders_folder_gives_the_same_as_its_files(own: Own, modeled: Path) -> None:
-    recorded(own)
-    folder = str(own.folder / "rec")
-    flags: dict[str, Any] = {"orders": None, "offline": None, "tasks": None, "data": None}
-    root = own.model("run", folder, checkpoints=None, network=f"{own.code}:build", **flags)
-    rows = tables(modeled)["measurements.csv"].replace(b"few-digits,", b"data,")
-    assert tables(root)["measurements.csv"] == rows
-    before = results(root)
-    # The same networks by the names of their files: nothing is done again.
-    named = {
-        "checkpoints": f"{folder}/runs/{{learner}}/order-{{order}}/seed-{{seed}}/task-{{task}}.pt",
-        "offline": f"{folder}/offline/seed-{{seed}}.pt",
-    }
-    own.model("run", **named, data=f"{folder}/data.pt")
-    assert results(root) == before
-
-
-def recorded(own: Own) -> None:
-    """Record the same networks in a loop that trains nothing."""
-    with apart(), importing(f"{own.code}:build"):
-        code = importlib.import_module(own.code.stem)
-    train, test = code.load()
-    model, named = code.build(), {"learner": "finetune", "train": train}
-    for order, seed in product(ORDERS, (0, 1)):
-        tasks = [TASKS[task - 1] for task in ORDERS[order]]
-        rec = probe.Recorder(
-            own.folder / "rec", model, test, tasks, seed=seed, order=order, **named
-        )
-        for task in (1, 2):
-            _fill(model, own.checkpoints / f"finetune-order{order}-seed{seed}-task{task}.pt")
-            rec.after_task(task)
-        _fill(model, own.checkpoints / f"offline-{seed}.pt")
-        rec.offline(model)
-
-
-def _fill(model: torch.nn.Module, path: Path) -> None:
-    state = torch.load(path, weights_only=True)["state_dict"]
-    model.load_state_dict({name.removeprefix("model."): each for name, each in state.items()})

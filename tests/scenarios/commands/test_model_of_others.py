@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from probe.metrics.log_file import read_log
 from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.matrix_file import read_log
 from probe.tables.matrices import mean_accuracies
 from probe.tables.rows import MeasurementRow
 from probe.tables.table_file import read_table

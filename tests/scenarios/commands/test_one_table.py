@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,6 +94,7 @@ def by_pattern(own: Own, code: ModuleType, out: Path) -> None:
 def by_recorder(own: Own, code: ModuleType, out: Path) -> None:
     model, (train, test) = code.build(), code.load()
     folder = out.with_name("recorded")
+    shutil.rmtree(folder, ignore_errors=True)
     rec = probe.Recorder(folder, model, test, TASKS, train=train)
     for tasks_seen, path in paths(own).items():
         model.load_state_dict(state(path))
@@ -101,11 +103,17 @@ def by_recorder(own: Own, code: ModuleType, out: Path) -> None:
     analyzed(code, folder, out=out)
 
 
+def by_command_and_recorder(own: Own, code: ModuleType, out: Path) -> None:
+    by_recorder(own, code, out.with_name("analysis"))
+    flags = dict.fromkeys(("orders", "offline", "tasks", "data", "checkpoints"))
+    own.model(str(out), str(out.with_name("recorded")), network=f"{own.code}:build", **flags)
+
+
 def by_command(own: Own, code: ModuleType, out: Path) -> None:
     own.model(str(out), orders=None)
 
 
-WAYS = (in_memory, with_out, by_paths, by_pattern, by_recorder, by_command)
+WAYS = (in_memory, with_out, by_paths, by_pattern, by_recorder, by_command_and_recorder, by_command)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)

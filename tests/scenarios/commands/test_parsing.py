@@ -1,16 +1,24 @@
 """Mistakes of usage are one sentence, for every command and every flag that there is."""
 
+import unicodedata
 from inspect import signature
 
 import pytest
 import typer
+from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from scenarios.commands.app import app
 from scenarios.commands.parsing import call
+from scenarios.commands.screen.terminal import printable
 
 COMMANDS = typer.main.get_command(app).commands
-KINDS = {int: "whole number", int | None: "whole number", float: "number", float | None: "number"}
+KINDS = {
+    int: "valid integer",
+    int | None: "valid integer",
+    float: "valid number",
+    float | None: "valid number",
+}
 
 
 def refused(*arguments):
@@ -37,3 +45,12 @@ def test_every_flag_takes_a_value_of_its_type_or_none(command):
             for value in ("x", ""):
                 said = refused(command, f"{flag}={value}", "x")
                 assert f"'{flag}': expected a {kind}: see `probe {command} --help`" in said
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_what_is_shown_is_printable_and_the_rest_is_left(text):
+    shown = printable(text)
+    assert shown.isprintable()
+    kept = {c for c in text if unicodedata.category(c)[0] not in "CZ" or c == " "}
+    assert printable("".join(sorted(kept))) == "".join(sorted(kept))
+    assert (shown == text) == text.isprintable()

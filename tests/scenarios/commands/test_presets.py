@@ -37,12 +37,12 @@ def test_murata(data, network, features, epochs, memory):
     """Section 3: five rotations, five seeds, Adam 0.001, He and N(0, 0.01^2), all six learners."""
     study = preset(f"murata-{data}")
     spec, recipe = study.scenario, study.training
-    assert (spec.data, spec.classes_per_task) == (data, 2)
+    assert (spec.data, spec.classes_per_task) == ((data,), 2)
     assert (spec.train_limit, spec.test_limit, spec.validation) == (None, None, None)
     assert (study.network.name, len(study.features_of("finetune"))) == (network, features)
     assert recipe == study.retraining_recipe == Recipe(init="murata", epochs=epochs)
     assert (recipe.optimizer, recipe.learning_rate, Recipe().epochs) == ("adam", 0.001, 5)
-    assert (study.orders, study.seeds) == ("rotate", 5)
+    assert (study.orders, study.seeds) == ("rotate", (0, 1, 2, 3, 4))
     assert kinds(study) == {"finetune", "offline", "si", "lwf", "gem", "er"}
     assert (study.learners["si"].strength, study.learners["lwf"].strength) == (1, 1)
     assert study.learners["er"] == settings_of({"kind": "er", "memory_per_class": memory})
@@ -58,7 +58,7 @@ def test_murata(data, network, features, epochs, memory):
 def test_chaudhry(data, network, classes, samples, head):
     """Section 5: Adam 0.001, batches of 64; 10 and 25 samples of each class by mean of features."""
     study = preset(f"chaudhry-{data}-{head}")
-    assert (study.scenario.data, study.scenario.classes_per_task) == (data, classes)
+    assert (study.scenario.data, study.scenario.classes_per_task) == ((data,), classes)
     assert study.network.name == network
     recipe = study.training
     assert (recipe.optimizer, recipe.learning_rate, recipe.batch_size) == ("adam", 0.001, 64)
@@ -80,8 +80,8 @@ def test_chaudhry(data, network, classes, samples, head):
 def test_diaz_rodriguez():
     """Section 3 and appendix A: ten tasks of ten classes, 4 conv + 2 dense layers, three runs."""
     study = preset("diaz-cifar100")
-    assert (study.scenario.data, study.scenario.classes_per_task) == ("cifar100", 10)
-    assert (study.network.name, study.seeds) == ("cnn6", 3)
+    assert (study.scenario.data, study.scenario.classes_per_task) == (("cifar100",), 10)
+    assert (study.network.name, study.seeds) == ("cnn6", (0, 1, 2))
     assert kinds(study) == {"finetune", "cumulative", "ewc", "lwf", "si"}
     assert {settings.budget for settings in study.learners.values()} == {None}
 

@@ -94,18 +94,6 @@ def test_finished_running_and_failed_jobs_in_text_and_json(
     }
 
 
-def test_a_failed_job_is_reported_until_it_is_tried_again(root: Path, said: Any) -> None:
-    (root / "failures").mkdir()
-    (root / "failures" / f"{SICK}.txt").write_text("Traceback (most\n  ...\nKeyError: 'x'\n")
-    # Of a job that was finished since then, by a process that was killed before it could say so.
-    (root / "failures" / f"{FIRST}.txt").write_text("training diverged")
-    table, lines = said()
-    assert table["finetune"] == [2, 1, 0, 1, 0, 8, 16]
-    assert lines == [f"{SICK} failed: KeyError: 'x'"]
-    with locked(root / "jobs" / SICK):
-        assert said()[0]["finetune"] == [2, 1, 1, 0, 0, 8, 16]
-
-
 def test_the_time_left_is_unknown_at_first_and_none_in_the_end(
     tmp_path: Path, probe: Callable[[str], tuple[int, str, str]]
 ) -> None:
@@ -117,14 +105,3 @@ def test_the_time_left_is_unknown_at_first_and_none_in_the_end(
         carried_out(work, job)
     assert "time left" not in probe("status run")[1]
     assert json.loads(probe("status run --json")[1])["seconds_left"] == 0
-
-
-@pytest.mark.parametrize("name", ["predictions.1-01234567.npz", "after-4.pt"])
-def test_corrupt_files_are_named(root: Path, said: Any, name: str) -> None:
-    """They are left to the process that has the job's lock."""
-    [folder] = [path for path in (root / "jobs" / FIRST).iterdir() if path.is_dir()]
-    source = folder / (name if name.endswith(".pt") else "predictions.npz")
-    (folder / name).write_bytes(source.read_bytes()[:-1])
-    table, lines = said()
-    assert table["finetune"] == [2, 1, 0, 0, 1, 8, 16]
-    assert [line.partition(":")[0] for line in lines] == [f"{FIRST}, {name}"]

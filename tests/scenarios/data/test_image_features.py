@@ -7,9 +7,7 @@ from PIL import Image
 from sklearn.datasets import load_digits, load_sample_images
 from torchvision import models
 
-from scenarios.data.datasets import load
 from scenarios.data.feature_files import read_features
-from scenarios.data.image_features import write_features_of_images
 
 COUNTS = {"train": 2, "test": 1}
 
@@ -65,10 +63,14 @@ def plain(model, folder, half):
     return torch.cat(seen), labels
 
 
-def test_features_are_what_a_plain_forward_pass_gives_the_last_layer(pictures, trained, tmp_path):
-    model, path = trained
-    out = tmp_path / "out.npz"
-    write_features_of_images(pictures, "shufflenet_v2_x0_5", str(path), out, torch.device("cpu"))
+def test_features_are_what_a_plain_forward_pass_gives_the_last_layer(
+    pictures, trained, tmp_path, probe
+):
+    (model, path), out, before = trained, tmp_path / "out.npz", torch.get_rng_state()
+    said = f"{out}: 1024 features of 6 training and 3 test images of 3 classes\n"
+    call = f"features {pictures} --network shufflenet_v2_x0_5 --weights {path} --out {out}"
+    assert probe(call) == (0, said, "")
+    assert torch.equal(torch.get_rng_state(), before)
     assert np.load(out)["class_names"].tolist() == ["China", "digit", "flower"]
     for got, (half, count) in zip(read_features(out)[:2], COUNTS.items(), strict=True):
         x, labels = plain(model, pictures, half)
@@ -77,16 +79,3 @@ def test_features_are_what_a_plain_forward_pass_gives_the_last_layer(pictures, t
         torch.testing.assert_close(got.x, x, rtol=1e-4, atol=1e-5)
         # Other images give something else.
         assert (x.unsqueeze(0) - x.unsqueeze(1)).norm(dim=2).fill_diagonal_(9).min() > 0.01
-
-
-def test_the_command_writes_a_file_that_loads_as_a_data_set(pictures, tmp_path, probe):
-    out = tmp_path / "birds.npz"
-    before = torch.get_rng_state()
-    said = f"{out}: 1024 features of 6 training and 3 test images of 3 classes\n"
-    call = f"features {pictures} --network mobilenet_v3_small --weights random --out {out}"
-    assert probe(call) == (0, said, "")
-    assert torch.equal(torch.get_rng_state(), before)
-    data = load(str(out))
-    assert (data.name, data.classes) == ("birds", 3)
-    assert data.train.y.tolist() == [0, 0, 1, 1, 2, 2]
-    assert data.train.x.shape == (6, 1024)

@@ -14,7 +14,7 @@ from probe.memory import FileRows
 from scenarios.data import npz
 from scenarios.data.datasets import Location, load
 from scenarios.streams import split_by_class
-from scenarios.study.plan import StudyLoader, plan_of
+from scenarios.study.plan import plan_of, study_networks
 from scenarios.study.study_file import check_study
 from scenarios.user_code import UserCode
 from tests.probe.resident import resident
@@ -84,19 +84,23 @@ def test_a_worker_hashes_only_a_file_that_has_changed(tmp_path, monkeypatch):
     raw = {"name": "a", **tomllib.loads(STUDY.replace("{file}", str(file)))}
     spec, location = check_study(raw, "a"), Location(files=Location().stamps(str(file)))
     planned = plan_of(spec, spec.scenario.scenario(Location()), cpu)
-    origin = StudyLoader(study=spec, location=location, user_code=UserCode(), sources={})
+
+    def scenario_of():
+        with study_networks(spec, location, UserCode(), planned, cpu) as source:
+            return source.scenario
+
     with monkeypatch.context() as patch:
         patch.setattr("scenarios.study.plan.data_hash", None)
         patch.setattr("probe.examples.pieces", None)
-        scenario = origin.source(planned, cpu).scenario
+        scenario = scenario_of()
     assert data_hash(scenario) == planned.data
     # Touched alone it is the same data, in other hands not.
     os.utime(file, ns=(1, 1))
-    origin.source(planned, cpu)
+    scenario_of()
     given["x_train"][-1, 0, 0, 0] += 1
     np.savez(file, **given)
-    with pytest.raises(InputError, match="differ from those with which the study began"):
-        origin.source(planned, cpu)
+    with pytest.raises(InputError, match="are not those of the first run"):
+        scenario_of()
 
 
 def test_a_damaged_file_is_refused(tmp_path):

@@ -19,16 +19,10 @@ def test_a_limit_keeps_the_first_of_each_class_in_their_order(labels: list[int],
         seen[label] += 1
         if seen[label] <= limit:
             kept.append((float(number), label))
-    assert pairs(limited(dataset(4, labels), train=limit).train) == kept
-
-
-def test_a_limit_is_of_its_own_half_alone() -> None:
-    data = dataset(3, [0, 1, 2] * 3, [2, 1, 0] * 2)
-    assert limited(data).train is data.train
-    train, test = limited(data, train=1), limited(data, test=1)
-    assert (train.train.y.tolist(), test.test.y.tolist()) == ([0, 1, 2], [2, 1, 0])
-    assert train.test is data.test
-    assert test.train is data.train
+    data = dataset(4, labels, labels)
+    first, second = limited(data, train=limit), limited(data, test=limit)
+    assert pairs(first.train) == pairs(second.test) == kept
+    assert (first.test, second.train) == (data.test, data.train)
 
 
 @given(labels=st.permutations([0] * 4 + [1] * 5 + [2] * 7 + [0, 1, 2]), count=st.integers(1, 4))

@@ -60,13 +60,3 @@ def test_takes_0_to_4_are_the_test_data(tmp_path):
     labels = np.arange(10).repeat(2)
     assert data.test.y.tolist() == labels[takes < 5].tolist()
     assert data.train.y.tolist() == labels[takes >= 5].tolist()
-
-
-WRONG = {
-    "audio is float64": {"audio": np.zeros(6000)},
-    "offsets go from 0": {"audio": np.zeros(99, np.int16)},
-    "offsets, label and index must be vectors": {"label": np.zeros(20)},
-    "label and index have one number": {"index": np.zeros(19, np.uint8)},
-    "a recording is shorter than 256 samples": {"offsets": np.array([0, 255, *[6000] * 19])},
-    "sample_rate is 16000, expected 8000": {"sample_rate": np.array(16000)},
-}

@@ -79,25 +79,3 @@ def test_one_file_has_the_numbers_of_its_examples(tmp_path):
     data = load(str(tmp_path / "a.npz"))
     assert same(data.train, train)
     assert same(data.test, test)
-
-
-@pytest.mark.parametrize(
-    ("files", "said"),
-    [
-        ({"2": {}, "3": {}}, r"numbers \[2, 3\], expected 0, 1, ... or 1, 2"),
-        ({"1": {}, "01": {}}, r"numbers \[1, 1\], expected"),
-        ({"0": {}, "2": {}}, r"numbers \[0, 2\], expected"),
-        (
-            {"1": {}, "2": {"x_train": X[:4, :2], "x_test": X[:2, :2]}},
-            "all x .* in those of task 2",
-        ),
-        ({"1": {"task_train": Y[:4], "task_test": Y[:2]}, "2": {}}, "without numbers of .* task 1"),
-        ({"1": {"task_train": np.zeros(4)}}, "task_train is float64, expected task numbers"),
-        ({"x": {}}, r"no file fits .*which has x\.npz"),
-    ],
-)
-def test_files_that_do_not_fit_each_other_are_refused(tmp_path, files, said):
-    for name, changes in files.items():
-        site(tmp_path / f"{name}.npz", **changes)
-    with pytest.raises(InputError, match=said):
-        load(str(tmp_path / "{task}.npz"))

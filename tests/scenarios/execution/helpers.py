@@ -9,7 +9,8 @@ import tomllib
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import torch
 
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.measurement import Key, Measurement
+from probe.by_layer.networks import Networks, Source
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten
@@ -30,8 +32,7 @@ from scenarios.data.datasets import Location
 from scenarios.execution.schedule import Executor, execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
-from scenarios.study.plan import StudyLoader, plan_of
-from scenarios.study.spec import Study
+from scenarios.study.plan import Loader, plan_of, study_networks
 from scenarios.study.study_file import check_study
 from scenarios.user_code import UserCode
 
@@ -53,25 +54,38 @@ def tables(root: Path) -> dict[str, bytes]:
     return {name: (root / name).read_bytes() for name in TABLES}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Disturbed(Work):
-    """Work of which jobs end badly at a measurement: `kill output after 2`. See `end_badly`."""
+@dataclass(frozen=True)
+class Disturbed:
+    """Networks of which jobs end badly at a measurement: `kill output after 2`. See `end_badly`."""
 
-    badly: dict[str, str] = field(default_factory=dict)
+    source: Source
+    badly: dict[str, str]
 
-    def store(self, job: Job) -> Store:
-        store = super().store(job)
+    @property
+    def plan(self) -> Plan:
+        return self.source.plan
+
+    def networks(self, job: Job, results: Any) -> Networks:
         if job.name in self.badly:
             how, name = self.badly[job.name].split(" ", 1)
-            mark = self.root.with_name(f"{job.name}.pid")
+            mark = results.root.with_name(f"{job.name}.pid")
 
             def write(key: Key, measurement: Measurement) -> None:
                 if str(key) == name:
                     end_badly(how, mark)
-                Store.write(store, key, measurement)
+                Store.write(results, key, measurement)
 
-            store.write = write  # type: ignore[method-assign]
-        return store
+            results.write = write
+        return self.source.networks(job, results)
+
+
+@contextmanager
+def disturbed(
+    loader: Loader, badly: dict[str, str], plan: Plan, device: torch.device
+) -> Iterator[Source]:
+    """Load networks of which jobs end badly."""
+    with loader(plan, device) as source:
+        yield Disturbed(source, badly)
 
 
 ERRORS = {
@@ -104,24 +118,18 @@ def waiting(work: Work, job: str) -> int | None:
     return None
 
 
-def tiny_plan(**changes: Any) -> tuple[Study, Plan]:
-    """Return the tiny study, changed, and its plan."""
-    raw = tomllib.loads(TINY.read_text())
-    study = check_study({"name": "tiny", **raw, **changes}, "tiny")
-    return study, plan_of(study, study.scenario.scenario(Location()), torch.device("cpu"))
-
-
-def work_of(root: Path, badly: dict[str, str] | None = None, **changes: Any) -> Disturbed:
+def work_of(root: Path, badly: dict[str, str] | None = None, **changes: Any) -> Work:
     """Return work in a folder, which is made; changes: of the study."""
     root.mkdir(exist_ok=True)
-    study, plan = tiny_plan(**changes)
-    return Disturbed(
-        plan=plan,
-        loader=StudyLoader(study=study, location=Location(), user_code=UserCode(), sources={}),
+    raw, cpu = tomllib.loads(TINY.read_text()), torch.device("cpu")
+    study = check_study({"name": "tiny", **raw, **changes}, "tiny")
+    loader = partial(study_networks, study, Location(), UserCode())
+    return Work(
+        plan=plan_of(study, study.scenario.scenario(Location()), cpu),
+        loader=partial(disturbed, loader, badly or {}),
         device="cpu",
         root=root,
-        cache=CacheSettings(scratch=root / "scratch").settled(torch.device("cpu"), 1),
-        badly=badly or {},
+        cache=CacheSettings(scratch=root / "scratch").settled(cpu, 1),
     )
 
 
@@ -135,6 +143,10 @@ def finish(work: Work, executor: Executor) -> dict[str, Ended]:
     write_tables(work.plan, work.root)
     assert len({end.job for end in ends}) == len(ends)
     return {end.job.name: end for end in ends}
+
+
+def folder_of(work: Work, job: Job) -> Path:
+    return work.root / "jobs" / job.name
 
 
 @contextmanager
@@ -196,17 +208,12 @@ def alive(process: int) -> bool:
     return False
 
 
-def handles_signals(process: int, mask: str = "SigCgt", number: int = signal.SIGTERM) -> bool:
-    """Whether Python code of the process handles SIGTERM; SigIgn: whether it ignores a signal."""
+def ignores_ctrl_c(process: int) -> bool:
     with suppress(OSError):
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
-        [caught] = [line.split()[1] for line in lines if line.startswith(mask)]
-        return bool(int(caught, 16) >> (number - 1) & 1)
+        [ignored] = [line.split()[1] for line in lines if line.startswith("SigIgn")]
+        return bool(int(ignored, 16) >> (signal.SIGINT - 1) & 1)
     return False
-
-
-def ignores_ctrl_c(process: int) -> bool:
-    return handles_signals(process, "SigIgn", signal.SIGINT)
 
 
 def workers_of(process: int) -> list[int]:

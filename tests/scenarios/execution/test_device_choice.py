@@ -16,25 +16,26 @@ RAY = {"executor": "ray"}
 
 
 @pytest.mark.parametrize(
-    ("flags", "device", "kind", "made"),
+    ("flags", "device", "name", "arguments"),
     [
-        ({}, "cpu", "Pool", {"devices": ["cpu"] * 3}),
-        ({"executor": "inline"}, "cpu", "Inline", {}),
-        ({"workers": 1}, "cpu", "Inline", {}),
-        ({"workers": 1, "executor": "pool"}, "cpu", "Pool", {"devices": ["cpu"]}),
-        ({"workers": 3}, "cuda", "Pool", {"devices": ["cuda:0", "cuda:1", "cuda:0"]}),
-        ({}, "cuda", "Pool", {"devices": ["cuda:0", "cuda:1"]}),
-        ({}, "cuda:1", "Inline", {}),
-        ({"workers": 2}, "cuda:1", "Pool", {"devices": ["cuda:1"] * 2}),
-        (RAY, "cpu", "Cluster", {"address": None, "workers": None, "gpus": 0.0}),
-        (
-            {**RAY, "workers": 3, "ray_address": "auto"},
-            *("cuda", "Cluster", {"address": "auto", "workers": 3, "gpus": 1.0}),
-        ),
+        ({}, "cpu", "pool", (["cpu"] * 3,)),
+        ({"executor": "inline"}, "cpu", "inline", ()),
+        ({"workers": 1}, "cpu", "inline", ()),
+        ({"workers": 1, "executor": "pool"}, "cpu", "pool", (["cpu"],)),
+        ({"workers": 3}, "cuda", "pool", (["cuda:0", "cuda:1", "cuda:0"],)),
+        ({}, "cuda", "pool", (["cuda:0", "cuda:1"],)),
+        ({}, "cuda:1", "inline", ()),
+        ({"workers": 2}, "cuda:1", "pool", (["cuda:1"] * 2,)),
+        (RAY, "cpu", "_events", (None, None, 0.0)),
+        ({**RAY, "workers": 3, "ray_address": "auto"}, "cuda", "_events", ("auto", 3, 1.0)),
     ],
 )
 def test_the_executor_of_flags(
-    monkeypatch: pytest.MonkeyPatch, flags: dict[str, Any], device: str, kind: str, made: Any
+    monkeypatch: pytest.MonkeyPatch,
+    flags: dict[str, Any],
+    device: str,
+    name: str,
+    arguments: tuple[Any, ...],
 ) -> None:
     """On a machine of three cores and two cards."""
     monkeypatch.setattr("scenarios.execution.cluster._connected", lambda *_: nullcontext())
@@ -42,8 +43,8 @@ def test_the_executor_of_flags(
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
     executor = executor_for(RunOptions(**flags), torch.device(device))
-    assert type(executor).__name__ == kind
-    assert {name.strip("_"): value for name, value in vars(executor).items()} == made
-    if kind == "Pool":
-        assert side_by_side(RunOptions(**flags), torch.device(device)) == len(made["devices"])
+    assert getattr(executor, "func", executor).__name__ == name
+    assert getattr(executor, "args", ()) == arguments
+    if name == "pool":
+        assert side_by_side(RunOptions(**flags), torch.device(device)) == len(arguments[0])
     assert side_by_side(RunOptions(executor="ray", gpus_per_job=0.25), torch.device("cuda")) == 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,9 @@ import pytest
 from probe.by_layer.measurement import Key
 from probe.errors import NotWritten
 from scenarios.environment import variables
-from scenarios.execution import pool
-from scenarios.execution.pool import Pool
-from scenarios.execution.schedule import Inline, execute
-from scenarios.execution.work import Ended, Measured
+from scenarios.execution.pool import _context, pool
+from scenarios.execution.schedule import execute, inline
+from scenarios.execution.work import Ended
 from scenarios.learners.catalog import MODULES
 from tests.scenarios.execution.helpers import (
     FIRST,
@@ -36,10 +36,10 @@ LOADED = f"{NEEDED} <= __import__('sys').modules.keys()"
 
 def test_workers_give_the_same_tables(tmp_path: Path) -> None:
     """More workers than jobs do no harm."""
-    inline, work = (work_of(tmp_path / name, learners=LEARNERS) for name in ("inline", "run"))
-    finish(inline, Inline())
-    assert {end.how for end in finish(work, Pool(["cpu"] * 5)).values()} == {"finished"}
-    assert tables(work.root) == tables(inline.root)
+    here, work = (work_of(tmp_path / name, learners=LEARNERS) for name in ("inline", "run"))
+    finish(here, inline)
+    assert {end.how for end in finish(work, partial(pool, ["cpu"] * 5)).values()} == {"finished"}
+    assert tables(work.root) == tables(here.root)
     assert workers_of(os.getpid()) == []
 
 
@@ -50,7 +50,7 @@ def test_workers_are_preloaded_where_a_server_forks_them(
     """And learners, so that every worker has the same code, even if it is edited meanwhile."""
     if not server:
         monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
-    context = pool._context()
+    context = _context()
     assert context.get_start_method() == ("forkserver" if server else "spawn")
     with variables({"PYTHONSAFEPATH": "1"}), ProcessPoolExecutor(1, mp_context=context) as worker:
         assert worker.submit(eval, LOADED).result() is server
@@ -62,8 +62,8 @@ def test_measurements_are_reported_at_once_and_workers_end_when_nobody_listens(
     """Each has finished a measurement, and waits for ever; they ignore Ctrl-C."""
     work = work_of(tmp_path / "run", dict.fromkeys((FIRST, SICK), "wait output after 1"))
     first, second = jobs_in(work)[:2]
-    events = execute(work, jobs_in(work), Pool(["cpu"] * 2))
-    assert {next(events), next(events)} == {Measured(job, Key(0)) for job in (first, second)}
+    events = execute(work, jobs_in(work), partial(pool, ["cpu"] * 2))
+    assert {next(events), next(events)} == {(job, Key(0)) for job in (first, second)}
     workers = workers_of(os.getpid())
     assert len(workers) == 2
     assert all(map(ignores_ctrl_c, workers))
@@ -77,13 +77,13 @@ def test_a_worker_that_cannot_write_ends_all(tmp_path: Path) -> None:
         tmp_path / "run", {FIRST: "wait output after 1", SICK: "unwritten output after 2"}
     )
     with pytest.raises(NotWritten, match="No space left on device"):
-        finish(work, Pool(["cpu"] * 2))
+        finish(work, partial(pool, ["cpu"] * 2))
     assert workers_of(os.getpid()) == []
 
 
 def test_each_worker_computes_on_its_device(tmp_path: Path) -> None:
     """On one of them nothing can be computed."""
     work = work_of(tmp_path / "run")
-    events = execute(work, jobs_in(work)[:2], Pool(["cpu", "meta"]))
+    events = execute(work, jobs_in(work)[:2], partial(pool, ["cpu", "meta"]))
     ends = {event.job.name: event.how for event in events if isinstance(event, Ended)}
     assert ends == {FIRST: "finished", SICK: "failed"}

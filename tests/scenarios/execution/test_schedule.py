@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from probe.by_layer.measurement import Key
-from scenarios.execution.schedule import RETRIES, Inline, Take, Waiting, execute
-from scenarios.execution.work import Ended, Event, Measured, Work, carry_out
-from tests.scenarios.execution.helpers import jobs_in, locked, work_of
+from scenarios.execution.schedule import RETRIES, Take, execute, inline
+from scenarios.execution.work import Ended, Event, Work, carry_out
+from tests.scenarios.execution.helpers import folder_of, jobs_in, locked, work_of
 
 
 @dataclass
@@ -25,13 +25,13 @@ class Scripted:
     tried: list[str] = field(default_factory=list)
     rounds: int = 0
 
-    def events(self, work: Work, take: Take) -> Generator[Event]:
+    def __call__(self, work: Work, take: Take) -> Generator[Event]:
         self.rounds += 1
         left = defaultdict(list, self.script)
         while job := take():
             self.tried.append(job.name)
             how = (left[job.name] or ["finished"]).pop(0)
-            yield Measured(job, Key(0))
+            yield (job, Key(0))
             how = "locked" if work.is_locked(job) else how
             yield Ended(job=job, how=how, reason="its worker was killed")
 
@@ -73,11 +73,11 @@ def test_locked_jobs_are_skipped_and_then_waited_for_or_left(work: Work, wait: b
     first, second, *others = jobs_in(work)
     ends, waited = [], []
     with ExitStack() as locks:
-        locks.enter_context(locked(work.folder(second)))
+        locks.enter_context(locked(folder_of(work, second)))
         script = Scripted({first.name: ["locked"]})
         for event in execute(work, jobs_in(work), script, wait=wait):
-            if isinstance(event, Waiting):
-                waited.append(event.jobs)
+            if isinstance(event, int):
+                waited.append(event)
                 if len(waited) == 3:
                     locks.close()
             elif isinstance(event, Ended):
@@ -95,9 +95,9 @@ def test_measurements_that_another_process_finishes_are_reported_once(
     *parts, _ = carry_out(other, job)
     events = []
     with ExitStack() as locks:
-        locks.enter_context(locked(work.folder(job)))
-        for event in execute(work, [job], Inline()):
-            if isinstance(event, Waiting):
+        locks.enter_context(locked(folder_of(work, job)))
+        for event in execute(work, [job], inline):
+            if isinstance(event, int):
                 shutil.copytree(other.root / "jobs", work.root / "jobs", dirs_exist_ok=True)
                 locks.close()
             else:

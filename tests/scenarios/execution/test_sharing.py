@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 from tests.scenarios.execution.helpers import (
-    FIRST,
     exit_code,
     fork,
-    locked,
     run,
     tables,
     until,
@@ -63,20 +61,4 @@ def test_processes_started_at_once(tmp_path: Path, alone: dict[str, bytes]) -> N
     assert {out / folder for folder in folders} == set(out.glob("jobs/*/*/"))
     assert not (out / "quarantine").exists()
     assert not list(out.rglob("*.tmp"))
-    assert tables(out) == alone
-
-
-def test_a_shard_that_ends_before_the_others_says_so(
-    tmp_path: Path, alone: dict[str, bytes], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It does all that is left, and leaves the jobs of others alone."""
-    out = tmp_path / "run"
-    with locked(out / "jobs" / FIRST):
-        assert run(out, shard="1/2", **FLAGS)
-        said = " ".join(capsys.readouterr().out.split())
-        assert "running in other processes: the last to finish writes the tables" in said
-        assert not (out / "measurements.csv").exists()
-        assert list((out / "jobs").glob("offline*/*/predictions.npz"))
-        assert not list((out / "jobs" / FIRST).glob("*/*"))
-    assert run(out, shard="2/7", **FLAGS)
     assert tables(out) == alone

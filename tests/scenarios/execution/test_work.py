@@ -9,11 +9,28 @@ import numpy as np
 import pytest
 import torch
 
+from probe.by_layer.jobs import Job, keys_of
 from probe.by_layer.measurement import Key
 from probe.errors import NotWritten
 from probe.locks import is_locked
-from scenarios.execution.work import Ended, Measured, Work, carried_out, carry_out
-from tests.scenarios.execution.helpers import FIRST, jobs_in, locked, run, tables, work_of
+from scenarios.execution.work import (
+    Ended,
+    Work,
+    carried_out,
+    carry_out,
+    effort,
+    pace_of,
+    seconds_left,
+)
+from tests.scenarios.execution.helpers import (
+    FIRST,
+    folder_of,
+    jobs_in,
+    locked,
+    run,
+    tables,
+    work_of,
+)
 
 OUT_OF_MEMORY = (
     "out of memory (OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB more)"
@@ -31,19 +48,19 @@ def test_measurements_are_reported_on_one_thread_and_then_the_end(
 ) -> None:
     """A finished job is not begun: not even its data are loaded. What is corrupt is made again."""
     job, events = jobs_in(work)[0], []
-    with locked(work.folder(job)):
+    with locked(folder_of(work, job)):
         [ended] = carry_out(work, job)
     assert (ended.job, ended.how, work.finished(job)) == (job, "locked", set())
     torch.set_num_threads(2)
     try:
         for event in carry_out(work, job):
             events.append(event)
-            assert work.is_locked(job) == isinstance(event, Measured)
-            assert torch.get_num_threads() == (1 if isinstance(event, Measured) else 2)
+            assert work.is_locked(job) == isinstance(event, tuple)
+            assert torch.get_num_threads() == (1 if isinstance(event, tuple) else 2)
     finally:
         torch.set_num_threads(1)
     last = Ended(job=job, how="finished")
-    assert events == [*(Measured(job, key) for key in work.keys(job)), last]
+    assert events == [*((job, key) for key in keys_of(work.plan, job)), last]
     assert work.is_finished(job)
     with monkeypatch.context() as patch:
         patch.setattr("scenarios.study.plan._loaded", None)
@@ -78,7 +95,7 @@ def test_a_job_that_ends_badly(tmp_path: Path, badly: str, how: str, reason: str
         assert ("in end_badly" in ended.trace) == (badly == "error")
     assert work.finished(job) == {Key(0), Key(1)}
     assert (work.is_locked(job), torch.get_num_threads()) == (False, 1)
-    assert carried_out(replace(work, badly={}), job).how == "finished"
+    assert carried_out(work_of(work.root), job).how == "finished"
 
 
 def test_a_directory_that_was_moved_away_is_not_made_anew(work: Work) -> None:
@@ -110,4 +127,44 @@ def test_a_file_of_the_same_name_with_other_data(tmp_path: Path) -> None:
     work = replace(work, plan=work.plan.model_copy(update={"data": "0" * 64}))
     ended = carried_out(work, jobs_in(work)[0])
     assert ended.how == "failed"
-    assert "differ from those with which the study began" in ended.reason
+    assert "are not those of the first run" in ended.reason
+
+
+# The time left
+
+JOB = Job(learner="er", kind="er", order="a", tasks=(0, 1, 2), seed=0)
+OUTPUT, RETRAINED = Key(1), Key(3, "conv1", "retrain")
+
+
+@pytest.mark.parametrize(
+    ("keys", "pace", "seconds"),
+    [
+        ([OUTPUT, RETRAINED], {"output": 2.0}, 2 + 3 * 2),
+        ([OUTPUT, RETRAINED], {"output": 2, "retraining": 5}, 2 + 15),
+        ([Key(2, "conv1", "linear", "0123abcd")], {"output": 4}, pytest.approx(0.4)),
+        ([OUTPUT], {}, None),
+    ],
+)
+def test_time_by_effort_and_kind(keys: list[Key], pace: dict[str, float], seconds: object) -> None:
+    assert seconds_left({JOB: keys}, pace) == seconds
+
+
+def test_processes_share_jobs_but_not_a_job() -> None:
+    offline, cumulative = replace(JOB, offline=True), replace(JOB, kind="cumulative")
+    assert [effort(each, Key(2)) for each in (JOB, offline, cumulative)] == [1, 3, 2]
+    left = {JOB: [OUTPUT, Key(2)], **{replace(JOB, seed=k): [OUTPUT] for k in (1, 2)}}
+    expected = {1: 24, 2: 12, 50: 12}  # the longest job takes as long with any number
+    assert {n: seconds_left(left, {"output": 6.0}, processes=n) for n in expected} == expected
+
+
+def test_the_pace_is_the_median_of_what_measurements_took(tmp_path: Path) -> None:
+    """So that a job paused for a night does no harm; nothing is known of a study not begun."""
+    work = work_of(tmp_path / "run", learners={"finetune": {}})
+    job, *_ = jobs = jobs_in(work)
+    assert pace_of(work.plan, work.root, jobs) == {}
+    carried_out(work, job)
+    store = work.store(job)
+    took = zip(keys_of(work.plan, job), [0.1, 4, 8, 7, 6, 40_000, 20, 30], strict=True)
+    for (key, seconds), measurement in zip(took, store.measurements().values(), strict=True):
+        store.write(key, replace(measurement, seconds=seconds))
+    assert pace_of(work.plan, work.root, jobs) == {"output": 6.5, "retraining": 5}

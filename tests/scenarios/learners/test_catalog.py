@@ -15,6 +15,13 @@ def test_every_name_gives_a_learner_whose_settings_have_that_kind_and_no_other(k
     assert settings_of({"kind": kind}).kind == kind
 
 
+def test_exemplars_of_icarl_are_by_default_the_papers() -> None:
+    for given, numbers in (({}, (None, 2000)), ({"exemplars": {"per_class": 10}}, (10, None))):
+        budget = settings_of({"kind": "icarl", **given}).budget
+        assert (budget.per_class, budget.total) == numbers
+        assert (budget.sampling, budget.replay) == ("mean_of_features", "joined")
+
+
 class Holder(BaseModel):
     """A model with the settings of any learner in it."""
 

@@ -1,15 +1,17 @@
-"""Exemplars: within their budget after every task, and the first chosen stay the longest."""
+"""Exemplars: drawn by their probabilities, within their budget, and restored as they were."""
 
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from scipy.stats import chisquare
 from torch import nn
 
 from probe.examples import Examples
 from probe.seeding import stream
-from scenarios.learners.exemplars import Exemplars, ExemplarSettings, Strategy
+from scenarios.learners.exemplars import Exemplars, ExemplarSettings, Strategy, choose
 from tests.scenarios.learners.tiny_learners import chain, digits, rows
 
 TASKS = digits(20).tasks
@@ -23,31 +25,6 @@ def store(**settings: Any) -> Exemplars:
 def kept(exemplars: Exemplars) -> Examples:
     assert exemplars.examples is not None
     return exemplars.examples
-
-
-def counts(exemplars: Exemplars) -> list[int]:
-    return torch.bincount(kept(exemplars).y).tolist()
-
-
-@pytest.mark.parametrize("strategy", get_args(Strategy))
-@pytest.mark.parametrize("budget", [{"per_class": 50}, {"total": 23}])
-def test_a_quota_of_each_class_of_which_the_first_stay(
-    strategy: Strategy, budget: dict[str, int]
-) -> None:
-    """A total is shared out and never exceeded; a class smaller than its quota is kept whole."""
-    exemplars = store(**budget, sampling=strategy)
-    first: dict[int, list[tuple[float, ...]]] = {}
-    for done, task in enumerate(TASKS):
-        exemplars.add(MODEL, task, stream(0, "memory", done))
-        classes = 2 * done + 2
-        quota = min(budget.get("per_class", budget.get("total", 0) // classes), 20)
-        assert counts(exemplars) == [quota] * classes
-        for label in task.classes:
-            first[label] = rows(kept(exemplars).of_classes([label]).x)
-            assert len(set(first[label])) == quota
-            assert set(first[label]) <= set(rows(task.train.of_classes([label]).x))
-        for label, then in first.items():
-            assert rows(kept(exemplars).of_classes([label]).x) == then[:quota]
 
 
 @pytest.mark.parametrize("budget", [{"per_class": 3}, {"total": 21}, {"per_class": 50}])
@@ -70,3 +47,34 @@ def test_a_class_met_again_keeps_the_exemplars_of_earlier_tasks(budget: dict[str
         assert torch.equal(kept(other).x, kept(exemplars).x)
     other.restore({}, ())
     assert (other.examples, other.state()) == (None, {})
+
+
+DRAWS = 1000
+LOGITS = np.array([[0.5, 0, 0], [1, 0, 1], [2, -1, 0], [4, 0, 0], [-3, 0, 0]])
+P = np.exp(LOGITS) / np.exp(LOGITS).sum(1, keepdims=True)
+WEIGHTS: dict[Strategy, list[float]] = {
+    "uniform": [1.0] * 5,
+    "plane_distance": (1 / np.abs(LOGITS[:, 0])).tolist(),
+    "entropy": (-P * np.log(P)).sum(1).tolist(),
+}
+
+
+def chosen(strategy: Strategy, count: int, generator: torch.Generator) -> list[int]:
+    """Choose among five examples of class 0; the logits are the inputs."""
+    layer = nn.Linear(3, 3, bias=False)
+    layer.weight.data = torch.eye(3)
+    own = Examples(torch.from_numpy(LOGITS).float(), torch.zeros(5, dtype=torch.int64))
+    return choose(strategy, layer, own, count, generator).tolist()
+
+
+@pytest.mark.parametrize("strategy", WEIGHTS)
+def test_draws_follow_the_probabilities_in_their_order(strategy: Strategy) -> None:
+    """Pairs (first, second) are drawn one by one, by weight among the rest."""
+    generator = torch.Generator().manual_seed(0)
+    q = np.array(WEIGHTS[strategy]) / np.sum(WEIGHTS[strategy])
+    expected, seen = q[:, None] * q / (1 - q[:, None]), np.zeros((5, 5))
+    for _ in range(DRAWS):
+        seen[tuple(chosen(strategy, 2, generator))] += 1
+    off = ~np.eye(5, dtype=bool)
+    assert seen.diagonal().sum() == 0
+    assert chisquare(seen[off], DRAWS * expected[off]).pvalue > 0.01

@@ -9,47 +9,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from probe.examples import Examples
 from probe.training.loop import Recipe
-from scenarios.learners.continual import ContinualLearner
-from scenarios.learners.gem import GradientEpisodicMemory, project
-from tests.scenarios.learners.tiny_learners import (
-    digits,
-    learn,
-    learner as tiny_learner,
-    rows,
-    same,
-)
+from scenarios.learners.gem import project
+from tests.scenarios.learners.tiny_learners import digits, learn, learner, same
 
 TASKS = digits(20).tasks
 Floats = NDArray[np.float64]
 
 
-def gem(name: str = "cnn3", **given: object) -> GradientEpisodicMemory:
-    return tiny_learner("gem", name, **{"memory_per_class": 5, **given})
-
-
-def memories(own: ContinualLearner) -> list[Examples]:
-    state = own.state()
-    sizes = state["memory.sizes"].tolist()
-    parts = zip(state["memory.x"].split(sizes), state["memory.y"].split(sizes), strict=True)
-    return [Examples(x, y) for x, y in parts]
-
-
 def test_where_no_constraint_is_violated_it_is_finetuning_bit_for_bit() -> None:
     """The same task again, by whole-batch descent: its gradient is that of its memory."""
     recipe = Recipe(epochs=5, batch_size=1000, optimizer="sgd", learning_rate=0.05)
-    own, plain = gem(recipe=recipe, memory_per_class=1000), tiny_learner("finetune", "cnn3", recipe)
+    own = learner("gem", "cnn3", recipe, memory_per_class=1000)
+    plain = learner("finetune", "cnn3", recipe)
     for one in (TASKS[0], replace(TASKS[0], index=2)):
         assert same(learn(own, [one]), learn(plain, [one]))
     assert not same(learn(own, TASKS[1:2]), learn(plain, TASKS[1:2]))
-
-
-def test_the_memory_is_of_each_class_for_every_task_apart() -> None:
-    tasks = [*TASKS[:2], replace(TASKS[0], index=3)]
-    for task, memory in zip(tasks, memories(learn(gem(), tasks)), strict=True):
-        assert memory.y.tolist() == [label for label in task.classes for _ in range(5)]
-        assert set(rows(memory.x)) <= set(rows(task.train.x))
 
 
 def vectors(seed: int, *shape: int) -> Tensor:

@@ -1,7 +1,6 @@
 """Laws of every learner, and a learner continued from its state is the learner."""
 
-from collections.abc import Callable
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -9,7 +8,7 @@ import torch
 from probe.examples import join
 from probe.modules import mode
 from probe.seeding import stream
-from probe.training.loop import Recipe, fit
+from probe.training.loop import fit
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.exemplars import Strategy
@@ -18,51 +17,37 @@ from tests.scenarios.learners.tiny_learners import (
     digits,
     equal,
     learn,
-    learner as tiny_learner,
+    learner,
     resumed,
     same,
     with_norm,
 )
 
 
-def learner(kind: str, recipe: Recipe = RECIPE, **given: object) -> Learner:
-    memory = {"memory_per_class": 5} if kind == "er" else {}
-    return tiny_learner(kind, "cnn3", recipe, **memory, **given)
+def stored(**exemplars: object) -> dict[str, object]:
+    return {"exemplars": exemplars}
 
 
-def with_batch_norm(kind: str) -> Learner:
-    return tiny_learner(kind, model=None if LEARNERS[kind].own_features else with_norm())
+# Every learner; every strategy of storing, loss and way to replay.
+CASES: list[tuple[str, dict[str, Any]]] = [
+    *((kind, {}) for kind in LEARNERS),
+    *(("finetune", stored(total=30, sampling=strategy)) for strategy in get_args(Strategy)),
+    ("finetune", {"loss_classes": "seen", **stored(total=13, replay="joined")}),
+    ("finetune", {"loss_classes": "task", **stored(total=13)}),
+    *((kind, stored(total=12)) for kind in ("rwalk", "lwf")),
+]
 
 
-def finetune(**given: object) -> Callable[[], Learner]:
-    return lambda: tiny_learner("finetune", **given)
+@pytest.mark.parametrize(("kind", "given"), CASES)
+def test_a_learner_continued_from_its_state_is_the_learner(
+    kind: str, given: dict[str, Any]
+) -> None:
+    """In its model, in what it carries and stores, and in how it classifies; with batch norm."""
 
+    def make() -> Learner:
+        return learner(kind, model=None if LEARNERS[kind].own_features else with_norm(), **given)
 
-# Each learner on a network with batch norm (unless it brings its own); every strategy of storing;
-# and outputs that compete, with both ways to replay.
-MAKE: dict[str, Callable[[], Learner]] = {
-    **{kind: lambda kind=kind: with_batch_norm(kind) for kind in LEARNERS},
-    **{
-        f"by {each}": finetune(exemplars={"total": 30, "sampling": each})
-        for each in get_args(Strategy)
-    },
-    **{
-        f"{loss_classes} {replay}": finetune(
-            loss_classes=loss_classes, exemplars={"total": 13, "replay": replay}
-        )
-        for loss_classes, replay in (("all", "batch"), ("seen", "joined"), ("task", "batch"))
-    },
-    **{
-        f"{kind} with exemplars": lambda kind=kind: tiny_learner(kind, exemplars={"total": 12})
-        for kind in ("rwalk", "lwf")
-    },
-}
-
-
-@pytest.mark.parametrize("name", MAKE)
-def test_a_learner_continued_from_its_state_is_the_learner(name: str) -> None:
-    """In its model, in what it carries and stores, and in how it classifies."""
-    make, before = MAKE[name], torch.get_rng_state()
+    before = torch.get_rng_state()
     tasks = make().view(digits(12)).tasks[:4]
     whole, others = resumed(make, tasks)
     for other in others:
@@ -81,7 +66,7 @@ def test_cumulative_and_offline_train_from_scratch_on_all_tasks_so_far() -> None
     """With the streams of the task at hand."""
     scenario = digits(10)
     for kind, tasks in (("cumulative", scenario.tasks[:2]), ("offline", (scenario.merged,))):
-        own, scratch = learn(learner(kind), tasks), learner("finetune").model
+        own, scratch = learn(learner(kind, "cnn3"), tasks), learner("er", "cnn3").model
         batches = stream(0, "batches", len(tasks) - 1)
         fit(scratch, join([t.train for t in tasks]), RECIPE, batches)
         assert all(map(torch.equal, own.model.parameters(), scratch.parameters()))

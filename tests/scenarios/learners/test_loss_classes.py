@@ -1,8 +1,9 @@
-"""Which outputs compete in the training's loss, and how much a class weighs: against numpy."""
+"""Losses against numpy: which outputs compete, how much a class weighs, what LwF distils."""
 
 import numpy as np
 import pytest
 import torch
+from scipy.special import log_softmax
 from torch import Tensor
 from torch.nn import functional
 
@@ -57,3 +58,30 @@ def test_the_loss_is_the_cross_entropy_over_the_loss_classes(loss_classes: str) 
     assert torch.equal(plain, functional.cross_entropy(scores, UNEVEN)) == (loss_classes == "all")
     alone = scores[:1], UNEVEN[:1]  # weighs 1, as where a Fisher is taken
     assert float(balanced.classification(*alone)) == pytest.approx(by_hand(*alone, among), rel=1e-6)
+
+
+GROUPS = {"all": [range(4)], "seen": [range(4)], "task": [range(2), range(2, 4)]}
+
+
+@pytest.mark.parametrize(
+    ("loss_classes", "temperature", "strength"),
+    [("all", 2.0, 1.0), ("seen", 1.0, 0.3), ("task", 5.0, 4.0)],
+)
+def test_the_loss_of_lwf_is_the_one_computed_by_hand(
+    loss_classes: str, temperature: float, strength: float
+) -> None:
+    """The classes 0 to 3 of the first two tasks are distilled, those of heads one by one."""
+    given = {"loss_classes": loss_classes, "temperature": temperature, "strength": strength}
+    own = learn(learner("lwf", recipe=RECIPE, **given), TASKS[:2])
+    own.begin(TASKS[2])
+    x, y = TASKS[2].train.x, TASKS[2].train.y
+    with torch.no_grad():
+        old = own.model(x)
+        for p in own.model.parameters():
+            p += 0.1 * torch.randn(p.shape, generator=torch.Generator().manual_seed(3))
+        new = own.model(x)
+    expected = by_hand(new, y, AMONG[loss_classes])
+    for group in GROUPS[loss_classes]:
+        p, q = (log_softmax(z[:, group].double() / temperature, 1) for z in (old, new))
+        expected += strength * temperature**2 * float((np.exp(p) * (p - q)).sum(1).mean())
+    assert own.loss(own.model, x, y).item() == pytest.approx(expected, rel=1e-5)

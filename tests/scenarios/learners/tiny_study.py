@@ -63,15 +63,12 @@ def scenario_of_digits() -> Scenario:
 def learner(kind: str, scenario: Scenario) -> Learner:
     """Make a learner of all in float64, its network always the same; its own is tiny too."""
     of, chosen = LEARNERS[kind], settings(kind, **CHANGED.get(kind, {}))
-    shape = scenario.tasks[0].train.x.shape[1:]
+    shape, brought = scenario.tasks[0].train.x.shape[1:], bool(of.own_features)
     with torch.random.fork_rng():
-        if of.own_features:
-            model = of.network(chosen, shape, CLASSES, len(scenario.tasks))
-        else:
-            model = mlp(shape, CLASSES, WIDTH)
-    initialize(model.double(), RECIPE.init, stream(0, "init"))
+        network = of.network(chosen, shape, CLASSES, 3) if brought else mlp(shape, CLASSES, WIDTH)
+    initialize(network.double(), RECIPE.init, stream(0, "init"))
     recipe = chosen.training.instead_of(RECIPE) if chosen.training else RECIPE
-    return of(model, recipe, chosen, 0)
+    return of(network, recipe, chosen, 0)
 
 
 def _counts(own: Learner, scenario: Scenario) -> Table:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import io
-import os
 from contextlib import redirect_stdout
 
 import pytest
 import torch
 
 from probe.by_layer.code import code_hash
-from probe.by_layer.fingerprint import RESULTS_VERSION
 from probe.results import run_directory
 from scenarios.commands import run as module
 from scenarios.commands.status import show_status
-from scenarios.study import training
+from scenarios.study.training import LearnedNetworks
 from tests.scenarios.probed import (
     FINETUNE,
     OFFLINE,
@@ -23,15 +21,12 @@ from tests.scenarios.probed import (
     names,
     tables,
 )
-from tests.scenarios.tiny_run import PROBED, TINY, forget, measured, probed
+from tests.scenarios.tiny_run import PROBED, TINY, measured, probed
 
 STEPS = {*(f"output after {k}" for k in range(3)), "retrain of hidden1 after 2"}
 ER = "[learners.er]\nmemory_per_class = 2\n"
-ORDERS, FEATURES = (
-    ("there = [1, 2]", "there = [1, 2], back = [2, 1]"),
-    ('"hidden1"', '"hidden1", "hidden2"'),
-)
-EVERYTHING = TINY.replace(*ORDERS).replace(*FEATURES) + ER
+ORDERS = ("there = [1, 2]", "there = [1, 2], back = [2, 1]")
+FEATURES = ('"hidden1"', '"hidden1", "hidden2"')
 SIMILAR = "diagnostics of hidden1 after 2"
 LINEAR = {
     FINETUNE: {"linear of hidden1 after 1", "linear of hidden1 after 2"},
@@ -115,7 +110,7 @@ def test_a_study_without_controls_grows_them_and_asked_for_less_shows_less(
     assert names(probed_study) == DEFAULT
     before = measured(tiny.root)
     with monkeypatch.context() as patch:
-        patch.setattr(training, "_learn", None)
+        patch.setattr(LearnedNetworks, "_learn", None)
         tiny.run(PROBED)
     assert before.items() < measured(tiny.root).items()
     assert names(tiny) == DEFAULT
@@ -133,37 +128,21 @@ def test_all_checkpoints_or_the_needed_ones_give_the_same_tables(kept_study, pro
     assert checkpoints(kept_study) == checkpoints(probed_study) | {f"{FINETUNE}/after-1"}
 
 
-@pytest.mark.parametrize(
-    "lost", ["output after 1", "linear of hidden1 after 1", "retrain of hidden1 after 2"]
-)
-def test_lost_results_come_back_bit_for_bit_once_their_checkpoint_was_dropped(
-    default, probed_study, lost
-):
-    [path] = default.root.glob(f"jobs/{FINETUNE}/*/predictions.npz")
-    forget(path, lost)
-    others = measured(default.root)
-    default.run(PROBED)
-    assert others.items() < measured(default.root).items()
-    assert names(default, others) == {FINETUNE: {lost}}
-    assert tables(default) == tables(probed_study)
-    assert checkpoints(default) == checkpoints(probed_study)
-
-
 @pytest.mark.parametrize("first", [FINETUNE, OFFLINE])
 def test_the_offline_network_is_trained_once_whichever_job_needs_it_first(
     fresh, probed_study, monkeypatch, first
 ):
-    execute, learn, trained = module.execute, training._learn, []
+    execute, learn, trained = module.execute, LearnedNetworks._learn, []
 
-    def noting(learner, task, first):
+    def noting(networks, learner, task):
         trained.append(len(task.train))
-        return learn(learner, task, first)
+        return learn(networks, learner, task)
 
     def in_order(work, left, *rest, **named):
         jobs = sorted(left, key=lambda job: (job.name != first, job.offline))
         return execute(work, jobs, *rest, **named)
 
-    monkeypatch.setattr(training, "_learn", noting)
+    monkeypatch.setattr(LearnedNetworks, "_learn", noting)
     monkeypatch.setattr(module, "execute", in_order)
     fresh.run(PROBED)
     # Two tasks of 20 examples, and once both at once.
@@ -171,47 +150,18 @@ def test_the_offline_network_is_trained_once_whichever_job_needs_it_first(
     assert tables(fresh) == tables(probed_study)
 
 
-def test_fewer_show_fewer_delete_nothing_and_going_back_computes_nothing(tiny, finished_study):
-    tiny.run(EVERYTHING, seeds=2)
-    large, results = tables(tiny), tiny.results()
-    for toml, flags in ((TINY, {}), (EVERYTHING, {"seeds": 2})):
-        said = tiny.run(toml, **flags)
-        assert tables(tiny) == (tables(finished_study) if toml == TINY else large)
-        assert tiny.results() == results
-        assert "not shown" not in said + status(tiny)
-    tiny.run(EVERYTHING, learners="er", seeds=1)
-    assert b"finetune" not in b"".join(tables(tiny).values())
-    assert tiny.results() == results
-
-
-# What makes other results, as a TOML file, or as something to patch; and what is said of it.
-OTHERS = {
-    "epochs": (TINY.replace("epochs = 1", "epochs = 2"), "training.epochs is 1 there and 2 here"),
-    "version": (
-        ("probe.by_layer.plan.RESULTS_VERSION", RESULTS_VERSION + 1),
-        f"version is {RESULTS_VERSION} there and {RESULTS_VERSION + 1} here",
-    ),
-}
-
-
-@pytest.mark.parametrize("other", OTHERS)
 def test_other_settings_show_nothing_old_say_what_differs_and_lead_back(
-    tiny, fresh, finished_study, monkeypatch, other
+    tiny, fresh, finished_study
 ):
-    change, difference = OTHERS[other]
-    old = tiny.results()
-    with monkeypatch.context() as patch:
-        if not isinstance(change, str):
-            patch.setattr(*change)
-        toml = change if isinstance(change, str) else TINY
-        said, of_fresh = tiny.run(toml), fresh.run(toml)
-        both = tiny.results()
-        assert tables(tiny) == tables(fresh)
-        for shown in (said, status(tiny)):
-            [remark] = [line for line in shown.splitlines() if "not shown" in line]
-            assert "other results of 2 jobs are kept but not shown: " in remark
-            assert difference in remark
-        assert "not shown" not in of_fresh
+    changed, old = TINY.replace("epochs = 1", "epochs = 2"), tiny.results()
+    said, of_fresh = tiny.run(changed), fresh.run(changed)
+    both = tiny.results()
+    assert tables(tiny) == tables(fresh)
+    for shown in (said, status(tiny)):
+        [remark] = [line for line in shown.splitlines() if "not shown" in line]
+        assert "other results of 2 jobs are kept but not shown: " in remark
+        assert "training.epochs is 1 there and 2 here" in remark
+    assert "not shown" not in of_fresh
     assert {name: both[name] for name in old} == old
     assert not fresh.results().keys() & old.keys()
     back = tiny.run()
@@ -280,16 +230,6 @@ def test_results_of_other_code_are_shown_and_named_and_made_again_on_request(tin
     for shown in (said, status(tiny), tiny.run(recompute="changed")):
         assert "other code" not in shown
     assert tiny.results() == after
-
-
-@pytest.mark.usefixtures("other_code")
-def test_a_new_measurement_by_todays_code_does_not_hide_the_old_ones(tiny, probe, monkeypatch):
-    monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
-    assert SENTENCE in tiny.run(TINY.replace(*FEATURES))
-    assert SENTENCE in probe(f"figures {tiny.root}")[1]
-    # Tables alone are drawn without a word.
-    os.remove(tiny.root / "study.json")
-    assert SENTENCE not in probe(f"figures {tiny.root}")[1]
 
 
 # Tables that were not made of the present results

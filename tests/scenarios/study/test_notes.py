@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from copy import deepcopy
-
 import numpy as np
 import pytest
-from torch import Tensor, nn
 
-from probe.analysis.statements import STUCK
 from scenarios.commands.screen.results import note_lines
 from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, names, predicted, rows
 from tests.scenarios.tiny_run import PROBED, TINY, Tiny, forget
@@ -55,58 +50,6 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
     # The table is there as long as there are notes.
     assert printed(fresh.run(TINY.replace("epochs = 1", "epochs = 30"))) == []
     assert not (fresh.root / "notes.csv").exists()
-
-
-class Nothing(nn.Module):
-    """The same for whatever it is given."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return 0 * x
-
-
-READ = {
-    *(("finetune", tasks_seen, "hidden1", "linear") for tasks_seen in "12"),
-    *(("offline", "2", "hidden1", readout) for readout in ("retrain", "linear")),
-    *(("untrained", "0", "hidden1", readout) for readout in ("retrain", "linear")),
-    ("finetune", "2", "hidden1", "retrain"),
-}
-OWN = {*(("finetune", tasks_seen, "", "") for tasks_seen in "12"), ("offline", "2", "", "")}
-
-
-def where(tiny: Tiny, note: str) -> set[tuple[str, ...]]:
-    keys = ("learner", "tasks_seen", "feature", "readout")
-    return {tuple(row[k] for k in keys) for row in rows(tiny, "notes") if note in row["note"]}
-
-
-def test_constant_predictions_are_noted_of_every_step_and_readout(
-    fresh: Tiny, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a network that says one class whatever it sees, and whose features are all the same."""
-    first = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), Nothing())
-    model = nn.Sequential(OrderedDict(hidden1=first, output=nn.Linear(32, 10)))
-    monkeypatch.setattr("scenarios.study.training.network_for", lambda *_: deepcopy(model))
-    fresh.run(PROBED)
-    assert where(fresh, "it predicts class") == OWN | READ
-    dead = {(*each[:3], "") for each in READ if each[3] == "retrain"}
-    assert where(fresh, "units are dead") == dead
-
-
-STILL = PROBED.replace("epochs = 1", "epochs = 3").replace(
-    "learning_rate = 0.01", 'optimizer = "sgd"\nlearning_rate = 1e-12'
-)
-
-
-def test_trainings_that_never_left_their_first_loss_are_noted_also_when_resumed(
-    fresh: Tiny,
-) -> None:
-    fresh.run(STILL)
-    assert where(fresh, STUCK) == OWN | {each for each in READ if each[3] == "retrain"}
-    assert sum(STUCK in line for line in note_lines(fresh.root)) == 2
-    before = (fresh.root / "notes.csv").read_bytes()
-    for path in fresh.root.glob("jobs/[fo]*/*/predictions.npz"):
-        forget(path, "output after 2")
-    fresh.run(STILL)
-    assert (fresh.root / "notes.csv").read_bytes() == before
 
 
 # Budgets: one training read at several lengths

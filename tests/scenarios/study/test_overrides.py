@@ -53,11 +53,11 @@ def flat(dump):
     ("flags", "difference"),
     [
         ({}, {}),
-        ({"seeds": 1}, {"seeds": 1}),
+        ({"seeds": 1}, {"seeds": (0,)}),
         ({"orders": "shuffle:4"}, {"orders": "shuffle:4"}),
         ({"train_limit": 9}, {"scenario.train_limit": 9}),
         ({"validation": 3}, {"scenario.validation": 3}),
-        ({"dataset": "a.npz"}, {"scenario.data": "a.npz"}),
+        ({"dataset": "a.npz"}, {"scenario.data": ("a.npz",)}),
         ({"heads": "multi, all"}, {"report.heads": ("multi", "all")}),
         (
             {"weights": ("halves=0,0,0,0,0,0,1", "b=.5,0,0,0,0,0,.5")},

@@ -11,7 +11,6 @@ from torch import nn
 from probe.examples import Examples
 from probe.results import precision
 from probe.training.recipe import Recipe
-from tests.probe.by_layer.nets import analyzed, finetuned
 from tests.scenarios.tiny_run import TINY
 
 AUTO = TINY.replace("epochs = 1", 'epochs = 1\nprecision = "auto"')
@@ -52,13 +51,6 @@ def test_the_first_run_chooses_and_whoever_goes_on_trains_alike(fresh, timed):
     assert planned(fresh.root) == {"bf16"}
     assert before.items() <= fresh.results().items()
     assert (fresh.root / "precision.txt").read_text() == "bf16"
-
-
-def test_bf16_must_be_clearly_faster(tmp_path, timed):
-    timed[0]["bf16"] = 0.9
-    recipe = Recipe(epochs=1, precision="auto")
-    analyzed({3: finetuned()}, recipe=recipe, readouts=["retrain"], out=tmp_path / "run")
-    assert planned(tmp_path / "run") == {"fp32"}
 
 
 def test_a_measurement_trains_a_copy_and_draws_nothing():

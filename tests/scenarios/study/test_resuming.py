@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -12,21 +11,23 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from probe.by_layer.engine import measure
 from probe.by_layer.jobs import jobs_of
 from probe.by_layer.measurement import Key
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
-from probe.cut.cuts import Cuts, cut_each
+from probe.results.run_directory import store_of
+from probe.training.costs import OpsMeter
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
-from scenarios.study.checkpoints import _DEVICE_FAILED
+from scenarios.learners.continual import ContinualLearner
+from scenarios.study import training
 from scenarios.study.study_file import check_study
-from scenarios.study.training import StudyNetworks
-from tests.scenarios.learners.tiny_learners import SMALL
+from scenarios.study.training import _DEVICE_FAILED, StudyNetworks
+from tests.scenarios.learners.tiny_learners import SMALL, learner
 from tests.scenarios.study.toy import do, made_plan, no_offline, outcome
 from tests.scenarios.tiny_run import PLAIN, contents, forget, measured
 
@@ -156,33 +157,6 @@ def test_of_a_checkpoint_stays_what_somebody_still_needs(
     assert quarantine_notes(tmp_path) == []
 
 
-def test_the_jobs_of_a_process_share_their_cuts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As long as their features and architecture are the same."""
-    made: list[object] = []
-
-    def counted(model: nn.Module, features: Any, *given: Any) -> Cuts:
-        made.append(features)
-        return cut_each(model, features, *given)
-
-    monkeypatch.setattr("scenarios.study.training.cut_each", counted)
-    monkeypatch.setattr("scenarios.study.training._LAST", {})
-    for folder in ("a", "b"):
-        own = OneJob("er", tmp_path / folder)
-        own.run()
-        assert own.outcomes() == finished("er").outcomes()
-    assert made == [("hidden1",)]
-    monkeypatch.setattr("scenarios.study.training.network_for", lambda *_: wider())
-    OneJob("er", tmp_path / "c").run()
-    assert made == [("hidden1",)] * 2
-
-
-def wider() -> nn.Module:
-    layers = {"hidden1": nn.Linear(64, 9), "output": nn.Linear(9, 10)}
-    return nn.Sequential(OrderedDict(flat=nn.Flatten(), **layers))
-
-
 # Senseless checkpoints
 
 State = dict[str, Tensor]
@@ -284,3 +258,37 @@ def test_a_device_that_fails_says_nothing_about_a_checkpoint(
     with pytest.raises(type(error)):
         own.run()
     assert quarantine_notes(own.store.root) == []
+
+
+# The training on the first task
+
+RAW = {
+    "name": "alike",
+    "scenario": {"data": "digits", "classes_per_task": 2, "train_limit": 6, "test_limit": 4},
+    "network": {"name": "mlp", "features": ["hidden1"]},
+    "training": {"epochs": 2, "batch_size": 5},
+    "orders": {"there": [1, 2, 3, 4, 5], "back": [5, 4, 3, 2, 1]},
+    "probing": {"readouts": {"linear": "last"}, "diagnostics": False},
+}
+
+
+def test_it_is_not_inherited_nor_taken_from_other_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user's learner may train otherwise than the one that it is derived from."""
+    study = check_study({**RAW, "learners": {"finetune": {}}}, "alike")
+    scenario = study.scenario.scenario(Location())
+    plan = made_plan(study, scenario)
+    job = next(job for job in jobs_of(plan) if job.learner == "finetune")
+    store = store_of(plan, tmp_path, job)
+    theirs = type("Theirs", (ContinualLearner,), {})
+    assert training.first_task_store(plan, job, learner("finetune", of=theirs), store) is None
+    task = scenario.reordered(job.tasks).tasks[0]
+    trained = []
+    for code in ("this", "other", "other"):
+        monkeypatch.setattr(training, "code_hash", lambda _, code=code: code)
+        first = training.first_task_store(plan, job, learner("finetune"), store)
+        assert first is not None
+        spared = training.train_first_task(first, learner("finetune"), task, task.train, OpsMeter())
+        trained.append(spared == 0)
+    assert trained == [True, True, False]

@@ -3,14 +3,11 @@
 import tomllib
 
 import pytest
-import torch
 
 from probe.errors import InputError
-from scenarios.data.datasets import Location, load
+from scenarios.data.datasets import Location
 from scenarios.learners.catalog import settings_of
-from scenarios.streams import permutation
 from scenarios.study.study_file import check_study, read_study
-from tests.scenarios.tiny_run import TINY
 
 LEAST = """
 name = "tiny"
@@ -74,28 +71,6 @@ def test_a_file_is_called_after_its_path_unless_it_says_otherwise(tmp_path):
         read_study("digit")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "reason"),
-    [
-        (
-            LEARNER,
-            f"{LEARNER}\nexemplars = {{ total = 9 }}",
-            "total of 9 leaves none for each of 10",
-        ),
-        ('"mlp"\nfeatures = ["hidden1"]', '"reduced_resnet18"', "25 x 25"),
-        ("train_limit = 4", "train_limit = 4\nvalidation = 500", "not 500"),
-        ("there = [1, 2]", "there = [1, 2, 3]", "order"),
-    ],
-)
-def test_settings_that_do_not_fit_the_data_are_refused_before_anything_is_written(
-    fresh, old, new, reason
-):
-    assert old in TINY
-    with pytest.raises(InputError, match=reason):
-        fresh.run(TINY.replace(old, new))
-    assert not fresh.root.exists()
-
-
 # The six kinds of scenario
 
 SAID = {
@@ -136,14 +111,6 @@ def test_each_kind_is_made_of_its_own_keys(kind, title, names, classes):
     assert [len(task.test) for task in scenario.tasks] == [2 * k for k in classes]
 
 
-def test_permutations_are_those_of_the_study():
-    """Session 3 is `permutation(64, 3, 4)` of the data, whatever the seeds of the study."""
-    first, _, third, *_ = study(of("permutation")).scenario.scenario(Location()).tasks
-    plain, x = (task.test.x.flatten(1) for task in (first, third))
-    assert torch.equal(x, plain[:, permutation(64, 3, 4)])
-    assert (plain[:, None] == load("digits").test.x.flatten(1)).all(2).any(1).all()
-
-
 @pytest.mark.parametrize(
     ("written", "heads", "reason"),
     [
@@ -152,9 +119,9 @@ def test_permutations_are_those_of_the_study():
             ["single"],
             'report heads = ["multi"]',
         ),
-        (of("incremental"), ["multi"], "in a session of one class is its label: leave it out"),
-        (LEAST.replace(DATA, f"{DATA}\nclasses_per_task = 1"), ["multi"], "of one class is its"),
-        (LEAST.replace(DATA, f"{DATA}\ntasks = [[0, 1], [2]]"), ["multi"], "of one class is its"),
+        (of("incremental"), ["multi"], "gives away"),
+        (LEAST.replace(DATA, f"{DATA}\nclasses_per_task = 1"), ["multi"], "gives away"),
+        (LEAST.replace(DATA, f"{DATA}\ntasks = [[0, 1], [2]]"), ["multi"], "gives away"),
         *((of(kind), ["multi"], "") for kind in SAID if kind != "incremental"),
     ],
 )

@@ -167,7 +167,7 @@ def measurement(tables, tasks=((0,), (1,)), **details) -> Measurement:
 
 JOB, OTHER_JOB = "er.order-0.seed-0", "er.order-1.seed-0"
 RECORD = {"version": 1, "training": {"epochs": 1}}
-COST = Cost.of_tensor(torch.tensor([1, 2, 0, 4, 2**60, 2**60 + 1, 5]))
+COST = Cost(1, 2, 0, 4, 2**60, 2**60 + 1, 5)
 TEST = TestExamples(labels=np.array([3, 0, 300, 1, 2]), tasks=np.array([1, 0, 1, 0, 0]))
 FIRST, LAST = Key(1), Key(2, "conv1", "linear", "0123abcd")
 MEASURED = Measurement(

@@ -1,13 +1,11 @@
-"""GeppNet and GeppNet+STM: sessions against a plain loop, the memory's law, published sizes."""
+"""GeppNet and GeppNet+STM: sessions against a plain loop, published sizes."""
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from probe.examples import Examples
@@ -16,13 +14,7 @@ from probe.tasks import Task
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import load
-from scenarios.learners.kemker.geppnet import (
-    Geppnet,
-    GeppnetStm,
-    GeppnetStmSettings,
-    MapSettings,
-    ShortTermMemory,
-)
+from scenarios.learners.kemker.geppnet import Geppnet, GeppnetStm, GeppnetStmSettings, MapSettings
 from tests.laws.plain_map import sessions
 from tests.scenarios.learners.tiny_learners import learn
 
@@ -92,10 +84,10 @@ def test_the_sizes_are_table_2_s() -> None:
 @pytest.mark.parametrize(
     ("change", "scale", "said"),
     [
-        ({"readout_rate": 50.0, "base_iterations": 3000}, 1, r"lower readout_rate \(50\)"),
-        ({"width": 1e-30}, 1, r"not finite; raise .*width \(1e-30\)"),
-        ({"final_radius": 1e-30}, 1, r"not finite; raise final_radius \(1e-30\) or"),
-        ({}, 1e30, "not finite; .* scale the inputs down"),
+        ({"readout_rate": 50.0, "base_iterations": 3000}, 1, r"readout_rate \(50\)"),
+        ({"width": 1e-30}, 1, r"width \(1e-30\)"),
+        ({"final_radius": 1e-30}, 1, r"final_radius \(1e-30\)"),
+        ({}, 1e30, "scale the inputs down"),
     ],
 )
 def test_diverged_training_is_refused_with_what_can_be_changed(
@@ -105,24 +97,3 @@ def test_diverged_training_is_refused_with_what_can_be_changed(
     task = replace(first, train=Examples(first.train.x * scale, first.train.y))
     with pytest.raises(InputError, match=said):
         make("geppnet", **change).learn(task)
-
-
-# The short-term memory
-
-
-@given(
-    size=st.integers(1, 5),
-    values=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=20),
-)
-def test_the_memory_is_a_queue_of_fixed_size(size: int, values: list[tuple[int, int]]) -> None:
-    """It leaves out an example if the latest of exactly its input has its label."""
-    memory, plain = ShortTermMemory(size), deque[tuple[int, int]](maxlen=size)
-    assert memory.examples is None
-    near = torch.tensor([[1.5], [1.5000001], [0.0], [-0.0]])
-    for at, label in values:
-        memory.put(near[at], label)
-        latest = [c for other, c in plain if other == at]
-        if latest[-1:] != [label]:
-            plain.append((at, label))
-        assert torch.equal(memory.examples.x, near[[other for other, _ in plain]])
-        assert memory.examples.y.tolist() == [c for _, c in plain]

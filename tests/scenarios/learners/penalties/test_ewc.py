@@ -51,35 +51,6 @@ def test_the_fisher_is_that_of_the_outputs_that_compete(
     assert not (own.penalty.importance["2.weight"] - first["2.weight"])[idle].any()
 
 
-def test_of_the_last_anchor_alone_the_penalty_is_around_the_last_weights() -> None:
-    """With the last task's Fisher; with each anchor it is not."""
-    last, each = learner(anchors="last"), learner()
-    for own in (last, each):
-        for task in TASKS:
-            own.learn(task)
-    weights = dict(last.model.named_parameters())
-    expected = fisher_by_loop(last.model, TASKS[1].train, range(6))
-    for n, w in last.penalty.importance.items():
-        torch.testing.assert_close(w, expected[n], rtol=1e-8, atol=1e-12)
-        assert torch.equal(last.penalty.anchor[n], weights[n])
-    anchor = each.penalty.anchor["0.weight"]
-    assert not torch.equal(anchor, each.model.get_parameter("0.weight"))
-
-
-def test_a_fisher_of_fewer_examples() -> None:
-    """Random ones, without repeats: all of them give the whole mean, one gives its own square."""
-    importance = []
-    for count in (None, 24, 1):
-        own = learner(fisher_examples=count)
-        own.learn(TASKS[0])
-        importance.append(own.penalty.importance)
-    whole, same, one = importance
-    torch.testing.assert_close(whole, same)
-    each = [fisher_by_loop(own.model, TASKS[0].train.take(torch.tensor([k]))) for k in range(24)]
-    near = [all(torch.allclose(one[n], f[n]) for n in f) for f in each]
-    assert near.count(True) == 1
-
-
 def with_norm() -> nn.Module:
     """Return convolutions, used batch norm, dropout, ReLU in place, and frozen weights."""
     layers = nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(inplace=True)

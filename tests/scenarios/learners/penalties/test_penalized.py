@@ -9,8 +9,7 @@ from torch.nn import functional
 
 from probe.seeding import stream
 from probe.training.loop import Recipe
-from scenarios.learners.base import of_kind
-from scenarios.learners.penalties.quadratic import Quadratic
+from scenarios.learners.penalties.quadratic import Quadratic, of_kind
 from tests.scenarios.learners.tiny_learners import (
     RECIPE,
     chain,

@@ -65,15 +65,6 @@ class Checkpoint:
     code: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Contents:
-    """The finished measurements of a job, its corrupt files, and hashes of the code behind them."""
-
-    finished: dict[Key, Measurement]
-    corrupt: set[str]
-    codes: set[str]
-
-
 class Store:
     """The results of one job under one fingerprint; nothing is written before the first of them.
 
@@ -100,26 +91,32 @@ class Store:
         """Return the keys of the measurements that have a file; `contents` checks them."""
         return {key for keys in _read_each(self.folder, keys_of) for key in keys}
 
-    def contents(self, *, checkpoints: bool = False) -> Contents:
+    def contents(
+        self, *, checkpoints: bool = False
+    ) -> tuple[dict[Key, Measurement], set[str], set[str]]:
         """Return the content of the job's files after reading them; changes nothing.
 
         Args:
             checkpoints: Whether to read checkpoints, which may be large, too.
+
+        Returns:
+            The finished measurements, the names of corrupt files, and hashes of the code that made
+            the others.
         """
-        contents = Contents(finished={}, corrupt=set(), codes=set())
+        finished, corrupt, codes = dict[Key, Measurement](), set[str](), set[str]()
         for path, content in self._files():
             if isinstance(content, str):
-                contents.corrupt.add(path.name)
+                corrupt.add(path.name)
             else:
-                contents.finished.update(content)
-                contents.codes.update(m.code for m in content.values())
+                finished.update(content)
+                codes.update(measurement.code for measurement in content.values())
         for path in self.folder.glob("after-*.pt") if checkpoints else ():
             checkpoint = self._checkpoint(path)
             if isinstance(checkpoint, str):
-                contents.corrupt.add(path.name)
+                corrupt.add(path.name)
             elif checkpoint:
-                contents.codes.add(checkpoint.code)
-        return contents
+                codes.add(checkpoint.code)
+        return finished, corrupt, codes
 
     def write(self, key: Key, measurement: Measurement) -> None:
         """Store a measurement.
@@ -222,9 +219,9 @@ class Store:
             if path != self._path(last):
                 discard(path)
 
-    def made_by_other_code(self, contents: Contents) -> bool:
-        """Tell whether a result or a checkpoint was made by other code than today's."""
-        return not contents.codes <= {self.code}
+    def made_by_other_code(self) -> bool:
+        """Return whether a result or a checkpoint was made by other code than today's."""
+        return not self.contents(checkpoints=True)[2] <= {self.code}
 
     def clear(self) -> None:
         """Remove all results and checkpoints of this fingerprint, to be computed again."""

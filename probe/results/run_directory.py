@@ -197,17 +197,17 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
     states = []
     for job in jobs_of(plan):
         store, keys = store_of(plan, root, job), keys_of(plan, job)
-        contents = store.contents(checkpoints=checkpoints)
-        finished = sorted(contents.finished.keys() & set(keys))
-        names, codes = [*map(tuple, finished)], sorted(contents.codes)
-        results = f"{job.name} {store.folder.name} {names} {codes}"
+        measurements, corrupt, codes = store.contents(checkpoints=checkpoints)
+        finished = sorted(measurements.keys() & set(keys))
+        names = [*map(tuple, finished)]
+        results = f"{job.name} {store.folder.name} {names} {sorted(codes)}"
         state = JobState(
             job=job,
             measurements=len(keys),
             done=len(finished),
-            corrupt=tuple(sorted(contents.corrupt)),
+            corrupt=tuple(sorted(corrupt)),
             results=hashlib.sha256(results.encode()).hexdigest(),
-            other_code=store.made_by_other_code(contents),
+            other_code=not codes <= {store.code},
             others=tuple(store.others()),
         )
         states.append(state)

@@ -45,11 +45,6 @@ def twice() -> nn.Module:
     return nn.Sequential(layer, layer, nn.Linear(4, 2))
 
 
-def in_inference_mode() -> None:
-    with torch.inference_mode():
-        retrained()
-
-
 def two(train: Examples, test: Examples | None = None) -> PartialRetraining:
     return retrained(Two(), ["a"], train, test)
 

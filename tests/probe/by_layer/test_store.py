@@ -45,10 +45,6 @@ def store(tmp_path):
     return filled(tmp_path / "run")
 
 
-def other_code(store):
-    return store.made_by_other_code(store.contents(checkpoints=True))
-
-
 def equal(state, other):
     return state.keys() == other.keys() and all(
         state[name].dtype == other[name].dtype and torch.equal(state[name], other[name])
@@ -108,7 +104,7 @@ def test_what_is_not_there_is_none_and_no_fault(store):
     absent.clear()
     (store.root / "jobs" / "no-job").write_text("a file in a folder's place")
     assert (absent.measurements(), absent.finished(), absent.others()) == ({}, set(), [])
-    assert (absent.load_checkpoint(1), other_code(absent)) == (None, False)
+    assert (absent.load_checkpoint(1), absent.made_by_other_code()) == (None, False)
     assert quarantine_notes(store.root) == []
 
 
@@ -233,8 +229,8 @@ def test_what_is_made_from_a_checkpoint_of_other_code_is_not_of_today_s_alone(st
     for path in store.folder.iterdir():
         path.unlink()
     today.write(LAST, MEASURED)
-    assert other_code(today)
-    assert other_code(store)
+    assert today.made_by_other_code()
+    assert store.made_by_other_code()
 
 
 @pytest.mark.parametrize(
@@ -244,11 +240,11 @@ def test_results_of_other_code_are_known_until_they_are_cleared(store, make):
     today = Store(store.root, JOB, RECORD, "other code")
     make(today)
     # One of them was made by today's.
-    assert (other_code(store), other_code(today)) == (True, True)
+    assert (store.made_by_other_code(), today.made_by_other_code()) == (True, True)
     today.clear()
     assert list(store.folder.iterdir()) == []
     make(today)
-    assert (other_code(today), other_code(store)) == (False, True)
+    assert (today.made_by_other_code(), store.made_by_other_code()) == (False, True)
 
 
 # Corrupt files
@@ -275,7 +271,7 @@ def made_a_folder(path):
 def test_a_corrupt_file_is_named_set_aside_and_written_again(store, spoil, name):
     spoil(store.folder / name)
     before = contents(store.root)
-    assert store.contents(checkpoints=True).corrupt == {name}
+    assert store.contents(checkpoints=True)[1] == {name}
     assert contents(store.root) == before
     assert is_whole(store) == (name != FILE, name != CHECKPOINT)
     assert_set_aside(store, name)
@@ -293,7 +289,7 @@ def test_with_any_bit_flipped_or_cut_off_anywhere_it_is_read_intact_or_set_aside
     versions = flips + [content[:k] for k in at]
     for damaged in versions:
         path.write_bytes(damaged)
-        corrupt = store.contents(checkpoints=True).corrupt
+        corrupt = store.contents(checkpoints=True)[1]
         read = is_whole(store)[name == CHECKPOINT]
         assert read == path.exists() == (not corrupt)
         intact += read

@@ -1,12 +1,13 @@
 """A linear probe: multinomial logistic regression to convergence on the standardized feature."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from probe.readouts.lbfgs import LogisticLoss, minimize
-from probe.readouts.standardization import Standardization
+from probe.readouts.standardization import standardization
 
 TOLERANCE = 1e-4
 """Remaining gain of a fit, a share of its objective; the estimate may be 30 times too low."""
@@ -28,7 +29,7 @@ class LinearModel:
     Attributes:
         weight: (K, D).
         bias: (K,).
-        standard: Mean and scale of the feature's columns.
+        standard: Standardizes the feature's columns.
         value: The minimum of C sum_i logloss_i + 1/2 ||weight||^2 over the training examples.
         iterations: The number of iterations of L-BFGS.
         remaining: The gain that may remain, as a share of the minimum.
@@ -38,7 +39,7 @@ class LinearModel:
 
     weight: Tensor
     bias: Tensor
-    standard: Standardization
+    standard: Callable[[Tensor], Tensor]
     value: float = 0.0
     iterations: int = 0
     remaining: float = 0.0
@@ -77,7 +78,7 @@ def fit_linear(
     >>> model.predict(torch.tensor([[0.5], [4.5]])).tolist(), model.converged
     ([0, 1], True)
     """
-    standard = Standardization.of(x)
+    standard = standardization(x)
     present, labels = y.unique(return_inverse=True)
     weight = torch.zeros(classes, x.shape[1], dtype=torch.float64, device=x.device)
     bias = torch.full((classes,), -torch.inf, dtype=torch.float64, device=x.device)

@@ -20,7 +20,7 @@ from probe.extensions import ReadoutEntry, mark, marked_in, marks_of, readout
 from probe.metrics.murata import RETRAIN
 from probe.readouts.linear import fit_linear
 from probe.readouts.pooling import WIDE, Pooling
-from probe.readouts.standardization import Standardization
+from probe.readouts.standardization import standardization
 from probe.tasks import Task
 from probe.training.precision import products
 from probe.validation import configuration
@@ -113,7 +113,7 @@ class Ncm:
 
     def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
         """Take the mean of each class, and predict."""
-        standard = Standardization.of(x)
+        standard = standardization(x)
         sums = torch.zeros(classes, x.shape[1], dtype=torch.float64, device=x.device)
         for part, labels in zip(x.split(_COLUMNS), y.split(_COLUMNS), strict=True):
             sums.index_add_(0, labels, standard(part).double())
@@ -142,7 +142,7 @@ class Knn:
         """Find the nearest neighbors, and predict."""
         if self.k > len(x):
             raise InputError(f"the readout 'knn' has {len(x)} training examples, k is {self.k}")
-        standard = Standardization.of(x)
+        standard = standardization(x)
         rows = standard(x)
         offset = rows.square().sum(1, dtype=torch.float64).div(2).float()
         predicted = []

@@ -363,13 +363,12 @@ def _arranged(examples: Examples[Any], cuts: Cuts, called: Model) -> Examples[An
     return examples.changed(x=arranged(examples.x, cuts.each[0].facts.inputs))
 
 
-def _logits_shape(cut: CutFacts) -> tuple[int, ...]:
+def _logits_shape(facts: CutFacts) -> tuple[int, ...]:
     """Return the shape of the logits; raises InputError unless each example has one row."""
-    if cut.logits_shape[:1] != (cut.examples,):
-        raise InputError(
-            f"{cut.examples} examples have an output {cut.logits_shape}, not (B, K): pass call="
-        )
-    return cut.logits_shape
+    shape, examples = facts.logits_shape, facts.examples
+    if shape[:1] != (examples,):
+        raise InputError(f"{examples} examples have an output {shape}, not (B, K): pass call=")
+    return shape
 
 
 def _refuse_untrainable(cut: Cut, few: Value) -> None:

@@ -66,11 +66,8 @@ class TrainedNetwork:
                 logits_of, scenario, self.classes_seen, task_aware=self.task_aware
             )
         test = scenario.test_examples
-        predicted = {
-            name: scenario.in_callers_order(p)
-            for name, p in by_head.items()
-            if head in (None, name)
-        }
+        heads = [head] if head else list(by_head)
+        predicted = {name: scenario.in_callers_order(by_head[name]) for name in heads}
         if self.recorded and not head:
             order, classes = zip(*((t.index - 1, t.classes) for t in scenario.tasks), strict=True)
             again = predicted["multi" if self.task_aware else "all"]

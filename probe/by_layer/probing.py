@@ -162,11 +162,10 @@ def recipe_record(recipe: Recipe) -> dict[str, Any]:
 
     Results from before a field was added keep their fingerprints, as its default changes nothing.
     """
-    values = {entry.name: getattr(recipe, entry.name) for entry in fields(recipe)}
     return {
-        entry.name: values[entry.name]
+        entry.name: value
         for entry in fields(recipe)
-        if entry.name in _FIRST_FIELDS or values[entry.name] != entry.default
+        if (value := getattr(recipe, entry.name)) != entry.default or entry.name in _FIRST_FIELDS
     }
 
 

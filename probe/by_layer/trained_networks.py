@@ -15,7 +15,14 @@ from probe.by_layer.fingerprint import tensor_hash
 from probe.by_layer.plan import OFFLINE, UNTRAINED
 from probe.errors import InputError, located
 from probe.model import Model
-from probe.modules import check_model, check_values, copied, unwrapped
+from probe.modules import (
+    architecture,
+    architecture_difference,
+    check_model,
+    check_values,
+    copied,
+    unwrapped,
+)
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import Recording, RunRecord
 from probe.record.state_files import fit_state, load_state
@@ -248,13 +255,15 @@ def _in_memory(
     for name, model in model_by_name.items():
         with located(name):
             check_model(model)
-    device = device_of(rows[tasks])
+    device, expected = device_of(rows[tasks]), architecture(rows[tasks])
     for name, model in model_by_name.items():
         if device_of(model) != device:
             raise InputError(
                 f"{name} is on {device_of(model)}, the last on {device}: move it there"
             )
         check_values(model)
+        if where := architecture_difference(expected, architecture(model)):
+            raise InputError(f"{name} differs from the last at {where!r}: give one architecture")
     runs = {Run(LEARNER, ORDER, seed): dict(sorted(rows.items())) for seed in range(seeds)}
     ceilings = {} if offline is None else dict.fromkeys(range(seeds), offline)
     return TrainedNetworks(runs=_with_controls(runs, ceilings))

@@ -24,7 +24,6 @@ from probe.by_layer.trained_networks import (
     ORDER,
     TrainedNetworks,
     device_of,
-    display_name,
     trained_networks,
 )
 from probe.cut.model_call import Called
@@ -35,7 +34,6 @@ from probe.files import make_folder
 from probe.locks import lock
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks
-from probe.modules import architecture, architecture_difference
 from probe.progress import tracked
 from probe.readouts.readout import Readout, nameable
 from probe.record.checkpoints import Run
@@ -165,7 +163,10 @@ def analyze(
             readout_sources={n: hash_of(entry) for n, entry in measurements.user_defined.items()},
         )
         if networks.build is None:
-            _check_same_architecture(source, networks)
+            # The cuts are those of the last network, which is the first to be looked at.
+            last = cast(nn.Module, networks.runs[Run(LEARNER, ORDER, 0)][T])
+            sample = first(scenario.test.x, SAMPLE)
+            source.shared_cuts(last, source.plan.learners[LEARNER].features[:-1], sample)
         return _in_memory(source, cache) if root is None else _in_directory(root, source, cache)
 
 
@@ -185,10 +186,8 @@ def _in_memory(source: NetworkSource, cache: CacheSettings) -> Analysis:
     results = [job_result(plan, job, stores[job].measurements()) for job in jobs_of(plan)]
     tables = {name: list(rows) for name, rows in tables_of(plan, results).items()}
     measurements = {job.name: store.measurements() for job, store in stores.items()}
-    return Analysis(
-        tables_by_name={name: rows for name, rows in tables.items() if rows},
-        records=Records(plan=plan, measurements=measurements),
-    )
+    records = Records(plan=plan, measurements=measurements)
+    return Analysis(tables_by_name={n: rows for n, rows in tables.items() if rows}, records=records)
 
 
 def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> Analysis:
@@ -266,19 +265,3 @@ def _identify(
         model = replace(model, output=output, call=model.call or mark.call)
         return model, mark.name, code, mark.features
     return model, type(network).__name__, code, None
-
-
-def _check_same_architecture(source: NetworkSource, networks: TrainedNetworks) -> None:
-    """Raise InputError unless all networks are of one architecture, on one device."""
-    T, run = len(source.plan.tasks), Run(LEARNER, ORDER, 0)
-    last = cast(nn.Module, networks.runs[run][T])
-    sample = first(source.scenario.test.x, SAMPLE)
-    source.shared_cuts(last, source.plan.learners[LEARNER].features[:-1], sample)
-    for other, models in networks.runs.items():
-        for tasks_seen, model in models.items():
-            there = architecture(cast(nn.Module, model))
-            if where := architecture_difference(architecture(last), there):
-                raise InputError(
-                    f"{display_name(other, tasks_seen)} differs from {display_name(run, T)} at "
-                    f"{where!r}: give models of one architecture"
-                )

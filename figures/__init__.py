@@ -1,7 +1,7 @@
 """Figures: they draw the tables of a study and compute nothing.
 
-`figures.depth(source)` draws one of a run directory, of rows or of an analysis, and so does a
-function for each other of `figures.kinds`; see `figures.plotting.Drawing`. They are imported when
+`figures.depth(source)` draws one of a run directory, of measurements or of an analysis, and so does
+a function for each other of `figures.kinds`; see `figures.plotting.Drawing`. They are imported when
 they are first used: `import figures` does not load matplotlib.
 """
 

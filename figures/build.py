@@ -88,7 +88,7 @@ def build_asked(
         InputError: Before anything is written, for an unknown kind, format, learner or readout, a
             table that cannot be read, a kind with nothing to draw, and a folder of `build`.
     """
-    from figures.plotting import NothingToDraw, draw_kinds
+    from figures.plotting import draw_kinds
     from figures.sources import read_source
 
     folder = folder or run_directory / "figures" / "asked"
@@ -103,7 +103,7 @@ def build_asked(
     # All are drawn before the first is written.
     figures = draw_kinds(list(dict.fromkeys(kinds)), read_source(run_directory), options)
     if not figures:
-        raise NothingToDraw("there is nothing to draw in these tables: run the study first")
+        raise InputError("there is nothing to draw in these tables: run the study first")
     return _write(folder, figures, list(dict.fromkeys(formats)), options.font)
 
 

@@ -1,24 +1,13 @@
 """Texts of figures: shortened names, captions, and doubts about trainings."""
 
-import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from figures.tables import StudyTables
-from probe.analysis.intervals import SeedMean
-from probe.analysis.statements import LEAST, SHARE, STUCK, UNFINISHED
-from probe.tables.rows import (
-    CONTROLS,
-    LayerRow,
-    MeasurementRow,
-    MetricRow,
-    NoteRow,
-    SummaryRow,
-    grouped,
-)
+import pandas as pd
 
-Mean = SummaryRow | MetricRow | SeedMean
-"""A mean over seeds with its standard deviation."""
+from figures.tables import StudyTables
+from probe.analysis.statements import LEAST, SHARE, STUCK, UNFINISHED
+from probe.tables.schemas import CONTROLS
 
 MARGIN = f"by over {100 * SHARE:.0f} % of the room from floor to ceiling and {100 * LEAST:g} point"
 """The margin of statements, for captions."""
@@ -117,61 +106,47 @@ def counted(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'s' * (count != 1)}"
 
 
-def with_head(text: str, rows: Iterable[MeasurementRow | MetricRow]) -> str:
+def with_head(text: str, rows: pd.DataFrame) -> str:
     """Append the name of the rows' head to a text, unless the head is "single".
 
     Args:
         text: The text.
-        rows: The rows that are shown.
+        rows: The measurements or metrics that are shown.
 
     Returns:
         The text.
 
-    >>> row = MetricRow(learner="er", paper="gem", metric="acc", head="multi", mean=0.9, std=0.01,
-    ...                 seeds=3)
-    >>> with_head("Accuracy (%)", [row])
+    >>> with_head("Accuracy (%)", pd.DataFrame({"head": ["", "multi"]}))
     'Accuracy (%), multi-head'
     """
-    head = next((row.head for row in rows if row.head), "")
+    head = next(filter(None, rows["head"]), "")
     return text + {"multi": ", multi-head", "all": ", over all outputs"}.get(head, "")
 
 
-def mean_over(rows: Iterable[Mean | LayerRow]) -> str:
+def mean_over(rows: pd.DataFrame) -> str:
     """Name the number of seeds over which rows are means; the least and the most if they differ."""
-    seeds = {row.seeds for row in rows}
-    least, most = min(seeds), max(seeds)
+    least, most = min(rows["seeds"]), max(rows["seeds"])
     if most == 1:
         return "One seed"
     return f"Mean over {most if least == most else f'{least} to {most}'} seeds"
 
 
-def over_seeds(rows: Iterable[Mean]) -> str:
-    """Describe the points of a figure and its error bars, if any row has a deviation.
+def over_seeds(rows: pd.DataFrame) -> str:
+    """Describe the points of a figure and their bars, if any: deviations, or intervals.
 
-    >>> row = SummaryRow(learner="er", feature="conv1", depth=1, metric="pra", task_position=None,
-    ...                  mean=0.9, std=0.01, seeds=3)
-    >>> over_seeds([row]), mean_over([row])
+    >>> rows = pd.DataFrame({"mean": [0.9], "std": [0.01], "seeds": [3]})
+    >>> over_seeds(rows), mean_over(rows)
     ('Mean ± standard deviation over 3 seeds', 'Mean over 3 seeds')
-    """
-    table = list(rows)
-    text = mean_over(table)
-    return text.replace("Mean", "Mean ± standard deviation") if _have_bars(table) else text
-
-
-def with_interval(rows: Iterable[LayerRow]) -> str:
-    """Describe the points of a figure with the intervals of its rows as bars, if any row has one.
-
-    >>> row = LayerRow(learner="er", readout="retrain", feature="conv1", depth=1, seeds=3,
-    ...                task_position=None, quantity="accuracy", value=0.9, low=0.8, high=0.95)
-    >>> with_interval([row])
+    >>> over_seeds(pd.DataFrame({"value": [0.9], "low": [0.8], "high": [0.95], "seeds": [3]}))
     'Mean over 3 seeds, 95 % interval (of seeds and test set)'
     """
-    table = list(rows)
-    has_intervals = not all(math.isnan(row.low) for row in table)
-    return mean_over(table) + ", 95 % interval (of seeds and test set)" * has_intervals
+    text = mean_over(rows)
+    if "low" in rows:
+        return text + ", 95 % interval (of seeds and test set)" * bool(rows["low"].notna().any())
+    return text.replace("Mean", "Mean ± standard deviation") if rows["std"].notna().any() else text
 
 
-def means_are(rows: Iterable[Mean | LayerRow], what: str = "Points") -> str:
+def means_are(rows: pd.DataFrame, what: str = "Points") -> str:
     """Say in a sentence over how many seeds points are means.
 
     Args:
@@ -182,12 +157,11 @@ def means_are(rows: Iterable[Mean | LayerRow], what: str = "Points") -> str:
         The sentence.
     """
     seeds = mean_over(rows)
-    return f"{what} are " + (
-        "those of one seed" if seeds == "One seed" else seeds.replace("Mean", "means")
-    )
+    means = "those of one seed" if seeds == "One seed" else seeds.replace("Mean", "means")
+    return f"{what} are {means}"
 
 
-def points_are(rows: Iterable[Mean], what: str = "Points") -> str:
+def points_are(rows: pd.DataFrame, what: str = "Points") -> str:
     """Describe points and bars in a sentence, see `over_seeds`.
 
     Args:
@@ -197,62 +171,48 @@ def points_are(rows: Iterable[Mean], what: str = "Points") -> str:
     Returns:
         The sentence.
 
-    >>> row = SummaryRow(learner="er", feature="conv1", depth=1, metric="pra", task_position=None,
-    ...                  mean=0.9, std=0.01, seeds=3)
-    >>> points_are([row])
+    >>> points_are(pd.DataFrame({"mean": [0.9], "std": [0.01], "seeds": [3]}))
     'Points are means over 3 seeds; bars are one standard deviation over seeds either way'
     """
-    table = list(rows)
     bars = "; bars are one standard deviation over seeds either way"
-    return means_are(table, what) + bars * _have_bars(table)
+    return means_are(rows, what) + bars * bool(rows["std"].notna().any())
 
 
-def _have_bars(rows: Sequence[Mean]) -> bool:
-    return not all(math.isnan(row.std) for row in rows)
-
-
-def caption(*sentences: str) -> str:
-    """Return a paragraph of sentences, without those that are empty; names are as they were.
-
-    >>> caption("Accuracy", "", "Learner: my\\\\$er.")
-    'Accuracy. Learner: my$er.'
-    """
-    closed = (text if text.endswith(".") else f"{text}." for text in sentences if text)
-    return " ".join(closed).replace(r"\$", "$")
-
-
-def learners_named(names: Sequence[str]) -> str:
-    """Name the learners that are drawn, by their names in print.
-
-    >>> learners_named(["EWC"])
-    'Learner: EWC'
-    """
-    return f"Learner{'s' * (len(names) > 1)}: {together(names)}" if names else ""
-
-
-def study(rows: Sequence[MeasurementRow]) -> str:
+def study(measurements: pd.DataFrame) -> str:
     """Name the study in one short line: data, network, orders and seeds; "" of no rows.
 
-    >>> row = MeasurementRow(scenario="digits", network="cnn3", learner="er", order="0", seed=0,
-    ...           tasks_seen=1, task_position=1, metric="accuracy", value=0.9)
-    >>> study([row])
+    >>> columns = ["scenario", "network", "order", "seed"]
+    >>> study(pd.DataFrame([("digits", "cnn3", "0", 0)], columns=columns))
     'digits, cnn3, 1 order, 1 seed'
     """
-    if not rows:
+    if measurements.empty:
         return ""
-    counts = (counted(len(_values(rows, name)), name) for name in ("order", "seed"))
-    return ", ".join((rows[0].scenario, rows[0].network, *counts))
+    row = measurements.iloc[0]
+    counts = (counted(count, name) for name, count in _counts(measurements).items())
+    return ", ".join((row["scenario"], row["network"], *counts))
 
 
-def measured_on(rows: Sequence[MeasurementRow]) -> str:
-    """Describe the study in a sentence, see `study`; "" of no rows."""
-    if not rows:
-        return ""
-    return f"Data: {study(rows)}; " + (
-        "with one order, a task and its position cannot be told apart"
-        if len(_values(rows, "order")) < 2
-        else "orders are averaged within a seed first"
-    )
+def caption(sentences: Iterable[str], learners: Sequence[str], measurements: pd.DataFrame) -> str:
+    """Return a paragraph of sentences, then the learners and the data; names are as they were.
+
+    Args:
+        sentences: What is drawn; empty ones are left out.
+        learners: The names in print of the learners that are drawn.
+        measurements: The measurements of the study.
+
+    >>> caption(["Accuracy", ""], [r"my\\$er"], pd.DataFrame())
+    'Accuracy. Learner: my$er.'
+    """
+    texts = list(sentences)
+    if learners:
+        texts.append(f"Learner{'s' * (len(learners) > 1)}: {together(learners)}")
+    if len(measurements):
+        one = "with one order, a task and its position cannot be told apart"
+        several = "orders are averaged within a seed first"
+        orders = one if _counts(measurements)["order"] < 2 else several
+        texts.append(f"Data: {study(measurements)}; {orders}")
+    closed = (text if text.endswith(".") else f"{text}." for text in texts if text)
+    return " ".join(closed).replace(r"\$", "$")
 
 
 def of_accuracies(tables: StudyTables, what: str) -> Iterator[str]:
@@ -266,23 +226,23 @@ def of_accuracies(tables: StudyTables, what: str) -> Iterator[str]:
         The sentences.
     """
     rows, deviations = tables.measurements, tables.seed_deviations
-    if several := [f"{name}s" for name in ("order", "seed") if len(_values(rows, name)) > 1]:
+    if several := [f"{name}s" for name, count in _counts(rows).items() if count > 1]:
         yield f"{what} are means over {together(several)}"
     if deviations:
         yield (
             f"Their standard deviation over seeds is {100 * deviations[len(deviations) // 2]:.1f} "
             f"points in the median, and {100 * deviations[-1]:.1f} at most"
         )
-    yield next((_HEADS[row.head] for row in rows if row.head in _HEADS), "")
+    yield next((_HEADS[head] for head in rows["head"].unique() if head in _HEADS), "")
 
 
-def _values(rows: Iterable[MeasurementRow], column: str) -> set[object]:
-    """Return the values of a column, without the empty one."""
-    return {getattr(row, column) for row in rows} - {""}
+def _counts(measurements: pd.DataFrame) -> dict[str, int]:
+    """Return the numbers of orders and of seeds; the controls have no order."""
+    return {name: len({*measurements[name]} - {""}) for name in ("order", "seed")}
 
 
 def doubts(
-    notes: Iterable[NoteRow], learners: Mapping[str, str], readouts: Collection[str] = ()
+    notes: pd.DataFrame, learners: Mapping[str, str], readouts: Collection[str] = ()
 ) -> list[str]:
     """Return a sentence for each kind of doubt about networks of these learners or the controls.
 
@@ -292,18 +252,16 @@ def doubts(
         readouts: The readouts downstream of their layers that are drawn.
     """
     names = {**learners, **{name: name.capitalize() for name in CONTROLS}}
-    rows_of: dict[tuple[str, bool], list[NoteRow]] = {}
-    for row in notes:
-        if row.learner in names and (not row.feature or row.readout in readouts):
-            for kind in (kind for kind, text in _DOUBTS.items() if re.match(text, row.note)):
-                rows_of.setdefault((kind, bool(row.feature)), []).append(row)
-    return [_doubt(kind, rows, names) for (kind, _), rows in sorted(rows_of.items())]
-
-
-def _doubt(kind: str, rows: Sequence[NoteRow], names: Mapping[str, str]) -> str:
-    runs = grouped(rows, "learner", "order", "seed")
-    layers = listed(dict.fromkeys(row.feature for row in rows if row.feature))
-    doubted = {learner for learner, _, _ in runs}
-    who = together(dict.fromkeys(names[name] for name in names if name in doubted))
-    downstream = f" downstream of {layers}" if layers else ""
-    return f"{kind}{downstream}: {who} ({counted(len(runs), 'run')})"
+    on_layer = notes["feature"] != ""
+    drawn = notes["learner"].isin(names) & (~on_layer | notes["readout"].isin(readouts))
+    sentences = []
+    for kind, pattern in sorted(_DOUBTS.items()):
+        for where in (~on_layer, on_layer):
+            rows = notes[drawn & where & notes["note"].str.match(pattern)]
+            if len(rows):
+                runs = rows[["learner", "order", "seed"]].drop_duplicates()
+                layers = listed(filter(None, rows["feature"].unique()))
+                who = together(dict.fromkeys(names[k] for k in names if k in {*runs["learner"]}))
+                downstream = f" downstream of {layers}" if layers else ""
+                sentences.append(f"{kind}{downstream}: {who} ({counted(len(runs), 'run')})")
+    return sentences

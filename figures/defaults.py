@@ -10,8 +10,8 @@ Of a study's list, the first `MOST` figures that have something to draw are draw
 - if only outputs were measured, without one: the output, forgetting against intransigence, the
   exemplars, criteria and scores.
 
-The output has one figure: `matrix` for few learners and tasks, `tasks` for many learners,
-`sessions` for many tasks and for Kemker's studies.
+The output has one figure: `matrix` for few learners and tasks, `sessions` for many of either and
+for Kemker's studies.
 """
 
 from figures.tables import StudyTables
@@ -27,18 +27,13 @@ _FEW_LEARNERS, _FEW_TASKS = 4, 10  # of which a matrix shows every number
 
 def defaults(tables: StudyTables) -> list[str]:
     """Return the figures of a study, the most telling first, whether there is something to draw."""
-    deep = any(len({row.feature for row in rows}) > 1 for rows in (tables.summary, tables.layers))
-    shared = not deep and bool(tables.metric("kemker", "omega_all"))
+    deep = any(table["feature"].nunique() > 1 for table in (tables.summary, tables.layers))
+    shared = not deep and len(tables.metric("kemker", "omega_all")) > 0
+    of_output = "matrix"
+    if len(tables.matrices) > 1 and not tables.crowded:
+        long = max(R.tasks for R in tables.matrices.values()) > _FEW_TASKS
+        many = shared or long or len(tables.matrices) > _FEW_LEARNERS
+        if many and len(tables.metric("kemker", "alpha_all[2]")):
+            of_output = "sessions"
     names = _OF_LAYERS if deep else _OF_SESSIONS if shared else _OF_OUTPUTS
-    return [name or _of_output(tables, shared) for name in names]
-
-
-def _of_output(tables: StudyTables, shared: bool) -> str:
-    """Return the figure of the accuracies of the output; shared: whether as shares of Offline's."""
-    learners = len(tables.matrices)
-    if tables.crowded or learners < 2:
-        return "matrix"
-    long = max(R.tasks for R in tables.matrices.values()) > _FEW_TASKS
-    if (shared or long) and tables.metric("kemker", "alpha_all[2]"):
-        return "sessions"
-    return "tasks" if long or learners > _FEW_LEARNERS else "matrix"
+    return [name or of_output for name in names]

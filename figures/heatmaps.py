@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import matplotlib
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import AsinhNorm, Colormap, ListedColormap
 from matplotlib.text import Text
 
-from figures.tables import StudyTables
-from probe.tables.rows import CONTROLS, LayerRow, grouped
+from figures.tables import StudyTables, continual
+from probe.tables.table_file import records, where
 
 LINEAR = 2.0
 """Points up to which scales are about linear; beyond, each factor takes the same room."""
@@ -170,22 +171,29 @@ class LayerPanel(NamedTuple):
 
 def layer_panels(tables: StudyTables) -> list[LayerPanel]:
     """Return the panels to be drawn, in the order of the table."""
-    rows = (r for r in tables.layers if r.readout in READOUTS and r.learner not in CONTROLS)
-    forgets = {
-        (r.learner, r.readout): r.first_confirmed
-        for r in tables.first_layer
-        if r.statement == "forgets"
-    }
-    groups = grouped(rows, "learner", "readout").items()
-    panels = [_panel(rows, forgets.get(key, ""), tables) for key, rows in groups]
+    layers = where(tables.layers, readout=READOUTS, learner=continual(tables.layers))
+    forgets = where(tables.first_layer, statement="forgets")
+    first = forgets.set_index(["learner", "readout"])["first_confirmed"]
+    groups = layers.groupby(["learner", "readout"], sort=False)
+    panels = [
+        _panel(learner, readout, rows, first.get((learner, readout), ""), tables.unjudged)
+        for (learner, readout), rows in groups
+    ]
     return [panel for panel in panels if panel.cells]
 
 
-def _panel(rows: Sequence[LayerRow], forgets: str, tables: StudyTables) -> LayerPanel:
+def _panel(
+    learner: str,
+    readout: str,
+    rows: pd.DataFrame,
+    forgets: str,
+    in_doubt: set[tuple[str, str, str]],
+) -> LayerPanel:
     """Return the panel of the rows of a learner and readout."""
-    learner, readout = rows[0].learner, rows[0].readout
-    features = list(dict(sorted((row.depth, row.feature) for row in rows)).values())
-    row_of = {(r.feature, r.task_position, r.quantity): r for r in rows if not math.isnan(r.value)}
+    depths = sorted(set(zip(rows["depth"], rows["feature"], strict=True)))
+    features = list(dict(depths).values())
+    measured = records(rows.dropna(subset="value"))
+    row_of = {(r.feature, r.task_position, r.quantity): r for r in measured}
     missing = {position for _, position, name in row_of if name == "missing"}
     positions = sorted(missing, key=lambda position: position or math.inf)
     high, cells = max(1.0, len(positions) / _ROWS), []
@@ -207,5 +215,5 @@ def _panel(rows: Sequence[LayerRow], forgets: str, tables: StudyTables) -> Layer
                     below=above is not None and above.high < 0,
                 )
                 cells.append(cell)
-    unjudged = [name for name in features if (learner, readout, name) in tables.unjudged]
+    unjudged = [name for name in features if (learner, readout, name) in in_doubt]
     return LayerPanel(learner, readout, features, positions, cells, forgets, unjudged)

@@ -4,26 +4,28 @@ matplotlib's `errorbar` and `plot` draw; `dress` then turns an `Appearance` into
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
+import matplotlib
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator
 from numpy.typing import ArrayLike, NDArray
 
+from figures import captions
 from figures.appearance import Appearance, Appearances, Marker
 from figures.heatmaps import LINEAR
 from figures.layout import ticks
-from probe.analysis.intervals import SeedMean
-from probe.tables.rows import LayerRow, MetricRow, SummaryRow
-
-Measured = SummaryRow | MetricRow | SeedMean | LayerRow
-"""A mean with its bar: one standard deviation over seeds either way, or a 95 % interval."""
 
 MOST_BARRED = 20
 """Most points of a line that all have bars and markers: more cannot be told apart."""
+
+MOST_NAMED = 10
+"""Most layers that the legend names; of more, a color bar shows the depths."""
 
 Key = Line2D | Patch
 """Key of a legend as matplotlib takes it."""
@@ -35,8 +37,8 @@ Entry = Appearance | Key
 def plot_means(
     axes: Axes,
     appearance: Appearance,
-    x: Sequence[float],
-    rows: Sequence[Measured],
+    x: ArrayLike,
+    rows: pd.DataFrame,
     *,
     x_bars: Sequence[float] = (),
     scale: float = 100,
@@ -48,100 +50,91 @@ def plot_means(
         axes: Where to draw.
         appearance: Appearance of the line.
         x: Positions of the rows.
-        rows: Means; one of a single seed has no bar.
+        rows: Means, in the columns mean and std, or value, low and high; one of a single seed has
+            no bar.
         x_bars: Reach of bars along x to either side, none by default.
         scale: Factor of the means, 100 for fractions in percent.
         joined: Whether a line runs through the markers.
     """
-    means, *ends = scale * np.transpose(list(map(_mean_and_bar, rows)))
+    if "low" in rows:
+        means = rows["value"]
+        ends = [means - rows["low"], rows["high"] - means]
+    else:
+        means, ends = rows["mean"], [rows["std"], rows["std"]]
     # matplotlib draws no bar of negative length, as rounding can make one.
-    bars = np.maximum(ends, 0)
+    bars = np.maximum(scale * np.array(ends), 0)
     # matplotlib leaves out a bar of NaN, but not the caps of bars that are all NaN.
     xerr, yerr = (None if np.isnan(ends).all() else np.asarray(ends) for ends in (x_bars, bars))
-    color, thin = appearance.color, 0.9
-    drawn = axes.errorbar(x, means, yerr, xerr, color=color, elinewidth=thin, capthick=thin)
+    positions, heights, color = np.asarray(x, float), scale * means.to_numpy(), appearance.color
+    drawn = axes.errorbar(positions, heights, yerr, xerr, color=color, elinewidth=0.9, capthick=0.9)
     line = dress(drawn.lines[0], appearance, joined=joined)
     # A marker at each of many points would hide the line.
-    line.set_markevery(1 + len(x) // MOST_BARRED)
+    line.set_markevery(1 + len(rows) // MOST_BARRED)
     return line
-
-
-def _mean_and_bar(row: Measured) -> tuple[float, float, float]:
-    """Return a mean, and how far its bar reaches down and up, NaN = no bar."""
-    if isinstance(row, LayerRow):
-        return row.value, row.value - row.low, row.high - row.value
-    return row.mean, row.std, row.std
 
 
 def plot_dodged(
     axes: Axes,
     appearances: Mapping[Any, Appearance],
-    rows_by_x: Mapping[Any, Mapping[Any, Measured]],
+    rows_of: Mapping[Any, pd.DataFrame],
+    x: str,
     *,
     most: float = 0.08,
     span: float = 0.5,
     **options: Any,
 ) -> list[Line2D]:
-    """Draw several lines of rows by x, slightly beside each other; return the lines.
+    """Draw several lines of rows, slightly beside each other; return the lines.
 
     Args:
         axes: Where to draw.
         appearances: Appearance of each line.
-        rows_by_x: Rows of each line, by their x.
+        rows_of: Rows of each line.
+        x: The column of their positions.
         most: As in `dodges`.
         span: As in `dodges`.
         options: Those of `plot_means`.
     """
-    offsets = dodges(len(rows_by_x), most, span)
+    offsets = dodges(len(rows_of), most, span)
     return [
-        plot_means(axes, appearances[key], [x + dx for x in rows], [*rows.values()], **options)
-        for (key, rows), dx in zip(rows_by_x.items(), offsets, strict=True)
+        plot_means(axes, appearances[key], rows[x].astype(float) + dx, rows, **options)
+        for (key, rows), dx in zip(rows_of.items(), offsets, strict=True)
     ]
 
 
 def plot_groups(
-    axes: Axes,
-    appearances: Appearances,
-    groups: Sequence[Mapping[str, MetricRow]],
-    **options: float,
+    axes: Axes, appearances: Appearances, rows: pd.DataFrame, name: str, **options: float
 ) -> None:
     """Draw groups of markers at x = 0, 1, ..., side by side within each, with lines between them.
 
     Args:
         axes: Where to draw.
-        appearances: Appearance of each name.
-        groups: The rows of each by name; a name has the same offset in all of them.
+        appearances: Appearance of each name; a name has the same offset in all groups.
+        rows: The rows of all groups, whose numbers are in the column `group`.
+        name: The column of the names.
         options: Those of `plot_dodged`.
     """
-    rows_by_x = {
-        name: {k: group[name] for k, group in enumerate(groups) if name in group}
-        for name in appearances
-    }
-    plot_dodged(axes, appearances, rows_by_x, joined=False, **options)
-    axes.set_xlim(-0.5, len(groups) - 0.5)
-    for k in range(1, len(groups)):
+    rows_of = {look: rows[rows[name] == look] for look in appearances}
+    plot_dodged(axes, appearances, rows_of, "group", joined=False, **options)
+    last = rows["group"].max()
+    axes.set_xlim(-0.5, last + 0.5)
+    for k in range(1, last + 1):
         axes.axvline(k - 0.5, color="0.8", linewidth=0.6, zorder=0)
 
 
-def plot_courses(
-    axes: Axes, appearances: Appearances, courses: Mapping[str, ArrayLike], first: int = 1
-) -> None:
-    """Draw fractions over steps, in percent, with a marker at the first step and at each tick.
+def plot_courses(axes: Axes, appearances: Appearances, courses: Mapping[str, ArrayLike]) -> None:
+    """Draw fractions over steps from 1, in percent, with a marker at each tick.
 
     Args:
         axes: Where to draw.
         appearances: Appearance of each learner.
         courses: The values of each learner, step by step; NaN = a gap in the line.
-        first: The first step.
     """
     for (name, values), width in zip(courses.items(), widths(len(courses)), strict=True):
         percent = 100 * np.asarray(values)
-        steps = range(first, first + len(percent))
-        # A marker at every step would hide a line over many of them.
-        marked = {first, *ticks(1, steps[-1])}
-        (line,) = axes.plot(steps, percent)
+        (line,) = axes.plot(range(1, len(percent) + 1), percent)
         dress(line, appearances[name], size=3.6)
-        line.set(linewidth=width, markevery=[i for i, k in enumerate(steps) if k in marked])
+        # A marker at every step would hide a line over many of them.
+        line.set(linewidth=width, markevery=[k - 1 for k in ticks(1, len(percent))])
 
 
 def mark_steps(axes: Axes, last: int) -> None:
@@ -153,6 +146,26 @@ def mark_steps(axes: Axes, last: int) -> None:
     """
     axes.set_xlim(0.5, last + 0.5)
     axes.set_xticks(ticks(1, last))
+
+
+def layer_appearances(layers: Iterable[tuple[int, str]]) -> dict[int, Appearance]:
+    """Return the appearance of layers, given by depth and name, by depth.
+
+    They have no label if there are too many for a legend, or if a depth has another name in another
+    architecture.
+    """
+    pairs = sorted(set(layers))
+    names = dict(pairs)
+    few = len(names) <= MOST_NAMED
+    unique = few and len(names) == len(pairs)
+    texts = captions.shortened(list(names.values())) if unique else [""] * len(names)
+    # The lightest shades of it are too faint on paper.
+    shades = matplotlib.colormaps["viridis"]([0.88 * k / max(names) for k in range(max(names))])
+    markers = cycle("osD^vPX" if few else [""])
+    return {
+        depth: Appearance(text, matplotlib.colors.to_hex(shades[depth - 1]), marker, "-")
+        for depth, text, marker in zip(names, texts, markers, strict=False)
+    }
 
 
 def scale_points(axes: Axes) -> None:

@@ -24,6 +24,7 @@ from figures import captions, layout, lines, style
 from figures.appearance import Appearance, learner_appearances
 from figures.options import Options
 from figures.tables import StudyTables
+from probe.tables.table_file import where
 
 
 @dataclass(kw_only=True)
@@ -111,12 +112,12 @@ class Page:
         names = {name: self.display_name(name) for name in learners}
         rows, in_notes = self.tables.measurements, names
         if kinds:
-            of_kinds = [row for row in self.tables.learners if row.kind in names]
-            in_notes = {row.learner: names[row.kind] for row in of_kinds}
+            of_kinds = where(self.tables.learners, kind=names)
+            in_notes = dict(zip(of_kinds["learner"], of_kinds["kind"].map(names), strict=True))
         doubts = captions.doubts(self.tables.notes, in_notes, readouts)
         self.headline = self.question, captions.study(rows), "\n".join(doubts)
-        drawn = captions.learners_named(list(names.values()))
-        self.caption = captions.caption(*sentences, drawn, captions.measured_on(rows), *doubts)
+        drawn = captions.caption(sentences, list(names.values()), rows)
+        self.caption = " ".join([drawn, *(f"{doubt}." for doubt in doubts)]).replace(r"\$", "$")
 
     def across(self, most: int) -> int:
         """Return the panels side by side, where a page of two columns has room for so many.
@@ -279,22 +280,33 @@ class Page:
         bar.minorticks_off()
         bar.outline.set_visible(False)
 
-    def color_steps(self, grid: Sequence[Axes], colors: Sequence[str], label: str) -> None:
-        """Add a color bar at the right of the panels that explains the colors of 1, 2, ...
+    def layer_legend(
+        self,
+        grid: Sequence[Axes],
+        layers: Mapping[int, Appearance],
+        title: str,
+        more: Sequence[lines.Key] = (),
+    ) -> None:
+        """Explain the lines of layers in a legend or, if they have no labels, by a color bar.
 
         Args:
             grid: The axes of the panels.
-            colors: The colors in order.
-            label: The label of the bar.
+            layers: The appearance of each layer, by depth.
+            title: The title of the legend.
+            more: More keys of the legend.
         """
-        palette = ListedColormap(colors)
-        # From half a step before the first: so each color stands around its number.
-        scale = ScalarMappable(Normalize(0.5, palette.N + 0.5), palette)
-        bar = self.figure.colorbar(
-            scale, ax=list(grid), fraction=0.05, pad=0.02, aspect=25, label=label
-        )
-        bar.set_ticks(layout.ticks(1, palette.N))
-        bar.outline.set_visible(False)
+        labeled = all(look.label for look in layers.values())
+        self.legend([*(layers.values() if labeled else ()), *more], title)
+        if not labeled:
+            palette = ListedColormap([look.color for look in layers.values()])
+            # From half a step before the first: so each color stands around its number.
+            scale = ScalarMappable(Normalize(0.5, palette.N + 0.5), palette)
+            panels, label = [self.axes] if self.axes else list(grid), "Layer, by depth"
+            bar = self.figure.colorbar(
+                scale, ax=panels, fraction=0.05, pad=0.02, aspect=25, label=label
+            )
+            bar.set_ticks(layout.ticks(1, palette.N))
+            bar.outline.set_visible(False)
 
     def fit(
         self,

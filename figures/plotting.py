@@ -1,11 +1,11 @@
 """Figures from Python: `figures.depth(source)`, and `result.plot.depth()` of an analysis."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from inspect import cleandoc
 from types import ModuleType
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, overload
 
 from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
@@ -22,40 +22,25 @@ from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
 
 
-class NothingToDraw(InputError):
-    """Tables without the rows, or without enough of them, that a kind of figure draws."""
-
-
-class _Options(TypedDict, total=False):
-    learners: Sequence[str] | None
-    labels: Mapping[str, str] | None
-    readouts: Sequence[str] | None
-    panel: int | str | None
-    width: float | None
-    font_size: float | None
-    font: str
-
-
 class Drawing:
     """A kind of figure as a function."""
 
     def __init__(self, kind: str) -> None:
         self.__name__ = self.kind = kind
-        call, options = cleandoc(Drawing.__call__.__doc__ or ""), cleandoc(Options.__doc__ or "")
-        self.__doc__ = f"{cleandoc(_module(kind).__doc__ or '')}\n\n{call}\n\n{options}"
+        parts = (import_module(f"figures.kinds.{kind}"), Drawing.__call__, Options)
+        self.__doc__ = "\n\n".join(cleandoc(part.__doc__ or "") for part in parts)
 
     @overload
-    def __call__(self, source: object, ax: None = None, **options: Unpack[_Options]) -> Figure: ...
+    def __call__(self, source: object, ax: None = None, **options: Any) -> Figure: ...
 
     @overload
-    def __call__(self, source: object, ax: Axes, **options: Unpack[_Options]) -> Axes: ...
+    def __call__(self, source: object, ax: Axes, **options: Any) -> Axes: ...
 
     def __call__(self, source: object, ax: Axes | None = None, **options: Any) -> Figure | Axes:
         """Draw the figure of a source, or one panel of it into a user's axes.
 
         Args:
-            source: A run directory, a list of `probe.tables.rows.MeasurementRow`, a DataFrame of
-                them, or an analysis.
+            source: A run directory, a DataFrame of measurements, or an analysis.
             ax: The axes.
             options: See `figures.options.Options`.
 
@@ -102,32 +87,38 @@ def draw_kinds(
     for kind in kinds or defaults(selected):
         if not kinds and len(figures) == MOST:
             break
-        try:
-            figures[kind] = _draw(kind, tables, selected, options, ax)
-        except NothingToDraw:
-            if kinds:
-                raise
+        module = import_module(f"figures.kinds.{kind}")
+        if drawn := _draw(kind, module, tables, selected, options, ax):
+            figures[kind] = drawn
+        elif kinds:
+            raise _nothing(kind, module, selected, options)
     return figures
 
 
 def _draw(
-    kind: str, tables: StudyTables, selected: StudyTables, options: Options, ax: Axes | None
-) -> tuple[Figure, str]:
-    """Return a figure of the selected tables, and its caption; raise NothingToDraw."""
-    module = _module(kind)
+    kind: str,
+    module: ModuleType,
+    tables: StudyTables,
+    selected: StudyTables,
+    options: Options,
+    ax: Axes | None,
+) -> tuple[Figure, str] | None:
+    """Return a figure of the selected tables, and its caption; None where it has nothing."""
+    if _lacks_retraining(module, options):
+        return None
     # In a sweep, where spare appearances would repeat, there is no figure to agree with.
     names = () if tables.crowded else {*module.TABLES} - {"learners"}
-    learners = list({row.learner for name in names for row in getattr(tables, name)})
-    if "summary" in module.TABLES and RETRAIN not in (options.readouts or (RETRAIN,)):
-        raise NothingToDraw(f"figures.{kind} draws only the readout {RETRAIN}: ask for it, too")
+    learners = list({learner for name in names for learner in getattr(tables, name)["learner"]})
     page = Page(options=options, tables=selected, all_learners=learners, question=module.QUESTION)
     if ax is not None:
         page = UserAxes(options=options, tables=selected, all_learners=learners, axes=ax, kind=kind)
     with page.style():
         figure = module.draw(selected, page)
-    if figure is None:
-        raise _nothing(kind, module, selected)
-    return figure, page.caption
+    return (figure, page.caption) if figure else None
+
+
+def _lacks_retraining(module: ModuleType, options: Options) -> bool:
+    return "summary" in module.TABLES and RETRAIN not in (options.readouts or (RETRAIN,))
 
 
 def _check_formulas(labels: Iterable[str]) -> None:
@@ -143,20 +134,18 @@ def _check_formulas(labels: Iterable[str]) -> None:
             ) from None
 
 
-def _nothing(kind: str, module: ModuleType, tables: StudyTables) -> NothingToDraw:
+def _nothing(kind: str, module: ModuleType, tables: StudyTables, options: Options) -> InputError:
     """Return the reason for nothing to draw: a table is missing, or holds too little."""
+    if _lacks_retraining(module, options):
+        return InputError(f"figures.{kind} draws only the readout {RETRAIN}: ask for it, too")
     if tables.crowded:
-        return NothingToDraw(
+        return InputError(
             f"figures.{kind} has more learners than there are colors and markers to tell them "
             f"apart: name those to draw by learners=[...]"
         )
-    if missing := [name for name in module.TABLES if not getattr(tables, name)]:
-        return NothingToDraw(
+    if missing := [name for name in module.TABLES if getattr(tables, name).empty]:
+        return InputError(
             f"figures.{kind} draws {', '.join(module.TABLES)}, and this source has no "
             f"{' and no '.join(missing)}: give the directory of a run with {module.NEEDS}"
         )
-    return NothingToDraw(f"there is nothing to draw in figures.{kind}: it needs {module.NEEDS}")
-
-
-def _module(kind: str) -> ModuleType:
-    return import_module(f"figures.kinds.{kind}")
+    return InputError(f"there is nothing to draw in figures.{kind}: it needs {module.NEEDS}")

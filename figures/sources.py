@@ -1,24 +1,26 @@
-"""Tables from the source of a figure: a run directory, rows, a DataFrame, or an analysis."""
+"""Tables from the source of a figure: a run directory, a DataFrame, or an analysis."""
 
-from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from figures.options import Options
 from figures.tables import OPTIONAL, StudyTables
 from probe.errors import InputError, unknown
 from probe.tables.folder import read_tables
-from probe.tables.rows import CONTROLS, LearnerRow, MeasurementRow
+from probe.tables.schemas import CONTROLS
 from probe.tables.summary import summarize
+from probe.tables.table_file import checked, new_table, where
 
 
 def read_source(source: object) -> StudyTables:
-    """Return the tables of a source. Only rows give a summary, and leave other tables empty.
+    """Return the tables of a source. Only measurements give a summary, and leave others empty.
 
     Args:
-        source: A run directory (str or Path), a sequence of `probe.tables.rows.MeasurementRow`, a
-            DataFrame with their columns, or anything with `tables()`, as an analysis.
+        source: A run directory (str or Path), a DataFrame of measurements, or anything with
+            `tables()`, as an analysis.
 
     Raises:
         InputError: It is something else, or a table is missing or cannot be read.
@@ -33,14 +35,7 @@ def read_source(source: object) -> StudyTables:
         return _with_summary(**read_tables(folder))
     if callable(tables := getattr(source, "tables", None)):
         return _with_summary(**tables())
-    if type(source).__module__.partition(".")[0] == "pandas":
-        # Only a DataFrame needs the import.
-        from probe.tables.frames import rows_of_frame
-
-        return _with_summary(rows_of_frame(source, MeasurementRow))
-    if isinstance(source, Iterable):
-        return _with_summary(source)
-    raise _no_source(source)
+    return _with_summary(source)
 
 
 def select(tables: StudyTables, options: Options) -> StudyTables:
@@ -59,42 +54,34 @@ def select(tables: StudyTables, options: Options) -> StudyTables:
         InputError: No table has a requested learner or readout, or a learner with a label.
     """
     rows_of = {field.name: getattr(tables, field.name) for field in fields(tables)}
-    learners = {row.learner for rows in rows_of.values() for row in rows}
+    learners = {name for table in rows_of.values() for name in table["learner"].unique()}
     for name in (*(options.learners or ()), *options.labels):
         if name not in learners:
             raise unknown("learner of these tables", name, learners)
     if options.learners is not None:
-        rank = {name: k for k, name in enumerate((*options.learners, *CONTROLS))}
-        for table, rows in rows_of.items():
-            selected = [row for row in rows if row.learner in rank]
-            rows_of[table] = sorted(selected, key=lambda row: rank[row.learner])
+        names = dict.fromkeys((*options.learners, *CONTROLS))
+        for name, table in rows_of.items():
+            rows_of[name] = pd.concat([where(table, learner=learner) for learner in names])
     if options.readouts is not None:
         with_readouts = ("measurements", "layers", "statements", "first_layer", "notes")
-        readouts = {row.readout for table in with_readouts for row in rows_of[table]} - {""}
+        readouts = {readout for name in with_readouts for readout in rows_of[name]["readout"]}
         for name in options.readouts:
-            if name not in readouts:
-                raise unknown("readout of these tables", name, readouts)
-        for table in with_readouts:
-            rows_of[table] = [r for r in rows_of[table] if r.readout in ("", *options.readouts)]
+            if name not in readouts - {""}:
+                raise unknown("readout of these tables", name, readouts - {""})
+        for name in with_readouts:
+            rows_of[name] = where(rows_of[name], readout=["", *options.readouts])
     return StudyTables(**rows_of)
 
 
-def _with_summary(measurements: Iterable[Any], **tables: Iterable[Any]) -> StudyTables:
+def _with_summary(measurements: Any, **tables: pd.DataFrame) -> StudyTables:
     """Return the tables that follow from measurements, and the optional ones as they are."""
-    rows = list(measurements)
-    if not rows or not all(isinstance(row, MeasurementRow) for row in rows):
-        raise _no_source(next((row for row in rows if not isinstance(row, MeasurementRow)), rows))
-    learners = [
-        LearnerRow(learner=name, kind=name, per_class=None, total=None, sampling="")
-        for name in dict.fromkeys(row.learner for row in rows)
-    ]
+    if not isinstance(measurements, pd.DataFrame) or measurements.empty:
+        name = type(measurements).__name__
+        raise InputError(
+            "figures are drawn from a run directory, a DataFrame of measurements, or an analysis "
+            f"with tables(), got {'no rows' if isinstance(measurements, pd.DataFrame) else name}"
+        )
+    rows = checked(measurements, "measurements", lambda index: f"row {index} of the DataFrame")
+    learners = new_table("learners", ({"learner": k, "kind": k} for k in rows["learner"].unique()))
     optional = {name: tables[name] for name in OPTIONAL if name in tables}
-    return StudyTables.of(rows, summary=summarize(rows), learners=learners, **optional)
-
-
-def _no_source(source: object) -> InputError:
-    name = "nothing" if source in ([], ()) else type(source).__name__
-    return InputError(
-        "figures are drawn from a run directory, rows, a pandas DataFrame of rows, or an analysis "
-        f"with tables(), got {name}"
-    )
+    return StudyTables.of(measurements=rows, summary=summarize(rows), learners=learners, **optional)

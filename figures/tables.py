@@ -2,22 +2,22 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self, get_args, get_type_hints
+from typing import Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from figures.appearance import distinct
-from probe.analysis.intervals import mean_over_seeds
 from probe.metrics.matrix import AccuracyMatrix
-from probe.tables import rows as row_kinds
 from probe.tables.matrices import mean_accuracies
-from probe.tables.rows import CONTROLS, MeasurementRow, MetricRow, SummaryRow, grouped
-from probe.tables.table_file import Cells, read_table, table_file
+from probe.tables.schemas import CONTROLS
+from probe.tables.summary import seed_means
+from probe.tables.table_file import new_table, read_table, table_file, where
 
 OPTIONAL = ("times", "layers", "statements", "first_layer", "diagnostics", "notes")
 """Tables that not every source has."""
@@ -26,25 +26,25 @@ FeatureByDepth = dict[int, str]
 """Names of features by depth, from 1."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class StudyTables:
-    """Tables of a study, a field for each, with the name of its file.
+    """Tables of a study as DataFrames, a field for each, with the name of its file.
 
     `measurements` has only the cells of R and the PRA. Of several heads (sets of outputs that
     compete), `measurements` and `metrics` have only the main one, which comes first in the table.
     `layers`, `statements` and `first_layer` are empty if layers were compared with no control.
     """
 
-    measurements: Sequence[MeasurementRow] = ()
-    summary: Sequence[SummaryRow] = ()
-    metrics: Sequence[MetricRow] = ()
-    learners: Sequence[row_kinds.LearnerRow] = ()
-    times: Sequence[row_kinds.TimeRow] = ()
-    layers: Sequence[row_kinds.LayerRow] = ()
-    statements: Sequence[row_kinds.StatementRow] = ()
-    first_layer: Sequence[row_kinds.FirstLayerRow] = ()
-    diagnostics: Sequence[row_kinds.DiagnosticRow] = ()
-    notes: Sequence[row_kinds.NoteRow] = ()
+    measurements: pd.DataFrame = field(default_factory=partial(new_table, "measurements"))
+    summary: pd.DataFrame = field(default_factory=partial(new_table, "summary"))
+    metrics: pd.DataFrame = field(default_factory=partial(new_table, "metrics"))
+    learners: pd.DataFrame = field(default_factory=partial(new_table, "learners"))
+    times: pd.DataFrame = field(default_factory=partial(new_table, "times"))
+    layers: pd.DataFrame = field(default_factory=partial(new_table, "layers"))
+    statements: pd.DataFrame = field(default_factory=partial(new_table, "statements"))
+    first_layer: pd.DataFrame = field(default_factory=partial(new_table, "first_layer"))
+    diagnostics: pd.DataFrame = field(default_factory=partial(new_table, "diagnostics"))
+    notes: pd.DataFrame = field(default_factory=partial(new_table, "notes"))
 
     @classmethod
     def read(cls, run_directory: Path) -> Self:
@@ -53,27 +53,31 @@ class StudyTables:
         Raises:
             InputError: Another table is missing, or a table cannot be read.
         """
-        tables = {}
-        for name, row_types in get_type_hints(cls).items():
-            path = table_file(run_directory, name)
-            if path.exists() or name not in OPTIONAL:
-                rows = read_table(path, get_args(row_types)[0], _filter(name))
-                tables[name] = _with_plain_names(rows)
-        return cls(**tables)
+        paths = {column.name: table_file(run_directory, column.name) for column in fields(cls)}
+        return cls.of(
+            **{
+                name: read_table(path, name)
+                for name, path in paths.items()
+                if path.exists() or name not in OPTIONAL
+            }
+        )
 
     @classmethod
-    def of(cls, measurements: Iterable[MeasurementRow], **tables: Iterable[Any]) -> Self:
-        """Return tables in memory as if they had been read."""
-        is_drawn = _filter("measurements")
-        tables["measurements"] = [row for row in measurements if is_drawn(vars(row))]
-        return cls(**{name: _with_plain_names(rows) for name, rows in tables.items()})
+    def of(cls, **tables: pd.DataFrame) -> Self:
+        """Return the rows that are drawn, with names that matplotlib shows as they are."""
+        drawn = {}
+        for name, table in tables.items():
+            rows = _drawn(name, table)
+            for column in rows.select_dtypes("string"):
+                escaped = {text: plain(text) for text in rows[column].unique() if "$" in text}
+                rows = rows.assign(**{column: rows[column].replace(escaped)}) if escaped else rows
+            drawn[name] = rows
+        return cls(**drawn)
 
     @cached_property
     def unjudged(self) -> set[tuple[str, str, str]]:
         """Learner, readout and feature of layers that are not judged, but for too few seeds."""
-        verdicts = ("not converged", "near chance", "no ceiling")
-        rows = (row for row in self.statements if row.verdict in verdicts)
-        return {(row.learner, row.readout, row.feature) for row in rows}
+        return unjudged(self.statements)
 
     @cached_property
     def matrices(self) -> dict[str, AccuracyMatrix]:
@@ -88,9 +92,11 @@ class StudyTables:
     @cached_property
     def task_names(self) -> dict[int, str]:
         """Names of the tasks by position; empty for several orders, in which positions differ."""
-        rows = [row for row in self.measurements if row.order]
-        names = {row.task_position: row.task for row in rows if row.task_position}
-        return dict(sorted(names.items())) if len({row.order for row in rows}) == 1 else {}
+        rows = self.measurements[self.measurements["order"] != ""]
+        if rows["order"].nunique() != 1:
+            return {}
+        rows = rows.dropna(subset="task_position").sort_values("task_position", kind="stable")
+        return dict(zip(rows["task_position"], rows["task"], strict=True))
 
     @property
     def position_label(self) -> str:
@@ -100,21 +106,20 @@ class StudyTables:
     @cached_property
     def seed_deviations(self) -> list[float]:
         """Standard deviations over seeds of R's cells of learned tasks, ascending, if any."""
-        rows = (row for row in self.measurements if row.metric == "accuracy" and row.order)
-        learned = (r for r in rows if 0 < (r.task_position or 0) <= (r.tasks_seen or 0))
-        cells = grouped(learned, "learner", "tasks_seen", "task_position").values()
-        means = [mean_over_seeds((row.seed, row.value) for row in cell) for cell in cells]
-        return sorted(mean.std for mean in means if mean and mean.std >= 0)
+        rows = where(self.measurements, metric="accuracy")
+        is_learned = (rows["task_position"] <= rows["tasks_seen"]).fillna(False)
+        rows = rows[is_learned & (rows["order"] != "")]
+        means = seed_means(rows, "learner", "tasks_seen", "task_position")
+        return sorted(means["std"].dropna())
 
     def impossible(self, R: AccuracyMatrix) -> NDArray[np.bool_]:
         """Return the cells of R, (T+1, T), that are 0 by construction.
 
         With a single head, the classes of tasks that are still to come compete for no example.
         """
-        single = any(row.head == "single" for row in self.measurements)
         tasks_seen, index = np.indices(R.values.shape)
         zero: NDArray[np.bool_] = (R.values == 0) & (tasks_seen > 0) & (tasks_seen <= index)
-        return zero & single
+        return zero & bool((self.measurements["head"] == "single").any())
 
     @property
     def crowded(self) -> bool:
@@ -122,21 +127,21 @@ class StudyTables:
 
         Figures in which only a legend tells the learners apart are then not drawn.
         """
-        return not distinct(row.learner for row in self.learners)
+        return not distinct(self.learners["learner"])
 
-    def metric(self, paper: str, name: str) -> dict[str, MetricRow]:
-        """Return the rows of one metric of a paper by learner, in the order of the table.
+    def metric(self, paper: str, name: str) -> pd.DataFrame:
+        """Return the rows of one metric of a paper, by learner in the order of the table.
 
         Args:
             paper: The paper.
             name: The metric.
 
         Returns:
-            The rows by learner.
+            The rows; their index is the learner.
         """
-        return {r.learner: r for r in self.metrics if (r.paper, r.metric) == (paper, name)}
+        return where(self.metrics, paper=paper, metric=name).set_index("learner", drop=False)
 
-    def by_bracket(self, paper: str, name: str) -> dict[str, dict[str, MetricRow]]:
+    def by_bracket(self, paper: str, name: str) -> pd.DataFrame:
         """Return the rows of the metrics name[...], in the order of the table.
 
         Args:
@@ -144,49 +149,49 @@ class StudyTables:
             name: The metric's name before the brackets.
 
         Returns:
-            The rows by the text in the brackets and by learner.
+            The rows; the further column `bracket` is the text in the brackets.
 
-        >>> rows = [MetricRow(learner="er", paper="chaudhry", metric=f"forgetting[{k}]", head="",
-        ...                   mean=0.1, std=0.01, seeds=3) for k in (2, 3)]
-        >>> list(StudyTables(metrics=rows).by_bracket("chaudhry", "forgetting"))
+        >>> rows = [("er", "chaudhry", f"forgetting[{k}]", "", 0.1, 0.01, 3) for k in (2, 3)]
+        >>> metrics = new_table("metrics", [(*row, "", "") for row in rows])
+        >>> list(StudyTables(metrics=metrics).by_bracket("chaudhry", "forgetting")["bracket"])
         ['2', '3']
         """
-        rows: defaultdict[str, dict[str, MetricRow]] = defaultdict(dict)
-        for row in self.metrics:
-            match = re.fullmatch(rf"{name}\[(.+)\]", row.metric) if row.paper == paper else None
-            if match:
-                rows[match[1]][row.learner] = row
-        return dict(rows)
+        of_paper = where(self.metrics, paper=paper)
+        bracket = of_paper["metric"].str.extract(rf"^{re.escape(name)}\[(.+)\]$", expand=False)
+        return of_paper.assign(bracket=bracket).dropna(subset="bracket")
 
-    def by_number(self, paper: str, name: str) -> dict[int, dict[str, MetricRow]]:
-        """Return the rows of the metrics name[1], name[2], ...
+    def by_number(self, paper: str, name: str) -> pd.DataFrame:
+        """Return the rows of the metrics name[1], name[2], ..., with the number as `bracket`.
 
         Args:
             paper: The paper.
             name: The metric's name before the brackets.
-
-        Returns:
-            The rows by the number in the brackets, ascending, and by learner.
         """
         rows = self.by_bracket(paper, name)
-        return {int(text): rows[text] for text in sorted(filter(str.isdecimal, rows), key=int)}
+        rows = rows[rows["bracket"].str.isdecimal()].astype({"bracket": int})
+        return rows.sort_values("bracket", kind="stable")
 
-    def after_last_task(self, name: str) -> tuple[int, dict[str, MetricRow]]:
+    def after_last_task(self, name: str) -> tuple[int, pd.DataFrame]:
         """Return T, the most tasks learned, and the rows of name[T] (Chaudhry 2018) by learner.
 
         T is 0, and there are no rows, where the metric was not measured.
         """
-        rows = self.by_number("chaudhry", name)
-        T = max(rows, default=0)
-        return T, rows.get(T, {})
+        T = int(max(self.by_number("chaudhry", name)["bracket"], default=0))
+        return T, self.metric("chaudhry", f"{name}[{T}]")
 
 
-def continual(rows: Iterable[Any]) -> list[str]:
+def unjudged(statements: pd.DataFrame) -> set[tuple[str, str, str]]:
+    """Return learner, readout and feature of layers that are in doubt, but for too few seeds."""
+    rows = where(statements, verdict=["not converged", "near chance", "no ceiling"])
+    return set(zip(rows["learner"], rows["readout"], rows["feature"], strict=True))
+
+
+def continual(rows: pd.DataFrame) -> list[str]:
     """Return the learners of a table that learn task by task, in order of first appearance."""
-    return [name for name in dict.fromkeys(row.learner for row in rows) if name not in CONTROLS]
+    return [name for name in rows["learner"].unique() if name not in CONTROLS]
 
 
-def architectures(summary: Sequence[SummaryRow]) -> list[tuple[FeatureByDepth, list[str]]]:
+def architectures(summary: pd.DataFrame) -> list[tuple[FeatureByDepth, list[str]]]:
     """Return the features of each architecture, and the continual learners that train it.
 
     Learners share an architecture if their features agree in names and depths. A learner with only
@@ -197,7 +202,7 @@ def architectures(summary: Sequence[SummaryRow]) -> list[tuple[FeatureByDepth, l
         summary: The rows of one metric, PRA for example; architectures follow their order.
     """
     features_of: defaultdict[str, FeatureByDepth] = defaultdict(dict)
-    for row in summary:
+    for row in summary.itertuples():
         features_of[row.learner][row.depth] = row.feature
     groups: list[tuple[FeatureByDepth, list[str]]] = []
     for name in sorted(features_of, key=lambda name: -len(features_of[name])):
@@ -222,31 +227,15 @@ def _agree(first: Mapping[int, str], second: Mapping[int, str]) -> bool:
     return len({depth for depth, _ in pairs}) == len(pairs) == len({name for _, name in pairs})
 
 
-def _filter(table: str) -> Callable[[Cells], bool]:
-    """Return a filter for the lines of a table: those of R, of the head that comes first.
-
-    Lines without a head pass, too.
-    """
-    main_head = ""
-
-    def is_drawn(cells: Cells) -> bool:
-        nonlocal main_head
-        metric = cells["metric"] if table == "measurements" else "accuracy"
-        if metric != "pra" and (metric != "accuracy" or cells["feature"]):
-            return False
-        main_head = main_head or cells["head"]
-        return cells["head"] in ("", main_head)
-
-    return is_drawn if table in ("measurements", "metrics") else lambda _: True
-
-
-def _with_plain_names(rows: Iterable[Any]) -> list[Any]:
-    """Return the rows of a table with names that matplotlib draws as they are."""
-    escaped = []
-    for row in rows:
-        names = {k: plain(v) for k, v in vars(row).items() if isinstance(v, str) and "$" in v}
-        escaped.append(replace(row, **names) if names else row)
-    return escaped
+def _drawn(name: str, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a table that are drawn: of R, PRA, and the head that comes first."""
+    if name not in ("measurements", "metrics"):
+        return table
+    is_drawn = table["feature"] == ""
+    if name == "measurements":
+        is_drawn = (is_drawn & (table["metric"] == "accuracy")) | (table["metric"] == "pra")
+    rows = table[is_drawn]
+    return where(rows, head=["", next(filter(None, rows["head"]), "")])
 
 
 def differ(values: Iterable[float]) -> bool:

@@ -107,16 +107,6 @@ class UserAxes(Page):
         bar.minorticks_off()
         bar.outline.set_visible(False)
 
-    def color_steps(self, grid: Sequence[Axes], colors: Sequence[str], label: str) -> None:
-        """Add a color bar at the right of the axes that explains the colors of 1, 2, ...
-
-        Args:
-            grid: The axes.
-            colors: The colors in order.
-            label: The label of the bar.
-        """
-        super().color_steps([self.axes], colors, label)
-
     def fit(
         self, grid: Sequence[Axes], axis_labels: tuple[str, str], *sizes: object, **options: object
     ) -> Figure:

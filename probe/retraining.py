@@ -1,9 +1,11 @@
 """The settings of partial retraining, and its result."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +16,14 @@ from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.task_predictions import TaskPredictions
 from probe.tables.folder import Saved
 from probe.tables.result_base import ResultBase
-from probe.tables.rows import MeasurementRow
+from probe.tables.schemas import Row
 from probe.tables.sheets import Sheet, as_latex, columns_of
 from probe.tasked_examples import task_names
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,9 +121,11 @@ class PartialRetraining(ResultBase):
         """
         return np.array([predictions.f1() for predictions in self.measured.values()])
 
-    def measurements(self) -> list[MeasurementRow]:
+    def measurements(self) -> pd.DataFrame:
         """Return all measurements, a row for each, as in measurements.csv."""
-        return list(_rows(self.measured, self.outputs, self.seed, self.head))
+        from probe.tables.table_file import new_table
+
+        return new_table("measurements", _rows(self.measured, self.outputs, self.seed, self.head))
 
     def sheets(self) -> list[Sheet]:
         """Return the result as text, one table."""
@@ -179,15 +186,15 @@ class PartialRetraining(ResultBase):
 
 def _rows(
     measured: Mapping[str, TaskPredictions], outputs: Sequence[str], seed: int, head: str
-) -> Iterator[MeasurementRow]:
+) -> Iterator[Row]:
     """Yield the cells of R, then PRA, accuracies and F1 of each feature, all after the last task.
 
     measured: the predictions of each feature, by depth, tasks in executed order; outputs: the
     features that are the network's output, whose accuracies are R.
     """
     tasks = next(iter(measured.values())).tasks
-    row = partial(
-        MeasurementRow,
+    row = partial[dict[str, Any]](
+        dict,
         scenario="own data",
         network="own network",
         learner="model",
@@ -197,8 +204,8 @@ def _rows(
     )
 
     def by_task(
-        cell: Callable[..., MeasurementRow], metric: str, values: NDArray[np.float64]
-    ) -> Iterator[MeasurementRow]:
+        cell: Callable[..., Row], metric: str, values: NDArray[np.float64]
+    ) -> Iterator[Row]:
         cells = zip(task_names(tasks), values.tolist(), strict=True)
         for position, (task, value) in enumerate(cells, 1):
             yield cell(metric=metric, task_position=position, task=task, value=value)

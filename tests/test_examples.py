@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import probe as package
-from probe.tables.rows import LayerRow
 from probe.tables.table_file import read_table
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
@@ -36,8 +35,8 @@ def programs(cwd, monkeypatch):
 
 def _layers(cwd, name, features):
     """Check floor and ceiling of every layer but the output in a run directory; load it."""
-    rows = read_table(cwd / "runs" / name / "layers.csv", LayerRow)
-    found = {(row.readout, row.feature, row.quantity) for row in rows if row.task_position is None}
+    rows = read_table(cwd / "runs" / name / "layers.csv", "layers").query("task_position.isna()")
+    found = set(zip(rows["readout"], rows["feature"], rows["quantity"], strict=True))
     wanted = {(readout, feature) for readout in ("retrain", "linear") for feature in features}
     for quantity in ("accuracy", "floor", "ceiling", "missing"):
         assert {each[:2] for each in found if each[2] == quantity} >= wanted

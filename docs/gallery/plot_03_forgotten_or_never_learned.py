@@ -81,7 +81,7 @@ axes[0].legend(loc="upper left")
 # %%
 # The statements, with the interval that decides each.
 
-for row in result.statements():
+for row in result.statements().itertuples():
     if row.statement in ("forgets", "learns_less"):
         ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
         print(f"{row.feature:8}{row.statement:15}{row.verdict:6}{100 * row.value:6.1f} {ends}")

@@ -70,7 +70,7 @@ for panel, ax in enumerate(axes, 1):
 # A note names each training that has not converged, and no statement is made about it.
 
 print(result.notes[3], "\n")
-for row in result.statements():
+for row in result.statements().itertuples():
     if row.statement == "below_ceiling":
         print(f"{row.readout:10}{row.feature:8}{row.verdict}")
 

@@ -79,7 +79,7 @@ axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
 # %%
 # Points below the ceiling, and the verdict of the interval.
 
-for row in result.statements():
+for row in result.statements().itertuples():
     if row.statement == "below_ceiling" and row.feature != "output":
         ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
         print(f"{row.feature:8}{row.readout:9}{100 * row.value:6.1f} {ends:15}{row.verdict}")

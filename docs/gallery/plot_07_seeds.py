@@ -70,11 +70,8 @@ with TemporaryDirectory() as folder:
 
 answers = {}
 for seeds, result in found.items():
-    [row] = [
-        row
-        for row in result.statements()
-        if (row.feature, row.statement) == ("layer2", "below_ceiling")
-    ]
+    rows = result.statements().query("feature == 'layer2' and statement == 'below_ceiling'")
+    [row] = rows.itertuples()
     answers[seeds] = row
     ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
     print(f"{seeds} seeds: {100 * row.value:5.1f} {ends:16} {row.verdict}")

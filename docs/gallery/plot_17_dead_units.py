@@ -84,7 +84,7 @@ axes[1].legend()
 # %%
 # Points below the ceiling, with 95 % intervals.
 
-for row in result.statements():
+for row in result.statements().itertuples():
     if row.statement == "below_ceiling":
         ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
         print(f"{row.learner:12}{row.feature:8}{100 * row.value:6.1f} {ends:15} {row.verdict}")

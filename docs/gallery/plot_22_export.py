@@ -89,7 +89,7 @@ ax.legend()
 print(result.latex("linear"))
 with TemporaryDirectory() as folder:
     result.save(f"{folder}/mine")
-    print("read back:", probe.load(f"{folder}/mine").measurements() == result.measurements())
+    print("read back:", probe.load(f"{folder}/mine").measurements().equals(result.measurements()))
 
 # %%
 # There is only one training here, so there are no intervals: nothing in these tables can be called

@@ -24,7 +24,7 @@ The page is one of ours or the axes of a user's figure: a figure does not know w
 from pathlib import Path
 
 _OF_LAYERS = ("depth", "layers", "time", "bias", "budget", "readouts", "replay", "diagnostics")
-_OF_OUTPUTS = ("matrix", "tasks", "sessions", "omegas", "costs", "tradeoff", "memory")
+_OF_OUTPUTS = ("matrix", "sessions", "omegas", "costs", "tradeoff", "memory")
 _OURS = (*_OF_LAYERS, *_OF_OUTPUTS, "sampling", "spider", "scores")
 # By their files, as matplotlib takes half a second to import.
 _FILES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))

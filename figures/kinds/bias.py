@@ -11,8 +11,8 @@ tasks. Over a single order a rising line may as well be one of easier tasks.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -22,7 +22,7 @@ from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables, architectures, continual
 from probe.metrics.murata import RETRAIN
-from probe.tables.rows import CONTROLS, SummaryRow
+from probe.tables.table_file import where
 
 QUESTION = "Which tasks does each layer favor?"
 NEEDS = "a learner and the F1 of its tasks"
@@ -45,22 +45,25 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None without a continual learner.
     """
-    f1 = [row for row in tables.summary if row.metric == "f1" and row.learner not in CONTROLS]
-    if max((row.task_position or 1 for row in f1), default=1) > lines.MOST_BARRED:
-        f1 = [replace(row, std=math.nan) for row in f1]
-    if tables.crowded or not f1:
+    f1 = where(tables.summary, metric="f1", learner=continual(tables.summary))
+    if tables.crowded or f1.empty:
         return None
+    if max(f1["task_position"]) > lines.MOST_BARRED:
+        f1 = f1.assign(std=math.nan)
     learners = continual(f1)
     looks, trained = page.appearances(learners), architectures(f1)
-    titles = [_titles(list(features.values())) for features, _ in trained]
+    titles = [
+        [*list(features.values())[:-1], f"{features[max(features)]} (as\N{NO-BREAK SPACE}trained)"]
+        for features, _ in trained
+    ]
     most = page.across(4 if len(learners) <= MANY else 2)
     columns = _columns([len(block) for block in titles], most)
     blocks = page.blocks(titles, columns, wide=columns > 1)
     for (features, names), block in zip(trained, blocks, strict=True):
         for axes, depth in zip(block, features, strict=True):
             # Learners of another architecture have features of other names at the same depths.
-            rows = [row for row in f1 if row.learner in names and row.depth == depth]
-            _plot_feature(axes, {name: looks[name] for name in names}, rows)
+            rows = where(f1, learner=names, depth=depth)
+            _plot_feature(axes, looks, rows.sort_values("task_position", kind="stable"), names)
         if len(trained) > 1:
             who = captions.listed(looks[name].label for name in names)
             block[0].set_ylabel(captions.folded(who, width=16))
@@ -84,11 +87,6 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     return page.fit(grid, (tables.position_label, "F1 of the task (%)"), height=1.3)
 
 
-def _titles(features: Sequence[str]) -> list[str]:
-    """Return the title of each feature's panel, in order of depth."""
-    return [*features[:-1], f"{features[-1]} (as\N{NO-BREAK SPACE}trained)"]
-
-
 def _columns(counts: Sequence[int], most: int) -> int:
     """Return the fewest columns, at most `most`, with which all panels take the fewest rows.
 
@@ -99,9 +97,10 @@ def _columns(counts: Sequence[int], most: int) -> int:
     return 1 + rows.index(min(rows))
 
 
-def _plot_feature(axes: Axes, looks: Appearances, f1: Sequence[SummaryRow]) -> None:
+def _plot_feature(
+    axes: Axes, looks: Appearances, rows: pd.DataFrame, learners: Sequence[str]
+) -> None:
     """Draw one line per learner over the task positions of the rows of one feature."""
-    f1 = sorted(f1, key=lambda row: row.task_position or 1)
-    rows = {name: {r.task_position: r for r in f1 if r.learner == name} for name in looks}
-    lines.plot_dodged(axes, looks, rows)
-    lines.mark_steps(axes, max(row.task_position or 1 for row in f1))
+    rows_of = {name: where(rows, learner=name) for name in learners}
+    lines.plot_dodged(axes, looks, rows_of, "task_position")
+    lines.mark_steps(axes, max(rows["task_position"]))

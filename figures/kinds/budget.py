@@ -9,14 +9,15 @@ than was read out; where the floor still rises, the share retained depends on th
 
 import math
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from figures import captions, lines
 from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables
-from probe.tables.budget_text import MEASURED, budget_curves
-from probe.tables.rows import LayerRow
+from probe.tables.layer_text import MEASURED, budget_curves
+from probe.tables.table_file import where
 
 QUESTION = "Would more retraining change what a layer shows?"
 NEEDS = "a layer retrained for two multiples of the epochs (--budget 1,4)"
@@ -35,23 +36,27 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None where no feature was measured at two multiples.
     """
-    panels: dict[str, dict[str, dict[float, LayerRow]]] = {}
     curves = budget_curves(tables.layers)
-    for (learner, feature), curve in curves.items():
-        for quantity, control in MEASURED.items():
-            if rows := {math.log2(k): row[quantity] for k, row in curve.items() if quantity in row}:
-                panels.setdefault(feature, {})[control or learner] = rows
-    learners = dict.fromkeys(learner for learner, _ in curves)
-    if tables.crowded or not learners:
+    rows = where(curves, quantity=MEASURED)
+    control = rows["quantity"].map(MEASURED)
+    rows = rows.assign(line=control.where(control != "", rows["learner"]))
+    rows["x"] = np.log2(rows["multiple"])
+    learners = curves["learner"].unique()
+    if tables.crowded or not len(learners):
         return None
-    looks = page.appearances(name for rows in panels.values() for name in rows)
-    grid = page.panels(captions.shortened(list(panels)), most=4 if len(learners) <= MANY else 2)
-    for axes, rows_by_x in zip(grid, panels.values(), strict=True):
-        lines.plot_dodged(axes, looks, rows_by_x)
-    drawn = [rows for panel in panels.values() for rows in panel.values()]
-    points = [row for rows in drawn for row in rows.values()]
-    page.legend(looks.values(), captions.with_interval(points))
-    multiples = sorted({k for curve in curves.values() for k in curve})
+    looks = page.appearances(rows["line"].unique())
+    features = rows["feature"].unique()
+    grid = page.panels(captions.shortened(features), most=4 if len(learners) <= MANY else 2)
+    for axes, feature in zip(grid, features, strict=True):
+        panel = where(rows, feature=feature)
+        # Floor and ceiling come once for each learner.
+        rows_of = {
+            line: where(panel, line=line).drop_duplicates("x", keep="last")
+            for line in panel["line"].unique()
+        }
+        lines.plot_dodged(axes, looks, rows_of, "x")
+    page.legend(looks.values(), captions.over_seeds(rows))
+    multiples = sorted(set(rows["multiple"]))
     ticks, names = list(map(math.log2, multiples)), list(map(str, multiples))
     page.name_ticks(grid, [ticks] * len(grid), [names] * len(grid))
     page.describe(
@@ -59,9 +64,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "Accuracy on all tasks after multiples of the retraining's epochs, for each feature",
         "The network that has learned all tasks is held fixed up to the feature, and everything "
         "downstream is retrained on all tasks at once; a line that still rises has not converged",
-        captions.means_are(points),
+        captions.means_are(rows),
         "Offline: the ceiling, untrained: the floor" * (len(looks) > len(learners)),
-        readouts={row.readout for row in points},
+        readouts=set(rows["readout"]),
     )
     axis_labels = ("Multiple of the retraining's epochs", "Accuracy on all tasks (%)")
     return page.fit(grid, axis_labels, height=1.6)

@@ -10,6 +10,7 @@ equally accurate, the one on the right costs more.
 
 from collections.abc import Sequence
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
@@ -17,7 +18,6 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from figures import captions, lines
 from figures.page import Page
 from figures.tables import StudyTables, differ
-from probe.tables.rows import MetricRow
 from probe.tables.summary import training_seconds
 
 QUESTION = "What does accuracy cost?"
@@ -43,19 +43,19 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     label, scale, accuracy = _accuracy(tables)  # scale: Omega is a ratio, accuracy in percent
     sizes = tables.metric("kemker", "model_size_mb")
     costs = {
-        "Model size (MB)": {name: row.mean for name, row in sizes.items()},
+        "Model size (MB)": sizes["mean"].to_dict(),
         "Training time (s)": training_seconds(tables.times),
     }
-    learners = [name for name in accuracy if all(name in cost_of for cost_of in costs.values())]
+    learners = [k for k in accuracy.index if all(k in cost_of for cost_of in costs.values())]
     costs = {k: cost for k, cost in costs.items() if differ(cost[name] for name in learners)}
     if tables.crowded or not costs:
         return None
     looks = page.appearances(learners)
-    rows = [accuracy[name] for name in learners]
+    rows = accuracy.loc[learners]
     grid = page.panels([""] * len(costs), most=2)
     for axes, (name, cost_of) in zip(grid, costs.items(), strict=True):
         for learner in learners:
-            x, y = [cost_of[learner]], [accuracy[learner]]
+            x, y = [cost_of[learner]], accuracy.loc[[learner]]
             lines.plot_means(axes, looks[learner], x, y, scale=scale, joined=False)
         _scale(axes, [cost_of[learner] for learner in learners])
         axes.set_xlabel(name)
@@ -73,9 +73,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     return page.fit(grid, ("", captions.with_head(label, rows)), height=1.9)
 
 
-def _accuracy(tables: StudyTables) -> tuple[str, float, dict[str, MetricRow]]:
+def _accuracy(tables: StudyTables) -> tuple[str, float, pd.DataFrame]:
     """Return the accuracy to draw: its label, its scale and its rows by learner."""
-    if omega := tables.metric("kemker", "omega_all"):
+    omega = tables.metric("kemker", "omega_all")
+    if len(omega):
         return r"$\Omega_{\mathrm{all}}$", 1, omega
     T, average = tables.after_last_task("average_accuracy")
     return f"Average accuracy $A_{{{T}}}$ (%)", 100, average

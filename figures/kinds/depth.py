@@ -12,13 +12,13 @@ is the room of a layer. A line below the ceiling shows layers that have lost inf
 tasks, or never had it; where floor and ceiling meet, there is nothing to retain.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from operator import attrgetter
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -29,7 +29,8 @@ from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables, architectures, continual
 from probe.metrics.murata import RETRAIN
-from probe.tables.rows import CONTROLS, OFFLINE, UNTRAINED, FirstLayerRow, LayerRow, SummaryRow
+from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED
+from probe.tables.table_file import where
 
 _CONTROLS = {"ceiling": (OFFLINE, "Ceiling (offline)"), "floor": (UNTRAINED, "Floor (untrained)")}
 """Controls by their name in layers.csv: learner that lends its appearance, and name in print."""
@@ -39,23 +40,11 @@ _MARKS: dict[str, dict[str, Any]] = {
     "Not judged": {"marker": "$*$", "ms": 4, "color": "black", "mew": 0.2, "zorder": 9},
 }
 
+_ROOM: dict[str, Any] = {"color": "0.93", "linewidth": 0, "zorder": 0}
+
 QUESTION = "What can retraining still reach from each layer?"
 NEEDS = "a learner with two features or more, measured by the readout retrain"
 TABLES = ("summary", "learners", "layers", "statements", "first_layer")
-
-
-class _Measured(NamedTuple):
-    """PRA of all learners; rows of layers.csv by learner and quantity, then by feature.
-
-    `bars` are the accuracies by whose intervals bars are drawn, `first_below` the first feature at
-    which each learner falls below the ceiling.
-    """
-
-    pra: list[SummaryRow]
-    layers: dict[tuple[str, str], dict[str, LayerRow]]
-    bars: list[LayerRow]
-    first_below: dict[str, str]
-    unjudged: set[tuple[str, str, str]]
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
@@ -77,30 +66,34 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None without a continual learner or without a feature besides the output.
     """
-    pra = [row for row in tables.summary if row.metric == "pra"]
+    pra = where(tables.summary, metric="pra")
     drawn = [(features, names) for features, names in architectures(pra) if len(features) > 1]
     learners = [name for name in continual(pra) if any(name in names for _, names in drawn)]
     if tables.crowded or not drawn:
         return None
-    measured = _measured(tables, pra, learners)
-    bars = measured.bars
+    shown = _shown(tables)
+    bars = where(shown.layers, quantity="accuracy", learner=learners)
+    # All bars of a figure are of one kind, or none could be read.
+    bars = bars if set(bars["learner"][bars["low"].notna()]) == set(learners) else bars[:0]
     looks = page.appearances([*learners, *CONTROLS])
     wide = max(len(features) for features, _ in drawn) > 8 or len(learners) > MANY
     single = len(drawn) == 1
     titles = [captions.listed(looks[name].label for name in names) for _, names in drawn]
     # A learner with its own network has no ceiling, and misses no points of it.
-    have_ceilings = {(name, "missing") for name in learners} <= measured.layers.keys()
-    below = page.axes is None and bool(bars) and have_ceilings
+    missing = set(where(shown.layers, quantity="missing")["learner"])
+    below = page.axes is None and len(bars) > 0 and set(learners) <= missing
     blocks = _panels(page, [""] if single else titles, wide=wide or not single, below=below)
     keys: dict[str, Line2D] = {}
     for quantity, block in zip(("accuracy", "missing"), blocks, strict=False):
         for axes, (features, names) in zip(block, drawn, strict=True):
             axes.set_xlim(min(features) - 0.4, max(features) + 0.4)
             if quantity == "accuracy":
-                keys |= _plot_controls(axes, looks, names, measured)
-            keys |= _plot_learners(axes, looks, names, measured, quantity)
-    note = captions.with_interval(bars) if bars else captions.over_seeds(pra)
-    page.legend([*(looks[name] for name in learners), *keys.values()], note)
+                keys |= _plot_controls(axes, looks, names, shown)
+            keys |= _plot_learners(axes, looks, names, shown, quantity, bars=len(bars) > 0)
+    page.legend(
+        [*(looks[name] for name in learners), *keys.values()],
+        captions.over_seeds(bars if len(bars) else pra),
+    )
     # After the legend, whose height has to be known before names can be seen to touch.
     _name_features(page, blocks, [features for features, _ in drawn])
     page.describe(
@@ -111,33 +104,25 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "the last feature it is the network as trained",
         f"{captions.means_are(bars)}; bars are 95 % intervals, which cover seeds and the finite "
         f"test set"
-        if bars
-        else captions.points_are([row for row in pra if row.learner in learners]),
-        *_control_sentences(tables, pra),
+        if len(bars)
+        else captions.points_are(where(pra, learner=learners)),
+        *_control_sentences(shown),
         f"Lower panel: the points missing, ceiling minus accuracy; {lines.IN_POINTS}" * below,
         readouts=[RETRAIN],
     )
     axis_labels = ("Feature held fixed, by depth", "" if below else "Partial Retrain Accuracy (%)")
-    grid = [axes for block in blocks for axes in block]
-    return page.fit(grid, axis_labels, height=1.5 if below else 2.0 if single else 1.7)
+    return page.fit([*chain(*blocks)], axis_labels, height=1.5 if below else 2.0 if single else 1.7)
 
 
-def _measured(tables: StudyTables, pra: list[SummaryRow], learners: Sequence[str]) -> _Measured:
-    layers: dict[tuple[str, str], dict[str, LayerRow]] = {}
-    for row in tables.layers:
-        # Of all tasks, with everything downstream of a feature retrained.
-        if row.readout in ("", RETRAIN) and row.task_position is None and not math.isnan(row.value):
-            layers.setdefault((row.learner, row.quantity), {})[row.feature] = row
-    bars = [row for name in learners for row in layers.get((name, "accuracy"), {}).values()]
-    # All bars of a figure are of one kind, or none could be read.
-    if {row.learner for row in bars if not math.isnan(row.low)} != set(learners):
-        bars = []
-    first_below = {r.learner: r.first_confirmed for r in tables.first_layer if _is_below(r)}
-    return _Measured(pra, layers, bars, first_below, tables.unjudged)
-
-
-def _is_below(row: FirstLayerRow) -> bool:
-    return (row.statement, row.readout) == ("below_ceiling", RETRAIN) and bool(row.first_confirmed)
+def _shown(tables: StudyTables) -> StudyTables:
+    """Return PRA, and the rows of layers over all tasks after retraining."""
+    layers = where(tables.layers, readout=["", RETRAIN], task_position=None)
+    return replace(
+        tables,
+        summary=where(tables.summary, metric="pra"),
+        layers=layers.dropna(subset="value"),
+        first_layer=where(tables.first_layer, statement="below_ceiling", readout=RETRAIN),
+    )
 
 
 def _name_features(
@@ -146,8 +131,9 @@ def _name_features(
     """Name the features below the panels, but not between the accuracies and what is missing."""
     names = [captions.shortened(list(name_of.values())) for name_of in features]
     empty = [[""] * len(texts) for texts in names * (len(blocks) - 1)]
-    grid = [axes for block in blocks for axes in block]
-    page.name_ticks(grid, [list(name_of) for name_of in features] * len(blocks), empty + names)
+    page.name_ticks(
+        [*chain(*blocks)], [list(name_of) for name_of in features] * len(blocks), empty + names
+    )
 
 
 def _panels(page: Page, titles: Sequence[str], *, wide: bool, below: bool) -> list[list[Axes]]:
@@ -164,12 +150,12 @@ def _panels(page: Page, titles: Sequence[str], *, wide: bool, below: bool) -> li
     return blocks
 
 
-def _control_sentences(tables: StudyTables, pra: Sequence[SummaryRow]) -> Iterator[str]:
+def _control_sentences(shown: StudyTables) -> Iterator[str]:
     """Name the controls and marks that are drawn."""
-    quantities = {row.quantity for row in tables.layers if row.readout in ("", RETRAIN)}
+    quantities = set(shown.layers["quantity"])
     if "ceiling" in quantities:
         yield "Ceiling (dashed): the same for an offline network, trained on all tasks at once"
-    elif any(row.learner == OFFLINE for row in pra):
+    elif OFFLINE in set(shown.summary["learner"]):
         yield "Dashed line: a network trained on all tasks at once"
     if "floor" in quantities:
         yield "Floor (dotted): the same for an untrained network"
@@ -177,17 +163,23 @@ def _control_sentences(tables: StudyTables, pra: Sequence[SummaryRow]) -> Iterat
         yield "Band: the room between floor and ceiling"
     if "chance" in quantities:
         yield "Chance: accuracy of guessing"
-    if any(map(_is_below, tables.first_layer)):
+    if any(shown.first_layer["first_confirmed"]):
         yield (
             "A ring: from this layer to the output every layer is shown to fall below the ceiling, "
             f"{captions.MARGIN}"
         )
-    if any(readout == RETRAIN for _, readout, _ in tables.unjudged):
+    if any(readout == RETRAIN for _, readout, _ in shown.unjudged):
         yield captions.NOT_JUDGED
 
 
 def _plot_learners(
-    axes: Axes, looks: Appearances, learners: Sequence[str], measured: _Measured, quantity: str
+    axes: Axes,
+    looks: Appearances,
+    learners: Sequence[str],
+    shown: StudyTables,
+    quantity: str,
+    *,
+    bars: bool,
 ) -> dict[str, Line2D]:
     """Draw a line for each learner of an architecture; return the legend's entries of marks.
 
@@ -195,18 +187,19 @@ def _plot_learners(
     """
     if quantity == "missing":
         lines.scale_points(axes)
-    keys = {}
+    keys, first_below = {}, shown.first_layer.set_index("learner")["first_confirmed"]
     for name, offset in zip(learners, lines.dodges(len(learners)), strict=True):
-        layers = measured.layers.get((name, quantity), {}) if measured.bars else {}
-        pra = sorted((r for r in measured.pra if r.learner == name), key=attrgetter("depth"))
-        pra = [row for row in pra if quantity == "accuracy" or row.feature in layers]
-        # Where there are intervals, a bar of another kind would be taken for one.
-        barless = [replace(row, std=math.nan) for row in pra] if layers else pra
-        rows = [layers.get(row.feature, row) for row in barless]
-        drawn = lines.plot_means(axes, looks[name], [row.depth + offset for row in rows], rows)
-        for point, row in zip(np.asarray(drawn.get_xydata()), rows, strict=True):
-            first = measured.first_below.get(name) == row.feature
-            unjudged = (name, RETRAIN, row.feature) in measured.unjudged
+        rows = where(shown.summary, learner=name).sort_values("depth", kind="stable")
+        if bars:
+            layers = where(shown.layers, quantity=quantity, learner=name)
+            # Where there are intervals, a bar of another kind would be taken for one.
+            how = "left" if quantity == "accuracy" else "inner"
+            rows = rows.merge(layers[["feature", "value", "low", "high"]], on="feature", how=how)
+            rows["value"] = rows["value"].fillna(rows["mean"])
+        drawn = lines.plot_means(axes, looks[name], rows["depth"] + offset, rows)
+        for point, feature in zip(np.asarray(drawn.get_xydata()), rows["feature"], strict=True):
+            first = first_below.get(name) == feature
+            unjudged = (name, RETRAIN, feature) in shown.unjudged
             for (label, look), is_marked in zip(_MARKS.items(), (first, unjudged), strict=True):
                 if is_marked:
                     (keys[label],) = axes.plot(*point, ls="", label=label, **look)
@@ -214,35 +207,31 @@ def _plot_learners(
 
 
 def _plot_controls(
-    axes: Axes, looks: Appearances, learners: Sequence[str], measured: _Measured
+    axes: Axes, looks: Appearances, learners: Sequence[str], shown: StudyTables
 ) -> dict[str, Line2D]:
     """Draw the controls of an architecture; return the legend's entries by name."""
 
-    def of_any_learner(quantity: str) -> list[LayerRow]:
-        tables = (measured.layers.get((name, quantity), {}) for name in learners)
-        return sorted(next(filter(None, tables), {}).values(), key=attrgetter("depth"))
+    def of_any_learner(quantity: str) -> pd.DataFrame:
+        tables = (where(shown.layers, quantity=quantity, learner=name) for name in learners)
+        return next(filter(len, tables), shown.layers[:0]).sort_values("depth", kind="stable")
 
     keys, percent = {}, {}
     for quantity, (name, label) in _CONTROLS.items():
-        if rows := of_any_learner(quantity):
-            percent[quantity] = {row.depth: 100 * row.value for row in rows}
-            x, y, look = list(percent[quantity]), list(percent[quantity].values()), looks[name]
-            (keys[label],) = axes.plot(x, y, color=look.color, ls=look.line, label=label)
+        rows, look = of_any_learner(quantity), looks[name]
+        if len(rows):
+            heights = percent[quantity] = 100 * rows.set_index("depth")["value"]
+            (keys[label],) = axes.plot(heights, color=look.color, ls=look.line, label=label)
             keys[label].set_linewidth(0.8)
     if len(percent) == 2:
-        ceiling, floor = percent["ceiling"], percent["floor"]
-        x = [depth for depth in ceiling if depth in floor]
-        low, high = ([height[depth] for depth in x] for height in (floor, ceiling))
-        axes.fill_between(x, low, high, color="0.93", linewidth=0, zorder=0)
+        room = pd.DataFrame(percent).dropna()
+        axes.fill_between(room.index, room["floor"], room["ceiling"], **_ROOM)
     # It has a row at the output at least; should there be others, the deepest is the model itself.
-    offline_rows = (row for row in measured.pra if row.learner == OFFLINE)
-    offline = max(offline_rows, key=attrgetter("depth"), default=None)
-    if offline and "ceiling" not in percent:
-        look, mean, std = looks[OFFLINE], 100 * offline.mean, 100 * offline.std
-        line = axes.axhline(mean, color=look.color, ls=look.line, label=look.label)
-        keys[look.label] = line
-        if offline.seeds > 1:
+    offline = where(shown.summary, learner=OFFLINE).sort_values("depth")[-1:]
+    for row in offline.itertuples() if "ceiling" not in percent else ():
+        look, mean, std = looks[OFFLINE], 100 * row.mean, 100 * row.std
+        keys[look.label] = axes.axhline(mean, color=look.color, ls=look.line, label=look.label)
+        if row.seeds > 1:
             axes.axhspan(mean - std, mean + std, color=look.color, alpha=0.15, linewidth=0)
-    for row in of_any_learner("chance")[:1]:
-        keys["Chance"] = axes.axhline(100 * row.value, color="0.6", lw=0.8, label="Chance")
+    for chance in of_any_learner("chance")["value"][:1]:
+        keys["Chance"] = axes.axhline(100 * chance, color="0.6", lw=0.8, label="Chance")
     return keys

@@ -9,13 +9,15 @@ lower rank than both has lost room for features; one as similar to the untrained
 offline one is has hardly learned.
 """
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from figures import captions, lines
 from figures.page import Page
 from figures.tables import StudyTables, continual
-from probe.analysis.intervals import SeedMean, mean_over_seeds
-from probe.tables.rows import CONTROLS, grouped
+from probe.tables.schemas import CONTROLS
+from probe.tables.summary import seed_means
+from probe.tables.table_file import where
 
 QUESTION = "How did the features themselves change?"
 NEEDS = "a learner with diagnostics of two layers"
@@ -42,49 +44,41 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None without two layers.
     """
-    panels, learners = _means(tables), continual(tables.diagnostics)
-    features: dict[int, str] = {}
-    for row in sorted(tables.diagnostics, key=lambda row: row.depth):
-        # At one depth, networks of different architectures have layers of different names.
-        same_name = features.get(row.depth, row.feature) == row.feature
-        features[row.depth] = row.feature if same_name else str(row.depth)
+    rows, learners = tables.diagnostics, continual(tables.diagnostics)
+    names = rows.groupby("depth")["feature"].unique()
+    # At one depth, networks of different architectures have layers of different names.
+    features = {k: of[0] if len(of) == 1 else str(k) for k, of in names.items()}
     if tables.crowded or not learners or len(features) < 2:
         return None
-    looks = page.appearances(row.learner for row in tables.diagnostics)
+    means = _means(rows)
+    looks = page.appearances(rows["learner"].unique())
+    metrics = [metric for metric in _PANELS if metric in set(means["metric"])]
     most = 2 if len(features) > 5 else 4
-    grid = page.panels([_PANELS[name][0] for name in panels], most, share_y=False)
-    for axes, (metric, means) in zip(grid, panels.items(), strict=True):
-        scale = _PANELS[metric][1]
-        lines.plot_dodged(axes, looks, means, scale=scale)
+    grid = page.panels([_PANELS[metric][0] for metric in metrics], most, share_y=False)
+    for axes, metric in zip(grid, metrics, strict=True):
+        scale, panel = _PANELS[metric][1], where(means, metric=metric)
+        rows_of = dict(list(panel.groupby("learner")))
+        lines.plot_dodged(axes, looks, rows_of, "depth", scale=scale)
         lines.hold_fractions(axes, scale)
-    points = [
-        mean for panel in panels.values() for means in panel.values() for mean in means.values()
-    ]
-    page.legend(looks.values(), captions.over_seeds(points))
+    page.legend(looks.values(), captions.over_seeds(means))
     page.name_layers(grid, [features] * len(grid))
     page.describe(
         learners,
         "Diagnostics of each layer of the network that has learned all tasks, on the test data: "
         "share of dead units, which never change; effective rank as a share of the units; debiased "
         "linear CKA to the same layer of the untrained and of the offline network",
-        captions.points_are(points),
+        captions.points_are(means),
     )
     return page.fit(grid, ("Layer, by depth", ""), height=1.4)
 
 
-def _means(tables: StudyTables) -> dict[str, dict[str, dict[int, SeedMean]]]:
+def _means(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the means over seeds after the last task by metric, learner and depth."""
-    last = max((row.tasks_seen for row in tables.diagnostics), default=0)
-    rows = [row for row in tables.diagnostics if row.tasks_seen == last or row.learner in CONTROLS]
-    units = {(r.learner, r.depth, r.order, r.seed): r.value for r in rows if r.metric == "units"}
-    means: dict[str, dict[str, dict[int, SeedMean]]] = {metric: {} for metric in _PANELS}
-    for (metric, learner, depth), cell in sorted(
-        grouped(rows, "metric", "learner", "depth").items()
-    ):
-        shares = (
-            (r.seed, r.value / (units[learner, depth, r.order, r.seed] if metric == "rank" else 1))
-            for r in cell
-        )
-        if metric in _PANELS and (mean := mean_over_seeds(shares)):
-            means[metric].setdefault(learner, {})[depth] = mean
-    return {metric: panel for metric, panel in means.items() if panel}
+    rows = rows[(rows["tasks_seen"] == rows["tasks_seen"].max()) | rows["learner"].isin(CONTROLS)]
+    layer = ["learner", "depth", "order", "seed"]
+    units = where(rows, metric="units")[[*layer, "value"]]
+    rows = rows.merge(units, on=layer, how="left", suffixes=("", "_units"))
+    is_rank = rows["metric"] == "rank"
+    rows["value"] = rows["value"].where(~is_rank, rows["value"] / rows["value_units"])
+    means = seed_means(where(rows, metric=_PANELS), "metric", "learner", "depth")
+    return means.sort_values(["learner", "depth"])

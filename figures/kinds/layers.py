@@ -70,7 +70,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     label = "Missing: ceiling minus accuracy (points)"
     page.color_bar(grid, mesh, label, (-100, -10, -3, 0, 3, 10, 100), inches, beside=True)
     drawn = {(panel.learner, panel.readout) for panel in visible}
-    rows = [row for row in tables.layers if (row.learner, row.readout) in drawn]
+    keys = tables.layers.set_index(["learner", "readout"]).index
+    rows = tables.layers[keys.isin(drawn)]
     page.describe(
         dict.fromkeys(panel.learner for panel in visible),
         "Points of accuracy missing in each layer on each task: accuracy downstream of the same "

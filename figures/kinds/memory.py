@@ -9,13 +9,12 @@ that prevents forgetting by other means.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from statistics import median
-from typing import TypeVar
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -23,13 +22,13 @@ from figures import captions, lines
 from figures.appearance import Appearance, learner_appearances, strategy_appearances
 from figures.page import Page
 from figures.tables import StudyTables
-from probe.tables.rows import LearnerRow, MetricRow
+from probe.tables.table_file import where
 
 UNITS = {"per_class": "per class", "total": "in total"}
 """Units of a budget, by its column in the table of learners."""
 
 _Sweep = tuple[str, str]  # a kind of learner and the strategy that chooses its samples
-_Result = TypeVar("_Result")
+_SWEEP = ["kind", "sampling", "unit"]
 
 QUESTION = "What does a larger memory gain?"
 NEEDS = "a kind of learner with two budgets"
@@ -52,17 +51,15 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None if no kind has two budgets.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
-    panels = sweeps(tables.learners, accuracy)
-    if not panels:
+    rows = sweeps(tables.learners, accuracy.reset_index(drop=True))
+    if rows.empty:
         return None
-    looks = _appearances(page, dict.fromkeys(sweep for panel in panels.values() for sweep in panel))
-    single = len(panels) == 1
-    grid = page.panels([UNITS[unit].capitalize() * (not single) for unit in panels], most=2)
-    for axes, panel in zip(grid, panels.values(), strict=True):
-        _plot_sweeps(page, axes, looks, panel)
-    rows = [
-        row for panel in panels.values() for points in panel.values() for row in points.values()
-    ]
+    units = [unit for unit in UNITS.values() if unit in set(rows["unit"])]
+    looks = _appearances(page, dict.fromkeys(zip(rows["kind"], rows["sampling"], strict=True)))
+    single = len(units) == 1
+    grid = page.panels([unit.capitalize() * (not single) for unit in units], most=2)
+    for axes, unit in zip(grid, units, strict=True):
+        _plot_sweeps(page, axes, looks, where(rows, unit=unit))
     page.legend(looks.values(), captions.over_seeds(rows))
     page.describe(
         dict.fromkeys(kind for kind, _ in looks),
@@ -71,41 +68,45 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         captions.points_are(rows),
         kinds=True,
     )
-    x_label = " ".join(["Stored samples", *(UNITS[unit] for unit in panels if single)])
+    x_label = " ".join(["Stored samples", *(units if single else ())])
     y_label = captions.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows)
     return page.fit(grid, (x_label, y_label), height=2.0)
 
 
-def sweeps(
-    learners: Iterable[LearnerRow], results: Mapping[str, _Result], empty: str = ""
-) -> dict[str, dict[_Sweep, dict[int, _Result]]]:
-    """Return the results by budget of each kind and strategy with two budgets, by unit of budgets.
+def stored(learners: pd.DataFrame) -> pd.DataFrame:
+    """Return the budgets of learners, in the columns learner, kind, sampling, unit and budget."""
+    columns = ["learner", "kind", "sampling"]
+    # Three samples of each of ten classes are not thirty in all: classes come in over time.
+    rows = learners.melt(columns, [*UNITS], "unit", "budget", ignore_index=False)
+    rows = rows.dropna(subset="budget").sort_index(kind="stable")
+    return rows.assign(unit=rows["unit"].map(UNITS), budget=rows["budget"].astype(int))
+
+
+def sweeps(learners: pd.DataFrame, results: pd.DataFrame, empty: str = "") -> pd.DataFrame:
+    """Return the results of each kind and strategy with two budgets, by budget.
 
     A learner of the kind that stores nothing is there as budget 0. Of learners with the same kind,
     strategy and budget the first counts.
 
     Args:
         learners: The table of learners.
-        results: By learner.
+        results: Rows of learners.
         empty: The kind that is there as budget 0 where none of the kind itself stores nothing.
+
+    Returns:
+        The rows, with the columns kind, sampling, unit and budget.
     """
-    without_samples: dict[str, _Result] = {}
-    # Three samples of each of ten classes are not thirty in all: classes come in over time.
-    budgets = {unit: defaultdict[_Sweep, dict[int, _Result]](dict) for unit in UNITS}
-    for row in (row for row in learners if row.learner in results):
-        if row.per_class is None and row.total is None:
-            without_samples.setdefault(row.kind, results[row.learner])
-        for unit in UNITS:
-            if (budget := getattr(row, unit)) is not None:
-                budgets[unit][row.kind, row.sampling].setdefault(budget, results[row.learner])
-    panels: dict[str, dict[_Sweep, dict[int, _Result]]] = {}
-    for unit, points_of in budgets.items():
-        for sweep, points in points_of.items():
-            if len(points) > 1:
-                kinds = [kind for kind in (sweep[0], empty) if kind in without_samples]
-                zero = {0: without_samples[kinds[0]]} if kinds else {}
-                panels.setdefault(unit, {})[sweep] = zero | dict(sorted(points.items()))
-    return panels
+    learners = where(learners, learner=results["learner"])
+    rows = stored(learners).drop_duplicates([*_SWEEP, "budget"])
+    rows = rows[rows.groupby(_SWEEP)["budget"].transform("size") > 1]
+    nothing = where(learners, per_class=None, total=None).drop_duplicates("kind")
+    learner_of = dict(zip(nothing["kind"], nothing["learner"], strict=True))
+    zero = rows.drop_duplicates(_SWEEP).assign(budget=0)
+    zero["learner"] = [learner_of.get(kind, learner_of.get(empty)) for kind in zero["kind"]]
+    rows = pd.concat([zero.dropna(subset="learner"), rows])
+    order = rows.groupby(_SWEEP, sort=False).ngroup()
+    rows = rows.assign(order=order).sort_values(["order", "budget"]).drop(columns="order")
+    return rows.merge(results, on="learner")
 
 
 def positions(budgets: Iterable[int]) -> dict[int, float]:
@@ -141,19 +142,17 @@ def budget_names(x: Mapping[int, float]) -> list[str]:
 
 
 def _plot_sweeps(
-    page: Page,
-    axes: Axes,
-    looks: Mapping[_Sweep, Appearance],
-    rows: Mapping[_Sweep, Mapping[int, MetricRow]],
+    page: Page, axes: Axes, looks: Mapping[_Sweep, Appearance], rows: pd.DataFrame
 ) -> None:
     """Draw a line for each sweep of one unit, over its budgets."""
-    x = positions(budget for points in rows.values() for budget in points)
+    x = positions(rows["budget"])
     # Lines dodge by a share of the smallest step, so that no point comes near the next budget.
     closest = min(after - before for before, after in pairwise(x.values()))
-    for (sweep, points), offset in zip(rows.items(), lines.dodges(len(rows)), strict=True):
-        at = [x[budget] + closest * offset for budget in points]
+    groups = list(rows.groupby(["kind", "sampling"], sort=False))
+    for (sweep, points), offset in zip(groups, lines.dodges(len(groups)), strict=True):
+        at = points["budget"].map(x) + closest * offset
         # Two points tell no course.
-        lines.plot_means(axes, looks[sweep], at, list(points.values()), joined=len(points) > 2)
+        lines.plot_means(axes, looks[sweep], at, points, joined=len(points) > 2)
     mark_budgets(page, axes, x)
 
 

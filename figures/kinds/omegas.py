@@ -10,7 +10,7 @@ learner is as good as joint training, above 1 better.
 
 from typing import Any
 
-import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -45,25 +45,23 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     """
     omegas = {name: tables.metric("kemker", name) for name in SHADES}
     # A group with a bar missing would look like an Omega of 0.
-    learners = {name for name in omegas["omega_all"] if all(name in o for o in omegas.values())}
+    learners = set.intersection(*(set(rows.index) for rows in omegas.values()))
     # One that all have in common tells nothing of them.
-    omegas = {k: rows for k, rows in omegas.items() if differ(rows[name].mean for name in learners)}
+    omegas = {k: rows for k, rows in omegas.items() if differ(rows["mean"][[*learners]])}
     if not omegas:
         return None
     looks = page.appearances(learners)
-    points = [rows[learner] for rows in omegas.values() for learner in looks]
+    points = pd.concat(rows.loc[[*looks]] for rows in omegas.values())
     (axes,) = page.panels([""], wide=len(looks) > MANY)
     entries = []
     for k, (name, rows) in enumerate(omegas.items()):
         # The middle of a group's bars stands over the learner's name.
         x = [group + (k - (len(omegas) - 1) / 2) * _BAR for group in range(len(looks))]
-        means, stds = zip(
-            *((rows[learner].mean, rows[learner].std) for learner in looks), strict=True
-        )
+        means, stds = rows.loc[[*looks], "mean"], rows.loc[[*looks], "std"]
         edge: dict[str, Any] = {"edgecolor": _INK, "linewidth": _THIN}
         axes.bar(x, means, _BAR, color=SHADES[name], **edge)
         # Of a single seed there is no deviation: matplotlib would draw the caps all the same.
-        if not np.isnan(stds).all():
+        if stds.notna().any():
             axes.errorbar(x, means, stds, fmt="none", ecolor="black", elinewidth=0.9, capthick=0.9)
         sign = rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$"
         # The others are shares of Offline's.

@@ -7,17 +7,17 @@ Where the lines lie together, what is said of a layer does not depend on the rea
 with its own floor and ceiling: a stronger readout lifts all three.
 """
 
-import math
 from dataclasses import replace
 
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from figures import captions, lines
 from figures.appearance import learner_appearances
 from figures.page import Page
-from figures.tables import StudyTables
-from probe.tables.rows import CONTROLS, LayerRow, grouped
+from figures.tables import StudyTables, continual
+from probe.tables.table_file import where
 
 QUESTION = "Do the readouts agree?"
 NEEDS = "a learner whose layers were read by two readouts (of one epoch budget)"
@@ -42,32 +42,31 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None where no learner has two readouts.
     """
-    panels = _panels(tables)
+    layers = _layers(tables.layers).sort_values("depth", kind="stable")
+    panels = {k: where(layers, learner=k) for k in layers["learner"].unique()}
     if not panels:
         return None
     # Readouts have spare appearances, as user-defined learners have.
-    spare = learner_appearances(readout for rows_of in panels.values() for readout in rows_of)
+    spare = learner_appearances(layers["readout"].unique())
     looks = {name: replace(look, line="-") for name, look in spare.items()}
     grid = page.panels([page.display_name(name) for name in panels], most=3)
-    points: list[LayerRow] = []
-    layers = []
-    for axes, rows_of in zip(grid, panels.values(), strict=True):
+    points = where(layers, quantity="accuracy")
+    names = []
+    for axes, panel in zip(grid, panels.values(), strict=True):
+        rows_of = dict(list(panel.groupby("readout", sort=False)))
         for (readout, rows), offset in zip(
             rows_of.items(), lines.dodges(len(rows_of)), strict=True
         ):
-            accuracy = rows["accuracy"]
-            x = [row.depth + offset for row in accuracy]
-            lines.plot_means(axes, looks[readout], x, accuracy)
-            points += accuracy
+            accuracy = where(rows, quantity="accuracy")
+            lines.plot_means(axes, looks[readout], accuracy["depth"] + offset, accuracy)
             for quantity, key in _KEYS.items():
-                control = rows.get(quantity, [])
-                heights = [100 * row.value for row in control]
-                (line,) = axes.plot([row.depth for row in control], heights)
+                control = where(rows, quantity=quantity)
+                (line,) = axes.plot(control["depth"], 100 * control["value"])
                 line.set(color=looks[readout].color, linestyle=key.get_linestyle(), linewidth=0.8)
-        layers.append({row.depth: row.feature for row in next(iter(rows_of.values()))["accuracy"]})
+        names.append(dict(zip(panel["depth"], panel["feature"], strict=True)))
     lines.widen(grid)
-    page.legend([*looks.values(), *_KEYS.values()], captions.with_interval(points))
-    page.name_layers(grid, layers)
+    page.legend([*looks.values(), *_KEYS.values()], captions.over_seeds(points))
+    page.name_layers(grid, names)
     page.describe(
         panels,
         "Accuracy on all tasks downstream of each layer of the network that has learned all tasks, "
@@ -83,18 +82,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     return page.fit(grid, ("Layer, by depth", "Accuracy on all tasks (%)"), height=1.6)
 
 
-def _panels(tables: StudyTables) -> dict[str, dict[str, dict[str, list[LayerRow]]]]:
-    """Return the rows by learner, of those with two readouts or more, readout and quantity."""
+def _layers(layers: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows over all tasks of learners with two readouts or more."""
     # Multiples of the epochs have a figure of their own.
-    of_readouts = [r for r in tables.layers if r.readout and "@" not in r.readout]
-    rows = [r for r in of_readouts if r.task_position is None and not math.isnan(r.value)]
-    by_depth = sorted(rows, key=lambda row: row.depth)
-    panels = {
-        learner: {
-            readout: grouped(of_readout, "quantity")
-            for readout, of_readout in grouped(by_depth_of, "readout").items()
-        }
-        for learner, by_depth_of in grouped(by_depth, "learner").items()
-    }
-    order = dict.fromkeys(row.learner for row in tables.layers if row.learner not in CONTROLS)
-    return {name: panels[name] for name in order if len(panels.get(name, ())) > 1}
+    of_readouts = (layers["readout"] != "") & ~layers["readout"].str.contains("@")
+    rows = where(layers[of_readouts], task_position=None, learner=continual(layers))
+    rows = rows.dropna(subset="value")
+    return rows[rows.groupby("learner")["readout"].transform("nunique") > 1]

@@ -10,16 +10,16 @@ output: the layers had not forgotten. The further a line is from 0 at the left, 
 save; where it meets 0, so many samples are enough for that layer.
 """
 
-import math
 from itertools import pairwise
 
+import pandas as pd
 from matplotlib.figure import Figure
 
-from figures import captions, layer_lines, lines
-from figures.kinds.memory import UNITS, mark_budgets, positions, sweeps
+from figures import captions, lines
+from figures.kinds.memory import mark_budgets, positions, sweeps
 from figures.page import Page
 from figures.tables import StudyTables
-from probe.tables.rows import LayerRow, grouped
+from probe.tables.table_file import where
 
 QUESTION = "How many stored samples save each layer, and the output?"
 NEEDS = "a kind of learner with two budgets, whose layers were read after every task"
@@ -39,55 +39,50 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None if no kind with layers has two budgets.
     """
-    panels = _panels(tables)
-    if not panels:
+    points = _rows(tables)
+    if points.empty:
         return None
-    points = [row for budgets in panels.values() for rows in budgets.values() for row in rows]
-    looks = layer_lines.layer_appearances((row.depth, row.feature) for row in points)
+    looks = lines.layer_appearances(zip(points["depth"], points["feature"], strict=True))
+    groups = dict(list(points.groupby(["kind", "sampling", "unit", "readout"], sort=False)))
     # What all panels have in common is in no title.
-    common = set.intersection(*map(set, panels))
+    common = set.intersection(*map(set, groups))
     titles = [
         ", ".join([page.display_name(kind), *(part for part in parts if part not in common)])
-        for kind, *parts in panels
+        for kind, *parts in groups
     ]
     grid = page.panels(titles, most=3)
-    for axes, budgets in zip(grid, panels.values(), strict=True):
+    for axes, panel in zip(grid, groups.values(), strict=True):
         lines.scale_points(axes)
-        x = positions(budgets)
+        x = positions(panel["budget"])
         closest = min(after - before for before, after in pairwise(x.values()))
-        layers: dict[int, dict[float, LayerRow]] = {depth: {} for depth in looks}
-        for budget, rows in budgets.items():
-            for row in rows:
-                layers[row.depth][x[budget]] = row
-        drawn = lines.plot_dodged(axes, looks, layers, most=0.08 * closest, span=0.5 * closest)
+        panel = panel.assign(x=panel["budget"].map(x))
+        layers = {depth: where(panel, depth=depth) for depth in looks}
+        sizes = {"most": 0.08 * closest, "span": 0.5 * closest}
+        drawn = lines.plot_dodged(axes, looks, layers, "x", **sizes)
         for line, width in zip(drawn, lines.widths(len(drawn)), strict=True):
             line.set_linewidth(width)
         mark_budgets(page, axes, x)
-    layer_lines.explain_layers(page, grid, looks, captions.with_interval(points))
+    page.layer_legend(grid, looks, captions.over_seeds(points))
     page.describe(
-        dict.fromkeys(row.learner for row in points),
+        points["learner"].unique(),
         "Accuracy forgotten in each layer, in points, against the number of stored samples: the "
         "mean over the tasks before the last of what was lost since each was learned",
         "A readout is trained downstream of the layer after every task, on all tasks at once; the "
         "output is the network itself, and 0 the learner that stores nothing",
         f"Of the vertical axis, {lines.IN_POINTS}",
         captions.means_are(points),
-        readouts={row.readout for row in points},
+        readouts=set(points["readout"]),
     )
-    units = dict.fromkeys(unit for _, _, unit, _ in panels)
+    units = points["unit"].unique()
     x_label = " ".join(["Stored samples", *(units if len(units) == 1 else ())])
     return page.fit(grid, (x_label, "Forgotten (points; below 0: gained)"), height=2.0)
 
 
-def _panels(tables: StudyTables) -> dict[tuple[str, str, str, str], dict[int, list[LayerRow]]]:
-    """Return the rows by budget of each kind, strategy, unit of budgets, and readout."""
-    rows = (row for row in tables.layers if row.quantity == "forgotten")
-    forgotten = (r for r in rows if r.task_position is None and not math.isnan(r.value))
-    panels = {}
-    for readout, of_readout in grouped(forgotten, "readout").items():
-        # What is forgotten at only the output is in another figure.
-        layers = {k: rows for k, rows in grouped(of_readout, "learner").items() if len(rows) > 1}
-        for unit, swept in sweeps(tables.learners, layers, empty="finetune").items():
-            for (kind, sampling), budgets in swept.items():
-                panels[kind, sampling, UNITS[unit], readout] = budgets
-    return panels
+def _rows(tables: StudyTables) -> pd.DataFrame:
+    """Return what was forgotten by budget of each kind, strategy, unit of budgets, and readout."""
+    rows = where(tables.layers, quantity="forgotten", task_position=None).dropna(subset="value")
+    # What is forgotten at only the output is in another figure.
+    rows = rows[rows.groupby(["readout", "learner"])["value"].transform("size") > 1]
+    readouts = [where(rows, readout=readout) for readout in rows["readout"].unique()]
+    swept = [sweeps(tables.learners, of_readout, empty="finetune") for of_readout in readouts]
+    return pd.concat(swept or [rows])

@@ -6,19 +6,18 @@ x: kinds of learners, each at one budget; y: A_T in %, from metrics.csv; a mark 
 Within a group only the strategy differs: kind of learner and number of samples are the same.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
 from figures import captions, lines
 from figures.appearance import strategy_appearances
-from figures.kinds.memory import UNITS
+from figures.kinds.memory import stored
 from figures.page import Page
 from figures.tables import StudyTables
-from probe.tables.rows import MetricRow
 
-_Group = tuple[str, int, str]  # kind, number of samples, unit of their number
+_Group = tuple[str, int, str]
+_GROUP = ["kind", "budget", "unit"]  # number of samples, and unit of their number
 
 QUESTION = "Which samples are best stored?"
 NEEDS = "a kind of learner with two strategies at one budget"
@@ -40,32 +39,29 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None if no kind has two strategies at one budget.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
-    by_budget: defaultdict[_Group, dict[str, MetricRow]] = defaultdict(dict)
-    for row in tables.learners:
-        for column, unit in UNITS.items():
-            if (budget := getattr(row, column)) is not None and row.learner in accuracy:
-                by_strategy = by_budget[row.kind, budget, unit]
-                by_strategy.setdefault(row.sampling, accuracy[row.learner])
-    groups = {key: group for key, group in by_budget.items() if len(group) > 1}
-    if not groups:
+    rows = stored(tables.learners).merge(accuracy.reset_index(drop=True), on="learner")
+    rows = rows.drop_duplicates([*_GROUP, "sampling"])
+    rows = rows[rows.groupby(_GROUP)["sampling"].transform("size") > 1]
+    if rows.empty:
         return None
-    looks = strategy_appearances(name for group in groups.values() for name in group)
+    rows = rows.assign(group=rows.groupby(_GROUP, sort=False).ngroup())
+    groups = list(rows[_GROUP].drop_duplicates().itertuples(index=False, name=None))
+    looks = strategy_appearances(rows["sampling"])
     # More marks than this would touch in a column of a page.
     (axes,) = page.panels([""], wide=len(groups) * len(looks) > 16)
-    lines.plot_groups(axes, looks, list(groups.values()), most=0.2, span=0.6, scale=100)
-    points = [row for group in groups.values() for row in group.values()]
-    page.legend(looks.values(), captions.over_seeds(points), joined=False)
-    x_label, names = _group_names(list(groups), page)
+    lines.plot_groups(axes, looks, rows, "sampling", most=0.2, span=0.6, scale=100)
+    page.legend(looks.values(), captions.over_seeds(rows), joined=False)
+    x_label, names = _group_names(groups, page)
     page.name_ticks([axes], [range(len(groups))], [names])
     page.describe(
-        dict.fromkeys(kind for kind, _, _ in groups),
+        rows["kind"].unique(),
         f"Average accuracy after {captions.counted(T, 'task')} by the strategy that selects the "
         f"stored samples",
         "Within a group the kind of learner and the number of samples are the same",
-        captions.points_are(points),
+        captions.points_are(rows),
         kinds=True,
     )
-    y_label = captions.with_head(f"Average accuracy $A_{{{T}}}$ (%)", points)
+    y_label = captions.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows)
     return page.fit([axes], (x_label, y_label), height=2.0)
 
 

@@ -9,6 +9,7 @@ from one weighting to the next, the best depends on the weights.
 
 from collections.abc import Sequence
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from figures import captions, lines
@@ -37,31 +38,34 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None without two learners with a score.
     """
     scores = tables.by_bracket("diaz_rodriguez", "cl_score")
-    points = [row for group in scores.values() for row in group.values()]
-    learners = continual(points)
+    groups, weightings = pd.factorize(scores["bracket"])
+    scores, learners = scores.assign(group=groups), continual(scores)
     if tables.crowded or len(learners) < 2:
         return None
     in_legend = page.appearances(learners)
     looks = {name: in_legend[name] for name in learners}
-    (axes,) = page.panels([""], wide=len(learners) * len(scores) > 12)
-    lines.plot_groups(axes, looks, list(scores.values()), most=0.15, span=0.8, scale=1)
+    (axes,) = page.panels([""], wide=len(learners) * len(weightings) > 12)
+    lines.plot_groups(axes, looks, scores, "learner", most=0.15, span=0.8, scale=1)
     lines.hold_fractions(axes)
-    page.name_ticks([axes], [range(len(scores))], [list(scores)])
-    note = captions.with_head(captions.over_seeds(points), points)
+    page.name_ticks([axes], [range(len(weightings))], [list(weightings)])
+    note = captions.with_head(captions.over_seeds(scores), scores)
     page.legend(looks.values(), note, joined=False)
-    groups = tables.by_bracket("diaz_rodriguez", "cl_stability").values()
-    # Of one seed there is none.
-    stabilities = [row.mean for group in groups for row in group.values() if row.seeds > 1]
+    stability = tables.by_bracket("diaz_rodriguez", "cl_stability")
+    stabilities = stability["mean"][stability["seeds"] > 1]  # of one seed there is none
     page.describe(
         learners,
         "CLscore (Diaz-Rodriguez et al. 2018), the weighted mean of the seven criteria, under each "
         "weighting, from 0 to 1, larger is better",
-        *(f"Weights {name}: {_weights(w)}" for name, w in _WEIGHTINGS.items() if name in scores),
+        *(
+            f"Weights {name}: {_weights(w)}"
+            for name, w in _WEIGHTINGS.items()
+            if name in weightings
+        ),
         f"CLstability, 1 minus the weighted mean of their standard deviations over seeds, lies "
         f"between {min(stabilities):.3f} and {max(stabilities):.3f}"
-        if stabilities
+        if len(stabilities)
         else "",
-        captions.points_are(points),
+        captions.points_are(scores),
     )
     return page.fit([axes], ("Weights of the criteria", "CLscore"), height=1.8)
 

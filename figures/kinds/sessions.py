@@ -9,11 +9,13 @@ The base set, which is learned first, shows retention; the newest session shows 
 learner may be good at the one at the expense of the other.
 """
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from figures import captions, lines
 from figures.page import Page
 from figures.tables import StudyTables
+from probe.tables.table_file import where
 
 PANELS = {
     "alpha_all": r"All sessions so far, $\alpha_{\mathrm{all},i}$",
@@ -41,20 +43,18 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None unless there are two learners and two sessions to compare.
     """
-    alphas = [list(tables.by_number("kemker", name).values()) for name in PANELS]
+    alphas = [tables.by_number("kemker", name) for name in PANELS]
     # The same sessions in all panels: each alpha is measured after every session.
-    T = len(alphas[0])
-    learners = list(dict.fromkeys(name for rows in alphas[0] for name in rows))
+    T, learners = alphas[0]["bracket"].nunique(), alphas[0]["learner"].unique()
     if tables.crowded or len(learners) < 2 or T < 2:
         return None
     looks = page.appearances(learners)
     grid = page.panels(list(PANELS.values()), most=3, fold=False)
     for axes, alpha in zip(grid, alphas, strict=True):
-        # A learner has all sessions, in order, or none: without all of R there are no metrics.
-        courses = {name: [rows[name].mean for rows in alpha if name in rows] for name in learners}
+        courses = {name: where(alpha, learner=name)["mean"] for name in learners}
         lines.plot_courses(axes, looks, courses)
         lines.mark_steps(axes, T)
-    points = [row for alpha in alphas for rows in alpha for row in rows.values()]
+    points = pd.concat(alphas)
     # No bars: under them the lines of many sessions could not be told apart.
     page.legend([looks[name] for name in learners], captions.mean_over(points))
     page.describe(

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from figures.style import DOUBLE
 from figures.tables import StudyTables, differ
 from probe.errors import InputError
 from probe.metrics.diaz_rodriguez import NAMES
-from probe.tables.rows import LearnerRow
+from probe.tables.table_file import where
 
 _LEAST = 3  # spokes, of which fewer hold no area
 _RINGS = {0.25: "", 0.5: "0.5", 0.75: "", 1.0: "1"}
@@ -55,20 +56,20 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None with fewer than two learners or three spokes.
     """
-    criteria = {name: tables.metric("diaz_rodriguez", metric) for name, metric in NAMES.items()}
-    # With a spoke missing the line would run straight past it, and look like a value.
-    learners = [name for name in criteria["A"] if all(name in c for c in criteria.values())]
-    rows = {k: c for k, c in criteria.items() if differ(c[name].mean for name in learners)}
-    if tables.crowded or len(rows) < _LEAST:
+    scores = where(tables.metrics, paper="diaz_rodriguez", metric=NAMES.values())
+    criteria = _criteria(scores)
+    varying = [name for name in NAMES if differ(criteria[name])]
+    if tables.crowded or len(varying) < _LEAST:
         return None
-    constant = [name for name in criteria if name not in rows]
+    learners = criteria.index.tolist()
+    constant = [name for name in NAMES if name not in varying]
     looks = page.appearances(learners)
-    values = {name: np.array([row[name].mean for row in rows.values()]) for name in learners}
-    bounds = [row.learner for row in tables.learners if row.learner in learners and _bounds(row)]
+    values = {name: criteria.loc[name, varying].to_numpy() for name in learners}
+    bounds = [name for name in _bounds(tables.learners) if name in learners]
     # Small panels compare with a bound; on axes of a user's own there is room for the large one.
     compared = bounds and page.axes is None
     between = [name for name in learners if name not in bounds] if compared else []
-    large, small = _grid(page, list(rows), [looks[name].label for name in between])
+    large, small = _grid(page, varying, [looks[name].label for name in between])
     for name in learners:
         _polygon(large, looks[name], values[name])
     # The learner last, so that its line lies over those of its bounds.
@@ -76,8 +77,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         for other in (*bounds, name):
             _polygon(axes, looks[other], values[other])
         shade: dict[str, Any] = {"color": looks[name].color, "alpha": 0.25, "linewidth": 0}
-        axes.fill(_angles(len(rows)), values[name], **shade)
-    points = [row[name] for row in rows.values() for name in learners]
+        axes.fill(_angles(len(varying)), values[name], **shade)
+    points = where(scores, metric=[NAMES[name] for name in varying], learner=learners)
     note = captions.with_head(captions.mean_over(points), points)
     page.legend([looks[name] for name in learners], note)
     page.describe(
@@ -98,10 +99,19 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     return page.fit([*small, large], ("", ""), height=side, width=side, square=True)
 
 
-def _bounds(row: LearnerRow) -> bool:
-    """Return whether a learner bounds the others: no means against forgetting, or all data."""
-    plain = row.per_class is None and row.total is None
-    return row.kind == "cumulative" or (row.kind == "finetune" and plain)
+def _criteria(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the criteria of each learner that has all of them."""
+    criteria = scores.pivot(index="learner", columns="metric", values="mean")
+    # With a spoke missing the line would run straight past it, and look like a value.
+    criteria = criteria.reindex(scores["learner"].unique(), columns=NAMES.values()).dropna()
+    return criteria.set_axis([*NAMES], axis=1)
+
+
+def _bounds(learners: pd.DataFrame) -> list[str]:
+    """Return the learners that bound the others: no means against forgetting, or all data."""
+    plain = learners["per_class"].isna() & learners["total"].isna()
+    is_plain = (learners["kind"] == "finetune") & plain
+    return list(learners["learner"][is_plain | (learners["kind"] == "cumulative")])
 
 
 def _angles(spokes: int) -> NDArray[np.float64]:

@@ -11,25 +11,23 @@ line is thinner the deeper its layer, so that none hides another.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from figures import captions, layer_lines, layout, lines
+from figures import captions, layout, lines
 from figures.appearance import Appearance
 from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables, continual
-from probe.analysis.intervals import SeedMean
-from probe.tables.rows import CONTROLS, OFFLINE, UNTRAINED
-from probe.tables.summary import Layer, pra_by_step
+from probe.tables.schemas import OFFLINE, UNTRAINED
+from probe.tables.summary import pra_by_step
+from probe.tables.table_file import where
 
-Courses = Mapping[Layer, Mapping[int, SeedMean]]
-"""Measurements downstream of each layer, by the number of tasks learned."""
+_LAYER = ["learner", "depth", "feature"]
 
 QUESTION = "When does each layer lose accuracy?"
 NEEDS = "a layer that was measured after two tasks or more"
@@ -54,73 +52,72 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     readout = _readout(tables)
     if not readout:
         return None
-    courses = pra_by_step(tables.measurements, readout)
-    controls = {layer: means for layer, means in courses.items() if layer.learner in CONTROLS}
-    drawn = {
-        layer: {**controls.get(layer._replace(learner=UNTRAINED), {}), **means}
-        for layer, means in courses.items()
-        # A single point says nothing of time.
-        if len(means) > 1 and layer not in controls
-    }
-    learners = list(dict.fromkeys(layer.learner for layer in drawn))
-    looks = layer_lines.layer_appearances((layer.depth, layer.feature) for layer in drawn)
-    if max(len(looks), *map(len, drawn.values())) > layer_lines.MOST_NAMED + 1:
+    courses, offline = _courses(tables.measurements, readout)
+    learners = courses["learner"].unique()
+    looks = lines.layer_appearances(zip(courses["depth"], courses["feature"], strict=True))
+    if max(len(looks), courses.groupby(_LAYER).size().max()) > lines.MOST_NAMED + 1:
         # Under their bars so many lines, or points, could not be told apart.
-        for means in drawn.values():
-            means.update({step: replace(mean, std=math.nan) for step, mean in means.items()})
+        courses = courses.assign(std=math.nan)
     many = len(learners) > MANY
     grid = page.panels([page.display_name(name) for name in learners], most=4 if many else 3)
     for axes, learner in zip(grid, learners, strict=True):
-        of_learner = {layer: means for layer, means in drawn.items() if layer.learner == learner}
-        _plot_learner(axes, looks, of_learner, controls)
+        _plot_learner(axes, looks, where(courses, learner=learner), offline)
     lines.widen(grid)
-    points = [mean for means in drawn.values() for mean in means.values()]
+    has_ceiling = not offline.empty
     ceiling = Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)")
-    more = [ceiling] if any(layer.learner == OFFLINE for layer in controls) else []
-    note = f"{captions.over_seeds(points)}, readout {readout}"
-    layer_lines.explain_layers(page, grid, looks, note, more)
-    offline = any(row.learner == OFFLINE and row.readout == readout for row in tables.measurements)
+    note = f"{captions.over_seeds(courses)}, readout {readout}"
+    page.layer_legend(grid, looks, note, [ceiling] * has_ceiling)
     page.describe(
         learners,
         "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",
         f"Readout: {readout}, trained downstream on all tasks at once; the output is as trained",
         lines.WIDENED,
-        captions.points_are(points),
-        "Dashed: the same for the layers of a network trained on all tasks at once" * offline,
+        captions.points_are(courses),
+        "Dashed: the same for the layers of a network trained on all tasks at once"
+        * (not offline.empty),
         readouts=[readout],
     )
     axis_labels = ("Tasks learned so far (0: untrained)", "Accuracy on all tasks (%)")
     return page.fit(grid, axis_labels, height=1.3 if many else 1.6)
 
 
+def _courses(measurements: pd.DataFrame, readout: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the PRA of layers from the untrained network on, and that of the offline network."""
+    courses = pra_by_step(measurements, readout)
+    rows = where(courses, learner=continual(courses))
+    # A single point says nothing of time.
+    rows = rows[rows.groupby(_LAYER)["tasks_seen"].transform("size") > 1]
+    untrained = where(courses, learner=UNTRAINED).drop(columns="learner")
+    start = rows[_LAYER].drop_duplicates().merge(untrained, on=["depth", "feature"])
+    rows = pd.concat([start, rows]).drop_duplicates([*_LAYER, "tasks_seen"], keep="last")
+    by_learner = [where(rows, learner=name) for name in continual(courses)]
+    drawn = pd.concat(by_learner).sort_values("tasks_seen", kind="stable")
+    return drawn, where(courses, learner=OFFLINE)
+
+
 def _readout(tables: StudyTables) -> str:
     """Return the readout that was measured at most steps, "" if none was at two or more."""
-    steps = defaultdict[str, set[int]](set)
-    learners = continual(tables.measurements)
-    for row in tables.measurements:
-        if row.metric == "pra" and row.readout and row.tasks_seen and row.learner in learners:
-            steps[row.readout].add(row.tasks_seen)
-    most = max(map(len, steps.values()), default=0)
-    readouts = [readout for readout in steps if len(steps[readout]) == most > 1]
+    rows = where(tables.measurements, metric="pra", learner=continual(tables.measurements))
+    rows = rows[(rows["readout"] != "") & (rows["tasks_seen"] > 0)]
+    steps = rows.groupby("readout", sort=False)["tasks_seen"].nunique()
+    readouts = list(steps.index[(steps == steps.max()) & (steps > 1)])
     return "linear" if "linear" in readouts else next(iter(readouts), "")
 
 
 def _plot_learner(
-    axes: Axes, looks: Mapping[int, Appearance], courses: Courses, controls: Courses
+    axes: Axes, looks: Mapping[int, Appearance], courses: pd.DataFrame, offline: pd.DataFrame
 ) -> None:
     """Draw the layers of one learner slightly beside each other, and their ceilings."""
-    last = max(max(means) for means in courses.values())
+    last = courses["tasks_seen"].max()
     part = max(1, last / 8)  # of the axis, so that ceilings are seen beside many tasks, too
-    count = len(courses)
-    for (layer, means), offset, width in zip(
-        courses.items(), lines.dodges(count, 0.1), lines.widths(count), strict=True
-    ):
-        look = looks[layer.depth]
-        x = [tasks_seen + offset for tasks_seen in means]
-        lines.plot_means(axes, look, x, list(means.values())).set_linewidth(width)
+    layers = dict(list(courses.groupby("depth")))
+    drawn = lines.plot_dodged(axes, looks, layers, "tasks_seen", most=0.1)
+    for line, rows, width in zip(drawn, layers.values(), lines.widths(len(drawn)), strict=True):
+        line.set_linewidth(width)
+        ceiling = offline.merge(rows[["depth", "feature"]].drop_duplicates())
         # After all tasks; it may have a row for each step.
-        if ceiling := controls.get(layer._replace(learner=OFFLINE)):
-            y, x = 100 * ceiling[max(ceiling)].mean, [last + 0.3 * part, last + 0.7 * part]
-            axes.plot(x, [y, y], color=look.color, lw=1.4, ls=_DASHES)
+        for mean in ceiling["mean"][-1:]:
+            x = [last + 0.3 * part, last + 0.7 * part]
+            axes.plot(x, [100 * mean] * 2, color=line.get_color(), lw=1.4, ls=_DASHES)
     axes.set_xlim(-0.4 * part, last + 0.8 * part)
     axes.set_xticks(layout.ticks(0, last))

@@ -8,10 +8,9 @@ A learner that retains old tasks may fail to learn new ones. The best are at the
 forget little, and learn each task as well as a model trained on all data so far.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -19,7 +18,6 @@ from figures import captions, lines
 from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables
-from probe.tables.rows import MetricRow
 
 QUADRANTS = {
     ("left", "bottom"): "PBT, PFT",
@@ -51,19 +49,21 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     """
     T, forgetting = tables.after_last_task("forgetting")
     _, intransigence = tables.after_last_task("intransigence")
-    both = {k: (row, intransigence[k]) for k, row in forgetting.items() if k in intransigence}
+    both = [learner for learner in forgetting.index if learner in intransigence.index]
     if tables.crowded or not both:
         return None
     looks = page.appearances(both)
-    F, I_T = zip(*both.values(), strict=True)
+    F, I_T = forgetting.loc[both], intransigence.loc[both]
     # So many names have no room above a narrow figure.
     (axes,) = page.panels([""], wide=len(both) > 2 * MANY)
     # Before the markers: it sets the limits of both axes, only from the numbers.
     _name_quadrants(axes, F, I_T)
-    for name, (x, y) in both.items():
-        options: dict[str, Any] = {"x_bars": [x.std], "scale": 1, "joined": False}
-        lines.plot_means(axes, looks[name], [x.mean], [y], **options)
-    note = captions.with_head(captions.over_seeds([*F, *I_T]), F)
+    for name in both:
+        x, y = F.loc[[name]], I_T.loc[[name]]
+        options: dict[str, Any] = {"x_bars": x["std"], "scale": 1, "joined": False}
+        lines.plot_means(axes, looks[name], x["mean"], y, **options)
+    points = pd.concat([F, I_T])
+    note = captions.with_head(captions.over_seeds(points), F)
     page.legend([looks[name] for name in both], note, joined=False)
     axis_labels = (
         f"Forgetting $F_{{{T}}}$\n(below 0: positive backward transfer, PBT)",
@@ -75,12 +75,12 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         f"2018): how much accuracy on earlier tasks is lost, and how far the last one is below "
         f"training on all tasks so far; lower is better in both",
         "PBT and NBT: positive and negative backward transfer; PFT and NFT: the same forward",
-        captions.points_are([*F, *I_T]),
+        captions.points_are(points),
     )
     return page.fit([axes], axis_labels, height=2.5)
 
 
-def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]) -> None:
+def _name_quadrants(axes: Axes, F: pd.DataFrame, I_T: pd.DataFrame) -> None:
     """Draw the lines at 0 and name the quadrants, clear of all markers and bars."""
     axes.grid(visible=False)
     for draw_line in (axes.axhline, axes.axvline):
@@ -93,12 +93,12 @@ def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]
         axes.text(x, y, name, transform=axes.transAxes, ha=ha, va=va, color="0.4")
 
 
-def _limits(rows: Sequence[MetricRow], margin: float, least: float) -> tuple[float, float]:
+def _limits(rows: pd.DataFrame, margin: float, least: float) -> tuple[float, float]:
     """Return limits of an axis around 0 and all bars of rows along it.
 
     Shares of the axis: `margin` stays free at either end, `least` is on either side of 0.
     """
-    means, reach = np.array([row.mean for row in rows]), np.nan_to_num([row.std for row in rows])
+    means, reach = rows["mean"], rows["std"].fillna(0)
     low, high = min(0.0, *(means - reach)), max(0.0, *(means + reach))
     # With so much room at either end, `margin` of the whole axis is free there.
     room = margin / (1 - 2 * margin) * ((high - low) or 0.1)

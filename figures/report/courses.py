@@ -4,16 +4,18 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 
-from figures.report.views import Chart, ChartPoint, ReportFigure, Section, evenly
-from probe.tables.budget_text import MEASURED, budget_curves
-from probe.tables.folder import Tables
+import numpy as np
+
+from figures.report.views import Chart, ChartPoint, ReportFigure, ReportFigures, evenly
+from probe.tables.layer_text import MEASURED, budget_curves
 from probe.tables.matrices import Matrices
-from probe.tables.rows import grouped
+from probe.tables.schemas import Tables
+from probe.tables.table_file import where
 
 _MOST = 6  # tasks or layers that are drawn beside each other
 
 
-def course(_: Tables, matrices: Matrices) -> Section:
+def course(_: Tables, matrices: Matrices) -> ReportFigures:
     """Ask when it happened: of all tasks learned so far and, in more figures, of each task."""
     figures, more = [], list[ReportFigure]()
     for readout in matrices.readouts:
@@ -28,17 +30,7 @@ def course(_: Tables, matrices: Matrices) -> Section:
                 view = Chart(series=series, across="tasks learned", up="accuracy on these, in %")
                 figures.append(ReportFigure(learner=learner, readout=readout, view=view))
                 more += _each_task(matrices, learner, readout, list(series))
-    return Section(
-        name="course",
-        question="When did it happen?",
-        caption=(
-            "Accuracy of a readout of each layer on the tasks learned so far, by their number; the "
-            "mean over orders and seeds. The output is the network itself."
-        ),
-        figures=figures,
-        folded="Each task on its own: when did it fall?",
-        more=more,
-    )
+    return figures, more
 
 
 def _each_task(
@@ -62,46 +54,33 @@ def _points(accuracies: Iterable[tuple[int, float]]) -> list[ChartPoint]:
     return [ChartPoint(x=x, value=value, tip=f"{value:.1f}") for x, value in finite]
 
 
-def budget(tables: Tables, _: Matrices) -> Section:
+def budget(tables: Tables, _: Matrices) -> ReportFigures:
     """Ask what the retraining budget changes: accuracies by multiples of it, and losses."""
-    curves = list(_budgets(tables))
-    return Section(
-        name="budget",
-        question="What does the retraining budget change?",
-        caption=(
-            "Accuracy on all tasks after multiples of the epochs of retraining, also for "
-            "an untrained network (floor) and one trained on all tasks at once (ceiling): a "
-            "line that still rises has not converged. "
-            * bool(curves)
-            + "Training loss of the retrained layers by epoch, the mean over orders and seeds: a "
-            "layer with a curve that still falls at its end has not converged, and is not judged."
-        ),
-        figures=[*curves, *_losses(tables)],
-    )
+    return [*_budgets(tables), *_losses(tables)], []
 
 
 def _budgets(tables: Tables) -> Iterator[ReportFigure]:
-    for (learner, feature), curve in budget_curves(tables.get("layers", ())).items():
-        points = {
-            name: [ChartPoint.of_layer(k, row[name]) for k, row in curve.items() if name in row]
-            for name in MEASURED
+    curves = budget_curves(tables["layers"])
+    for (learner, feature), curve in curves.groupby(["learner", "feature"], sort=False):
+        rows_of = {name: where(curve, quantity=name) for name in MEASURED}
+        series = {
+            name: [ChartPoint.of_layer(row.multiple, row) for row in rows.itertuples()]
+            for name, rows in rows_of.items()
+            if len(rows)
         }
-        series = {name: course for name, course in points.items() if course}
         across, up = "multiple of the epochs", "accuracy, in %"
         view = Chart(series=series, across=across, up=up, zero=False)
         yield ReportFigure(learner=learner, title=feature, view=view)
 
 
 def _losses(tables: Tables) -> Iterator[ReportFigure]:
-    groups = grouped(tables.get("retraining", ()), "readout", "learner")
-    for (readout, learner), retrainings in groups.items():
-        series = {
-            feature: [
-                ChartPoint(x=epoch, value=loss, tip=f"{loss:.3f}")
-                for epoch, of_epoch in grouped(rows, "epoch").items()
-                if epoch and math.isfinite(loss := fmean(row.loss for row in of_epoch))
-            ]
-            for feature, rows in grouped(retrainings, "feature").items()
-        }
+    epochs = tables["retraining"]
+    epochs = epochs[epochs["epoch"] > 0]
+    for (readout, learner), rows in epochs.groupby(["readout", "learner"], sort=False):
+        series = {}
+        for feature, losses in rows.groupby("feature", sort=False):
+            mean = losses.groupby("epoch", sort=False)["loss"].agg(fmean)
+            finite = mean[np.isfinite(mean)]
+            series[feature] = [ChartPoint(x=x, value=y, tip=f"{y:.3f}") for x, y in finite.items()]
         view = Chart(series=series, across="epoch", up="training loss, in nats")
         yield ReportFigure(learner=learner, readout=readout, view=view)

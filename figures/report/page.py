@@ -1,8 +1,14 @@
-"""One HTML file of a run's report, which asks nothing of a network and works without its script."""
+"""The report of runs as one HTML file, and its first screen for notebooks.
+
+The file asks nothing of a network and works without its script. Notebooks drop style sheets, so
+there all style is in the elements; texts have the notebook's color, and numbers one that is legible
+on their cell, so that light and dark themes both work.
+"""
 
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
@@ -10,18 +16,21 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import pandas as pd
 from markupsafe import Markup
 
 from figures.captions import counted
 from figures.report.answer import answers
-from figures.report.questions import sections
+from figures.report.questions import missing, sections
 from figures.report.views import label, short
 from probe.errors import InputError, unknown
 from probe.files import replacing
-from probe.tables.compared import compared_sheet
-from probe.tables.folder import Tables, read_tables
-from probe.tables.rows import CONTROLS
+from probe.tables.folder import read_tables
+from probe.tables.matrices import Matrices
+from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
+from probe.tables.statement_text import compared_sheet
+from probe.tables.table_file import where
 
 PAGE = "report.html"
 """The file in a run directory."""
@@ -84,17 +93,14 @@ def report(
     Raises:
         InputError: A learner is unknown.
     """
-    rows = (row for tables in runs.values() for row in tables["measurements"])
-    continual = [name for name in dict.fromkeys(r.learner for r in rows) if name not in CONTROLS]
+    measured = pd.concat(tables["measurements"]["learner"] for tables in runs.values())
+    continual = [name for name in measured.unique() if name not in CONTROLS]
     for name in learners or ():
         if name not in continual:
             raise unknown("learner of these tables", name, continual)
     shown = {*(learners or continual[:_MOST])}
     runs = {
-        run: {
-            name: [row for row in table if row.learner in (*shown, *CONTROLS)]
-            for name, table in tables.items()
-        }
+        run: {name: where(table, learner=[*shown, *CONTROLS]) for name, table in tables.items()}
         for run, tables in runs.items()
     }
     all_sections = sections(runs)
@@ -130,6 +136,36 @@ def report(
     )
 
 
+def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
+    """Show the answers with their caveats and the heat maps; sheets and notes are folded.
+
+    The maps show the readouts of the answers, or all readouts if there are no answers.
+
+    Args:
+        tables: The tables of the result.
+        sheets: The sheets as HTML.
+        notes: The notes.
+
+    Returns:
+        The HTML.
+    """
+    answered = answers(tables)
+    readouts = {answer.readout for answer in answered}
+    figures, _ = missing(tables, Matrices(tables["measurements"]))
+    maps = [figure for figure in figures if not readouts or figure.readout in readouts]
+    light = file("page.css").split("}")[0]
+    colors = re.findall(r"--([np])(\d):(#\w+)", light)
+    return template("notebook.html").render(
+        answers=answered,
+        maps=maps,
+        barred=any(cell.barred for figure in maps for row in figure.view.cells for cell in row),
+        colors={0: "#fff"} | {int(k) * (1 if side == "p" else -1): c for side, k, c in colors},
+        label=label,
+        notes=notes,
+        sheets=Markup(sheets),
+    )
+
+
 def template(name: str) -> jinja2.Template:
     """Return a template of this folder, in which every text is escaped."""
     environment = jinja2.Environment(
@@ -161,24 +197,23 @@ def _json(runs: Mapping[str, Tables]) -> Markup:
     Of each table the columns once, and the values of each row.
     """
     names = ("layers", "statements", "statement_seeds", "first_layer")
-    data = {run: {name: _values(t.get(name, ())) for name in names} for run, t in runs.items()}
+    data = {run: {name: _values(t[name]) for name in names} for run, t in runs.items()}
     text = json.dumps(data, separators=(",", ":"))
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
-def _values(rows: Sequence[Any]) -> dict[str, list[Any]]:
-    # JSON has no NaN, the only value that differs from itself.
-    values = [[cell if cell == cell else None for cell in vars(row).values()] for row in rows]
-    return {"columns": [*vars(rows[0])] if rows else [], "rows": values}
+def _values(table: pd.DataFrame) -> dict[str, list[Any]]:
+    rows = table.astype(object).where(table.notna(), None)
+    return {"columns": [*table] if len(table) else [], "rows": rows.to_numpy().tolist()}
 
 
 def _about(tables: Tables) -> list[str]:
     """Return what a run is about: data, network, and the numbers of orders and seeds."""
-    rows = tables["measurements"]
-    orders, seeds = ({getattr(row, name) for row in rows} - {""} for name in ("order", "seed"))
-    counts = counted(len(orders), "task order"), counted(len(seeds), "seed")
+    measured = tables["measurements"]
+    about = (f"{row.network} on {row.scenario}" for row in measured[:1].itertuples())
     # None where every job failed.
-    return [*(f"{row.network} on {row.scenario}" for row in rows[:1]), *counts]
+    orders, seeds = ({*measured[name]} - {""} for name in ("order", "seed"))
+    return [*about, counted(len(orders), "task order"), counted(len(seeds), "seed")]
 
 
 def _settings(directory: Path) -> Sheet | None:

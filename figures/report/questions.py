@@ -1,21 +1,26 @@
 """The questions that a report asks of the tables of a run, each with its views."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from figures.captions import counted
 from figures.report import views
 from figures.report.courses import budget, course
-from figures.report.views import Cell, ReportFigure, Section
-from probe.tables.folder import Tables
+from figures.report.views import Cell, ReportFigure, ReportFigures, Section
+from figures.tables import unjudged
+from probe.tables.layer_text import interval
 from probe.tables.matrices import Matrices
-from probe.tables.rows import CONTROLS, LayerRow, grouped
+from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 from probe.tables.summary import training_seconds
+from probe.tables.table_file import records, where
 
 _QUANTITIES = ("missing", "never_learned", "forgotten", "accuracy", "floor", "ceiling")
 _MOST_TASKS = 14  # of an accuracy matrix that are drawn
@@ -29,12 +34,11 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     """
     matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
     answered = []
-    for ask in _QUESTIONS:
-        of_runs = {name: ask(tables, matrices[name]) for name, tables in runs.items()}
-        if section := next((section for section in of_runs.values() if section.figures), None):
-            figures = _together({run: section.figures for run, section in of_runs.items()})
-            more = _together({run: section.more for run, section in of_runs.items()})
-            answered.append(replace(section, figures=figures, more=more))
+    for name, ask in _QUESTIONS.items():
+        answers = {run: ask(tables, matrices[run]) for run, tables in runs.items()}
+        figures, more = (_together({r: a[k] for r, a in answers.items()}) for k in range(2))
+        if figures:
+            answered.append(Section(name, figures, more))
     return answered
 
 
@@ -47,16 +51,14 @@ def _together(figures: Mapping[str, Sequence[ReportFigure]]) -> list[ReportFigur
     return sorted(of_runs, key=lambda f: (readouts.index(f.readout), learners.index(f.learner)))
 
 
-def missing(tables: Tables, matrices: Matrices) -> Section:
+def missing(tables: Tables, matrices: Matrices) -> ReportFigures:
     """Ask what is missing in each layer: after all tasks and, in more figures, after fewer."""
-    verdicts = ("not converged", "near chance", "no ceiling")
-    rows = (row for row in tables.get("statements", ()) if row.verdict in verdicts)
-    barred = {(row.learner, row.readout, row.feature) for row in rows}
+    barred = unjudged(tables["statements"])
     figures, earlier = [], list[ReportFigure]()
     for (learner, readout), layers in _of_layers(tables):
-        features = _features(layers)
-        by_key = {(row.feature, row.task_position, row.quantity): row for row in layers}
-        positions = [*sorted({row.task_position for row in layers if row.task_position}), None]
+        features = list(layers["feature"].unique())
+        by_key = {(row.feature, row.task_position, row.quantity): row for row in records(layers)}
+        positions = [*sorted(set(layers["task_position"].dropna())), None]
         cells, lines = [], []
         for feature in features:
             of_positions = [
@@ -66,7 +68,7 @@ def missing(tables: Tables, matrices: Matrices) -> Section:
             in_doubt = (learner, readout, feature) in barred
             cells.append([_cell(of_position, in_doubt) for of_position in of_positions])
             for position, row_of in zip(positions, of_positions, strict=True):
-                texts = (views.interval(row_of.get(quantity)) for quantity in _QUANTITIES)
+                texts = (interval(row_of.get(quantity)) for quantity in _QUANTITIES)
                 lines.append((feature, str(position or views.ALL), *texts))
         columns = ["layer", "task position", *(name.replace("_", " ") for name in _QUANTITIES)]
         view = views.HeatMap(
@@ -79,27 +81,15 @@ def missing(tables: Tables, matrices: Matrices) -> Section:
             figures.append(ReportFigure(learner=learner, readout=readout, view=view))
             earlier += _earlier(matrices, learner, readout, features)
     last = views.ALL if earlier else ""
-    return Section(
-        name="missing",
-        question="What is missing in each layer?",
-        caption=(
-            "Points of accuracy by which a readout of the layer is below the ceiling, the same "
-            "readout of a network trained on all tasks at once. Columns: tasks in the order in "
-            "which they were learned. Orange: below the ceiling; purple: above it. "
-            "Italic: the 95 % interval includes 0. Striped: in doubt (see caveats)."
-        ),
-        figures=[replace(figure, tasks_seen=last) for figure in figures],
-        folded="After fewer tasks (means over orders and seeds, without intervals)",
-        more=earlier,
-    )
+    return [replace(figure, tasks_seen=last) for figure in figures], earlier
 
 
-def _cell(row_of: Mapping[str, LayerRow], in_doubt: bool) -> Cell:
+def _cell(row_of: Mapping[str, Any], in_doubt: bool) -> Cell:
     """Return the cell of the quantities of a layer on a task."""
     if "missing" not in row_of:
         return Cell()
     row = row_of["missing"]
-    texts = "; ".join(f"{name.replace('_', ' ')} {views.interval(q)}" for name, q in row_of.items())
+    texts = "; ".join(f"{name.replace('_', ' ')} {interval(q)}" for name, q in row_of.items())
     where = f"task position {row.task_position}" if row.task_position else "all tasks"
     tip = f"{row.feature}, {where}: {texts}; {counted(row.seeds, 'seed')}"
     return Cell.missing(row.value, tip, weak=row.low <= 0 <= row.high, barred=in_doubt)
@@ -134,67 +124,49 @@ def _earlier(
             )
 
 
-def parted(tables: Tables, _: Matrices) -> Section:
+def parted(tables: Tables, _: Matrices) -> ReportFigures:
     """Ask what was forgotten, and what never learned."""
     figures = []
     for (learner, readout), layers in _of_layers(tables):
         # The output loses far more than any layer before it, which would all lie at 0 then.
-        features = _features(layers)[:-1]
-        rows = [row for row in layers if row.task_position is None and row.feature in features]
-        series = {}
+        features = list(layers["feature"].unique())[:-1]
+        rows = where(layers, task_position=None, feature=features)
+        rows, series = rows.dropna(subset="value"), {}
         for quantity, shift in (("never_learned", -0.15), ("forgotten", 0.15)):
-            finite = [r for r in rows if r.quantity == quantity and math.isfinite(r.value)]
-            if finite:
-                series[quantity.replace("_", " ")] = [
-                    views.ChartPoint.of_layer(1 + features.index(row.feature) + shift, row)
-                    for row in finite
-                ]
+            if points_of := [
+                views.ChartPoint.of_layer(1 + features.index(row.feature) + shift, row)
+                for row in where(rows, quantity=quantity).itertuples()
+            ]:
+                series[quantity.replace("_", " ")] = points_of
         if series:
             view = views.Chart(
                 series=series, across="layer", up="points of accuracy", names=features
             )
             figures.append(ReportFigure(learner=learner, readout=readout, view=view))
-    return Section(
-        name="parted",
-        question="Forgotten, or never learned?",
-        caption=(
-            "Never learned: points below the ceiling when a task had just been learned, the mean "
-            "of all tasks. Forgotten: points lost since then, the mean of all tasks but the last. "
-            "Lines are 95 % intervals. The output, which loses far more, is in the tables above."
-        ),
-        figures=figures,
-    )
+    return figures, []
 
 
-def output(tables: Tables, matrices: Matrices) -> Section:
+def output(tables: Tables, matrices: Matrices) -> ReportFigures:
     """Ask what the metrics of the output say."""
     learners = matrices.learners if matrices.tasks else ()
     figures = [ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners]
-    rows = [row for row in tables.get("metrics", ()) if not row.feature]
-    scored = list(dict.fromkeys(row.learner for row in rows if math.isfinite(row.mean)))
+    rows = where(tables["metrics"], feature="")
+    scored = rows["learner"][np.isfinite(rows["mean"])].unique()
     lines = []
-    for (paper, metric, head), of_metric in grouped(rows, "paper", "metric", "head").items():
-        if "[" not in metric:
-            row_of = {row.learner: row for row in of_metric}
-            title = f"{metric} ({paper}{', ' + head if head else ''})"
-            lines.append((title, *(_mean_and_std(row_of.get(name)) for name in scored)))
+    of_output = rows[~rows["metric"].str.contains("[", regex=False)]
+    for (paper, metric, head), of_metric in of_output.groupby(
+        ["paper", "metric", "head"], sort=False
+    ):
+        row_of = {row.learner: row for row in of_metric.itertuples()}
+        title = f"{metric} ({paper}{', ' + head if head else ''})"
+        lines.append((title, *(_mean_and_std(row_of.get(name)) for name in scored)))
     if lines:
-        seconds = training_seconds(tables.get("times", ()))
+        seconds = training_seconds(tables["times"])
         texts = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in scored)
         lines.append(("seconds of training, all tasks", *texts))
         columns = ["metric", *map(views.label, scored)]
         figures.append(ReportFigure(view=Sheet(title="", columns=columns, lines=lines)))
-    return Section(
-        name="output",
-        question="What do the metrics of the output say?",
-        caption=(
-            "The accuracy matrix R in %: a row for each number of tasks learned, a column for each "
-            "task position (some, if there are many); stronger colors are more accurate, italics "
-            "are tasks not learned yet. Below, the metrics of the literature, mean ± standard "
-            "deviation over seeds."
-        ),
-        figures=figures,
-    )
+    return figures, []
 
 
 def _matrix(R: Any) -> views.HeatMap:
@@ -230,47 +202,38 @@ def _mean_and_std(row: Any) -> str:
     return f"{row.mean:.3g}" + ("" if math.isnan(row.std) else f" ± {row.std:.2g}")
 
 
-def diagnostics(tables: Tables, _: Matrices) -> Section:
+def diagnostics(tables: Tables, _: Matrices) -> ReportFigures:
     """Ask how the features changed."""
     figures = []
-    for learner, of_learner in grouped(tables.get("diagnostics", ()), "learner").items():
-        last = max(row.tasks_seen for row in of_learner)
-        rows = [row for row in of_learner if row.tasks_seen == last]
-        cells = grouped(rows, "feature", "metric")
-        metrics = list(dict.fromkeys(row.metric for row in rows))
-        lines = []
-        for feature in _features(rows):
-            of_metrics = (
-                [r.value for r in cells.get((feature, metric), ()) if math.isfinite(r.value)]
-                for metric in metrics
-            )
-            lines.append((feature, *(f"{fmean(v):.3g}" if v else "-" for v in of_metrics)))
+    for learner, rows in tables["diagnostics"].groupby("learner", sort=False):
+        rows = rows[rows["tasks_seen"] == rows["tasks_seen"].max()]
+        metrics = list(rows["metric"].unique())
+        means = rows.dropna(subset="value").groupby(["feature", "metric"])["value"].agg(fmean)
+        texts = (
+            means.map("{:.3g}".format).unstack().reindex(rows["feature"].unique(), columns=metrics)
+        )
+        lines = list(texts.fillna("-").itertuples(name=None))
         table = Sheet(title="", columns=["layer", *metrics], lines=lines)
         figures.append(ReportFigure(learner=learner, view=table))
-    return Section(
-        name="diagnostics",
-        question="How did the features themselves change?",
-        caption=(
-            "After the last task, the mean over orders and seeds: the units of a layer (how many "
-            "numbers it computes), the share of them that are dead (never change), its effective "
-            "rank, and its similarity (debiased linear CKA, 1 = the same) to the same layer right "
-            "after a task (step-1, ...), untrained and trained offline."
-        ),
-        figures=figures,
-    )
+    return figures, []
 
 
-def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], list[LayerRow]]]:
+def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
     """Yield the rows of each continual learner's layers, by depth; readout after readout."""
-    groups = grouped(tables.get("layers", ()), "readout", "learner")
-    readouts = list(dict.fromkeys(readout for readout, _ in groups))
-    for readout, learner in sorted(groups, key=lambda key: readouts.index(key[0])):
+    layers = tables["layers"].sort_values("depth", kind="stable")
+    order = tables["layers"][["readout", "learner"]].drop_duplicates()
+    readouts = list(order["readout"].unique())
+    pairs = sorted(order.itertuples(index=False), key=lambda pair: readouts.index(pair.readout))
+    for readout, learner in pairs:
         if learner not in CONTROLS:
-            yield (learner, readout), sorted(groups[readout, learner], key=lambda row: row.depth)
+            yield (learner, readout), where(layers, readout=readout, learner=learner)
 
 
-def _features(rows: Iterable[Any]) -> list[str]:
-    return list(dict.fromkeys(row.feature for row in rows))
-
-
-_QUESTIONS: tuple[views.Question, ...] = (missing, parted, course, budget, output, diagnostics)
+_QUESTIONS: dict[str, Callable[[Tables, Matrices], ReportFigures]] = {
+    "missing": missing,
+    "parted": parted,
+    "course": course,
+    "budget": budget,
+    "output": output,
+    "diagnostics": diagnostics,
+}

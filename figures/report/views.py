@@ -4,15 +4,13 @@ Every number that is drawn stands in the `table` of its view, too.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from figures.appearance import learner_appearances
 from figures.captions import shortened
-from probe.tables.folder import Tables
-from probe.tables.matrices import Matrices
-from probe.tables.rows import LayerRow
+from probe.tables.layer_text import interval
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 
@@ -86,7 +84,7 @@ class ChartPoint:
     tip: str = ""
 
     @classmethod
-    def of_layer(cls, x: float, row: LayerRow) -> Self:
+    def of_layer(cls, x: float, row: Any) -> Self:
         """Return a quantity of a layer in percent, with its interval."""
         value, low, high = (100 * end for end in (row.value, row.low, row.high))
         return cls(x=x, value=value, low=low, high=high, tip=interval(row))
@@ -170,20 +168,16 @@ class ReportFigure:
     view: Any
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A question with its figures; `more` figures are hidden until the reader opens them."""
+ReportFigures = tuple[Sequence[ReportFigure], Sequence[ReportFigure]]
+"""The figures that answer a question, and more that are hidden until the reader opens them."""
+
+
+class Section(NamedTuple):
+    """A question, by its name in the template, with its figures."""
 
     name: str
-    question: str
-    caption: str
     figures: Sequence[ReportFigure]
-    folded: str = ""
-    more: Sequence[ReportFigure] = ()
-
-
-Question = Callable[[Tables, Matrices], Section]
-"""Asks the tables of a run, with the matrices of its measurements."""
+    more: Sequence[ReportFigure]
 
 
 def value_axis(values: Iterable[float]) -> ChartAxis:
@@ -221,14 +215,6 @@ def tone(value: float) -> int | None:
 def label(learner: str) -> str:
     """Return a learner's name in print."""
     return learner_appearances([learner])[learner].label
-
-
-def interval(row: LayerRow | None) -> str:
-    """Return a quantity in points, with its interval where it has one; a dash for none."""
-    if row is None or math.isnan(row.value):
-        return "-"
-    value = points(row.value)
-    return value if math.isnan(row.low) else f"{value} [{points(row.low)}, {points(row.high)}]"
 
 
 def short(names: Sequence[str]) -> list[str]:

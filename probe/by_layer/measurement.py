@@ -73,7 +73,7 @@ class TrainingCost:
 
     Attributes:
         cost: Bytes kept and operations counted, see `probe.training.costs.Cost`.
-        seconds: Processor time or, on a GPU, wall-clock time, see `probe.tables.rows.TimeRow`.
+        seconds: Processor time or, on a GPU, wall-clock time, see `probe.tables.schemas`.
         stuck: Whether the loss never left its first value, see `probe.training.history.never_left`.
     """
 

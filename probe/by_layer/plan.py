@@ -16,7 +16,7 @@ from probe.by_layer.probing import ProbingSpec, Readouts, StrictModel, recipe_re
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
-from probe.tables.rows import CONTROLS as CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED
+from probe.tables.schemas import CONTROLS as CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
 

@@ -33,7 +33,7 @@ from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.record.data import DataReference, keep_data
 from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
 from probe.seeding import every_global_stream, stream
-from probe.tables.rows import CONTROLS
+from probe.tables.schemas import CONTROLS
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import Data, Tasks, as_examples, assign_tasks
 from probe.tasks import TestExamples

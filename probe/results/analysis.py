@@ -1,32 +1,26 @@
 """The analysis: the measurements of any number of runs, and the quantities derived from them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from probe.errors import InputError, unknown
 from probe.metrics.matrix import AccuracyMatrix
 from probe.notes import listed, ranged, without_decimals
 from probe.results.records import Records
-from probe.tables.budget_text import budget_sheets
-from probe.tables.folder import Saved, Tables
-from probe.tables.layer_text import control_sheets, layer_sheets, pra_sheet, together
+from probe.tables.folder import Saved
+from probe.tables.layer_text import budget_sheets, control_sheets, layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
 from probe.tables.result_base import ResultBase
-from probe.tables.rows import (
-    CONTROLS,
-    FirstLayerRow,
-    LayerRow,
-    MeasurementRow,
-    NoteRow,
-    StatementRow,
-)
+from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet, as_html, as_latex, as_text
+from probe.tables.table_file import where
 
 KIND = "analysis"
 """The kind of a saved analysis."""
@@ -51,7 +45,7 @@ class Analysis(ResultBase):
         tables_by_name: Its tables, as in a run directory.
         records: The predictions, see `probe.predictions`; None if only its tables are known.
 
-    The rows are those of a study's measurements.csv, see `probe.tables.rows.MeasurementRow`.
+    Its tables are pandas DataFrames, as those of a study, see `probe.tables.schemas`.
     Networks without a learner or order in their names have the learner `model` and the order "0";
     the controls are the learners `untrained` and `offline`, of order "". The matrix of the output
     is R itself, single-head: the classes seen so far compete; multi-head for readouts of each task.
@@ -103,24 +97,24 @@ class Analysis(ResultBase):
         name = self.learners[0] if learner is None else self._learner(learner)
         return self._matrices.ceiling(name, feature, readout)
 
-    def measurements(self) -> list[MeasurementRow]:
+    def measurements(self) -> pd.DataFrame:
         """Return all measurements, a row for each, as in measurements.csv."""
-        return list(self._table("measurements"))
+        return self.tables_by_name["measurements"]
 
-    def layers(self) -> list[LayerRow]:
+    def layers(self) -> pd.DataFrame:
         """Return the quantities of each layer (retained, forgotten, ...), by readout and feature.
 
         For all tasks and for each task position, see `probe.analysis.layers.quantities`.
         """
-        return list(self._table("layers"))
+        return self.tables_by_name["layers"]
 
-    def statements(self) -> list[StatementRow]:
+    def statements(self) -> pd.DataFrame:
         """Return the statements on each layer, with the interval that decides each."""
-        return list(self._table("statements"))
+        return self.tables_by_name["statements"]
 
-    def first_layers(self) -> list[FirstLayerRow]:
+    def first_layers(self) -> pd.DataFrame:
         """Return the range of the first layer that falls below the ceiling, forgets, ..."""
-        return list(self._table("first_layer"))
+        return self.tables_by_name["first_layer"]
 
     def tables(self) -> Tables:
         """Return all tables by name, as they are named in a run directory."""
@@ -129,7 +123,7 @@ class Analysis(ResultBase):
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Warnings on the meaning of the numbers."""
-        return tuple(note_sentences(self._table("notes")))
+        return tuple(note_sentences(self.tables_by_name["notes"]))
 
     @property
     def learners(self) -> tuple[str, ...]:
@@ -172,15 +166,15 @@ class Analysis(ResultBase):
         if readout not in self.readouts:
             raise unknown("readout of this analysis", readout, self.readouts)
         learners = self.learners if learner is None else (self._learner(learner),)
-        layers = [
-            row for row in self.layers() if row.readout == readout and row.learner in learners
-        ]
+        layers = where(self.layers(), readout=readout, learner=learners)
         return as_latex(together(self._sheets(layers, learners)))
 
     def sheets(self) -> list[Sheet]:
         """Return the analysis as text: a table for each learner and readout, and the budgets'."""
-        budgets = budget_sheets(self.layers(), self._table("notes"), given=self._of_one_network)
-        controls = control_sheets(self._table("controls"))
+        budgets = budget_sheets(
+            self.layers(), self.tables_by_name["notes"], one_network=self._of_one_network
+        )
+        controls = control_sheets(self.tables_by_name["controls"])
         return [*self._sheets(self.layers(), self.learners), *budgets, *controls]
 
     def remarks(self) -> tuple[str, ...]:
@@ -260,23 +254,20 @@ class Analysis(ResultBase):
 
     def _repr_html_(self) -> str:
         """Return the first screen of the report, for notebooks."""
-        from figures.report.notebook import first_screen
+        from figures.report.page import first_screen
 
         return first_screen(self.tables(), as_html(self.sheets(), ()), self.remarks())
 
-    def _sheets(self, layers: Sequence[LayerRow], learners: Sequence[str]) -> list[Sheet]:
-        if layers:
+    def _sheets(self, layers: pd.DataFrame, learners: Sequence[str]) -> list[Sheet]:
+        if len(layers):
             tables = {**self.tables_by_name, "layers": layers}
-            return layer_sheets(tables, given=self._of_one_network)
+            return layer_sheets(tables, one_network=self._of_one_network)
         # Like a study with neither floor nor ceiling.
-        return [pra_sheet([row for row in self._table("summary") if row.learner in learners])]
+        return [pra_sheet(where(self.tables_by_name["summary"], learner=learners))]
 
     @cached_property
     def _matrices(self) -> Matrices:
-        return Matrices(self._table("measurements"))
-
-    def _table(self, name: str) -> Sequence[Any]:
-        return self.tables_by_name.get(name, ())
+        return Matrices(self.tables_by_name["measurements"])
 
     @property
     def _of_one_network(self) -> bool:
@@ -296,20 +287,18 @@ class Analysis(ResultBase):
         return name or self.learners[0]
 
 
-def note_sentences(notes: Iterable[NoteRow]) -> Iterator[str]:
+def note_sentences(notes: pd.DataFrame) -> Iterator[str]:
     """Yield each note of runs once for each learner, with the features and steps it holds for."""
-    groups: dict[tuple[str, str, str], list[NoteRow]] = {}
-    for row in notes:
-        groups.setdefault((row.learner, row.readout, without_decimals(row.note)), []).append(row)
-    for (learner, readout, _), rows in groups.items():
-        features = listed(dict.fromkeys(row.feature for row in rows if row.feature))
-        steps = sorted({row.tasks_seen for row in rows if row.tasks_seen is not None})
-        runs = len({(row.order, row.seed) for row in rows})
+    texts = notes["note"].map(without_decimals)
+    for (learner, readout, _), rows in notes.groupby(["learner", "readout", texts], sort=False):
+        features = listed(dict.fromkeys(filter(None, rows["feature"])))
+        steps = sorted(set(rows["tasks_seen"]))
+        runs = len(rows[["order", "seed"]].drop_duplicates())
         where = [learner, features, f"by {readout}" if readout else ""]
         if steps and learner not in CONTROLS:
             where.append(f"after {listed(steps)} task{'' if steps == [1] else 's'}")
         where.append(f"in {runs} run{'' if runs == 1 else 's'}")
-        yield f"{', '.join(filter(None, where))}: {ranged(row.note for row in rows)}"
+        yield f"{', '.join(filter(None, where))}: {ranged(rows['note'])}"
 
 
 def _range_text(steps: Sequence[int]) -> str:

@@ -184,10 +184,9 @@ def _in_memory(source: NetworkSource, cache: CacheSettings) -> Analysis:
         offline = partial(offline_network, source, ceiling, stores[ceiling])
         deque(measure(source, job, stores[job], cache, offline), maxlen=0)
     results = [job_result(plan, job, stores[job].measurements()) for job in jobs_of(plan)]
-    tables = {name: list(rows) for name, rows in tables_of(plan, results).items()}
     measurements = {job.name: store.measurements() for job, store in stores.items()}
     records = Records(plan=plan, measurements=measurements)
-    return Analysis(tables_by_name={n: rows for n, rows in tables.items() if rows}, records=records)
+    return Analysis(tables_by_name=tables_of(plan, results), records=records)
 
 
 def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> Analysis:
@@ -204,8 +203,7 @@ def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> An
         remove_locks(root, states)
         write_tables(plan, root)
         describe(root, plan, results_hash(states))
-    tables = {name: rows for name, rows in read_tables(root).items() if rows}
-    analysis = Analysis(tables_by_name=tables, records=Records.read(root))
+    analysis = Analysis(tables_by_name=read_tables(root), records=Records.read(root))
     analysis.plot.write(root)
     analysis.report(root / "report.html")
     return analysis

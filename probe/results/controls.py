@@ -21,22 +21,22 @@ from probe.analysis.intervals import mean_of
 from probe.analysis.layers import Right, TestLayout, quantity
 from probe.analysis.task_positions import TaskPosition, at_position, over_all_tasks
 from probe.analysis.variance import Design, Floats
-from probe.results.layers import correct, layout_of
+from probe.results.layers import correct, jobs_by_learner, layout_of
 from probe.results.result import JobResult
-from probe.tables.rows import ControlRow, grouped
+from probe.tables.schemas import Row
 
 _Control = tuple[str, Right | Floats, TaskPosition]
 
 
-def control_rows(results: Sequence[JobResult]) -> Iterator[ControlRow]:
+def control_rows(results: Sequence[JobResult]) -> Iterator[Row]:
     """Yield the controls of each learner by readout and feature, if there are any."""
-    for runs in grouped(results, "job.learner").values():
+    for runs in jobs_by_learner(results).values():
         readouts = dict.fromkeys(name for run in runs for name in run.readouts)
         for readout, feature in product(readouts, runs[0].features):
             yield from _of_layer(runs, readout, feature)
 
 
-def _of_layer(results: Sequence[JobResult], readout: str, feature: str) -> Iterator[ControlRow]:
+def _of_layer(results: Sequence[JobResult], readout: str, feature: str) -> Iterator[Row]:
     """Yield the controls of one layer; results: of all of a learner's jobs, a run first."""
     run, ends = results[0], {r.job: r.at_end(feature, readout) for r in results}
     unfinished = {job.seed for job, scores in ends.items() if scores is None}
@@ -58,15 +58,12 @@ def _of_layer(results: Sequence[JobResult], readout: str, feature: str) -> Itera
     for name, control, place in _controls(right, memorized, layout):
         value, other = place.mean(right[:, :, 0]), place.mean(control)
         mean = partial(mean_of, Design(place.weights, layout.strata[place.examples]))
-        yield ControlRow(
-            learner=run.job.learner,
-            readout=readout,
-            feature=feature,
-            depth=1 + run.features.index(feature),
+        yield {
+            **{"learner": run.job.learner, "readout": readout, "feature": feature},
+            "depth": 1 + run.features.index(feature),
             **quantity(name, place, mean(value - other)).columns,
-            accuracy=mean(value).value,
-            control=mean(other).value,
-        )
+            **{"accuracy": mean(value).value, "control": mean(other).value},
+        }
 
 
 def _controls(right: Right, memorized: Floats, layout: TestLayout) -> Iterator[_Control]:

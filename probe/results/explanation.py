@@ -10,8 +10,10 @@ from probe.errors import InputError, unknown
 from probe.results.analysis import note_sentences
 from probe.results.result import JobResult, job_result
 from probe.results.run_directory import read_plan, store_of
-from probe.tables.folder import Tables, read_tables
+from probe.tables.folder import read_tables
+from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
+from probe.tables.table_file import records, where
 
 LEARNED, END, BEST, FLOOR, CEILING = "A[j,j]", "A[T,j]", "max A[t,j]", "b[j]", "C[j]"
 
@@ -97,6 +99,8 @@ def explain(
     if not lines:
         raise InputError(f"{quantity} of {feature} by {readout} is not measured in {root}")
     tables = read_tables(root)
+    allowed = {"learner": [learner], "feature": ["", feature], "readout": ["", readout]}
+    notes = where(tables["notes"], **allowed)
     layer = {"learner": learner, "readout": readout, "feature": feature}
     return (
         Sheet(
@@ -106,15 +110,7 @@ def explain(
             lines=lines,
             after=[*_table_lines(tables, layer, quantity), _MEANS],
         ),
-        tuple(
-            note_sentences(
-                row
-                for row in tables.get("notes", ())
-                if row.learner == learner
-                and row.feature in ("", feature)
-                and row.readout in ("", readout)
-            )
-        ),
+        tuple(note_sentences(notes)),
         [path for store in stores.values() for path in sorted(store.folder.glob("*.npz"))],
     )
 
@@ -141,8 +137,8 @@ def _values(
 
 def _table_lines(tables: Tables, layer: Mapping[str, str], quantity: str) -> Iterator[str]:
     """Yield what layers.csv says of the quantity, for each task position and for all tasks."""
-    for row in tables.get("layers", ()):
-        if row.quantity == quantity and layer.items() <= vars(row).items():
+    for row in records(tables["layers"]):
+        if row.quantity == quantity and layer.items() <= row._asdict().items():
             where = "all tasks" if row.task_position is None else f"j = {row.task_position}"
             interval = "" if math.isnan(row.low) else f" [{row.low:.4f}, {row.high:.4f}]"
             yield f"layers.csv, {where}: {row.value:.4f}{interval}, {row.seeds} seeds"

@@ -9,7 +9,7 @@ runs. Tasks are in executed order throughout, on which the metrics of the litera
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,7 @@ from probe.by_layer.jobs import Job, readout_keys
 from probe.by_layer.measurement import REESTIMATED, Key, Measurement, Measurements, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS
+from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN
 from probe.tasks import TestExamples
@@ -199,10 +200,15 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
         plan: The plan of the job.
         job: A job of it.
         measurements: The finished measurements, see `probe.by_layer.jobs.keys_of`.
+
+    Raises:
+        InputError: The test examples have other labels than their tasks.
     """
     features = plan.learners[job.learner].features
     tasks = tuple((plan.tasks[task].name, plan.tasks[task].classes) for task in job.tasks)
     classes = tuple(task_classes for _, task_classes in tasks)
+    test = next((measurement.test for measurement in measurements.values()), None)
+    size = _checked_size(test, job, classes) if test else 0
 
     def scores(measurement: Measurement, head: str, feature: str) -> Scores:
         predicted, labels = measurement.predicted[head], measurement.test.labels
@@ -234,19 +240,26 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
         for head in measurements[key].predicted
     }
     task_aware = [name for name, readout in plan.readouts.items() if readout.task_aware]
-    test = next((measurement.test for measurement in measurements.values()), None)
     return JobResult(
         job=job,
         tasks=tasks,
         features=features,
         heads=plan.report.heads,
         outputs=outputs,
-        downstream=_with_notes_on_slow(downstream, len(test.labels) if test else 0),
+        downstream=_with_notes_on_slow(downstream, size),
         task_aware_readouts=frozenset(v for name in task_aware for v in plan.variants(name)),
         diagnostics={k: measurements[k].values for k in keys if k.readout == DIAGNOSTICS},
         test=test,
         costs={t: m.cost for t, m in finished.items() if t and m.cost},
     )
+
+
+def _checked_size(test: TestExamples, job: Job, classes: Sequence[Sequence[int]]) -> int:
+    """Return N; raises InputError for labels that are not of their tasks: somebody wrote them."""
+    known = {(task, y) for task, labels in zip(job.tasks, classes, strict=True) for y in labels}
+    if not known.issuperset(zip(test.tasks.tolist(), test.labels.tolist(), strict=True)):
+        raise InputError("its test examples have labels that are not of their tasks")
+    return len(test.labels)
 
 
 def _with_notes_on_slow(downstream: Mapping[Key, Scores], size: int) -> dict[Key, Scores]:

@@ -28,7 +28,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import Scorecard, scorecard
 from probe.results.result import JobResult, main_head
-from probe.tables.rows import LARGEST, MetricRow
+from probe.tables.schemas import LARGEST, Row
 
 
 class _Name(NamedTuple):
@@ -50,7 +50,7 @@ def metric_rows(
     report: ReportSpec,
     metrics: Iterable[MetricEntry] = (),
     by_first: bool = False,
-) -> list[MetricRow]:
+) -> list[Row]:
     """Return every metric that the finished jobs allow, averaged over orders, then over seeds.
 
     Metrics of the outputs come under each head of the report.
@@ -74,7 +74,7 @@ def metric_rows(
                 first = f"{name.metric}[{result.names[0]} first]"
                 seeds_and_values[name._replace(metric=first)].append((seed, value))
     # Only here are seeds averaged: until then a value belongs to its seed.
-    rows = []
+    rows: list[Row] = []
     for learner, of_learner in values.items():
         means = {name: m for name, seeds in of_learner.items() if (m := mean_over_seeds(seeds))}
         for head in report.heads:
@@ -87,8 +87,7 @@ def metric_rows(
             for metric, score in cl_scores(criteria, report):
                 means[_Name(head, "diaz_rodriguez", metric)] = score
         rows += [
-            MetricRow(learner=learner, **name._asdict(), **vars(mean))
-            for name, mean in means.items()
+            {"learner": learner, **name._asdict(), **vars(mean)} for name, mean in means.items()
         ]
     return rows
 

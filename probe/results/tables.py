@@ -1,13 +1,13 @@
 """The tidy tables of a plan, made of the finished measurements of its jobs.
 
-The columns of each table are in `probe.tables.rows`. All tables are rewritten from the stored
+The columns of each table are in `probe.tables.schemas`. All tables are rewritten from the stored
 predictions each time, never extended: they hold only the present results, and nothing of earlier
 settings. The same results give the same bytes; only the times differ from run to run. Figures are
 drawn only from the tables.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,32 +25,17 @@ from probe.files import discard, replacing
 from probe.metrics.murata import RETRAIN
 from probe.notes import constant
 from probe.results.controls import control_rows
-from probe.results.layers import layers_of
+from probe.results.layers import first_layers, layers_of
 from probe.results.result import JobResult, job_result, main_head
 from probe.results.run_directory import store_of
 from probe.results.scores import metric_rows, user_scores
 from probe.results.training_checks import check_trainings
-from probe.tables.folder import KINDS
-from probe.tables.layers import first_layer_rows
-from probe.tables.rows import (
-    CostRow,
-    DiagnosticRow,
-    LayerRow,
-    LearnerRow,
-    MeasurementRow,
-    NoteRow,
-    RetrainingRow,
-    StatementRow,
-    StatementSeedRow,
-    SummaryRow,
-    TimeRow,
-)
-from probe.tables.run_directory import LAYERS, NOTES
+from probe.tables.schemas import Row, Tables
 from probe.tables.summary import summarize
-from probe.tables.table_file import write_table
+from probe.tables.table_file import new_table, write_table
 
-MAY_LACK = (*LAYERS, NOTES)
-"""Tables that are written only if they have rows."""
+ALWAYS = ("measurements", "summary", "metrics", "learners", "costs", "times")
+"""Tables that are written even if they have no rows."""
 
 _LEARNER_FIELDS = {"kind", "per_class", "total", "sampling"}  # columns of learners.csv
 
@@ -91,10 +76,10 @@ def read_results(plan: Plan, root: Path) -> Iterator[JobResult]:
 
 def tables_of(
     plan: Plan, results: Sequence[JobResult], metrics: Iterable[MetricEntry] = ()
-) -> dict[str, Iterable[Any]]:
+) -> Tables:
     """Return all tables by name from the finished measurements.
 
-    The same results give the same rows, except for the times.
+    The same results give the same tables, except for the times.
 
     Args:
         plan: The plan of the study.
@@ -105,51 +90,63 @@ def tables_of(
     # Networks that never saw a task enter no other table.
     results = [result for result in results if not result.job.without]
     notes, withheld = check_trainings(results)
-    layers: list[LayerRow] = []
-    statements: list[StatementRow] = []
-    statement_seeds: list[StatementSeedRow] = []
-    for layer in layers_of(results):
-        layers += layer.rows()
-        statement_seeds += layer.statement_seeds()
-        for row in layer.statements():
-            verdict = withheld.get((row.learner, row.statement), row.verdict)
-            undecided = row.verdict in ("few seeds", "not converged")
-            statements.append(row if undecided else replace(row, verdict=verdict))
-    depths = {result.job.learner: len(result.features) for result in results}
+    layers = list(layers_of(results))
     costs = [
         ({**result.job.columns, "tasks_seen": tasks_seen}, cost)
         for result in results
         for tasks_seen, cost in result.costs.items()
     ]
-    return {
-        "summary": summary_rows(plan, results),
+    rows: dict[str, Iterable[Any]] = {
         # Only its sessions hold different kinds of data, so that the first one matters.
         "metrics": metric_rows(results, plan.report, metrics, plan.kind == "multimodal"),
         "learners": [
-            LearnerRow(learner=name, **learner.model_dump(include=_LEARNER_FIELDS))
+            {"learner": name, **learner.model_dump(include=_LEARNER_FIELDS)}
             for name, learner in plan.learners.items()
             if learner.listed
         ],
-        "costs": [CostRow(**key, **asdict(training.cost)) for key, training in costs],
-        "times": [TimeRow(**key, seconds=training.seconds) for key, training in costs],
-        "layers": layers,
-        "statements": statements,
-        "statement_seeds": statement_seeds,
-        "first_layer": list(first_layer_rows(statements, depths)),
+        "costs": [{**run, **asdict(training.cost)} for run, training in costs],
+        "times": [{**run, "seconds": training.seconds} for run, training in costs],
+        "layers": [row for layer in layers for row in layer.rows()],
+        "statements": [
+            row
+            if row["verdict"] in ("few seeds", "not converged")
+            else {**row, "verdict": withheld.get((layer.learner, row["statement"]), row["verdict"])}
+            for layer in layers
+            for row in layer.statements()
+        ],
+        "statement_seeds": [row for layer in layers for row in layer.statement_seeds()],
         "retraining": [row for result in results for row in _epochs(result)],
-        "diagnostics": [row for result in results for row in _diagnostics(result)],
+        "diagnostics": [
+            {**result.job.columns, **_columns(key), "depth": depth, "metric": name, "value": value}
+            for result in results
+            for key, values in result.diagnostics.items()
+            for depth in [1 + result.features.index(key.feature)]
+            for name, value in values.items()
+        ],
         "notes": [
             *notes,
             *(row for result in results for row in _notes(result, metrics)),
             *(row for result in results for row in _notes_on_spread(plan, result.job)),
         ],
         "controls": controls,
-        "measurements": measured_rows(plan, results),
+    }
+    measured = [(row, r.job.last) for r in results for row in measured_rows(plan, r)]
+    measurements = new_table("measurements", (row for row, _ in measured))
+    # Networks at the end of jobs; accuracies say the learners' order.
+    at_end = measurements["tasks_seen"] == [last for _, last in measured]
+    summarized = measurements[at_end | (measurements["metric"] == "accuracy")]
+    tables = {name: new_table(name, of_table) for name, of_table in rows.items()}
+    depths = {result.job.learner: len(result.features) for result in results}
+    return {
+        **tables,
+        "first_layer": first_layers(tables["statements"], depths),
+        "measurements": measurements,
+        "summary": summarize(summarized),
     }
 
 
 def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) -> None:
-    """Write all tables of a run directory; those in MAY_LACK only if they have rows.
+    """Write all tables of a run directory; those in `ALWAYS` even if they have no rows.
 
     Args:
         plan: The plan.
@@ -161,84 +158,67 @@ def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) ->
         NotWritten: A table cannot be written.
     """
     results = list(read_results(plan, root))
-    for name, rows in tables_of(plan, results, metrics).items():
+    for name, table in tables_of(plan, results, metrics).items():
         path = root / f"{name}.csv"
-        if path.name in MAY_LACK and not rows:
+        if table.empty and name not in ALWAYS:
             # No table may remain of results that are no longer shown.
             discard(path)
             continue
         # At once, so that no reader sees half of it.
         with replacing(path) as unfinished:
-            write_table(unfinished, KINDS[name], rows)
+            write_table(unfinished, name, table)
 
 
-def summary_rows(plan: Plan, results: Sequence[JobResult]) -> list[SummaryRow]:
-    """Summarize the networks at the end of jobs, see `probe.tables.summary.summarize`.
-
-    Args:
-        plan: The plan.
-        results: The results of its jobs.
-
-    Returns:
-        The rows.
-    """
-    rows = [(result.job.last, row) for result in results for row in measured_rows(plan, [result])]
-    learners = list(dict.fromkeys(row.learner for _, row in rows))
-    summary = summarize(row for last, row in rows if row.tasks_seen == last)
-    return sorted(summary, key=lambda row: learners.index(row.learner))
-
-
-def measured_rows(plan: Plan, results: Iterable[JobResult]) -> Iterator[MeasurementRow]:
-    """Yield the rows of jobs: R cell by cell, then each feature's matrix A, PRA and F1.
+def measured_rows(plan: Plan, result: JobResult) -> Iterator[Row]:
+    """Yield the measurements of a job: R cell by cell, then each feature's matrix A, PRA and F1.
 
     Tasks seen count from 0, before any task; depths and positions from 1. R comes once for each
     head of the report. F1 is of partial retraining after the last task.
 
     Args:
         plan: The plan.
-        results: The results of its jobs.
+        result: The results of the job.
 
     Yields:
         The rows.
     """
-    for result in results:
-        row = partial(
-            MeasurementRow, scenario=plan.scenario, network=plan.network, **result.job.columns
-        )
-        for head in plan.report.heads:
-            for tasks_seen, scores in result.outputs.get(head, {}).items():
-                cell = partial(row, metric="accuracy", tasks_seen=tasks_seen, head=head)
-                yield from _by_task(cell, result, scores.accuracy)
-        for key, scores in result.downstream.items():
-            cell = partial(row, depth=scores.depth, **_columns(key), readout=key.readout)
-            yield cell(metric="pra", value=scores.pra)
-            yield from _by_task(partial(cell, metric="accuracy"), result, scores.accuracy)
-        output = partial(row, feature=result.features[-1], metric="pra")
-        for tasks_seen, scores in result.output.items():
-            yield output(depth=scores.depth, tasks_seen=tasks_seen, value=scores.pra)
-        for feature, scores in result.retrained.items():
-            readout = "" if feature == result.features[-1] else RETRAIN
-            at_end = {"tasks_seen": result.job.last, "feature": feature, "readout": readout}
-            cell = partial(row, depth=scores.depth, metric="f1", **at_end)
-            yield from _by_task(cell, result, scores.f1)
+    row = partial[dict[str, Any]](
+        dict, scenario=plan.scenario, network=plan.network, **result.job.columns
+    )
+    for head in plan.report.heads:
+        for tasks_seen, scores in result.outputs.get(head, {}).items():
+            cell = partial(row, metric="accuracy", tasks_seen=tasks_seen, head=head)
+            yield from _by_task(cell, result, scores.accuracy)
+    for key, scores in result.downstream.items():
+        cell = partial(row, depth=scores.depth, **_columns(key), readout=key.readout)
+        yield cell(metric="pra", value=scores.pra)
+        yield from _by_task(partial(cell, metric="accuracy"), result, scores.accuracy)
+    output = partial(row, feature=result.features[-1], metric="pra")
+    for tasks_seen, scores in result.output.items():
+        yield output(depth=scores.depth, tasks_seen=tasks_seen, value=scores.pra)
+    for feature, scores in result.retrained.items():
+        readout = "" if feature == result.features[-1] else RETRAIN
+        at_end = {"tasks_seen": result.job.last, "feature": feature, "readout": readout}
+        cell = partial(row, depth=scores.depth, metric="f1", **at_end)
+        yield from _by_task(cell, result, scores.f1)
 
 
 def _columns(key: Key) -> dict[str, Any]:
     return {"tasks_seen": key.tasks_seen, "feature": key.feature}
 
 
-def _notes(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator[NoteRow]:
+def _notes(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator[Row]:
     """Yield a row for each note on a job's measurements, those on the learner first."""
-    row = partial(NoteRow, **result.job.columns)
+    row = partial[dict[str, Any]](dict, **result.job.columns)
     for tasks_seen in sorted(t for t, cost in result.costs.items() if cost.stuck):
-        yield row(feature="", tasks_seen=tasks_seen, note=STUCK)
+        yield row(tasks_seen=tasks_seen, note=STUCK)
     for tasks_seen, scores in result.output.items():
-        yield from (row(feature="", tasks_seen=tasks_seen, note=note) for note in scores.notes)
+        yield from (row(tasks_seen=tasks_seen, note=note) for note in scores.notes)
         if tasks_seen and scores.constant is not None:
-            yield row(feature="", tasks_seen=tasks_seen, note=constant(scores.constant))
+            yield row(tasks_seen=tasks_seen, note=constant(scores.constant))
     if (R := result.matrix(head=main_head(result.job))) is not None:
         for note in user_scores(R, metrics)[1]:
-            yield row(feature="", tasks_seen=result.job.last, note=note)
+            yield row(tasks_seen=result.job.last, note=note)
     for key, values in result.diagnostics.items():
         if values["dead"] == 1:
             yield row(**_columns(key), note=DEAD)
@@ -247,17 +227,17 @@ def _notes(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator[NoteRo
         yield from (of_readout(note=note) for note in scores.notes)
 
 
-def _notes_on_spread(plan: Plan, job: Job) -> Iterator[NoteRow]:
+def _notes_on_spread(plan: Plan, job: Job) -> Iterator[Row]:
     """Yield a row for each readout that is measured after only some of a job's tasks."""
     learned, keys = set(job.steps) - {0}, readout_keys(plan, job)
     for name, readout in plan.readouts.items():
         steps = {key.tasks_seen for key in keys if key.readout_name == name} - {0}
         if readout.steps == "spread" and 0 < len(steps) < len(learned) and not job.offline:
             note = _SPREAD.format(len(steps), len(learned))
-            yield NoteRow(**job.columns, feature="", readout=name, tasks_seen=job.last, note=note)
+            yield {**job.columns, "readout": name, "tasks_seen": job.last, "note": note}
 
 
-def _epochs(result: JobResult) -> Iterator[RetrainingRow]:
+def _epochs(result: JobResult) -> Iterator[Row]:
     """Yield a row for each epoch of a job's retrainings, the longest of each feature and step."""
     longest = {
         (key.feature, key.tasks_seen, key.reestimates): key
@@ -265,26 +245,16 @@ def _epochs(result: JobResult) -> Iterator[RetrainingRow]:
         if key.readout_name == RETRAIN
     }
     for key in longest.values():
-        row = partial(RetrainingRow, **result.job.columns, **_columns(key), readout=key.readout)
+        row = {**result.job.columns, **_columns(key), "readout": key.readout}
         if history := result.downstream[key].history:
             accuracies = (float("nan"), *history.accuracies)
             for epoch, (loss, accuracy) in enumerate(zip(history.losses, accuracies, strict=True)):
-                yield row(epoch=epoch, loss=loss, accuracy=accuracy)
-
-
-def _diagnostics(result: JobResult) -> Iterator[DiagnosticRow]:
-    """Yield a row for each number that describes a feature of a job's last network."""
-    for key, values in result.diagnostics.items():
-        depth = 1 + result.features.index(key.feature)
-        row = partial(DiagnosticRow, **result.job.columns, **_columns(key), depth=depth)
-        yield from (row(metric=name, value=value) for name, value in values.items())
+                yield {**row, "epoch": epoch, "loss": loss, "accuracy": accuracy}
 
 
 def _by_task(
-    cell: Callable[..., MeasurementRow], result: JobResult, values: NDArray[np.float64]
-) -> Iterator[MeasurementRow]:
+    cell: Callable[..., Row], result: JobResult, values: NDArray[np.float64]
+) -> Iterator[Row]:
     """Yield a row for each task's value, (T,), with its name and position in the order."""
-    for task_position, (task, value) in enumerate(
-        zip(result.names, values.tolist(), strict=True), 1
-    ):
-        yield cell(task_position=task_position, task=task, value=value)
+    for k, (task, value) in enumerate(zip(result.names, values.tolist(), strict=True), 1):
+        yield cell(task_position=k, task=task, value=value)

@@ -1,7 +1,7 @@
 """Notes on networks that were hardly trained, or not as the others were."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from statistics import fmean, median, stdev
 
@@ -11,12 +11,12 @@ from probe.analysis.intervals import LEVEL
 from probe.analysis.statements import FEWEST, STATEMENTS
 from probe.by_layer.plan import CONTROLS, OFFLINE
 from probe.results.result import JobResult, main_head
-from probe.tables.rows import NoteRow
+from probe.tables.schemas import Row
 
 
 def check_trainings(
     results: Sequence[JobResult],
-) -> tuple[list[NoteRow], Mapping[tuple[str, str], str]]:
+) -> tuple[list[Row], Mapping[tuple[str, str], str]]:
     """Return a note on each run whose output makes its layers doubtful, and verdicts withheld.
 
     - near chance: on the task just learned, or offline on all tasks, by two standard errors;
@@ -28,22 +28,25 @@ def check_trainings(
     near chance on the first task, as later tasks may well be learned worse; `no ceiling` if offline
     training is below a learner, for all statements but `forgets` of every learner.
     """
-    notes: list[NoteRow] = []
+    notes: list[Row] = []
     withheld: dict[tuple[str, str], str] = {}
 
     def note(result: JobResult, tasks_seen: int, text: str) -> None:
-        row = NoteRow(**result.job.columns, feature="", tasks_seen=tasks_seen, note=text)
-        notes.append(row)
+        notes.append({**result.job.columns, "tasks_seen": tasks_seen, "note": text})
 
     learners = {r.job.learner for r in results}
-    least = {name: _least([r for r in results if r.job.learner == name]) for name in learners}
+    above_chance: dict[str, list[float]] = {}
+    for result in results:
+        above_chance.setdefault(result.job.learner, []).append(_above_chance(result))
+    medians = {name: median(v) for name, v in above_chance.items() if len(v) > 2}
     for result in results:
         job, near_chance = result.job, _near_chance(result)
         tasks = "all tasks" if job.offline else "the task just learned"
         for tasks_seen in near_chance:
             text = f"its accuracy on {tasks} is near chance: train it longer, or check {_CHECK}"
             note(result, tasks_seen, text)
-        if _above_chance(result) < least[job.learner]:
+        middle = medians.get(job.learner, 0.0)
+        if middle > _DOUBTFUL and _above_chance(result) < middle / 2:
             note(result, job.last, _COLLAPSED)
         elif 1 in near_chance and not job.offline:
             withheld |= {(job.learner, name): "near chance" for name in STATEMENTS}
@@ -72,13 +75,6 @@ def _near_chance(result: JobResult) -> list[int]:
             if chance < 1 and accuracy < chance + 2 * _standard_error(chance, examples):
                 near.append(tasks_seen)
     return near
-
-
-def _least(runs: Iterable[JobResult]) -> float:
-    """Return the accuracy above chance below which a run of a learner has collapsed."""
-    levels = [_above_chance(r) for r in runs]
-    # Nothing is below -1.
-    return median(levels) / 2 if len(levels) > 2 and median(levels) > _DOUBTFUL else -1.0
 
 
 def _runs_above_offline(results: Sequence[JobResult]) -> dict[str, list[JobResult]]:

@@ -1,8 +1,8 @@
-"""Rows as an xarray Dataset; xarray is imported only when one is asked for."""
+"""Measurements as an xarray Dataset; xarray is imported only when one is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.tables.matrices import Matrices
-from probe.tables.rows import MeasurementRow
 from probe.tables.summary import require
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ _DIMS = {
 }
 
 
-def to_dataset(rows: Iterable[MeasurementRow]) -> xr.Dataset:
+def to_dataset(measurements: pd.DataFrame) -> xr.Dataset:
     """Return all measurements as arrays with named dimensions; NaN = not measured.
 
     - `accuracy` (learner, order, seed, tasks_seen, feature, readout, task): A[l, t, j] of each run;
@@ -46,7 +45,7 @@ def to_dataset(rows: Iterable[MeasurementRow]) -> xr.Dataset:
         import xarray
     except ImportError:
         raise InputError("a Dataset needs xarray, which is absent: pip install xarray") from None
-    matrices = Matrices(rows)
+    matrices = Matrices(measurements)
     table, positions = matrices.table, matrices.positions
     accuracies, of_networks = table["metric"] == "accuracy", table["feature"] == ""
     require(table[table["metric"] != "pra"], "task")

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from probe.errors import InputError
-from probe.tables.folder import Tables
-from probe.tables.frames import to_frame
+from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet, as_text
+from probe.tables.table_file import where
 
 _LAYER = ["learner", "feature", "readout"]
 
@@ -48,27 +48,21 @@ def to_wandb(tables: Tables, run: Any) -> None:
     for tag, tasks_seen, value in scalars(tables):
         run.define_metric(tag, step_metric=axis)
         run.log({tag: value, axis: tasks_seen})
-    for name, rows in tables.items():
-        if rows:
-            frame = to_frame(rows).astype(object)
-            run.log({f"tables/{name}": wandb.Table(dataframe=frame.where(frame.notna(), None))})
+    for name, frame in tables.items():
+        if len(frame):
+            cells = frame.astype(object).where(frame.notna(), None)
+            run.log({f"tables/{name}": wandb.Table(dataframe=cells)})
 
 
 def scalars(tables: Tables) -> Iterator[tuple[str, int, float]]:
     """Yield the tag, the step (the number of tasks learned) and the value of each scalar."""
-    frame = to_frame(tables["measurements"])
-    frame = frame[(frame["metric"] == "pra") & frame["tasks_seen"].notna()]
+    frame = where(tables["measurements"], metric="pra")
     seeds = frame.groupby(["tasks_seen", *_LAYER, "seed"], sort=True)["value"].mean()
     for (tasks_seen, *layer), value in seeds.groupby(level=[0, 1, 2, 3]).mean().dropna().items():
         yield "/".join(filter(None, ("accuracy", *layer))), int(tasks_seen), value
-    last = int(frame["tasks_seen"].max())
-    for row in tables.get("layers", ()):
-        if row.task_position is None and row.value == row.value:  # NaN: not identifiable
-            yield (
-                f"layers/{row.quantity}/{row.learner}/{row.feature}/{row.readout}",
-                last,
-                row.value,
-            )
+    layers, last = where(tables["layers"], task_position=None), int(frame["tasks_seen"].max())
+    for row in layers.dropna(subset="value").itertuples():
+        yield f"layers/{row.quantity}/{row.learner}/{row.feature}/{row.readout}", last, row.value
 
 
 def _writer(folder: str | Path) -> Any:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,29 +18,7 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.files import hashed, make_folder, not_written, unfinished, unhashed
-from probe.tables import rows
-from probe.tables.table_file import read_table, table_file, write_table
-
-KINDS: Mapping[str, type[Any]] = {
-    "measurements": rows.MeasurementRow,
-    "layers": rows.LayerRow,
-    "statements": rows.StatementRow,
-    "statement_seeds": rows.StatementSeedRow,
-    "first_layer": rows.FirstLayerRow,
-    "notes": rows.NoteRow,
-    "summary": rows.SummaryRow,
-    "metrics": rows.MetricRow,
-    "learners": rows.LearnerRow,
-    "costs": rows.CostRow,
-    "times": rows.TimeRow,
-    "retraining": rows.RetrainingRow,
-    "diagnostics": rows.DiagnosticRow,
-    "controls": rows.ControlRow,
-}
-"""The tables that a result can hold, by name, with the kind of their rows."""
-
-Tables = Mapping[str, Sequence[Any]]
-"""Tables by name, each a sequence of rows of its kind; one without rows may be lacking."""
+from probe.tables.schemas import SCHEMAS, Tables
 
 DESCRIPTION = "result.json"
 """The file that marks a folder as a saved result, with its kind and the version of its files."""
@@ -123,12 +101,15 @@ def read_folder(folder: Path) -> Saved:
 
 
 def read_tables(folder: Path) -> Tables:
-    """Return the tables of a saved result or of a study's run directory, those that are there.
+    """Return the tables of a saved result or of a study's run directory.
 
     Raises:
         InputError: There is no measurements.csv, or a table cannot be read.
     """
-    files = {name: table_file(folder, name) for name in KINDS}
+    # With pandas, imported when it is asked for: to measure takes no table.
+    from probe.tables.table_file import all_tables, read_table, table_file
+
+    files = {name: table_file(folder, name) for name in SCHEMAS}
     if not files["measurements"].is_file():
         if (folder / "rows.csv").is_file():
             raise InputError(
@@ -139,13 +120,15 @@ def read_tables(folder: Path) -> Tables:
             f"{folder} holds no result (no measurements.csv): name the directory of a `probe run`, "
             f"or a folder that `save` wrote"
         )
-    return {name: read_table(p, KINDS[name]) for name, p in files.items() if p.is_file()}
+    return all_tables(**{name: read_table(p, name) for name, p in files.items() if p.is_file()})
 
 
 def _fill(folder: Path, saved: Saved) -> None:
+    from probe.tables.table_file import write_table
+
     for name, table in saved.tables.items():
-        if table or name == "measurements":
-            write_table(folder / f"{name}.csv", KINDS[name], table)
+        if len(table) or name == "measurements":
+            write_table(folder / f"{name}.csv", name, table)
     if saved.arrays:
         with (folder / _ARRAYS).open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **saved.arrays)
@@ -164,7 +147,7 @@ def _refuse_foreign(folder: Path) -> None:
     except OSError as error:
         raise InputError(f"cannot use {folder} ({error.strerror}): choose another folder") from None
     if DESCRIPTION in names:
-        names -= {DESCRIPTION, _ARRAYS, *(f"{name}.csv" for name in KINDS)}
+        names -= {DESCRIPTION, _ARRAYS, *(f"{name}.csv" for name in SCHEMAS)}
     if names:
         raise InputError(f"{folder} holds something else ({min(names)}): choose another folder")
 
@@ -181,7 +164,7 @@ def _description(folder: Path) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         raise _damaged(path) from None
     # What is hashed by somebody else may still be anything, also the name of a file elsewhere.
-    names = {_ARRAYS, *(f"{name}.csv" for name in KINDS)}
+    names = {_ARRAYS, *(f"{name}.csv" for name in SCHEMAS)}
     complete = isinstance(description, dict) and {"kind", "record", "files"} <= description.keys()
     files = description["files"] if complete else None
     if not isinstance(files, dict) or not set(files) <= names:

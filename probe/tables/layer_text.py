@@ -1,23 +1,31 @@
 """Sheets of layers: a line for each layer; `statement_text` has the sentences below them."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import pandas as pd
+
+from probe.analysis.statements import STUCK, UNFINISHED
 from probe.metrics.murata import RETRAIN
-from probe.tables.folder import Tables
-from probe.tables.rows import ControlRow, LayerRow, SummaryRow, grouped
+from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points, sentences
+from probe.tables.table_file import where
 
 _CONTROLS = {
     "exclusion_difference": "accuracy gained over a network that never saw the task, in points",
     "selectivity": "points more on test data than on permuted training labels, fitted to these",
 }
+MEASURED = {"accuracy": "", "floor": UNTRAINED, "ceiling": OFFLINE}
+"""Quantities of a curve, with the control that is measured, "" for the learner itself."""
+
 _QUANTITIES = ("accuracy", "floor", "ceiling", "missing", "never_learned", "forgotten")
 _WIDEST = 10  # shares: an interval of a thousand percent says nothing
 
 
-def layer_sheets(tables: Tables, *, given: bool = False) -> list[Sheet]:
+def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
     """Return the layers over all tasks as sheets, one for each learner and readout.
 
     Numbers are in %, differences in points of accuracy, over all tasks; forgotten is the mean over
@@ -25,23 +33,24 @@ def layer_sheets(tables: Tables, *, given: bool = False) -> list[Sheet]:
 
     Args:
         tables: With the layers, and what is stated of them.
-        given: Whether the networks were, so that there is one learner, and seeds are those of
-            retrainings.
+        one_network: Whether all runs are of one network, so that there is one learner, and seeds
+            are those of retrainings.
     """
-    tasks = max((row.task_position or 1 for row in tables["layers"]), default=1)
-    of_all_tasks = (row for row in tables["layers"] if row.task_position is None)
+    layers = tables["layers"]
+    tasks = count_tasks(layers)
     text = sentences(tables, tasks)
     sheets = []
-    for (learner, readout), rows in grouped(of_all_tasks, "learner", "readout").items():
-        rows.sort(key=lambda row: row.depth)
+    of_all_tasks = where(layers, task_position=None)
+    for (learner, readout), rows in of_all_tasks.groupby(["learner", "readout"], sort=False):
         lines = []
-        for feature, quantities in grouped(rows, "feature").items():
-            layer = {row.quantity: row for row in quantities}
+        by_depth = rows.sort_values("depth", kind="stable")
+        for feature, quantities in by_depth.groupby("feature", sort=False):
+            layer = {row.quantity: row for row in quantities.itertuples()}
             lines.append((feature, *(_points(layer, q) for q in _QUANTITIES), _retained(layer)))
         sheets.append(
             Sheet(
-                of="" if given else learner,
-                title=_title(readout, rows[0].seeds, given, tasks),
+                of="" if one_network else learner,
+                title=_title(readout, by_depth["seeds"].iloc[0], one_network, tasks),
                 columns=("feature", *(name.replace("_", " ") for name in _QUANTITIES), "retained"),
                 lines=lines,
                 after=text.get((learner, readout), []),
@@ -50,9 +59,13 @@ def layer_sheets(tables: Tables, *, given: bool = False) -> list[Sheet]:
     return sheets
 
 
-def control_sheets(controls: Sequence[ControlRow]) -> list[Sheet]:
+def count_tasks(layers: pd.DataFrame) -> int:
+    """Return T, the number of tasks in a table of layers, 1 if it has no task positions."""
+    return int(max(layers["task_position"].dropna(), default=1))
+
+
+def control_sheets(controls: pd.DataFrame) -> list[Sheet]:
     """Return a sheet for each control, with a line for each layer over all tasks, in %."""
-    by_control = grouped((row for row in controls if row.task_position is None), "quantity")
     return [
         Sheet(
             title=f"{control.replace('_', ' ')}, in %: {meaning}",
@@ -60,28 +73,101 @@ def control_sheets(controls: Sequence[ControlRow]) -> list[Sheet]:
             lines=[
                 (
                     *(row.learner, row.readout, row.feature),
-                    *(points(row.accuracy), points(row.control)),
-                    points(row.value)
-                    + ("" if math.isnan(row.low) else f" [{points(row.low)}, {points(row.high)}]"),
+                    *(points(row.accuracy), points(row.control), interval(row)),
                 )
-                for row in by_control[control]
+                for row in rows.itertuples()
             ],
         )
         for control, meaning in _CONTROLS.items()
-        if control in by_control
+        if len(rows := where(controls, task_position=None, quantity=control))
     ]
 
 
-def pra_sheet(summary: Iterable[SummaryRow]) -> Sheet:
+def interval(row: Any) -> str:
+    """Return the value of a row in points, with its interval if it has one; a dash for None."""
+    if row is None or math.isnan(row.value):
+        return "-"
+    ends = "" if math.isnan(row.low) else f" [{points(row.low)}, {points(row.high)}]"
+    return points(row.value) + ends
+
+
+def pra_sheet(summary: pd.DataFrame) -> Sheet:
     """Return the PRA of each learner's features as one sheet."""
-    rows = [row for row in summary if row.metric == "pra"]
-    seeds = max((row.seeds for row in rows), default=0)
+    rows = where(summary, metric="pra")
+    seeds = max(rows["seeds"], default=0)
     over = f", mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
     return Sheet(
         title=f"Partial Retrain Accuracy, in %{over}",
         columns=("learner", "feature", "PRA"),
-        lines=[(r.learner, r.feature, mean_cell((r.mean, r.std), " ± ")) for r in rows],
+        lines=[
+            (r.learner, r.feature, mean_cell((r.mean, r.std), " ± ")) for r in rows.itertuples()
+        ],
     )
+
+
+def multiple_of(readout: str) -> int | None:
+    """Return the multiple of the epochs of partial retraining, None for other readouts.
+
+    >>> [multiple_of(readout) for readout in ("retrain", "retrain@4", "retrain@4+bn", "linear")]
+    [1, 4, None, None]
+    """
+    match = re.fullmatch(rf"{RETRAIN}(?:@(\d{{1,5}}))?", readout)
+    return int(match[1] or 1) if match else None
+
+
+def budget_curves(layers: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows over all tasks of layers that were retrained for several multiples.
+
+    Args:
+        layers: The quantities of all layers.
+
+    Returns:
+        The rows by depth and multiple, which is a further column, without the output's.
+    """
+    rows = where(layers, task_position=None)
+    rows = rows[~rows["learner"].isin(CONTROLS)]
+    rows = rows.assign(multiple=rows["readout"].map(multiple_of, na_action="ignore"))
+    rows = rows.dropna(subset="multiple").astype({"multiple": int})
+    rows = rows.sort_values(["depth", "multiple"])
+    groups = rows.assign(guessed=rows["quantity"] == "chance").groupby(["learner", "feature"])
+    # Only the output, where nothing is retrained, has a level of guessing.
+    return rows[(groups["multiple"].transform("nunique") > 1) & ~groups["guessed"].transform("any")]
+
+
+def budget_sheets(
+    layers: pd.DataFrame, notes: pd.DataFrame, *, one_network: bool = False
+) -> list[Sheet]:
+    """Return a sheet for each learner that was retrained for several multiples of the epochs.
+
+    Args:
+        layers: The quantities of all layers.
+        notes: Notes on trainings: numbers that have not converged get a star.
+        one_network: Whether all runs are of one network, so that there is one learner.
+    """
+    at_end = (notes["tasks_seen"] == count_tasks(layers)) | notes["learner"].isin(CONTROLS)
+    doubted = notes[at_end & notes["note"].str.startswith((UNFINISHED, STUCK))]
+    multiples = doubted["readout"].map(multiple_of)
+    unfinished = set(zip(doubted["learner"], doubted["feature"], multiples, strict=True))
+    lines: dict[str, list[tuple[str, ...]]] = {}
+    curves = budget_curves(layers).groupby(["learner", "feature", "multiple"], sort=False)
+    for (learner, feature, multiple), rows in curves:
+        value_of = dict(zip(rows["quantity"], rows["value"], strict=True))
+        cells = []
+        for quantity, control in MEASURED.items():
+            star = "*" * ((control or learner, feature, multiple) in unfinished)
+            value = value_of.get(quantity, float("nan"))
+            cells.append("-" if value != value else f"{100 * value:.1f}{star}")
+        lines.setdefault(learner, []).append((feature, str(multiple), *cells))
+    return [
+        Sheet(
+            of="" if one_network else learner,
+            title="retrained for multiples of the epochs, in %",
+            columns=("feature", "epochs x", *MEASURED),
+            lines=of_learner,
+            after=["*: not converged, more epochs may change it"] * ("*" in str(of_learner)),
+        )
+        for learner, of_learner in lines.items()
+    ]
 
 
 def together(sheets: Sequence[Sheet]) -> Sheet:
@@ -116,21 +202,21 @@ def mean_cell(
     return mean if math.isnan(value[1]) else f"{mean}{between}{std}"
 
 
-def _title(readout: str, seeds: int, given: bool, tasks: int) -> str:
-    # With given networks only retraining depends on the seed.
-    mean = seeds > 1 and (not given or readout == RETRAIN)
-    over = f", mean over {seeds} {'retrainings' if given else 'seeds'}" if mean else ""
+def _title(readout: str, seeds: int, one_network: bool, tasks: int) -> str:
+    # Of one network only retraining depends on the seed.
+    mean = seeds > 1 and (not one_network or readout == RETRAIN)
+    over = f", mean over {seeds} {'retrainings' if one_network else 'seeds'}" if mean else ""
     last = f"{'s 1 to' * (tasks > 2)} {tasks - 1} (others on all {tasks}: columns need not add up)"
     on = f", forgotten on task{last}" if tasks > 1 else ""
     return f"readout {readout}, in %{over}{on}{', retained [95 % interval]' if seeds > 1 else ''}"
 
 
-def _points(layer: Mapping[str, LayerRow], quantity: str) -> str:
+def _points(layer: Mapping[str, Any], quantity: str) -> str:
     row = layer.get(quantity)
     return "-" if row is None or math.isnan(row.value) else points(row.value)
 
 
-def _retained(layer: Mapping[str, LayerRow]) -> str:
+def _retained(layer: Mapping[str, Any]) -> str:
     """Return the share retained in percent with its interval, or why there is none."""
     row, above = layer.get("retained"), layer.get("above_floor")
     if above and above.high < 0:

@@ -1,10 +1,8 @@
-"""A[l, t, j] from rows: the accuracy matrix of every feature, as a mean over orders and seeds.
+"""A[l, t, j] from measurements: the accuracy matrix of a feature, a mean over orders and seeds.
 
 The matrix of the output is R. Its rows name no feature, so the output is found as the feature whose
 PRA has no readout.
 """
-
-from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -13,9 +11,9 @@ from numpy.typing import NDArray
 from probe.errors import InputError, unknown
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN
-from probe.tables.frames import to_frame
-from probe.tables.rows import CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED, MeasurementRow
-from probe.tables.summary import mean_over_runs, of_one_study, scores_by
+from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED
+from probe.tables.summary import check_one_study, mean_over_runs, scores_by
+from probe.tables.table_file import where
 
 _LAYER = ["learner", "feature", "depth"]
 
@@ -31,18 +29,19 @@ def accuracy_matrix(cells: pd.DataFrame, tasks: int) -> AccuracyMatrix:
         The matrix, (T+1, T); NaN = not measured.
     """
     values = np.full((tasks + 1, tasks), np.nan)
-    for (tasks_seen, position), scores in scores_by(cells, "tasks_seen", "task_position").items():
+    scores_of = scores_by(cells, ["tasks_seen", "task_position"])
+    for (tasks_seen, position), scores in scores_of.items():
         # Equal values have themselves for a mean, to the last bit.
         equal = len({value for _, value in scores}) == 1
         values[tasks_seen, position - 1] = scores[0][1] if equal else mean_over_runs(scores)
     return AccuracyMatrix(values)
 
 
-def mean_accuracies(rows: Iterable[MeasurementRow]) -> dict[str, AccuracyMatrix]:
+def mean_accuracies(measurements: pd.DataFrame) -> dict[str, AccuracyMatrix]:
     """Return the mean R of each learner, (T+1, T), in order of first appearance.
 
     Args:
-        rows: The measurements; learners without R are left out.
+        measurements: Of one study; learners without R are left out.
 
     Returns:
         R by learner.
@@ -50,8 +49,8 @@ def mean_accuracies(rows: Iterable[MeasurementRow]) -> dict[str, AccuracyMatrix]
     Raises:
         InputError: The rows are of more than one scenario or network, or name too few tasks.
     """
-    table = of_one_study(rows)
-    table = table[(table["metric"] == "accuracy") & (table["feature"] == "")]
+    check_one_study(measurements)
+    table = where(measurements, metric="accuracy", feature="")
     by_learner = table.groupby("learner", sort=False)
     return {learner: accuracy_matrix(cells, _tasks(cells)) for learner, cells in by_learner}
 
@@ -59,19 +58,24 @@ def mean_accuracies(rows: Iterable[MeasurementRow]) -> dict[str, AccuracyMatrix]
 class Matrices:
     """Accuracy matrices of one study or analysis, by learner, feature and readout.
 
-    - head: the main one, which R is of: the first in the rows; tasks: T, their number;
-    - positions: the task at each position of each order; orders: in order of first appearance;
-    - learners: those that learn task by task, in order of first appearance; levels: the controls;
-    - seeds: ascending; features: by depth; readouts: in order of first appearance, `retrain` if
-      only outputs were measured;
-    - outputs: the features of each learner that are its network's own output;
-    - table: the rows as a DataFrame.
+    Attributes:
+        table: The measurements.
+        head: The main head, of which R is: the first in the table.
+        tasks: T, the number of tasks.
+        positions: The task at each position of each order.
+        orders: In order of first appearance.
+        learners: Those that learn task by task, in order of first appearance.
+        levels: The controls.
+        seeds: Ascending.
+        features: By depth.
+        readouts: In order of first appearance, `retrain` if only outputs were measured.
+        outputs: The features of each learner that are its network's own output.
 
     Raises InputError for a position or number of tasks that an order does not have.
     """
 
-    def __init__(self, rows: Iterable[MeasurementRow]) -> None:
-        self.table = table = to_frame(rows)
+    def __init__(self, table: pd.DataFrame) -> None:
+        self.table = table
         learners = table["learner"].unique().tolist()
         self.learners = tuple(name for name in learners if name not in CONTROLS)
         self.levels = tuple(name for name in CONTROLS if name in learners)
@@ -87,15 +91,14 @@ class Matrices:
         self.features = tuple(by_depth["feature"])
         at_output = (table["metric"] == "pra") & (table["readout"] == "")
         self.outputs = table.loc[at_output, ["learner", "feature"]].drop_duplicates()
-        cells = table[(table["metric"] == "accuracy") & table["head"].isin(["", self.head])]
+        cells = where(table, metric="accuracy", head=["", self.head])
         self._cells = dict(list(cells.groupby(["learner", "feature", "readout"])))
         self._none = cells[:0]
 
     def steps(self, learner: str) -> tuple[int, ...]:
         """Return the numbers of tasks after which a learner was measured, ascending."""
-        own = self.table["learner"] == learner
-        measured = self.table["tasks_seen"][own & (self.table["metric"] == "accuracy")]
-        return tuple(sorted(measured.unique().tolist()))
+        measured = where(self.table, learner=learner, metric="accuracy")
+        return tuple(sorted(measured["tasks_seen"].unique().tolist()))
 
     def R(self, learner: str) -> AccuracyMatrix:  # noqa: N802, as the literature has it
         """Return the accuracy matrix of a learner itself, (T+1, T), under the main head."""
@@ -164,8 +167,8 @@ class Matrices:
         if len(layers.merge(of_control)) < len(layers):
             return self._none
         last = cells[cells["tasks_seen"] == cells["tasks_seen"].max()].assign(tasks_seen=0)
-        orders = self.table["order"][self.table["learner"] == learner].unique()
-        positions = self.positions[self.positions["order"].isin(orders)]
+        orders = where(self.table, learner=learner)["order"].unique()
+        positions = where(self.positions, order=orders)
         return last.drop(columns=["order", "task_position"]).merge(positions, on="task")
 
 

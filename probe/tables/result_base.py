@@ -1,7 +1,4 @@
-"""A result that holds rows: its tables can be read, shown, drawn and saved.
-
-pandas and xarray are imported when a table is asked for: to measure takes neither.
-"""
+"""A result that holds tables, which can be read, shown, drawn and saved."""
 
 from __future__ import annotations
 
@@ -12,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probe.errors import InputError, unknown
-from probe.tables.folder import KINDS, Saved, Tables, write_folder
-from probe.tables.rows import MeasurementRow
+from probe.tables.folder import Saved, write_folder
+from probe.tables.schemas import SCHEMAS, Tables
 from probe.tables.sheets import Sheet, as_html
 
 if TYPE_CHECKING:
@@ -25,8 +22,8 @@ class ResultBase(ABC):
     """A result in memory, with the same tables as the run directory of a study."""
 
     @abstractmethod
-    def measurements(self) -> list[MeasurementRow]:
-        """Return all measurements, one row each, as in measurements.csv."""
+    def measurements(self) -> pd.DataFrame:
+        """Return all measurements, a row for each, as in measurements.csv."""
 
     @abstractmethod
     def sheets(self) -> list[Sheet]:
@@ -43,11 +40,13 @@ class ResultBase(ABC):
     def tables(self) -> Tables:
         """Return all tables, by their names in a run directory."""
         from probe.tables.summary import summarize
+        from probe.tables.table_file import all_tables
 
-        return {"measurements": self.measurements(), "summary": summarize(self.measurements())}
+        measurements = self.measurements()
+        return all_tables(measurements=measurements, summary=summarize(measurements))
 
     def to_pandas(self, table: str = "measurements") -> pd.DataFrame:
-        """Return a table as a pandas DataFrame, see `probe.tables.frames`.
+        """Return a table as a pandas DataFrame; its columns are those of `probe.tables.schemas`.
 
         Args:
             table: Its name, as of the file in a run directory.
@@ -55,11 +54,9 @@ class ResultBase(ABC):
         Raises:
             InputError: There is no table of that name.
         """
-        from probe.tables.frames import to_frame
-
-        if table not in KINDS:
-            raise unknown("table", table, KINDS)
-        return to_frame(self.tables().get(table, ()), KINDS[table])
+        if table not in SCHEMAS:
+            raise unknown("table", table, SCHEMAS)
+        return self.tables()[table]
 
     def to_xarray(self) -> xr.Dataset:
         """Return all measurements as an xarray Dataset, see `probe.tables.dataset`.

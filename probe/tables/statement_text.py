@@ -1,13 +1,22 @@
-"""Sentences on the layers of a learner: statements, the intervals that decide them, the range."""
+"""Sentences on the layers of a learner: statements, their intervals, the range; and two runs."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
+from statistics import stdev
 from typing import Any
 
-from probe.analysis.statements import FEWEST
-from probe.tables.folder import Tables
-from probe.tables.rows import FirstLayerRow, StatementRow, grouped
+import pandas as pd
+from scipy.special import stdtrit
+
+from probe.analysis.intervals import LEVEL
+from probe.analysis.statements import FEWEST, STATEMENTS
+from probe.tables.schemas import Tables
+from probe.tables.sheets import Sheet
+from probe.tables.table_file import records
+
+KEY = ["learner", "readout", "feature", "statement"]
+"""The columns that name a statement on a layer."""
 
 _VERBS = {
     "below_ceiling": ("falls below the ceiling", "fall below the ceiling"),
@@ -43,28 +52,29 @@ def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
     Returns:
         The sentences by learner and readout.
     """
-    statements, values = tables.get("statements", ()), seed_values(tables)
-    ranges = {(r.learner, r.readout, r.statement): r for r in tables.get("first_layer", ())}
+    statements, values = tables["statements"], seed_values(tables)
+    ranges = {(r.learner, r.readout, r.statement): r for r in records(tables["first_layer"])}
     text = {}
-    for (learner, readout), rows in grouped(statements, "learner", "readout").items():
-        if (seeds := max(row.seeds for row in rows)) < FEWEST:
+    for (learner, readout), rows in statements.groupby(["learner", "readout"], sort=False):
+        if (seeds := rows["seeds"].max()) < FEWEST:
             few = f"{learner}: {seeds} of the {FEWEST} seeds that statements need"
             text[learner, readout] = [few]
             continue
-        by_statement = grouped(rows, "statement")
+        by_statement = dict(list(rows.groupby("statement", sort=False)))
         # The slope says something of a layer only where there is one.
-        if "yes" not in {row.verdict for row in by_statement.get("loses_plasticity", ())}:
-            by_statement.pop("loses_plasticity", None)
+        slopes = by_statement.get("loses_plasticity")
+        if slopes is not None and "yes" not in set(slopes["verdict"]):
+            del by_statement["loses_plasticity"]
         text[learner, readout] = [
             sentence(stated, ranges.get((learner, readout, name)), tasks, values)
             for name, stated in by_statement.items()
         ]
-        stated = {row.feature for row in by_statement.get("forgets", ())}
-        layers = [row.feature for row in by_statement.get("below_ceiling", ())]
+        features = {name: stated["feature"].tolist() for name, stated in by_statement.items()}
+        stated, layers = features.get("forgets"), features.get("below_ceiling", [])
         if stated and (lacking := [layer for layer in layers if layer not in stated]):
             at = list(by_statement).index("forgets")
             text[learner, readout][at] += f"; not measured after every task at {', '.join(lacking)}"
-    depths = {(row.learner, row.feature): row.depth for row in statements}
+    depths = {(row.learner, row.feature): row.depth for row in statements.itertuples()}
     for pair in combinations(ranges.values(), 2):
         if _disagree(pair, depths):
             (first, second), verb = pair, _VERBS[pair[0].statement][0]
@@ -77,31 +87,65 @@ def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
 
 def seed_values(tables: Tables) -> dict[Any, dict[int, float]]:
     """Return the value of each seed by learner, readout, feature and statement."""
-    groups = grouped(tables.get("statement_seeds", ()), "key")
-    return {key: {row.seed: row.value for row in rows} for key, rows in groups.items()}
+    groups = tables["statement_seeds"].groupby(KEY, sort=False)
+    return {key: dict(zip(rows["seed"], rows["value"], strict=True)) for key, rows in groups}
+
+
+def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sheet:
+    """Compare two runs layer by layer, in percentage points.
+
+    The difference is the second run minus the first. Its 95 % interval is Student's, over the
+    differences by seed; it is left out for fewer than two seeds, and where the runs, or the
+    measurements of a layer, have different seeds.
+
+    Args:
+        first: Name of the first run.
+        before: Its tables.
+        second: Name of the second run.
+        after: Its tables.
+
+    Returns:
+        The sheet.
+    """
+    seeds = {*before["measurements"]["seed"], *after["measurements"]["seed"]}
+    earlier = before["statements"][[*KEY, "value"]]
+    by_seed = seed_values(before), seed_values(after)
+    lines = []
+    for row in after["statements"].merge(earlier, on=KEY, suffixes=("", "_before")).itertuples():
+        difference, interval = row.value - row.value_before, ""
+        key = tuple(getattr(row, column) for column in KEY)
+        old, new = (values.get(key, {}) for values in by_seed)
+        if old.keys() == new.keys() == seeds and len(seeds) > 1:
+            spread = stdev(new[seed] - old[seed] for seed in seeds) / math.sqrt(len(seeds))
+            half = float(stdtrit(len(seeds) - 1, (1 + LEVEL) / 2)) * spread
+            interval = f" [{points(difference - half)}, {points(difference + half)}]"
+        quantity = STATEMENTS[row.statement].replace("_", " ")
+        values = points(row.value_before), points(row.value), points(difference) + interval
+        lines.append((row.learner, row.readout, row.feature, quantity, *values))
+    columns = ("learner", "readout", "layer", "quantity", first, second, "difference")
+    return Sheet(
+        title=f"{second} minus {first}, in points of accuracy", columns=columns, lines=lines
+    )
 
 
 def sentence(
-    rows: Sequence[StatementRow],
-    first_layer: FirstLayerRow | None,
-    tasks: int,
-    values: Mapping[Any, Mapping[int, float]],
+    rows: pd.DataFrame, first_layer: Any, tasks: int, values: Mapping[Any, Mapping[int, float]]
 ) -> str:
     """Describe one statement on the layers of a learner and readout, by depth.
 
     Args:
         rows: The statement on each layer.
-        first_layer: The range of the first layer, None where it has none.
+        first_layer: The row of the range of the first layer, None where it has none.
         tasks: T, the number of tasks.
-        values: Of each seed, see `seed_values`.
+        values: The value of each seed, see `seed_values`.
 
-    >>> row = StatementRow(learner="ft", readout="linear", feature="conv3", depth=3, seeds=5,
-    ...                    statement="forgets", verdict="yes", margin=0.01, value=0.054,
-    ...                    low=0.042, high=0.066)
-    >>> sentence([row], None, 5, {})
+    >>> from probe.tables.table_file import new_table
+    >>> cells = ("ft", "linear", "conv3", 3, "forgets", "yes", 0.01, 0.054, 0.042, 0.066, 5)
+    >>> sentence(new_table("statements", [cells]), None, 5, {})
     'ft forgets: 5.4 points on tasks 1 to 4 [4.2, 6.6] at conv3'
     """
-    learner, statement, by_verdict = rows[0].learner, rows[0].statement, grouped(rows, "verdict")
+    learner, statement = rows["learner"].iloc[0], rows["statement"].iloc[0]
+    by_verdict = dict(list(rows.groupby("verdict", sort=False)))
     finds, finding = _VERBS[statement]
     before_last = f" on task{'s 1 to' * (tasks > 2)} {tasks - 1}"
     unit = {"forgets": before_last, "loses_plasticity": " per task"}.get(statement, "")
@@ -117,30 +161,28 @@ def sentence(
         parts.append(f"inconclusive: {_values(by_verdict['open'], unit, values)}")
     words = {verdict: f"not judged, as {reason}," for verdict, reason in WITHHELD.items()}
     if "no" in by_verdict:
-        words = {"no": f"less than {margin(by_verdict['no'])}{unit}", **words}
+        words = {"no": f"less than {margin(by_verdict['no']['margin'].max())}{unit}", **words}
     for verdict in filter(by_verdict.__contains__, words):
-        features = ", ".join(row.feature for row in by_verdict[verdict])
-        parts.append(f"{words[verdict]} at {features}")
+        parts.append(f"{words[verdict]} at {', '.join(by_verdict[verdict]['feature'])}")
     if first_layer and first_layer.seeds_needed is not None:
         parts.append(f"about {first_layer.seeds_needed} seeds would narrow this down")
     return "; ".join(parts)
 
 
-def _values(
-    rows: Iterable[StatementRow], unit: str, values: Mapping[Any, Mapping[int, float]]
-) -> str:
+def _values(rows: pd.DataFrame, unit: str, values: Mapping[Any, Mapping[int, float]]) -> str:
     """Return the value at each layer with its interval, in points; the first with its unit."""
     cells: list[str] = []
-    for row in rows:
+    for row in rows.itertuples():
         value, low, high = map(points, (row.value, row.low, row.high))
         words = "" if cells else f" point{'s' * (value != '1.0')}{unit}"
-        by_seed = ", ".join(map(points, values.get(row.key, {}).values()))
+        key = tuple(getattr(row, column) for column in KEY)
+        by_seed = ", ".join(map(points, values.get(key, {}).values()))
         by_seed = f" (seeds: {by_seed})" if row.high - row.low > _WIDE else ""
         cells.append(f"{value}{words} [{low}, {high}] at {row.feature}{by_seed}")
     return ", ".join(cells)
 
 
-def _range(layer: FirstLayerRow | None) -> str:
+def _range(layer: Any) -> str:
     if layer is None or not layer.first_possible:
         return ""
     if not layer.first_confirmed:
@@ -150,9 +192,9 @@ def _range(layer: FirstLayerRow | None) -> str:
     return f", first between {layer.first_possible} and {layer.first_confirmed}"
 
 
-def margin(rows: Iterable[StatementRow]) -> str:
+def margin(largest: float) -> str:
     """Return the largest margin of statements, in points, rounded up."""
-    most = points(math.ceil(1000 * max(row.margin for row in rows) - 1e-6) / 1000)
+    most = points(math.ceil(1000 * largest - 1e-6) / 1000)
     return "1 point" if most == "1.0" else f"{most.removesuffix('.0')} points"
 
 
@@ -166,7 +208,7 @@ def points(value: float) -> str:
     return f"{round(100 * value, 1) + 0:.1f}"
 
 
-def _disagree(pair: Sequence[FirstLayerRow], depths: Mapping[tuple[str, str], int]) -> bool:
+def _disagree(pair: Sequence[Any], depths: Mapping[tuple[str, str], int]) -> bool:
     """Return whether the ranges of `retrain` and `linear` of one statement have no layer in common.
 
     depths: by learner and feature.

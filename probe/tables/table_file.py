@@ -1,62 +1,93 @@
-"""CSV tables; every cell is checked when it is written and again when it is read."""
+"""Tables in memory and as CSV files; every cell is checked when it is written and when it is read.
+
+CSV holds floats by repr, empty cells for what is missing, and only line feeds: a table reads back
+bit for bit.
+"""
 
 import csv
 import gzip
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from operator import attrgetter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from sys import intern
-from types import GenericAlias
-from typing import Any, TextIO, get_type_hints
+from types import SimpleNamespace
+from typing import Any
 
-import numpy as np
-from pydantic import TypeAdapter, ValidationError
+import pandas as pd
 
 from probe.errors import InputError, unreadable
-from probe.tables.rows import AnyRow, Text
-from probe.validation import expected, problems, shown
-
-Cells = Mapping[str, Any]
-"""The checked cells of one line, by column."""
+from probe.tables.schemas import NUMBER, SCHEMAS, TEXT, Column, Tables
+from probe.validation import shown
 
 
-def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
-    """Write rows of one kind as CSV that reads back bit for bit; lines end with a line feed.
-
-    None and NaN become empty cells, NumPy scalars plain numbers.
+def new_table(name: str, rows: Iterable[Any] = ()) -> pd.DataFrame:
+    """Return a table of rows, without a row by default.
 
     Args:
-        path: Of the file.
-        kind: Of the rows.
-        rows: May be a generator: a large table is never in memory as a whole.
+        name: The name of the table.
+        rows: The cells of each row by column, or in the order of the columns, or a frame that has
+            these columns; texts that are left out are empty, numbers missing.
+    """
+    schema = SCHEMAS[name]
+    cells = rows if isinstance(rows, pd.DataFrame) else list(rows)
+    frame = pd.DataFrame(cells, columns=list(schema), dtype=object)
+    texts = {column: "" for column, kind in schema.items() if kind.dtype == TEXT.dtype}
+    return frame.fillna(texts).astype({column: kind.dtype for column, kind in schema.items()})
+
+
+def all_tables(**tables: pd.DataFrame) -> Tables:
+    """Return these tables by name, and every other one without rows."""
+    return {name: tables[name] if name in tables else new_table(name) for name in SCHEMAS}
+
+
+def records(frame: pd.DataFrame) -> list[Any]:
+    """Return the rows of a table as named tuples; an absent whole number is None."""
+    whole = {
+        column: frame[column].astype(object).where(frame[column].notna(), None)
+        for column in frame.select_dtypes("Int64")
+    }
+    return list(frame.assign(**whole).itertuples(index=False, name="Row"))
+
+
+def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
+    """Return the rows that have a value in each named column.
+
+    Args:
+        table: The table.
+        values: By column the value, a collection of several, or None for an absent number.
+
+    >>> times = new_table("times", [("er", "0", 0, 1, 1.5), ("si", "0", 0, 1, 2.5)])
+    >>> where(times, learner="er", tasks_seen=[1, 2])["seconds"].tolist()
+    [1.5]
+    """
+    for column, value in values.items():
+        allowed = [value] if value is None or isinstance(value, str | int) else list(value)
+        table = table[table[column].isna() if value is None else table[column].isin(allowed)]
+    return table
+
+
+def write_table(path: Path, name: str, frame: pd.DataFrame) -> None:
+    """Write a table as CSV.
+
+    Args:
+        path: The file.
+        name: The name of the table.
+        frame: The table.
 
     Raises:
         InputError: A cell would not read back: it is of another type than its column, out of
             range, or not valid Unicode.
     """
-    hints = get_type_hints(kind, include_extras=True)
-    types: Any = GenericAlias(tuple, tuple(Text if h is str else h for h in hints.values()))
-    # Checking a line as one tuple takes a third of the time of checking cell by cell. It is strict:
-    # in a file "3" is a number, in a row it is a mistake.
-    check, cells = TypeAdapter(types).validate_python, attrgetter(*hints)
-
-    def checked(row: AnyRow) -> list[Any]:
-        try:
-            line = check(cells(row), strict=True)
-        except ValidationError:
-            # NumPy scalars are rare; looking for them in every row would take longer.
-            plain = (cell.item() if isinstance(cell, np.generic) else cell for cell in cells(row))
-            line = check(tuple(plain), strict=True)
-        return [None if cell != cell else cell for cell in line]
-
+    frame = checked(frame, name, lambda index: f"{path} cannot be written: row {index}")
+    cells = frame.astype(object).where(frame.notna(), None)
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(_LineFeeds(file), lineterminator="\r\n")
-            writer.writerow(hints)
-            writer.writerows(map(checked, rows))
-    except ValidationError as error:
-        raise InputError(f"{path} cannot be written: {wrong_cell(error, list(hints))}") from None
+            # csv quotes a cell with a carriage return only if its own line ending has one.
+            lines = SimpleNamespace(write=lambda line: file.write(line[:-2] + "\n"))
+            writer = csv.writer(lines, lineterminator="\r\n")
+            writer.writerow(frame.columns)
+            writer.writerows(cells.itertuples(index=False, name=None))
+    except UnicodeEncodeError as error:
+        raise InputError(f"{path} cannot be written: a text is no Unicode ({error})") from None
 
 
 def table_file(folder: Path, name: str) -> Path:
@@ -73,72 +104,116 @@ def table_file(folder: Path, name: str) -> Path:
     return compressed if compressed.is_file() and not path.exists() else path
 
 
-def read_table(
-    path: Path, kind: type[AnyRow], wanted: Callable[[Cells], bool] = lambda _: True
-) -> list[AnyRow]:
+def read_table(path: Path, name: str) -> pd.DataFrame:
     """Read a CSV that `write_table` wrote, also compressed by gzip; lines may end as on any system.
 
     Args:
-        path: Of the file.
-        kind: Of the rows.
-        wanted: Whether to keep a row of these cells.
+        path: The file.
+        name: The name of the table.
 
     Raises:
-        InputError: With file, line and column, for every cell that `write_table` refuses, also in
-            lines that are not wanted.
+        InputError: With file, line and column, for every cell that `write_table` refuses.
     """
-    check, columns, rows = TypeAdapter(kind).validate_python, list(get_type_hints(kind)), []
+    columns, numbers = list(SCHEMAS[name]), list[int]()
+    lines: list[tuple[str, ...]] = []
     opened: Any = gzip.open if path.suffix == ".gz" else open
     try:
         with opened(path, "rt", newline="", encoding="utf-8") as file:
             reader = csv.reader(file)
-            if next(reader, []) != columns:
+            if next(reader, None) != columns:
                 raise InputError(f"{path}: expected the columns {','.join(columns)}")
-            for line in reader:
-                if len(line) != len(columns):
-                    raise InputError(
-                        f"{path}, line {reader.line_num} has {len(line)} cells, expected "
-                        f"{len(columns)}"
-                    )
+            for cells in reader:
                 # Most texts recur in every line; interned, each is in memory once.
-                row = check(dict(zip(columns, map(intern, line), strict=True)))
-                if wanted(vars(row)):
-                    rows.append(row)
-    except ValidationError as error:
-        at = f"{path}, line {reader.line_num}: {wrong_cell(error)}"
-        raise InputError(f"{at}: write the tables again with `probe run`") from None
+                lines.append(tuple(map(intern, cells)))
+                numbers.append(reader.line_num)
     except (csv.Error, UnicodeDecodeError, EOFError, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is not a table of this study ({error})") from None
     except OSError as error:
         raise unreadable(path, error, "run the study first") from None
-    return rows
+    for line, number in zip(lines, numbers, strict=True):
+        if len(line) != len(columns):
+            raise InputError(
+                f"{path}, line {number} has {len(line)} cells, expected {len(columns)}"
+            )
+    frame = pd.DataFrame(lines, columns=columns, dtype=object)
+    return checked(frame, name, lambda index: f"{path}, line {numbers[index]}")
 
 
-def wrong_cell(error: ValidationError, columns: Sequence[str] = ()) -> str:
-    """Describe the first wrong cell in a sentence.
+def checked(frame: pd.DataFrame, name: str, where: Callable[[int], str]) -> pd.DataFrame:
+    """Return the columns of a table in the dtypes of its schema.
+
+    The frame may have been filtered and sorted, have further columns, and come from a CSV file,
+    which turns the text "0" into a number and an empty text into a gap.
 
     Args:
-        error: The validation error.
-        columns: The names of the columns, if cells were checked by position.
+        frame: The DataFrame.
+        name: The name of the table.
+        where: Names a row by its index, for messages.
 
-    Returns:
-        The sentence.
+    Raises:
+        InputError: It is not a DataFrame, or a column is missing, repeated, or cannot hold one of
+            its cells.
     """
-    detail = next(problems(error))
-    column = detail["loc"][0]
-    column = columns[column] if isinstance(column, int) else column
-    return f"{shown(detail['input'])} cannot be the value of {column}, {expected(detail)}"
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(f"expected a pandas DataFrame, got {type(frame).__name__}")
+    schema, counts = SCHEMAS[name], frame.columns.value_counts()
+    if wrong := [column for column in schema if counts.get(column, 0) != 1]:
+        raise InputError(
+            f"a table of {name} needs each of its columns once, and lacks or repeats "
+            f"{', '.join(wrong)}: take one that `to_pandas` gave"
+        )
+    frame = frame.reset_index(drop=True)
+    columns = {}
+    for column, kind in schema.items():
+        cells = frame[column]
+        try:
+            columns[column] = _converted(cells, kind)
+        except (ValueError, TypeError, OverflowError):
+            wrong_cells = (k for k in range(len(cells)) if not _is_right(cells[k : k + 1], kind))
+            index = next(wrong_cells)
+            raise InputError(
+                f"{where(index)}: {shown(cells[index])} cannot be the value of {column}, expected "
+                f"{kind}"
+            ) from None
+    return pd.DataFrame(columns)
 
 
-@dataclass(frozen=True)
-class _LineFeeds:
-    """A file whose lines end with a line feed only.
+def _converted(cells: pd.Series, kind: Column) -> pd.Series:
+    """Return cells in the dtype of their column; raises ValueError or TypeError for a wrong one."""
+    values = cells
+    if cells.dtype != kind.dtype:
+        texts = cells.map(lambda cell: _text(cell, kind)).astype(object)
+        values = texts if kind.dtype == TEXT.dtype else texts.where(texts != "", None)
+        values = values.astype(kind.dtype)
+    if kind.dtype == TEXT.dtype:
+        right = values.isin(kind.choices or values)
+    else:
+        right = values.isna() | values.between(kind.least, kind.most)
+    if not right.all():
+        raise ValueError(kind)
+    return values
 
-    csv quotes cells that hold a character of its own line ending: that must have both, or a
-    carriage return in a cell would not read back.
+
+def _is_right(cells: pd.Series, kind: Column) -> bool:
+    try:
+        _converted(cells, kind)
+    except (ValueError, TypeError, OverflowError):
+        return False
+    return True
+
+
+def _text(cell: Any, kind: Column) -> str:
+    """Return a cell as it is written to a file.
+
+    >>> [_text(cell, TEXT) for cell in (2.0, True, None, float("nan"), "a")]
+    ['2', 'True', '', '', 'a']
+    >>> _text(-0.0, NUMBER)
+    '-0.0'
     """
-
-    file: TextIO
-
-    def write(self, line: str) -> None:
-        self.file.write(line[:-2] + "\n")
+    if isinstance(cell, str):
+        return cell
+    if pd.isna(cell):
+        return ""
+    # In a column with gaps, a CSV turns whole numbers into floats.
+    is_whole = isinstance(cell, float) and cell.is_integer() and kind.dtype != NUMBER.dtype
+    return str(int(cell) if is_whole else cell)

@@ -9,6 +9,7 @@ from figures.build import build, build_asked
 from figures.options import ON_REQUEST, Options
 from probe.errors import InputError
 from probe.results.run_directory import older_tables, read_plan, remarks, survey
+from probe.tables.folder import read_tables
 from scenarios.commands.screen.results import note_lines
 from scenarios.commands.screen.terminal import show_line
 from scenarios.options import FigureOptions, names
@@ -24,7 +25,7 @@ def draw_figures(directory: Path) -> None:
         InputError: Tables are missing or unreadable.
     """
     # Before anything is drawn: unreadable notes and descriptions are refused first.
-    notes, comments = note_lines(directory), list[str]()
+    notes, comments = note_lines(read_tables(directory)), list[str]()
     if (directory / "study.json").is_file():
         states = survey(read_plan(directory), directory)
         older = older_tables(directory, states)

@@ -19,8 +19,7 @@ from probe.results.run_directory import refuse_foreign
 from probe.tasked_examples import as_tasks
 from probe.validation import problem, problems
 from scenarios.checkpoint_loader import CheckpointLoader
-from scenarios.commands.run import carry_through
-from scenarios.commands.screen.results import show_outcome
+from scenarios.commands.run import carry_through, show_outcome
 from scenarios.data.datasets import Location
 from scenarios.data.feature_files import SUFFIX
 from scenarios.options import ModelOptions, names, position

@@ -4,8 +4,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from probe.tables.folder import read_tables
-from probe.tables.statement_text import points
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import show_line
 from scenarios.options import names
@@ -52,17 +50,19 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     Raises:
         InputError: Tables are missing or cannot be read.
     """
-    from probe.tables.compared import compared_sheet
+    from probe.tables.folder import read_tables
+    from probe.tables.statement_text import compared_sheet, points
+    from probe.tables.table_file import where
 
     before, after = read_tables(first), read_tables(second)
     show_sheet(Console(), compared_sheet(first.name, before, second.name, after))
-    forgetting = [row for row in after.get("statements", ()) if row.statement == "forgets"]
-    above = [row for row in forgetting if most is not None and row.value > most]
-    for row in above:
+    forgets = where(after["statements"], statement="forgets")
+    above = forgets[forgets["value"] > (1 if most is None else most)]
+    for row in above.itertuples():
         limits = f"[{points(row.low)}, {points(row.high)}], more than {points(most or 0)}"
         cell = f"{row.learner}, {row.readout}, {row.feature}"
         show_line(f"{cell}: forgets {points(row.value)} points {limits}")
-    return not above
+    return bool(above.empty)
 
 
 def show_explanation(root: Path, learner: str, readout: str, feature: str, quantity: str) -> None:

@@ -30,7 +30,6 @@ from probe.retrain import SAMPLE, cache_plan
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.report import build, show_report
 from scenarios.commands.screen import progress
-from scenarios.commands.screen.results import show_outcome
 from scenarios.commands.screen.terminal import show_line
 from scenarios.data.datasets import Location
 from scenarios.execution.devices import device_named, executor_for, side_by_side
@@ -66,6 +65,14 @@ def run_study(source: str, options: RunOptions) -> bool:
         prepare = partial(prepared, study, user_code, location, None if dry else root)
         show = partial(show_outcome, omegas=study.scenario.kind != "class-incremental")
         return carry_through(prepare, options, root, show)
+
+
+def show_outcome(console: Console, root: Path, **options: bool) -> None:
+    """Print the results in a run directory, see `scenarios.commands.screen.results`."""
+    # It imports pandas, which a plan is shown without.
+    from scenarios.commands.screen import results
+
+    results.show_outcome(console, root, **options)
 
 
 def carry_through(

@@ -6,6 +6,7 @@ The files lie in the system's cache, as they have just been written.
 import time
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from probe.by_layer.jobs import jobs_of, keys_of
 from probe.by_layer.measurement import Key, Measurement, TrainingCost
 from probe.results.run_directory import describe, read_plan, store_of
 from probe.results.scores import metric_rows
-from probe.results.tables import measured_rows, read_results, summary_rows
-from probe.tables.rows import MeasurementRow, MetricRow, SummaryRow
-from probe.tables.table_file import write_table
+from probe.results.tables import measured_rows, read_results
+from probe.tables.summary import summarize
+from probe.tables.table_file import new_table, write_table
 from probe.tasks import TestExamples
 from probe.training.costs import Cost
 from tests.bench.timing import Rows, scratch
@@ -54,10 +55,13 @@ def _written_tables(root: Path) -> list[float]:
         return done
 
     results = step(lambda: list(read_results(plan, root)))
-    summary, metrics, table = (root / name for name in STEPS[1:])
-    step(lambda: write_table(summary, SummaryRow, summary_rows(plan, results)))
-    step(lambda: write_table(metrics, MetricRow, metric_rows(results, plan.report)))
-    step(lambda: write_table(table, MeasurementRow, measured_rows(plan, results)))
+    summary, metrics, measured = (root / name for name in STEPS[1:])
+    rows = (row for result in results for row in measured_rows(plan, result))
+    table = new_table("measurements", rows)
+    step(lambda: write_table(summary, "summary", summarize(table)))
+    scores = partial(metric_rows, results, plan.report)
+    step(lambda: write_table(metrics, "metrics", new_table("metrics", scores())))
+    step(lambda: write_table(measured, "measurements", table))
     return seconds
 
 

@@ -2,23 +2,13 @@
 
 import math
 from itertools import product
-from typing import get_args, get_type_hints
 
 import numpy as np
+import pandas as pd
 
 from figures.tables import StudyTables
-from probe.tables.rows import (
-    DiagnosticRow,
-    FirstLayerRow,
-    LayerRow,
-    LearnerRow,
-    MeasurementRow,
-    MetricRow,
-    NoteRow,
-    TimeRow,
-)
 from probe.tables.summary import summarize
-from probe.tables.table_file import write_table
+from probe.tables.table_file import new_table, records, write_table
 
 CRITERIA = ("accuracy", "ms", "sss", "ce", "rem", "bwt_plus", "fwt")
 
@@ -40,13 +30,12 @@ def rows(learners, features=("output",), *, tasks=5, orders=2, seeds=2, head="si
             cells += [layer | cell for cell in ({"metric": "pra"}, *f1)]
         runs = product(range(seeds), [""] if offline else map(str, range(orders)))
         found += [_measured(rng.random(), learner, o, s, **c) for s, o in runs for c in cells]
-    return found
+    return new_table("measurements", found)
 
 
 def _measured(value, learner, order, seed, **cell):
     study = {"scenario": "digits", "network": "cnn3"}
-    who = {"learner": learner, "order": order, "seed": seed}
-    return MeasurementRow(**study, **who, **cell, value=float(value))
+    return {**study, "learner": learner, "order": order, "seed": seed, **cell, "value": value}
 
 
 def levels(features=("conv1", "conv2", "output"), *, steps=0, seeds=2, readout="linear"):
@@ -63,7 +52,7 @@ def courses(learners, features, *, steps=5, seeds=2, orders=2, readout="linear",
 
 def _pra(runs, features, seeds, readout, own):
     rng = np.random.default_rng(2)
-    return [
+    rows = [
         _measured(
             *(rng.uniform(0.5, 0.95), learner, order, seed),
             **{"tasks_seen": t, "depth": depth, "feature": feature, "metric": "pra"},
@@ -73,6 +62,7 @@ def _pra(runs, features, seeds, readout, own):
         for seed, t in product(range(seeds), steps)
         for depth, feature in enumerate(own.get(learner, features), start=1)
     ]
+    return new_table("measurements", rows)
 
 
 def metrics(learners, *, tasks=5, seeds=3, head="single", weightings=("W1",), **means):
@@ -86,33 +76,35 @@ def metrics(learners, *, tasks=5, seeds=3, head="single", weightings=("W1",), **
         "chaudhry": [*chaudhry, *(f"forgetting[{k}]" for k in numbers[1:])],
         "kemker": [*alphas, "omega_base", "omega_new", "omega_all", "model_size_mb"],
     }
-    return [
-        MetricRow(
+    rows = [
+        {
             **{"learner": learner, "paper": paper, "metric": metric, "seeds": seeds},
-            head="" if metric in ("ms", "sss", "ce", "model_size_mb") else head,
-            mean=means.get(metric, {}).get(learner, float(rng.random())),
-            std=0.1 * float(rng.random()) if seeds > 1 else math.nan,
-        )
+            "head": "" if metric in ("ms", "sss", "ce", "model_size_mb") else head,
+            "mean": means.get(metric, {}).get(learner, rng.random()),
+            "std": 0.1 * rng.random() if seeds > 1 else math.nan,
+        }
         for learner in learners
         for paper, metrics in names.items()
         for metric in metrics
     ]
+    return new_table("metrics", rows)
 
 
 def times(learners, *, tasks=5, orders=2, seeds=2):
     """Return how long the tasks of a study took."""
     rng, steps = np.random.default_rng(0), range(1, tasks + 1)
     runs = product(learners, range(seeds), map(str, range(orders)), steps)
-    return [
-        TimeRow(learner=k, order=o, seed=s, tasks_seen=t, seconds=float(rng.uniform(1, 9)))
-        for k, s, o, t in runs
-    ]
+    return new_table("times", [(k, o, s, t, rng.uniform(1, 9)) for k, s, o, t in runs])
 
 
 def learner(name, kind="", *, per_class=None, total=None, sampling=""):
-    """Return what a learner is, and what it stores."""
-    stores = {"per_class": per_class, "total": total, "sampling": sampling}
-    return LearnerRow(learner=name, kind=kind or name, **stores)
+    """Return what a learner is, and what it stores, as a row of learners.csv."""
+    return name, kind or name, per_class, total, sampling
+
+
+def kinds(names):
+    """Return learners.csv of learners that store nothing."""
+    return new_table("learners", map(learner, names))
 
 
 def stored(names):
@@ -137,14 +129,17 @@ def diagnostics(learners, features, *, tasks=5, orders=2, seeds=2, own=None):
             value = 8 if metric == "units" else rng.random() * (8 if metric == "rank" else 1)
             run = {"learner": learner, "order": order, "seed": seed, "tasks_seen": seen}
             layer = {"depth": depth, "feature": feature, "metric": metric}
-            found.append(DiagnosticRow(**run, **layer, value=float(value)))
-    return found
+            found.append({**run, **layer, "value": value})
+    return new_table("diagnostics", found)
 
 
 def note(learner, text, *, feature="", seed=0, readout=""):
-    """Return a note on a run."""
-    at = {"feature": feature, "readout": readout, "tasks_seen": 5}
-    return NoteRow(learner=learner, order="0", seed=seed, note=text, **at)
+    """Return a note on a run, as a row of notes.csv."""
+    return learner, "0", seed, feature, text, 5, readout
+
+
+def notes(*rows):
+    return new_table("notes", rows)
 
 
 def layers(learners, features, *, tasks=5, readouts=("retrain",), seeds=3, split=(), own=None):
@@ -155,12 +150,12 @@ def layers(learners, features, *, tasks=5, readouts=("retrain",), seeds=3, split
     position nothing can be forgotten.
     """
     half = math.nan if seeds == 1 else 0.04
-    return [
-        LayerRow(
+    rows = [
+        {
             **{"learner": learner, "readout": readout, "feature": feature, "depth": depth},
             **{"task_position": position, "quantity": name, "seeds": seeds},
             **{"value": value, "low": value - half, "high": value + half},
-        )
+        }
         for learner, readout in product(learners, readouts)
         for has in [(own or {}).get(learner, features)]
         for depth, feature in enumerate(has, start=1)
@@ -169,6 +164,7 @@ def layers(learners, features, *, tasks=5, readouts=("retrain",), seeds=3, split
             depth, position, len(has), tasks, every_step=readout in split or feature == has[-1]
         ).items()
     ]
+    return new_table("layers", rows)
 
 
 def _quantities(depth, position, deepest, tasks, *, every_step):
@@ -189,12 +185,17 @@ def _quantities(depth, position, deepest, tasks, *, every_step):
 
 def first_layer(learners, feature, *, readouts=("retrain",), seeds=3):
     """Return first_layer.csv: every statement is true from that feature on, "" = of none."""
-    ends = {"first_possible": feature, "first_confirmed": feature, "seeds_needed": None}
     statements = ("below_ceiling", "forgets", "learns_less")
-    return [
-        FirstLayerRow(learner=learner, readout=readout, statement=statement, seeds=seeds, **ends)
-        for learner, readout, statement in product(learners, readouts, statements)
-    ]
+    rows = product(learners, readouts, statements)
+    return new_table("first_layer", [(*row, feature, feature, seeds, None) for row in rows])
+
+
+def rows_by(table, *columns):
+    """Return the rows of a table, as they are in `records`, by the values of columns."""
+    found = {}
+    for row in records(table):
+        found.setdefault(tuple(getattr(row, column) for column in columns), []).append(row)
+    return found
 
 
 BOTH = {"readouts": ("retrain", "retrain@4", "linear")}
@@ -208,34 +209,36 @@ def study(
     scores: options of `metrics`.
     """
     runs, steps = {"seeds": seeds, "orders": orders}, {"tasks": tasks, "own": own}
-    measurements = [
-        *rows([*learners, "offline"], features, head=head, **runs, **steps),
-        *courses(learners, features, steps=tasks, own=own, **runs),
-        *levels(features, steps=tasks, seeds=seeds),
-    ]
+    measurements = pd.concat(
+        [
+            rows([*learners, "offline"], features, head=head, **runs, **steps),
+            courses(learners, features, steps=tasks, own=own, **runs),
+            levels(features, steps=tasks, seeds=seeds),
+        ],
+        ignore_index=True,
+    )
     names, read = [*learners, *sweep], {"split": ("linear",), "seeds": seeds, "tasks": tasks}
     swept = layers(sweep, features, **read, readouts=("linear",))
-    forgotten = (row for row in swept if (row.quantity, row.task_position) == ("forgotten", None))
+    forgotten = swept[(swept["quantity"] == "forgotten") & swept["task_position"].isna()]
     return StudyTables(
         measurements=measurements,
         summary=summarize(measurements),
         metrics=metrics(names, tasks=tasks, seeds=seeds, head=head, **scores),
-        learners=[*map(learner, learners), *stored(sweep)],
+        learners=new_table("learners", [*map(learner, learners), *stored(sweep)]),
         times=times(names, tasks=tasks, **runs),
-        layers=[*layers(learners, features, own=own, **read, **BOTH), *forgotten],
+        layers=pd.concat([layers(learners, features, own=own, **read, **BOTH), forgotten]),
         first_layer=first_layer(learners, features[1], seeds=seeds, **BOTH),
         diagnostics=diagnostics(learners, features, **steps, **runs),
     )
 
 
-def write(folder, measurements, metrics=(), layers=(), first_layer=(), diagnostics=()):
-    """Write a study's tables; learners are those `stored`."""
+def write(folder, measurements, metrics=None, **tables):
+    """Write a study's tables; learners are those `stored`, those of layers may be left out."""
     folder.mkdir(exist_ok=True)
-    names = list(dict.fromkeys(row.learner for row in metrics))
-    tables = {"measurements": measurements, "summary": summarize(measurements)}
-    tables |= {"metrics": metrics, "learners": stored(names), "times": times(names, tasks=2)}
-    # As a study does, without files for tables without rows.
-    of_layers = {"layers": layers, "first_layer": first_layer, "diagnostics": diagnostics}
-    for name, table in (tables | {k: v for k, v in of_layers.items() if v}).items():
-        write_table(folder / f"{name}.csv", get_args(get_type_hints(StudyTables)[name])[0], table)
+    metrics = new_table("metrics") if metrics is None else metrics
+    names = metrics["learner"].unique()
+    tables |= {"measurements": measurements, "summary": summarize(measurements)}
+    tables |= {"metrics": metrics, "learners": new_table("learners", stored(names))}
+    for name, table in (tables | {"times": times(names, tasks=2)}).items():
+        write_table(folder / f"{name}.csv", name, table)
     return folder

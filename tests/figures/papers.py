@@ -35,11 +35,13 @@ def caption(kind, of):
 
 def metric(name, learner):
     """Return one metric of the study."""
-    (row,) = [r for r in tables().metrics if (r.metric, r.learner) == (name, learner)]
+    rows = tables().metrics.query("metric == @name and learner == @learner")
+    (row,) = rows.itertuples()
     return row
 
 
 def run_directory(folder):
     """Write the study as a run does, with the scores of the sweep."""
     t = tables()
-    return invented.write(folder, rows(), t.metrics, t.layers, t.first_layer, t.diagnostics)
+    of_layers = {"layers": t.layers, "first_layer": t.first_layer, "diagnostics": t.diagnostics}
+    return invented.write(folder, rows(), t.metrics, **of_layers)

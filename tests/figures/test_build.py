@@ -1,7 +1,7 @@
 import subprocess
 import sys
-from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from figures import build as module
@@ -19,15 +19,14 @@ NAMES = [f"{name}.{kind}" for name in DEFAULT for kind in ("png", "svg")]
 LAYERS = ["conv1", "output"]
 ROWS = invented.rows(["finetune", "offline"], LAYERS, tasks=2)
 METRICS = invented.metrics(["er10-uniform", "er20-uniform", "er10-entropy"], tasks=2)
-ALL = (
-    ROWS + invented.courses(["finetune"], LAYERS, steps=2),
-    METRICS,
-    invented.layers(["finetune"], LAYERS, tasks=2, readouts=("retrain", "retrain@4")),
-    invented.first_layer(["finetune"], "output"),
-    invented.diagnostics(["finetune"], LAYERS, tasks=2),
-)
-OTHER_ROWS = [replace(row, value=1 - row.value) for row in ROWS]
-OTHER_METRICS = [replace(row, mean=1 - row.mean) for row in METRICS]
+MEASUREMENTS = pd.concat([ROWS, invented.courses(["finetune"], LAYERS, steps=2)])
+OF_LAYERS = {
+    "layers": invented.layers(["finetune"], LAYERS, tasks=2, readouts=("retrain", "retrain@4")),
+    "first_layer": invented.first_layer(["finetune"], "output"),
+    "diagnostics": invented.diagnostics(["finetune"], LAYERS, tasks=2),
+}
+OTHER_ROWS = ROWS.assign(value=1 - ROWS["value"])
+OTHER_METRICS = METRICS.assign(mean=1 - METRICS["mean"])
 
 
 def contents(run):
@@ -37,7 +36,7 @@ def contents(run):
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     """A run directory with every figure, drawn by a process of its own, and its output."""
-    run = write(tmp_path_factory.mktemp("drawn"), *ALL)
+    run = write(tmp_path_factory.mktemp("drawn"), MEASUREMENTS, METRICS, **OF_LAYERS)
     code = (
         "import sys; from pathlib import Path; from figures.build import build; "
         "print([path.name for path in build(Path(sys.argv[1]))]); "
@@ -58,12 +57,6 @@ def test_every_figure_is_drawn_without_torch_and_pyplot(drawn):
         assert b"<dc:date>" not in files[f"{name}.svg"]
 
 
-@pytest.mark.slow
-def test_the_same_tables_give_the_same_bytes(drawn, tmp_path):
-    build(write(tmp_path, *ALL))
-    assert contents(tmp_path) == contents(drawn[0])
-
-
 @pytest.fixture
 def sketched(monkeypatch):
     """Write the word `drawn` for every figure, which is quicker than to draw it."""
@@ -81,7 +74,7 @@ def sketched(monkeypatch):
 
 
 def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(sketched, tmp_path):
-    run = write(tmp_path, [row for row in ROWS if row.metric == "pra"])
+    run = write(tmp_path, ROWS[ROWS["metric"] == "pra"])
     (run / "figures").mkdir()
     for name in ("bias", "budget"):
         (run / "figures" / f"{name}.png").write_bytes(b"of an earlier table")
@@ -92,7 +85,7 @@ def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(sk
 @pytest.mark.parametrize("table", ["measurements", "summary", "metrics", "learners"])
 def test_a_missing_table_says_so_and_nothing_is_written(table, tmp_path):
     """Times may be missing, but not unreadable; of only Offline there is no figure."""
-    run = write(tmp_path, [row for row in ROWS if row.learner == "offline"])
+    run = write(tmp_path, ROWS[ROWS["learner"] == "offline"])
     assert build(run) == build(run, changed_only=True) == []
     (run / "times.csv").write_text("learner,seconds\n")
     with pytest.raises(InputError, match=r"times\.csv"):
@@ -133,7 +126,7 @@ def drawn_again(run):
 
 
 def tables(rows, metrics):
-    return lambda run: write(run, [row for row in rows if row.metric != "f1"], metrics)
+    return lambda run: write(run, rows[rows["metric"] != "f1"], metrics)
 
 
 def file(name, text=None):

@@ -12,6 +12,7 @@ from figures.tables import StudyTables
 from probe.tables.summary import summarize
 from tests.figures import invented, papers
 
+NO_LAYERS = papers.tables().layers[:0]
 MANY = ["finetune", "ewc", "si", "er", "lwf", "gem"]
 
 
@@ -22,8 +23,8 @@ def outputs(learners, tasks=5, shares=False):
     return StudyTables(
         measurements=rows,
         summary=summarize(rows),
-        metrics=[row for row in metrics if shares or not row.metric.startswith("omega_")],
-        learners=[invented.learner(name) for name in learners],
+        metrics=metrics[shares | ~metrics["metric"].str.startswith("omega_")],
+        learners=invented.kinds(learners),
         times=invented.times(learners, tasks=tasks),
     )
 
@@ -31,12 +32,12 @@ def outputs(learners, tasks=5, shares=False):
 @pytest.mark.parametrize(
     ("tables", "drawn"),
     [
-        (papers.tables(), ["layers", "depth", "time", "replay", "budget", "tasks"]),
+        (papers.tables(), ["layers", "depth", "time", "replay", "budget", "sessions"]),
         (
-            replace(papers.tables(), layers=[], first_layer=[]),
-            ["depth", "time", "tasks", "diagnostics"],
+            replace(papers.tables(), layers=NO_LAYERS),
+            ["depth", "time", "sessions", "diagnostics"],
         ),
-        (outputs(MANY), ["tasks", "tradeoff", "spider", "scores"]),
+        (outputs(MANY), ["sessions", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2]), ["matrix", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2], tasks=50), ["sessions", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:1], tasks=50), ["matrix", "tradeoff"]),

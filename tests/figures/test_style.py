@@ -1,5 +1,4 @@
 import matplotlib
-from matplotlib.figure import Figure
 
 import figures
 from figures import style
@@ -16,14 +15,3 @@ def test_drawing_and_saving_leave_matplotlibs_settings_alone_and_do_not_depend_o
         second = style.save(figures.tradeoff(TABLES), tmp_path / "b", "one")
         assert dict(matplotlib.rcParams) == before
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
-
-
-def test_a_figure_is_drawn_once_for_each_file_and_nothing_moves(monkeypatch, tmp_path):
-    figure = figures.tradeoff(TABLES)
-    drawn: list[float] = []
-    paint = Figure.draw
-    monkeypatch.setattr(Figure, "draw", lambda *who: drawn.append(figure.dpi) or paint(*who))
-    before = [axes.get_position().bounds for axes in figure.axes]
-    style.save(figure, tmp_path, "one")
-    assert drawn == [300, 72]
-    assert [axes.get_position().bounds for axes in figure.axes] == before

@@ -11,7 +11,7 @@ from figures.plotting import Drawing
 from probe.analysis.statements import STUCK, UNFINISHED
 from probe.notes import constant
 from tests.figures import papers, seen
-from tests.figures.invented import metrics, note
+from tests.figures.invented import metrics, note, notes as notes_of
 
 
 def lines(figure):
@@ -40,28 +40,28 @@ def test_a_figure_answers_a_question_and_names_the_study(name):
     ],
 )
 def test_notes_on_trainings_are_doubts_about_the_learners_that_are_drawn(text, sentences):
-    notes = [note("ewc", text, seed=seed) for seed in (0, 1)]
+    notes = notes_of(*(note("ewc", text, seed=seed) for seed in (0, 1)))
     assert doubts(notes, {"ewc": "EWC"}) == sentences
     assert doubts(notes, {"er": "ER"}) == []
 
 
 def test_a_doubt_about_a_readout_is_one_about_figures_of_layers_that_draw_it():
     at = {"feature": "conv1", "readout": "linear"}
-    notes = [note(name, f"{UNFINISHED}: loss 1", **at) for name in ("ewc", "untrained")]
+    notes = notes_of(*(note(k, f"{UNFINISHED}: loss 1", **at) for k in ("ewc", "untrained")))
     sentences = ["Not converged downstream of conv1: EWC and Untrained (2 runs)"]
     assert doubts(notes, {"ewc": "EWC"}, ["linear"]) == sentences
     assert doubts(notes, {"ewc": "EWC"}, ["retrain"]) == doubts(notes, {"ewc": "EWC"}) == []
     # These two choose their readout themselves.
     for draw, readout in ((figures.time, "linear"), (figures.depth, "retrain")):
         for name in ("linear", "retrain"):
-            notes = [note("ewc", f"{UNFINISHED}: loss 1", feature="conv1", readout=name)]
-            figure = draw(replace(papers.tables(), notes=notes))
+            row = note("ewc", f"{UNFINISHED}: loss 1", feature="conv1", readout=name)
+            figure = draw(replace(papers.tables(), notes=notes_of(row)))
             assert len(lines(figure)) == 2 + (name == readout)
 
 
 @pytest.mark.parametrize(("name", "at"), [("tradeoff", ""), ("budget", "conv1")])
 def test_a_collapsed_or_unfinished_training_is_flagged_in_figure_and_caption(name, at):
-    notes = [note("ewc", STUCK, feature=at, readout=at and "retrain")]
+    notes = notes_of(note("ewc", STUCK, feature=at, readout=at and "retrain"))
     doubted = replace(papers.tables(), notes=notes)
     sentence = f"Collapsed{' downstream of conv1' * bool(at)}: EWC (1 run)"
     figure = Drawing(name)(doubted)
@@ -72,14 +72,14 @@ def test_a_collapsed_or_unfinished_training_is_flagged_in_figure_and_caption(nam
 
 @pytest.mark.parametrize("name", ["memory", "sampling"])
 def test_a_figure_of_kinds_of_learners_flags_each_learner_of_a_kind(name):
-    notes = [note(f"er{size}-uniform", STUCK) for size in (10, 20)]
+    notes = notes_of(*(note(f"er{size}-uniform", STUCK) for size in (10, 20)))
     figure = Drawing(name)(replace(papers.tables(), notes=notes))
     assert lines(figure)[2] == "Collapsed: ER (2 runs)"
 
 
 def test_lines_are_broken_between_words_and_not_within_names():
-    notes = [note(f"my-{name}-s-paper", STUCK) for name in ("ewc", "si", "rwalk")]
-    rows = metrics([row.learner for row in notes])
+    notes = notes_of(*(note(f"my-{name}-s-paper", STUCK) for name in ("ewc", "si", "rwalk")))
+    rows = metrics(notes["learner"])
     *_, doubt = lines(figures.tradeoff(replace(papers.tables(), metrics=rows, notes=notes)))
     assert "\n" in doubt
     assert "-\n" not in doubt

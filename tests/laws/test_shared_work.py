@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from probe.readouts.readout import READOUTS
-from probe.tables.run_directory import TIMES
 from probe.training.costs import OpsMeter
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from tests.scenarios.learners.tiny_learners import SMALL
+from tests.scenarios.table_names import TIMES
 from tests.scenarios.tiny_run import Tiny
 
 SHARING = [kind for kind in LEARNERS if "first_task" in vars(LEARNERS[kind])]

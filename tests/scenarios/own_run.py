@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 import torch
 
-from probe.tables.run_directory import LAYERS, NOTES
 from scenarios.options import ModelOptions, RunOptions
+from tests.scenarios.table_names import LAYERS, NOTES
 from tests.scenarios.tiny_run import contents
 
 MODULE = "own_nets"

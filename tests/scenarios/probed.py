@@ -5,7 +5,7 @@ import csv
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.tables.run_directory import TIMES
+from tests.scenarios.table_names import TIMES
 from tests.scenarios.tiny_run import Stored, Tiny, measured
 
 FINETUNE, OFFLINE, UNTRAINED = "finetune.order-there.seed-0", "offline.seed-0", "untrained.seed-0"

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from probe.by_layer.measurement import from_arrays, keys_of, to_arrays
-from probe.tables.run_directory import TABLES
 from scenarios.options import RunOptions
+from tests.scenarios.table_names import TABLES
 
 TINY = """
 orders = { there = [1, 2] }

@@ -5,36 +5,24 @@ Learners of another network have other features, and so a separate table. A dash
 """
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
 from probe.notes import listed, ranged, without_decimals
-from probe.tables.budget_text import budget_sheets
-from probe.tables.folder import KINDS
-from probe.tables.layer_text import control_sheets, layer_sheets, mean_cell
-from probe.tables.rows import (
-    CONTROLS,
-    LayerRow,
-    MeasurementRow,
-    MetricRow,
-    NoteRow,
-    SummaryRow,
-    TimeRow,
-)
-from probe.tables.run_directory import NOTES, TIMES
+from probe.tables.folder import read_tables
+from probe.tables.layer_text import budget_sheets, control_sheets, layer_sheets, mean_cell
+from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
-from probe.tables.table_file import read_table
+from probe.tables.table_file import where
 from scenarios.commands.screen.sheets import show_sheet, show_table
 from scenarios.commands.screen.terminal import printable, show_line
 
-_Value = tuple[float, float]  # mean and standard deviation
-_Jobs = defaultdict[tuple[str, str], set[tuple[str, str, int]]]  # by learner and feature
 _MOST_NOTES = 8
 
 _READOUTS = {
@@ -62,23 +50,21 @@ def show_outcome(
     Raises:
         InputError: Tables cannot be read.
     """
-    metrics: list[MetricRow] = []
+    tables = read_tables(root)
+    # Only metrics of R: metrics of a feature's matrix A are in the file.
+    metrics = where(tables["metrics"], feature="")
     if trained:
-        # Only metrics of R: metrics of a feature's matrix A are in the file.
-        metrics = read_table(root / "metrics.csv", MetricRow, lambda cells: not cells["feature"])
-        show_results(console, read_table(root / "summary.csv", SummaryRow), metrics)
-    for line in note_lines(root):
+        show_results(console, tables["summary"], metrics)
+    for line in note_lines(tables):
         show_line(line)
-    show_layers(console, root, maps=not trained)
+    show_layers(console, tables, maps=not trained)
     if omegas:
-        show_omegas(console, metrics, read_table(root / TIMES, TimeRow))
+        show_omegas(console, metrics, tables["times"])
     files = f"figures: {root / 'figures'}; tables: {root}/*.csv"
     show_line(f"the answer: {root / 'report.html'}; {files}")
 
 
-def show_results(
-    console: Console, summary: Sequence[SummaryRow], metrics: Sequence[MetricRow]
-) -> None:
+def show_results(console: Console, summary: pd.DataFrame, metrics: pd.DataFrame) -> None:
     """Print a line for each learner, in %: PRA downstream of each feature, and A and F.
 
     Learners that share a network share a table. A and F are Chaudhry 2018's average accuracy and
@@ -87,18 +73,23 @@ def show_results(
 
     Args:
         console: The console to print to.
-        summary: The rows of summary.csv.
-        metrics: The rows of metrics.csv.
+        summary: The table of that name.
+        metrics: The table of that name.
     """
-    seeds = max((row.seeds for row in summary), default=0)
-    main = _main_head(metrics)
+    main, summary = _main_head(metrics), where(summary, metric="pra")
+    seeds = max(summary["seeds"], default=0)
     networks = _by_features(summary)
     last = f"average accuracy A and forgetting F after the last task ({main}-head)"
     what = f"Partial Retrain Accuracy, {last}" if any(networks) else f"A{last[1:]}"
     over = f"mean±std over {seeds} seeds" if seeds > 1 else "one seed"
     console.print(printable(f"{what}, in %: {over}"), markup=False)
-    a, f = (_after_the_last(metrics, m, main) for m in ("average_accuracy[", "forgetting["))
-    pra = {(r.learner, r.feature): (r.mean, r.std) for r in summary if r.metric == "pra"}
+    # They come in order of k: the last one stays.
+    of_head = where(metrics, head=main)
+    a, f = (
+        _means(of_head[of_head["metric"].str.startswith(name)], "learner")
+        for name in ("average_accuracy[", "forgetting[")
+    )
+    pra = _means(summary, "learner", "feature")
     for features, learners in networks.items():
         # Many features fit into 80 columns with the deviation below the mean.
         between = "\n±" if len(features) > 4 else "±"
@@ -110,7 +101,7 @@ def show_results(
         show_sheet(console, Sheet(title="", columns=["learner", *features, "A", "F"], lines=lines))
 
 
-def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[TimeRow]) -> None:
+def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) -> None:
     """Print Kemker 2018's table: the Omegas under the main head, model size and training time.
 
     Sizes are in 10^6 bytes, times in seconds for all tasks, the mean over orders and seeds. If the
@@ -118,18 +109,18 @@ def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[
 
     Args:
         console: The console to print to.
-        metrics: The rows of metrics.csv.
-        times: The rows of times.csv.
+        metrics: The table of that name.
+        times: The table of that name.
     """
     from probe.tables.summary import training_seconds
 
     main = _main_head(metrics)
     title = printable(f"Kemker's Omegas ({main}-head), model size, training time of a run")
     console.print(title, markup=False)
-    values = {(r.learner, r.metric): (r.mean, r.std) for r in metrics if r.head in ("", main)}
+    values = _means(where(metrics, head=["", main]), "learner", "metric")
     seconds = training_seconds(times)
-    learners = dict.fromkeys(r.learner for r in metrics if r.metric == "omega_new")
-    by_first = (r.metric for r in metrics if r.metric.startswith("omega_new["))
+    learners = where(metrics, metric="omega_new")["learner"].unique()
+    by_first = metrics["metric"][metrics["metric"].str.startswith("omega_new[")]
     for first in dict.fromkeys(name.removeprefix("omega_new") for name in by_first) or [""]:
         if first:
             console.print(printable(first.strip("[]")), markup=False, highlight=False)
@@ -145,7 +136,13 @@ def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[
         show_sheet(console, Sheet(title="", columns=columns, lines=lines))
 
 
-def note_lines(root: Path) -> list[str]:
+def _means(table: pd.DataFrame, *columns: str) -> dict[Any, tuple[float, float]]:
+    """Return mean and standard deviation by the values of columns, or of one."""
+    rows = table.set_index(list(columns))
+    return dict(zip(rows.index, zip(rows["mean"], rows["std"], strict=True), strict=True))
+
+
+def note_lines(tables: Tables) -> list[str]:
     """Return a line for each note on the results of a run directory, those on most jobs first.
 
     Notes on the network itself precede those on features. A line names the learners and features of
@@ -153,47 +150,37 @@ def note_lines(root: Path) -> list[str]:
     unless it is `retrain` after all tasks. After a few lines, the last one only counts the rest.
 
     Args:
-        root: The run directory.
+        tables: The tables.
 
     Returns:
         The lines.
-
-    Raises:
-        InputError: The tables cannot be read.
     """
-    if not (root / NOTES).is_file():
-        return []
-    notes = defaultdict[tuple[str, str, bool], list[NoteRow]](list)
-    for row in read_table(root / NOTES, NoteRow):
-        notes[without_decimals(row.note), row.readout, bool(row.feature)].append(row)
-    measured, last = _Jobs(set), defaultdict[str, int](int)
-    # A note without a feature is on the learner itself, in any of its jobs.
-    measurements = read_table(
-        root / "measurements.csv", MeasurementRow, lambda c: c["metric"] == "pra"
-    )
-    for measurement in measurements:
-        measured[measurement.learner, measurement.feature].add(_job(measurement))
-        measured[measurement.learner, ""].add(_job(measurement))
-        last[measurement.learner] = max(last[measurement.learner], measurement.tasks_seen or 0)
-    most_first = sorted(notes.values(), key=lambda n: (n[0].feature > "", -len({*map(_job, n)})))
-    lines = [_note_line(rows, measured, last) for rows in most_first[:_MOST_NOTES]]
-    more = len(most_first) - len(lines)
-    return [*lines, f"and {more} more in {NOTES}"] if more else lines
+    measured, notes = where(tables["measurements"], metric="pra"), tables["notes"]
+    last = measured.groupby("learner")["tasks_seen"].max().to_dict()
+    texts, on_layer = notes["note"].map(without_decimals), notes["feature"] != ""
+    groups = [rows for _, rows in notes.groupby([texts, "readout", on_layer], sort=False)]
+    groups.sort(key=lambda rows: (rows["feature"].iloc[0] != "", -len(_jobs(rows))))
+    lines = [_note_line(rows, measured, last) for rows in groups[:_MOST_NOTES]]
+    more = len(groups) - len(lines)
+    return [*lines, f"and {more} more in notes.csv"] if more else lines
 
 
-def _note_line(rows: Sequence[NoteRow], measured: _Jobs, last: Mapping[str, int]) -> str:
+def _note_line(rows: pd.DataFrame, measured: pd.DataFrame, last: Mapping[str, int]) -> str:
     """Return the line of one note.
 
-    rows: of one readout, the same but for decimal fractions; measured: the jobs by learner
-    and feature; last: the number of all tasks that a learner learns.
+    rows: of one readout, the same but for decimal fractions; measured: the PRA of all jobs;
+    last: the number of all tasks that a learner learns.
     """
-    learners = listed(dict.fromkeys(row.learner for row in rows))
-    features = listed(dict.fromkeys(row.feature for row in rows if row.feature))
-    behind = f", downstream of {features}" if features else ""
-    there = {job for row in rows for job in measured[row.learner, row.feature]}
-    jobs = f"{len(set(map(_job, rows)))} of {len(there)} {'job' if len(there) == 1 else 'jobs'}"
-    where = f"{learners}{behind}{_how(rows[0].readout)}{_when(rows, last)}"
-    return printable(f"note: {where} ({jobs}): {ranged(row.note for row in rows)}")
+    learners = listed(rows["learner"].unique())
+    features = [feature for feature in rows["feature"].unique() if feature]
+    downstream = f", downstream of {listed(features)}" if features else ""
+    layers = rows[["learner", "feature"] if features else ["learner"]].drop_duplicates()
+    # A note without a feature is on the learner itself, in any of its jobs.
+    jobs = len(_jobs(measured.merge(layers)))
+    share = f"{len(_jobs(rows))} of {jobs} {'job' if jobs == 1 else 'jobs'}"
+    readout = _how(rows["readout"].iloc[0])
+    where = f"{learners}{downstream}{readout}{_when(rows, last)}"
+    return printable(f"note: {where} ({share}): {ranged(rows['note'])}")
 
 
 def _how(readout: str) -> str:
@@ -209,110 +196,88 @@ def _how(readout: str) -> str:
     return f"{how}, with batch norm reestimated" if statistics else how
 
 
-def _when(rows: Sequence[NoteRow], last: Mapping[str, int]) -> str:
+def _when(rows: pd.DataFrame, last: Mapping[str, int]) -> str:
     """Name the numbers of tasks after which a note applies, unless it is only the last."""
-
-    def at_last(row: NoteRow) -> bool:
-        return row.tasks_seen is None or row.tasks_seen >= last[row.learner]
-
-    early = {row.tasks_seen or 0 for row in rows if not at_last(row)}
+    at_last = rows["tasks_seen"] >= rows["learner"].map(lambda learner: last.get(learner, 0))
+    early = sorted(set(rows["tasks_seen"][~at_last]))
     if not early:
         return ""
-    tasks, at_end = "task" if early == {1} else "tasks", any(map(at_last, rows))
-    return f", after {listed(sorted(early))} {tasks}{' and after all' if at_end else ''}"
+    tasks = "task" if early == [1] else "tasks"
+    return f", after {listed(early)} {tasks}{' and after all' if at_last.any() else ''}"
 
 
-def _job(row: MeasurementRow | NoteRow) -> tuple[str, str, int]:
-    return row.learner, row.order, row.seed
+def _jobs(rows: pd.DataFrame) -> set[tuple[str, str, int]]:
+    return set(zip(rows["learner"], rows["order"], rows["seed"], strict=True))
 
 
-def _by_features(summary: Sequence[SummaryRow]) -> dict[tuple[str, ...], list[str]]:
+def _by_features(pra: pd.DataFrame) -> dict[tuple[str, ...], list[str]]:
     """Return the learners by the features of their network, in order of depth.
 
     A learner with only an output is listed with the first network, or with () if all are such.
     """
-    features: dict[str, list[str]] = {}
-    for row in sorted(summary, key=lambda row: row.depth):
-        if row.metric == "pra":
-            features.setdefault(row.learner, []).append(row.feature)
-    learners = dict.fromkeys(row.learner for row in summary if row.metric == "pra")
-    first = next((tuple(f) for learner in learners if len(f := features[learner]) > 1), ())
+    by_depth = pra.sort_values("depth", kind="stable").groupby("learner")["feature"]
+    features = {learner: tuple(names) for learner, names in by_depth}
+    learners = pra["learner"].unique()
+    first = next((features[name] for name in learners if len(features[name]) > 1), ())
     networks: dict[tuple[str, ...], list[str]] = {}
     for learner in learners:
-        names = tuple(features[learner])
+        names = features[learner]
         networks.setdefault(names if len(names) > 1 else first, []).append(learner)
     return networks
 
 
-def _main_head(metrics: Iterable[MetricRow]) -> str:
+def _main_head(metrics: pd.DataFrame) -> str:
     """Return the first head in the metrics; metrics of costs have none."""
-    return next((row.head for row in metrics if row.head), "single")
+    return next(filter(None, metrics["head"]), "single")
 
 
-def _after_the_last(metrics: Iterable[MetricRow], name: str, head: str) -> dict[str, _Value]:
-    """Return mean and deviation after the last task, by learner; name: up to the bracket."""
-    # They come in order of k: the last one stays.
-    rows = (row for row in metrics if row.metric.startswith(name) and row.head == head)
-    return {row.learner: (row.mean, row.std) for row in rows}
-
-
-def show_layers(console: Console, root: Path, *, maps: bool = False) -> None:
-    """Print the layers of a run directory over all tasks, a table for each learner and readout.
+def show_layers(console: Console, tables: Tables, *, maps: bool = False) -> None:
+    """Print the layers of a run over all tasks, a table for each learner and readout.
 
     The readouts are those of `_READOUTS`; the controls are left out. Numbers are in %, missing in
     points of accuracy; brackets hold 95 % intervals, of several seeds.
 
     Args:
         console: The console to print to.
-        root: The run directory.
+        tables: The tables of the run.
         maps: Whether to print the heat maps of every readout, too.
-
-    Raises:
-        InputError: Tables cannot be read.
     """
-    names = ("layers", "statements", "statement_seeds", "first_layer", "notes", "controls")
-    tables = {name: _read(root, name) for name in names}
-    rows = [row for row in tables["layers"] if row.learner not in CONTROLS]
+    layers = tables["layers"]
+    layers = layers[~layers["learner"].isin(CONTROLS)]
     for readout, title in _READOUTS.items():
-        readout_rows = [row for row in rows if row.readout == readout]
-        sheets = layer_sheets({**tables, "layers": readout_rows})
+        sheets = layer_sheets({**tables, "layers": where(layers, readout=readout)})
         if sheets:
             console.print(title, markup=False, highlight=False)
         for sheet in sheets:
             show_sheet(console, sheet)
-    for sheet in (*budget_sheets(rows, tables["notes"]), *control_sheets(tables["controls"])):
+    for sheet in (*budget_sheets(layers, tables["notes"]), *control_sheets(tables["controls"])):
         show_sheet(console, sheet)
     if maps:
-        _show_maps(console, [row for row in rows if row.task_position is not None])
+        _show_maps(console, layers.dropna(subset="task_position"))
 
 
-def _read(root: Path, name: str) -> list[Any]:
-    path = root / f"{name}.csv"
-    return read_table(path, KINDS[name]) if path.is_file() else []
-
-
-def _show_maps(console: Console, layers: Sequence[LayerRow]) -> None:
+def _show_maps(console: Console, layers: pd.DataFrame) -> None:
     """Print a map for each learner and readout: features by depth, tasks by position, in points.
 
     A cell shows the accuracy missing against the ceiling, darker for more; without a ceiling the
     accuracy, darker for less. Prints nothing for more tasks than fit.
     """
-    positions = sorted({row.task_position or 0 for row in layers})
+    positions = sorted(set(layers["task_position"]))
     if len(positions) > _MOST_TASKS:
         return
-    for learner, readout in dict.fromkeys((row.learner, row.readout) for row in layers):
-        rows = [row for row in layers if (row.learner, row.readout) == (learner, readout)]
-        missing = any(row.quantity == "missing" and not math.isnan(row.value) for row in rows)
+    for (learner, readout), rows in layers.groupby(["learner", "readout"], sort=False):
+        missing = bool(where(rows, quantity="missing")["value"].notna().any())
         what = "points below the ceiling" if missing else "accuracy in %"
         title = f"{learner}, {readout}: {what} after all tasks, by task position"
         console.print(printable(title), markup=False, highlight=False)
-        shown = "missing" if missing else "accuracy"
-        cells = {(r.feature, r.task_position): 100 * r.value for r in rows if r.quantity == shown}
-        features = dict.fromkeys(row.feature for row in sorted(rows, key=lambda row: row.depth))
-        lines = []
-        for feature in features:
-            row = (_cell(cells.get((feature, p), math.nan), missing) for p in positions)
-            lines.append((Text(printable(feature)), *row))
+        by_depth = rows.sort_values("depth", kind="stable")
+        cells = where(by_depth, quantity="missing" if missing else "accuracy")
+        percent = 100 * cells.pivot(index="feature", columns="task_position", values="value")
+        percent = percent.reindex(index=by_depth["feature"].unique(), columns=positions)
+        lines = [
+            (Text(printable(feature)), *(_cell(value, missing) for value in values))
+            for feature, values in zip(percent.index, percent.to_numpy(float), strict=True)
+        ]
         show_table(console, ["", *(f"{position} " for position in positions)], lines)
 
 

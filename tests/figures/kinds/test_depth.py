@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 
 import figures
 from figures.tables import StudyTables, architectures
-from probe.tables.rows import grouped
 from probe.tables.summary import summarize
 from tests.figures import invented, papers, seen
 
@@ -21,11 +20,12 @@ SUMMARY = summarize(invented.rows(LEARNERS, FEATURES, seeds=3, own=OWN))
 
 
 def pra(learner, summary=SUMMARY):
-    return [row for row in summary if row.learner == learner and row.metric == "pra"]
+    return list(summary.query("learner == @learner and metric == 'pra'").itertuples())
 
 
 def of_all_tasks(quantity, learner="ewc"):
-    rows = grouped(papers.tables().layers, "learner", "readout", "quantity", "task_position")
+    columns = ("learner", "readout", "quantity", "task_position")
+    rows = invented.rows_by(papers.tables().layers, *columns)
     return rows[learner, "retrain", quantity, None]
 
 
@@ -71,10 +71,11 @@ def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each
     assert seen.legend(figure) == ["Finetune", "PathNet", "EWC", "FEL", "Offline"]
 
 
-@pytest.mark.parametrize("missing", [set(), {("finetune", "conv1"), ("ewc", "conv2")}])
+@pytest.mark.parametrize("missing", [[("er", "")], [("finetune", "conv1"), ("ewc", "conv2")]])
 def test_learners_share_an_architecture_where_features_agree_even_if_some_are_missing(missing):
     """One learner may lack a feature of the architecture that another has."""
-    found = architectures([row for row in SUMMARY if (row.learner, row.feature) not in missing])
+    lacking = SUMMARY.set_index(["learner", "feature"]).index.isin(missing)
+    found = architectures(SUMMARY[~lacking])
     assert [(learners, list(features.values())) for features, learners in found] == [
         (["finetune", "ewc"], FEATURES),
         (["pathnet"], OWN["pathnet"]),
@@ -111,7 +112,7 @@ def test_no_points_are_missing_of_a_ceiling_that_an_architecture_has_not():
     learners, both = ["finetune", "fel"], {"fel": OWN["fel"]}
     summary = summarize(invented.rows([*learners, "offline"], FEATURES, seeds=3, own=both))
     layers = invented.layers(learners, FEATURES, own=both)
-    of_fel = [row for row in layers if (row.learner, row.quantity) != ("fel", "missing")]
+    of_fel = layers.query("not (learner == 'fel' and quantity == 'missing')")
     heights = [
         len(figures.depth(StudyTables(summary=summary, layers=each)).axes)
         for each in (layers, of_fel)
@@ -131,10 +132,10 @@ def test_where_an_interval_lacks_all_bars_are_deviations(lost):
     """So are all of one kind, and what is missing, which has none of that kind, is left out."""
     whole = papers.tables()
     layers = {
-        "table": [],
-        "learner": [row for row in whole.layers if row.learner == "ewc"],
-        "intervals": [replace(row, low=math.nan, high=math.nan) for row in whole.layers],
-        "readout": [row for row in whole.layers if row.readout == "linear"],
+        "table": whole.layers[:0],
+        "learner": whole.layers.query("learner == 'ewc'"),
+        "intervals": whole.layers.assign(low=math.nan, high=math.nan),
+        "readout": whole.layers.query("readout == 'linear'"),
     }[lost]
     linear = invented.first_layer(papers.LEARNERS, "conv2", readouts=("linear",))
     tables = replace(whole, layers=layers, first_layer=linear)

@@ -9,8 +9,9 @@ import pytest
 from figures import style
 from figures.kinds import KINDS
 from figures.options import Options
-from figures.plotting import NothingToDraw, draw_kinds
+from figures.plotting import draw_kinds
 from figures.tables import StudyTables
+from probe.errors import InputError
 from probe.tables.summary import summarize
 from tests.figures import invented, papers, seen
 
@@ -59,7 +60,7 @@ def tables(shape):
 
 def drawn(shape, name):
     """Return a figure of a study of that shape, None where there is nothing to draw."""
-    with suppress(NothingToDraw):
+    with suppress(InputError):
         return draw_kinds([name], tables(shape), Options())[name][0]
 
 
@@ -93,7 +94,7 @@ def test_a_figure_fits_on_a_page_and_in_a_column_in_another_font(name):
 
 def test_a_study_of_only_offline_and_empty_tables_have_nothing_to_draw():
     rows = invented.rows(["offline"], CNN3)
-    learners = [invented.learner("offline")]
+    learners = invented.kinds(["offline"])
     offline = StudyTables(measurements=rows, summary=summarize(rows), learners=learners)
     for tables in (offline, StudyTables()):
         assert draw_kinds((), tables, Options()) == {}

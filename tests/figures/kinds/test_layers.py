@@ -1,7 +1,7 @@
 import math
-from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.patches import Rectangle
 
@@ -9,17 +9,18 @@ import figures
 from figures.appearance import learner_appearances
 from figures.heatmaps import GAP, READOUTS, WEAK, shades
 from figures.tables import StudyTables
-from probe.tables.rows import grouped
 from tests.figures import invented, papers, seen
 
 FEATURES, LEARNERS = papers.FEATURES, ["finetune", "ewc"]
-ROWS = [row for row in papers.tables().layers if row.learner in LEARNERS]
-STARTS = [row for row in papers.tables().first_layer if row.learner in LEARNERS]
+ROWS, STARTS = (
+    table[table["learner"].isin(LEARNERS)]
+    for table in (papers.tables().layers, papers.tables().first_layer)
+)
 AT = {1: 0, 2: 1, 3: 2, None: 3 + GAP}
 
 
-def drawn(rows, first_layer=()):
-    return figures.layers(StudyTables(layers=list(rows), first_layer=first_layer))
+def drawn(rows, first_layer=STARTS[:0]):
+    return figures.layers(StudyTables(layers=rows, first_layer=first_layer))
 
 
 def parts(mesh):
@@ -39,7 +40,8 @@ def test_halves_are_never_learned_and_forgotten_and_add_up_to_the_number():
     keys = [(name, readout) for readout in READOUTS[:2] for name in LEARNERS]
     looks = learner_appearances(LEARNERS)
     assert seen.titles(figure)[:4] == [f"{looks[name].label}, {readout}" for name, readout in keys]
-    by = grouped(ROWS, "learner", "readout", "feature", "task_position", "quantity")
+    columns = ("learner", "readout", "feature", "task_position", "quantity")
+    by = invented.rows_by(ROWS, *columns)
     points = {key: 100 * row.value for key, (row,) in by.items()}
     for axes, key in zip(panels, keys, strict=True):
         found, expected, numbers = parts(axes.collections[1]), {}, []
@@ -76,14 +78,15 @@ def test_the_scale_is_symmetric_and_tells_1_from_7_points_beside_97():
 
 
 def test_a_number_is_weaker_if_its_interval_holds_0_and_a_cell_surely_below_untrained_stands_out():
-    high = {1: -0.1, 2: 0.1, 3: math.nan, None: math.nan}
-    rows = [r for r in ROWS if (r.learner, r.readout) == ("ewc", "linear")]
-    above = {"quantity": "above_floor", "value": -0.5}
-    retained = [row for row in rows if row.quantity == "retained"]
-    rows += [replace(row, **above, high=high[row.task_position]) for row in retained]
+    rows = ROWS.query("learner == 'ewc' and readout == 'linear'")
+    retained = rows.query("quantity == 'retained'")
+    high = retained["task_position"].map({1: -0.1, 2: 0.1})
+    above = retained.assign(quantity="above_floor", value=-0.5, high=high.astype(float))
+    rows = pd.concat([rows, above])
     figure = drawn(rows)
     (axes,) = seen.titled(figure)
-    weak = [row.low <= 0 <= row.high for row in rows if row.quantity == "missing"]
+    missing = rows.query("quantity == 'missing'")
+    weak = ((missing["low"] <= 0) & (missing["high"] >= 0)).tolist()
     assert [text.get_color() == WEAK for text in axes.texts] == weak
     assert set(weak) == {True, False}
     below, others = ({y for _, y in parts(mesh)} for mesh in axes.collections)
@@ -95,12 +98,9 @@ def test_a_number_is_weaker_if_its_interval_holds_0_and_a_cell_surely_below_untr
 
 def test_marks_are_left_out_where_there_is_no_reason_for_them():
     """Of one seed no interval is known, so nothing is weak and nothing surely below."""
-    inner = [r for r in ROWS if r.quantity != "forgotten"]
-    one = [replace(r, low=math.nan, high=math.nan, seeds=1) for r in inner]
-    lost = [
-        replace(r, value=math.nan) if (r.feature, r.task_position) == ("conv2", 3) else r
-        for r in one
-    ]
+    one = ROWS.query("quantity != 'forgotten'").assign(low=math.nan, high=math.nan, seeds=1)
+    gone = (one["feature"] == "conv2") & (one["task_position"] == 3).fillna(False)
+    lost = one.assign(value=one["value"].mask(gone))
     found = drawn(lost, invented.first_layer(["ewc"], ""))
     for axes in seen.titled(found):
         assert len(parts(axes.collections[1])) == 11
@@ -121,7 +121,7 @@ def test_marks_are_left_out_where_there_is_no_reason_for_them():
 def test_it_fits_on_a_page_and_numbers_lie_within_their_cells(learners, features, tasks):
     """Also of three digits, in the narrowest cells."""
     rows = invented.layers(learners, features, tasks=tasks, split=("linear",), **invented.BOTH)
-    rows = [replace(r, value=-0.12) if r.quantity == "missing" else r for r in rows]
+    rows["value"] = rows["value"].mask(rows["quantity"] == "missing", -0.12)
     found = drawn(rows, invented.first_layer(learners, features[1], **invented.BOTH))
     assert seen.text_faults(found) + seen.hidden_data(found) == []
     assert found.get_figwidth() <= 7 + 1e-9

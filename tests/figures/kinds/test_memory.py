@@ -8,8 +8,10 @@ import figures
 from figures.appearance import strategy_appearances
 from figures.tables import StudyTables
 from probe.errors import InputError
+from probe.tables.table_file import new_table
 from tests.figures import invented, papers, seen
 
+ACCURACY = ("average_accuracy[5]",)
 # Average accuracy by kind and number of samples; None = stores nothing.
 FINETUNE = {None: 0.38, 10: 0.737, 100: 0.92, 20: 0.81}
 FOUND = {
@@ -27,7 +29,8 @@ def tables(found=FOUND, total=()):
         invented.learner(f"{kind}-{budget}", kind, **{units[kind]: budget}, sampling="uniform")
         for kind, budget in found
     ]
-    return StudyTables(metrics=[replace(r, std=r.std / 10) for r in metrics], learners=learners)
+    metrics["std"] /= 10
+    return StudyTables(metrics=metrics, learners=new_table("learners", learners))
 
 
 def lines(axes):
@@ -50,7 +53,7 @@ def test_a_line_per_kind_with_two_budgets_on_a_logarithmic_axis_with_a_break_at_
     assert finetune == pytest.approx({k or 0: 100 * value for k, value in FINETUNE.items()})
     assert rwalk == pytest.approx({10: 82.5, 20: 85.0})
     assert figure.get_supxlabel() == "Stored samples per class"
-    rows = {row.learner: row for row in tables().metrics if row.metric == "average_accuracy[5]"}
+    rows = {r.learner: r for r in invented.rows_by(tables().metrics, "metric")[ACCURACY]}
     ordered = [rows[f"finetune-{budget}"] for budget in (None, 10, 20, 100)]
     assert seen.bars(axes.containers[0]) == pytest.approx(seen.spread(ordered))
     ticks = np.asarray(axes.get_xticks())
@@ -78,8 +81,9 @@ def test_replay_has_what_each_layer_forgot_by_budget_beside_a_learner_without_sa
     assert seen.titles(figure) == ["ER, uniform", "ER, entropy"]
     assert seen.legend(figure) == papers.FEATURES
     assert figure.get_supxlabel() == "Stored samples per class"
-    wanted = ("linear", "forgotten", None)
-    rows = [r for r in papers.tables().layers if (r.readout, r.quantity, r.task_position) == wanted]
+    table = papers.tables().layers.query("readout == 'linear' and quantity == 'forgotten'")
+    table = table[table["task_position"].isna()]
+    rows = list(table.itertuples())
     for axes, how in zip(figure.axes, ("uniform", "entropy"), strict=True):
         assert seen.tick_names(axes) == ["0", "10", "20"]
         learners = ["finetune", f"er10-{how}", f"er20-{how}"]
@@ -87,7 +91,7 @@ def test_replay_has_what_each_layer_forgot_by_budget_beside_a_learner_without_sa
             own = {row.learner: row for row in rows if row.feature == feature}
             seen.check_layers(drawn, [own[name] for name in learners])
     # What only the output forgets is no news of layers.
-    outputs = [row for row in rows if row.feature == "output"]
+    outputs = table[table["feature"] == "output"]
     with pytest.raises(InputError, match=r"figures\.replay"):
         figures.replay(replace(papers.tables(), layers=outputs))
 
@@ -102,7 +106,8 @@ def strategies(stored):
         invented.learner(f"{kind}-{how}-{budget}", kind, per_class=budget, sampling=how)
         for kind, how, budget in stored
     ]
-    return StudyTables(metrics=invented.metrics([r.learner for r in learners]), learners=learners)
+    table = new_table("learners", learners)
+    return StudyTables(metrics=invented.metrics(table["learner"]), learners=table)
 
 
 def groups(figure):
@@ -118,13 +123,12 @@ def test_each_point_is_the_tables_in_its_group_and_color():
     figure = figures.sampling(strategies(GRID))
     drawn = groups(figure)
     assert len(drawn) == len(GRID)
-    for row in strategies(GRID).metrics:
-        if row.metric == "average_accuracy[5]":
-            kind, strategy, _ = row.learner.split("-")
-            group = ["finetune", "ewc", "rwalk"].index(kind)
-            color = strategy_appearances(FOUR)[strategy].color
-            expected = [100 * row.mean, *seen.spread([row])[0]]
-            assert drawn[group, color] == pytest.approx(expected)
+    for row in invented.rows_by(strategies(GRID).metrics, "metric")[ACCURACY]:
+        kind, strategy, _ = row.learner.split("-")
+        group = ["finetune", "ewc", "rwalk"].index(kind)
+        color = strategy_appearances(FOUR)[strategy].color
+        expected = [100 * row.mean, *seen.spread([row])[0]]
+        assert drawn[group, color] == pytest.approx(expected)
     (axes,) = figure.axes
     assert seen.tick_names(axes) == ["Finetune", "EWC", "RWalk"]
     assert axes.get_xticks().tolist() == [0, 1, 2]

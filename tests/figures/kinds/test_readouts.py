@@ -6,11 +6,10 @@ import pytest
 import figures
 from figures.tables import StudyTables
 from probe.errors import InputError
-from probe.tables.rows import grouped
 from tests.figures import invented, papers, seen
 
-LAYERS = [row for row in papers.tables().layers if row.learner in ("ewc", "mine")]
-BY = grouped(LAYERS, "learner", "readout", "quantity", "task_position")
+LAYERS = papers.tables().layers.query("learner in ('ewc', 'mine')")
+BY = invented.rows_by(LAYERS, "learner", "readout", "quantity", "task_position")
 
 
 def test_readouts_have_a_line_each_between_their_own_floor_and_ceiling():
@@ -30,13 +29,14 @@ def test_readouts_have_a_line_each_between_their_own_floor_and_ceiling():
                 rows = BY[learner, readout, quantity, None]
                 assert seen.heights(line) == pytest.approx([100 * r.value for r in rows])
     with pytest.raises(InputError, match=r"figures\.readouts"):
-        figures.readouts(StudyTables(layers=[row for row in LAYERS if row.readout != "linear"]))
+        figures.readouts(StudyTables(layers=LAYERS.query("readout != 'linear'")))
 
 
 def test_budget_has_a_panel_for_each_feature_but_the_output_and_its_levels():
     names = ["er", "finetune"]
     rows = invented.layers(names, papers.FEATURES, readouts=("retrain@4", "linear", "retrain"))
-    by = grouped(rows, "learner", "feature", "readout", "quantity", "task_position")
+    columns = ("learner", "feature", "readout", "quantity", "task_position")
+    by = invented.rows_by(rows, *columns)
     figure = figures.budget(StudyTables(layers=rows))
     assert seen.titles(figure) == ["conv1", "conv2"]
     drawn_as = {name: (name, "accuracy") for name in names}
@@ -57,7 +57,7 @@ def test_budget_has_a_panel_for_each_feature_but_the_output_and_its_levels():
 
 def test_diagnostics_are_means_over_seeds_with_both_controls():
     rows = invented.diagnostics(["ewc"], papers.FEATURES)
-    by = grouped(rows, "learner", "feature", "metric")
+    by = invented.rows_by(rows, "learner", "feature", "metric")
     figure = figures.diagnostics(StudyTables(diagnostics=rows))
     expected = {"Dead units (%)": ("dead", 100), "Rank (% of units)": ("rank", 100 / 8)}
     expected |= {"CKA to untrained": ("cka.untrained", 1), "CKA to offline": ("cka.offline", 1)}

@@ -1,7 +1,7 @@
-from dataclasses import replace
 from statistics import fmean, stdev
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import figures
@@ -13,14 +13,17 @@ COURSES = invented.courses(["finetune", "er"], FEATURES, steps=4, seeds=3)
 LEVELS = invented.levels(FEATURES, steps=4, seeds=3)
 
 
+FEW = COURSES[COURSES["tasks_seen"].isin([1, 4])]
+
+
 def drawn(*rows):
-    return figures.time(StudyTables(measurements=[row for each in rows for row in each]))
+    return figures.time(StudyTables(measurements=pd.concat(rows)))
 
 
 def by_seed(learner, feature, tasks_seen):
     """Return the means over orders of each seed, in percent, by a plain loop."""
     found = {}
-    for row in [*COURSES, *LEVELS]:
+    for row in pd.concat([COURSES, LEVELS]).itertuples():
         if (row.learner, row.feature, row.tasks_seen) == (learner, feature, tasks_seen):
             found.setdefault(row.seed, []).append(100 * row.value)
     return [fmean(orders) for orders in found.values()]
@@ -52,12 +55,12 @@ def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_th
 
 def test_of_several_readouts_that_of_most_steps_is_drawn_and_linear_where_they_are_as_many():
     def other(rows, readout):
-        return [replace(r, readout=readout, value=0.5) for r in rows if r.readout]
+        return rows[rows["readout"] != ""].assign(readout=readout, value=0.5)
 
     for rows, readout in (
         ((other(COURSES, "knn"), COURSES), "linear"),
-        ((other([r for r in COURSES if r.tasks_seen in (1, 4)], "retrain"), COURSES), "linear"),
-        (([r for r in COURSES if r.tasks_seen in (1, 4)], other(COURSES, "ncm")), "ncm"),
+        ((other(FEW, "retrain"), COURSES), "linear"),
+        ((FEW, other(COURSES, "ncm")), "ncm"),
     ):
         figure = drawn(*rows, LEVELS)
         assert seen.note(figure) == f"Mean ± standard deviation over 3 seeds, readout {readout}"

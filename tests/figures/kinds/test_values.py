@@ -1,7 +1,6 @@
 """Marks of the smaller figures: each is a number of the tables."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from probe.errors import InputError
 from probe.metrics import diaz_rodriguez
 from probe.tables.matrices import mean_accuracies
 from probe.tables.summary import summarize, training_seconds
+from probe.tables.table_file import new_table
 from tests.figures import invented, papers, seen
 
 NAMES = [*papers.LEARNERS, *papers.SWEEP]
@@ -34,17 +34,16 @@ def test_bias_has_the_f1_of_a_feature_by_position_and_rows_for_each_architecture
     architectures = [["er", "finetune"]] * 3 + [["geppnet"]] * 2
     for axes, names, depth in zip(figure.axes, architectures, [1, 2, 3, 1, 2], strict=True):
         for name, drawn in zip(names, axes.containers, strict=True):
-            rows = [r for r in summary if (r.learner, r.metric, r.depth) == (name, "f1", depth)]
+            rows = invented.rows_by(summary, "learner", "metric", "depth")[name, "f1", depth]
             seen.check_means(drawn, rows)
             assert np.round(seen.points(drawn)[:, 0]).tolist() == [1, 2, 3, 4]
             assert drawn.lines[0].get_color() == seen.color(name)
 
 
 def test_matrix_has_r_in_percent_and_hatches_what_was_not_measured():
-    rows = [
-        replace(row, value=math.nan) if (row.tasks_seen, row.task_position) == (2, 1) else row
-        for row in invented.rows(["finetune", "er", "gem", "offline"], tasks=4)
-    ]
+    rows = invented.rows(["finetune", "er", "gem", "offline"], tasks=4)
+    absent = (rows["tasks_seen"] == 2) & (rows["task_position"] == 1).fillna(False)
+    rows["value"] = rows["value"].mask(absent)
     panels = seen.titled(figures.matrix(StudyTables(measurements=rows)))
     assert [axes.get_title() for axes in panels] == ["Finetune", "ER", "GEM"]
     for learner, axes in zip(["finetune", "er", "gem"], panels, strict=True):
@@ -65,20 +64,6 @@ def test_matrix_has_r_in_percent_and_hatches_what_was_not_measured():
     assert names == ["before", "1", "2", "3", "4"]
 
 
-def test_tasks_have_every_learner_from_the_task_on_and_the_last_panel_their_averages():
-    figure = papers.figure("tasks")
-    assert seen.titles(figure) == ["Task 1", "Task 2", "Task 3", "Average of tasks so far"]
-    *panels, last = figure.axes
-    for k, name in enumerate(papers.LEARNERS):
-        R = 100 * mean_accuracies(papers.rows())[name].values
-        for j, axes in enumerate(panels, start=1):
-            steps, values = seen.points(axes.lines[k]).T
-            assert steps.tolist() == list(range(j, 4))
-            assert values == pytest.approx(R[j:, j - 1])
-        expected = [R[1, 0], (R[2, 0] + R[2, 1]) / 2, sum(R[3]) / 3]
-        assert seen.heights(last.lines[k]) == pytest.approx(expected)
-
-
 def test_sessions_have_the_alphas_session_by_session():
     learners = ["fel", "finetune", "ewc"]
     # In an order in which alpha_all[10] comes before alpha_all[9].
@@ -89,7 +74,7 @@ def test_sessions_have_the_alphas_session_by_session():
     for axes, metric in zip(figure.axes, ["alpha_all", "alpha_base", "alpha_new"], strict=True):
         drawn = {line.get_color(): line for line in axes.lines}
         for name in learners:
-            value = {row.metric: row.mean for row in table if row.learner == name}
+            value = table[table["learner"] == name].set_index("metric")["mean"]
             line = drawn.pop(seen.color(name))
             assert list(line.get_xdata()) == list(range(1, 13))
             expected = [100 * value[f"{metric}[{i}]"] for i in range(1, 13)]
@@ -156,7 +141,8 @@ def test_scores_are_groups_on_the_full_axis_and_their_stability_is_a_sentence():
         rows = [papers.metric(f"cl_score[{weighting}]", name) for weighting in weightings]
         seen.check_means(drawn, rows, scale=1)
     caption = papers.caption("scores", papers.tables())
-    means = [r.mean for r in papers.tables().metrics if r.metric.startswith("cl_stability")]
+    metrics = papers.tables().metrics
+    means = metrics["mean"][metrics["metric"].str.startswith("cl_stability")]
     assert f"lies between {min(means):.3f} and {max(means):.3f}" in caption
     assert "Weights W1: all 0.14" in caption
     assert "Weights W2" not in caption
@@ -166,7 +152,7 @@ def test_of_a_single_order_f1_is_by_task_and_not_by_position():
     """One order cannot tell whether a task is hard, or was learned early."""
     for orders, names in ((1, ["t1", "t2", "t3"]), (2, ["1", "2", "3"])):
         rows = invented.rows(["er"], ["conv1", "output"], tasks=3, orders=orders)
-        learners = [invented.learner("er")]
+        learners = invented.kinds(["er"])
         tables = StudyTables(measurements=rows, summary=summarize(rows), learners=learners)
         figure = figures.bias(tables)
         assert [seen.tick_names(axes) for axes in figure.axes] == [names] * 2
@@ -177,10 +163,9 @@ def test_of_a_single_order_f1_is_by_task_and_not_by_position():
 @pytest.mark.parametrize("head", ["single", "multi"])
 def test_cells_of_a_single_head_that_can_only_be_0_are_gray_and_no_result(head):
     """Where heads are told the task, 0 is a result."""
-    rows = [
-        replace(row, value=0.0) if (row.task_position or 0) > (row.tasks_seen or 9) else row
-        for row in invented.rows(["er"], tasks=3, head=head)
-    ]
+    rows = invented.rows(["er"], tasks=3, head=head)
+    to_come = (rows["task_position"] > rows["tasks_seen"]).fillna(False)
+    rows["value"] = rows["value"].mask(to_come, 0.0)
     tables = StudyTables(measurements=rows)
     (axes,) = seen.titled(figures.matrix(tables))
     single = head == "single"
@@ -199,7 +184,7 @@ SAME = {name: dict.fromkeys(("er", "ewc"), 0.5) for name in ("ms", "sss", "fwt",
 def test_what_is_the_same_for_all_learners_is_no_result():
     names = ["er", "ewc"]
     metrics = invented.metrics(names, model_size_mb=dict.fromkeys(names, 2), **SAME)
-    learners = [invented.learner(name) for name in names]
+    learners = invented.kinds(names)
     tables = StudyTables(metrics=metrics, learners=learners, times=invented.times(names))
     web = figures.spider(tables).axes[0]
     assert [text.get_text() for text in web.texts[-4:]] == ["A", "CE", "REM", "BWT+"]
@@ -252,6 +237,7 @@ def test_bounds_are_known_by_their_kind_and_by_storing_nothing():
         invented.learner("mine", "ewc"),
     ]
     for first, lines in ((0, [4, 3, 3]), (1, [3, 2, 2]), (2, [2])):
-        metrics = invented.metrics([row.learner for row in learners[first:]])
-        figure = figures.spider(StudyTables(metrics=metrics, learners=learners))
+        metrics = invented.metrics([name for name, *_ in learners[first:]])
+        table = new_table("learners", learners)
+        figure = figures.spider(StudyTables(metrics=metrics, learners=table))
         assert [len(axes.lines) for axes in figure.axes] == lines

@@ -4,14 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from probe.tables.rows import (
-    FirstLayerRow,
-    LayerRow,
-    MeasurementRow,
-    NoteRow,
-    StatementRow,
-    StatementSeedRow,
-)
+import pandas as pd
+
+from probe.tables.schemas import Tables
+from probe.tables.table_file import all_tables, new_table
 
 T, SEEDS = 3, 5
 LAYERS = ("conv1", "conv2", "output")
@@ -19,31 +15,29 @@ LAYERS = ("conv1", "conv2", "output")
 
 def stated(
     feature: str, verdict: str, value: float, statement: str = "forgets", **changes: Any
-) -> StatementRow:
+) -> dict[str, Any]:
     given: dict[str, Any] = {
         **{"learner": "ft", "readout": "linear", "feature": feature, "statement": statement},
         **{"depth": 1 + LAYERS.index(feature), "verdict": verdict, "margin": 0.01},
         **{"value": value, "low": value - 0.01, "high": value + 0.01, "seeds": SEEDS},
     }
-    return StatementRow(**given | changes)
+    return given | changes
 
 
-def by_seed(row: StatementRow, values: Sequence[float] = ()) -> list[StatementSeedRow]:
+def by_seed(row: dict[str, Any], values: Sequence[float] = ()) -> list[dict[str, Any]]:
     """Return the values of a statement's seeds, by default all that of its mean."""
-    at = {name: getattr(row, name) for name in ("learner", "readout", "feature", "depth")}
-    return [
-        StatementSeedRow(**at, statement=row.statement, seed=seed, value=value)
-        for seed, value in enumerate(values or [row.value] * row.seeds)
-    ]
+    return [row | {"seed": k, "value": x} for k, x in enumerate(values or [row["value"]] * SEEDS)]
 
 
-def layer(feature: str, quantity: str, value: float, task_position: int | None = None) -> LayerRow:
+def layer(
+    feature: str, quantity: str, value: float, task_position: int | None = None
+) -> dict[str, Any]:
     at = {"learner": "ft", "readout": "linear", "feature": feature, "task_position": task_position}
     ends = {"value": value, "low": value - 0.01, "high": value + 0.01, "seeds": SEEDS}
-    return LayerRow(**at, **ends, depth=1 + LAYERS.index(feature), quantity=quantity)
+    return at | ends | {"depth": 1 + LAYERS.index(feature), "quantity": quantity}
 
 
-def layers(missing: dict[str, float], room: float = 0.5) -> list[LayerRow]:
+def layers(missing: dict[str, float], room: float = 0.5) -> pd.DataFrame:
     """Return what layers lack, on each task and on all, with a floor so far below the ceiling."""
     found = []
     for feature, lacking in missing.items():
@@ -51,54 +45,61 @@ def layers(missing: dict[str, float], room: float = 0.5) -> list[LayerRow]:
         for name, value in each.items():
             places = (None, *range(1, T + 1)) if name == "missing" else (None,)
             found += [layer(feature, name, value, task_position) for task_position in places]
-    return found
+    return new_table("layers", found)
 
 
-def rows(learner: str = "ft", orders: int = 2, seeds: int = SEEDS) -> list[MeasurementRow]:
+def rows(learner: str = "ft", orders: int = 2, seeds: int = SEEDS) -> pd.DataFrame:
     """Return the accuracies of a learner's output."""
-    return [
-        MeasurementRow(
-            **{"scenario": "toy", "network": "net", "learner": learner, "order": str(order)},
-            **{"seed": seed, "tasks_seen": tasks_seen, "head": "single", "metric": "accuracy"},
-            **{"task_position": 1 + (task + order) % T, "task": str(task)},
-            value=math.nan if tasks_seen == 0 else 0.5,
-        )
-        for order in range(orders)
-        for seed in range(seeds)
-        for tasks_seen in range(T + 1)
-        for task in range(T)
-    ]
+    return new_table(
+        "measurements",
+        [
+            {
+                **{"scenario": "toy", "network": "net", "learner": learner, "order": str(order)},
+                **{"seed": seed, "tasks_seen": t, "head": "single", "metric": "accuracy"},
+                **{"task_position": 1 + (task + order) % T, "task": str(task)},
+                "value": math.nan if t == 0 else 0.5,
+            }
+            for order in range(orders)
+            for seed in range(seeds)
+            for t in range(T + 1)
+            for task in range(T)
+        ],
+    )
 
 
-def layer_rows(learner: str = "ft", readouts: Sequence[str] = ("linear",)) -> list[MeasurementRow]:
-    """Return the accuracies of layers after each task, with floor and ceiling.
+def with_layers() -> pd.DataFrame:
+    """Return accuracies of the output, and of layers after each task, with floor and ceiling.
 
     conv2 loses 10 points of a task with each task that follows; conv1 loses nothing.
     """
-    runs = [(learner, "0", tasks_seen) for tasks_seen in range(T + 1)]
-    return [
-        MeasurementRow(
+    runs = [("ft", "0", t) for t in range(T + 1)]
+    of_layers = [
+        {
             **{"scenario": "toy", "network": "net", "learner": name, "order": order, "seed": 0},
-            **{"tasks_seen": tasks_seen, "feature": feature, "depth": depth, "metric": "accuracy"},
-            **{"task_position": task_position, "task": str(task_position - 1), "readout": readout},
-            value=0.9 - 0.1 * (depth - 1) * max(0, tasks_seen - task_position) * (name == learner),
-        )
-        for name, order, tasks_seen in [*runs, ("untrained", "", 0), ("offline", "", T)]
-        for readout in readouts
+            **{"tasks_seen": t, "feature": feature, "depth": depth, "metric": "accuracy"},
+            **{"task_position": j, "task": str(j - 1), "readout": "linear"},
+            "value": 0.9 - 0.1 * (depth - 1) * max(0, t - j) * (name == "ft"),
+        }
+        for name, order, t in [*runs, ("untrained", "", 0), ("offline", "", T)]
         for depth, feature in enumerate(LAYERS[:-1], 1)
-        for task_position in range(1, T + 1)
+        for j in range(1, T + 1)
     ]
+    return pd.concat([rows(orders=1), new_table("measurements", of_layers)], ignore_index=True)
 
 
-def tables(statements: list[StatementRow], missing: dict[str, float], **others: Any) -> Any:
-    """Return the tables of a run; others: in place of these, or `room` and `orders`."""
-    room, orders = others.pop("room", 0.5), others.pop("orders", 2)
+def tables(
+    statements: list[dict[str, Any]],
+    missing: dict[str, float],
+    room: float = 0.5,
+    orders: int = 2,
+    **others: pd.DataFrame,
+) -> Tables:
+    """Return the tables of a run; others: in place of these."""
+    seeds = (row for stated in statements for row in by_seed(stated))
     found = {
         "measurements": rows(orders=orders),
         "layers": layers(missing, room),
-        "statements": statements,
-        "statement_seeds": [row for stated in statements for row in by_seed(stated)],
-        "first_layer": list[FirstLayerRow](),
-        "notes": list[NoteRow](),
+        "statements": new_table("statements", statements),
+        "statement_seeds": new_table("statement_seeds", seeds),
     }
-    return found | others
+    return all_tables(**found | others)

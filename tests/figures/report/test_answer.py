@@ -1,15 +1,15 @@
 """The answer in words, for hand-made tables."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from figures.report.answer import answers
 from figures.report.page import report
-from probe.tables.rows import FirstLayerRow, NoteRow
 from probe.tables.statement_text import WITHHELD
+from probe.tables.table_file import new_table
 from tests.figures.report.hand_made import layers, stated, tables
 
 ALL = {"conv1": 0.0, "conv2": 0.0, "output": 0.0}
@@ -39,7 +39,7 @@ def test_forgetting_at_one_layer_and_what_the_output_lacks() -> None:
     assert "recovers" not in answer(ONE, {"conv1": 0.0, "conv2": 0.2, "output": 0.4}).first
 
 
-OTHER_MARGIN = replace(stated("output", "no", 0.0), margin=0.08)
+OTHER_MARGIN = stated("output", "no", 0.0, margin=0.08)
 
 
 @pytest.mark.parametrize(
@@ -80,20 +80,18 @@ def test_statements_in_words(statements: list[Any], text: str) -> None:
 
 def test_readouts_that_disagree_are_a_caveat() -> None:
     """By retraining conv1 falls below the ceiling first, by the linear readout conv2."""
-    retrained = [replace(row, readout="retrain") for row in ONE]
-    ends: dict[str, Any] = {"learner": "ft", "statement": "below_ceiling", "seeds": 5}
-    first_layer = [
-        FirstLayerRow(**ends, readout=k, first_possible=at, first_confirmed=at, seeds_needed=None)
-        for k, at in (("retrain", "conv1"), ("linear", "conv2"))
-    ]
+    retrained = [row | {"readout": "retrain"} for row in ONE]
+    ends = (("retrain", "conv1"), ("linear", "conv2"))
+    ranges = [("ft", readout, "below_ceiling", at, at, 5, None) for readout, at in ends]
+    first_layer = new_table("first_layer", ranges)
     (caveat,) = answer([*retrained, *ONE], ALL, first_layer=first_layer).caveats
     assert caveat.startswith("retrain and linear differ on where ft falls below the ceiling first")
 
 
-RUN: dict[str, Any] = {"learner": "ft", "order": "0", "seed": 0, "feature": ""}
-CONSTANT = NoteRow(**RUN, tasks_seen=5, note="it predicts class 3 for every test example")
+CONSTANT = "it predicts class 3 for every test example"
+NOTES = [("ft", "0", 0, feature, CONSTANT, 5, "") for feature in ("", "conv1")]
 WITHOUT = {
-    control: [row for row in layers(ALL, room=0.01) if row.quantity != control]
+    control: layers(ALL, room=0.01).query(f"quantity != '{control}'")
     for control in ("floor", "ceiling")
 }
 
@@ -104,7 +102,7 @@ WITHOUT = {
         ({"room": 0.01}, "little room at conv1, conv2, output: "),
         ({"orders": 1}, "one task order: "),
         # Of the network, and not of one retrained from conv1.
-        ({"notes": [CONSTANT, replace(CONSTANT, feature="conv1")]}, "1 network predicts"),
+        ({"notes": new_table("notes", NOTES)}, "1 network predicts"),
         *(({"layers": rows}, f"no {control} was measured: ") for control, rows in WITHOUT.items()),
     ],
 )
@@ -114,16 +112,16 @@ def test_what_limits_an_answer_stands_beside_it(others: dict[str, Any], caveat: 
 
 
 def test_few_seeds_and_no_convergence() -> None:
-    few = [replace(row, seeds=1, verdict="few seeds") for row in ONE]
+    few = [row | {"seeds": 1, "verdict": "few seeds"} for row in ONE]
     assert answer(few, ALL).caveats == ["1 seed: statements need at least three"]
-    never = [replace(row, verdict="not converged") for row in ONE if row.feature == "conv2"]
+    never = [row | {"verdict": "not converged"} for row in ONE if row["feature"] == "conv2"]
     assert answer(never, ALL).caveats == ["some trainings downstream of conv2 have not converged"]
 
 
 def test_values_that_are_not_a_number_say_nothing() -> None:
     unknown: Any = {"value": math.nan, "low": math.nan, "high": math.nan}
-    nowhere = [replace(row, **unknown, verdict="open") for row in ONE]
-    lacking = [replace(row, **unknown) for row in layers(ALL)]
+    nowhere = [row | unknown | {"verdict": "open"} for row in ONE]
+    lacking = layers(ALL).assign(**unknown)
     found = answer(nowhere, ALL, layers=lacking)
     assert found.first == "conv1, conv2, output: no forgetting shown"
     figures = report({"toy": tables(nowhere, ALL, layers=lacking)}, {}).split("</nav>")[1]
@@ -133,14 +131,14 @@ def test_values_that_are_not_a_number_say_nothing() -> None:
 def test_of_many_layers_some_are_named_by_the_ends_of_their_names() -> None:
     names = [f"backbone.encoder.layers.{k}.attention.output" for k in range(12)]
     yes = stated("conv1", "yes", 0.1)
-    many = [replace(yes, feature=name, depth=depth) for depth, name in enumerate(names, 1)]
+    many = [yes | {"feature": name, "depth": k} for k, name in enumerate(names, 1)]
     found = answer(many, ALL).first
     assert found.startswith("…0.attention.output forgot 10.0 points [9.0, 11.0], …1.attention")
     assert found.endswith("8 more, …11.attention.output 10.0 [9.0, 11.0] on tasks 1 to 2")
 
 
 def test_one_task_cannot_be_forgotten_and_without_a_control_there_is_no_answer() -> None:
-    one_task = [replace(row, task_position=None) for row in layers(ALL)]
+    one_task = layers(ALL).assign(task_position=pd.array([pd.NA] * len(layers(ALL)), "Int64"))
     found = answer([stated("conv1", "no", 0.0, "below_ceiling")], ALL, layers=one_task)
     assert found.first == "it learned one task, and had nothing to forget"
     assert answers(tables([], {})) == []

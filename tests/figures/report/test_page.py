@@ -4,20 +4,19 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from figures.report.page import report, write_report
 from figures.report.questions import sections
 from figures.report.views import Chart, ChartPoint, ReportFigure, evenly
 from probe.errors import InputError
-from probe.tables.folder import KINDS
-from probe.tables.table_file import write_table
-from tests.figures.report.hand_made import by_seed, layer_rows, layers, rows, stated, tables
+from probe.tables.table_file import new_table, write_table
+from tests.figures.report.hand_made import by_seed, layers, stated, tables, with_layers
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 MISSING = {"conv1": 0.0, "conv2": 0.3, "output": 0.6}
@@ -65,7 +64,7 @@ def test_nothing_is_fetched_and_only_its_own_style_and_script_may_run() -> None:
 
 def test_names_with_html_in_them_are_text() -> None:
     found = study()
-    evil = {name: [replace(row, learner=EVIL) for row in rows] for name, rows in found.items()}
+    evil = {name: table.assign(learner=EVIL) for name, table in found.items()}
     text = report({EVIL: evil}, {})
     assert "<img" not in text
     elements = {tag for tag, _ in Page(text).elements}
@@ -85,7 +84,7 @@ def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() ->
 
 
 def test_a_reader_chooses_the_number_of_tasks_learned() -> None:
-    found = study(measurements=[*rows(orders=1), *layer_rows()])
+    found = study(measurements=with_layers())
     page = Page(report({"toy": found}, {}))
     steps = [a["value"] for tag, a in page.elements if a.get("name") == "tasks_seen"]
     assert steps == ["1", "2", "all"]
@@ -106,7 +105,7 @@ def values(figure: ReportFigure) -> dict[str, list[float]]:
 
 
 def test_each_task_is_followed_from_when_it_was_learned() -> None:
-    course, *of_layers = drawn("course", measurements=[*rows(orders=1), *layer_rows()])
+    course, *of_layers = drawn("course", measurements=with_layers())
     assert values(course)["conv2"] == pytest.approx([90, 85, 80])
     assert [figure.title for figure in of_layers] == ["conv1", "conv2"]
     assert values(of_layers[1])["task 1"] == pytest.approx([90, 80, 70])
@@ -116,8 +115,8 @@ def test_each_task_is_followed_from_when_it_was_learned() -> None:
 
 def test_budgets_are_shown_with_floor_and_ceiling_at_the_same_budget() -> None:
     measured = layers({"conv1": 0.1, "conv2": 0.2})
-    budgets = [replace(row, readout=k) for k in ("retrain", "retrain@2") for row in measured]
-    first, second = drawn("budget", layers=budgets)
+    budgets = [measured.assign(readout=k) for k in ("retrain", "retrain@2")]
+    first, second = drawn("budget", layers=pd.concat(budgets))
     assert (first.title, second.title) == ("conv1", "conv2")
     expected = {"accuracy": 70, "floor": 40, "ceiling": 90}
     assert values(second) == {k: pytest.approx([v, v]) for k, v in expected.items()}
@@ -134,11 +133,13 @@ def test_fifty_tasks_are_drawn_in_part_and_all_in_the_table() -> None:
 
 def test_differences_between_runs_are_paired_by_seed() -> None:
     """Of seeds that differ, or of a learner that lacks one of them, there is no interval."""
-    worse = [replace(row, value=row.value + 0.1) for row in STATED[:1]]
-    seeds = by_seed(worse[0], (0.3, 0.4, 0.5, 0.4, 0.4))
+    worse = [STATED[0] | {"value": STATED[0]["value"] + 0.1}]
+    rows = by_seed(worse[0], (0.3, 0.4, 0.5, 0.4, 0.4))
+    seeds = new_table("statement_seeds", rows)
     text = report({"a": study(), "b": tables(worse, MISSING, statement_seeds=seeds)}, {})
     assert "10.0 [1.2, 18.8]" in text  # Student's t: 2.776 x .0707 / sqrt 5
-    others = [replace(row, seed=row.seed + 1) for row in study()["measurements"]]
+    others = study()["measurements"]
+    others = others.assign(seed=others["seed"] + 1)
     for lacking in (
         {"statement_seeds": seeds, "measurements": others},
         {"statement_seeds": seeds[:4]},
@@ -150,7 +151,7 @@ def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:
     folder = tmp_path / "toy"
     folder.mkdir()
     for name, table in study().items():
-        write_table(folder / f"{name}.csv", KINDS[name], table)
+        write_table(folder / f"{name}.csv", name, table)
     path = write_report([folder], tmp_path / "page.html")
     assert "conv2 forgot 30.0 points" in path.read_text()
     assert path.read_text() == report({"toy": study()}, {})
@@ -166,8 +167,8 @@ def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:
 def test_of_many_learners_twelve_are_shown_unless_others_are_asked_for() -> None:
     every = [f"learner{k}" for k in range(200)]
     found = {
-        name: [replace(row, learner=one) for one in every for row in rows]
-        for name, rows in tables(STATED, MISSING, orders=1).items()
+        name: pd.concat([table.assign(learner=one) for one in every])
+        for name, table in tables(STATED, MISSING, orders=1).items()
     }
     text = report({"sweep": found}, {})
     assert len(text) < 2_000_000

@@ -14,7 +14,7 @@ from torch import nn
 
 from probe import Analysis, Examples, Recipe, analyze, predictions
 from probe.seeding import stream
-from probe.tables.rows import LayerRow
+from probe.tables.table_file import records
 from probe.training.fresh_weights import initialize
 from probe.training.loop import fit
 from scenarios.data.datasets import load
@@ -81,13 +81,11 @@ def analyzed(models: Any, **given: Any) -> Analysis:
     return analyze(models, **(asked | given))
 
 
-def rows(
-    analysis: Analysis, quantity: str, task_position: int | None = None
-) -> dict[Any, LayerRow]:
+def rows(analysis: Analysis, quantity: str, task_position: int | None = None) -> dict[Any, Any]:
     """The rows of one quantity by readout and feature."""
     return {
         (row.readout, row.feature): row
-        for row in analysis.layers()
+        for row in records(analysis.layers())
         if row.quantity == quantity and row.task_position == task_position
     }
 

@@ -133,11 +133,11 @@ def test_a_dead_layer_is_flagged_and_a_living_one_is_not() -> None:
         dead.get_submodule("hidden2").bias.fill_(-1e3)
     measure = Measure(seeds=2)
     found = analyzed({3: dead}, offline=offline(), readouts=measure, recipe=SHORT)
-    units = [row for row in found.tables()["diagnostics"] if row.metric == "dead"]
-    share = {(row.learner, row.feature): row.value for row in units}
+    units = found.tables()["diagnostics"].query("metric == 'dead'")
+    share = units.set_index(["learner", "feature"])["value"].to_dict()
     assert share["model", "relu2"] == 1.0
     assert max(share["model", "relu1"], share["offline", "relu2"]) < 1
-    notes = [note for note in found.tables()["notes"] if note.learner == "model"]
+    notes = list(found.tables()["notes"].query("learner == 'model'").itertuples())
     flagged = {(n.seed, n.feature, n.readout) for n in notes if n.note == DEAD}
     assert flagged == {(0, "relu2", ""), (1, "relu2", "")}
     constant = {(n.feature, n.readout) for n in notes if n.note.startswith("it predicts")}
@@ -184,7 +184,7 @@ def test_features_are_taken_by_depth_in_whatever_order_they_are_named() -> None:
     given = {"models": {3: offline()}, "readouts": [Linear(C=0.5)]}
     turned, plain = (analyzed(**given, features=each) for each in (FEATURES[::-1], FEATURES))
     assert turned.features == plain.features == tuple(FEATURES)
-    assert list(map(repr, turned.layers())) == list(map(repr, plain.layers()))
+    assert turned.layers().equals(plain.layers())
 
 
 class Named(nn.Module):

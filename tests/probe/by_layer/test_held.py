@@ -13,8 +13,6 @@ from probe import Analysis, load, predictions
 from probe.errors import InputError
 from probe.results.analysis import note_sentences
 from probe.tables.folder import Saved, write_folder
-from probe.tables.frames import rows_of_frame
-from probe.tables.rows import LayerRow
 from tests.probe.by_layer.nets import FEATURES
 
 
@@ -31,7 +29,7 @@ def test_it_comes_back_exactly_with_predictions(
     again = load(kept)
     assert isinstance(again, Analysis)
     for name, rows in whole.tables().items():
-        assert list(map(repr, again.tables()[name])) == list(map(repr, rows))
+        pd.testing.assert_frame_equal(again.tables()[name], rows, check_exact=True)
     assert (again.notes, str(again), repr(again)) == (whole.notes, str(whole), repr(whole))
     pd.testing.assert_frame_equal(predictions(again), predictions(whole))
     pd.testing.assert_frame_equal(predictions(kept), predictions(whole))
@@ -61,9 +59,8 @@ def test_a_description_that_does_not_fit_the_arrays_is_told(whole: Analysis, kep
 
 
 def test_frames_have_each_row(whole: Analysis) -> None:
-    assert rows_of_frame(whole.to_pandas()) == whole.measurements()
-    layers = rows_of_frame(whole.to_pandas("layers"), LayerRow)
-    assert list(map(repr, layers)) == list(map(repr, whole.layers()))
+    assert whole.to_pandas().equals(whole.measurements())
+    assert whole.to_pandas("layers").equals(whole.layers())
 
 
 def test_text_html_and_latex_have_a_line_for_each_feature(whole: Analysis) -> None:

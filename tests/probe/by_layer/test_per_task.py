@@ -62,7 +62,8 @@ def test_at_the_output_every_table_is_multi_head(found):
     shown = {row.feature: row.value for key, row in rows(found, "forgotten").items() if NAME in key}
     lost = np.mean([multi.cell(j, j) - multi.cell(3, j) for j in (1, 2)])
     assert shown["output"] == pytest.approx(lost)
-    gaps = {(r.metric, r.readout, r.feature): r.mean for r in found.tables()["metrics"]}
+    metrics = found.tables()["metrics"].itertuples()
+    gaps = {(r.metric, r.readout, r.feature): r.mean for r in metrics}
     assert gaps["replay_gap", NAME, "relu2"] == pytest.approx(lost - shown["relu2"])
     chance = sum(np.isin(TRUTH, own).mean() / len(own) for own in TASKS)
     assert rows(found, "chance")[NAME, "output"].value == pytest.approx(chance)
@@ -70,7 +71,8 @@ def test_at_the_output_every_table_is_multi_head(found):
     cells = to_dataset(found.measurements()).pra.sel(
         learner="model", order="0", tasks_seen=3, readout=NAME
     )
-    assert pra_by_step(found.measurements(), NAME)["model", 3, "output"][3].mean == pra
+    steps = pra_by_step(found.measurements(), NAME).query("learner == 'model' and tasks_seen == 3")
+    assert steps[steps["feature"] == "output"]["mean"].item() == pra
     assert cells.sel(feature="output").item() == pra
 
 

@@ -17,7 +17,7 @@ def test_many_numbers_of_few_examples_are_memorised_and_sample_of_many_are_not(e
     net = nn.Sequential(nn.Identity(), nn.Linear(numbers, K))
     measure = Measure(readouts=["linear", "ncm"], controls=["labels"])
     found = analyze({2: net}, train, test, [[0, 1], [2, 3]], ["0"], net, readouts=measure)
-    own = [row for row in found.tables()["controls"] if row.learner == "model"]
+    own = list(found.tables()["controls"].query("learner == 'model'").itertuples())
     assert [(row.readout, row.feature) for row in own] == [("linear", "0"), ("ncm", "0")]
     for row in own:
         assert row.accuracy == pytest.approx(1 / K, abs=0.1)

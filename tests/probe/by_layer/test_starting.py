@@ -60,7 +60,7 @@ def check_found(layer: str, feature: str, seed: int, readouts: Sequence[str] = R
         assert missing[readout, feature].value > 0.05
         for before in FEATURES[: FEATURES.index(feature)]:
             assert missing[readout, before].value == 0
-    (start,) = (row for row in found.first_layers() if row.readout == "linear")
+    (start,) = found.first_layers().query("readout == 'linear'").itertuples()
     assert (start.statement, start.first_confirmed, start.first_possible) == (
         "below_ceiling",
         feature,
@@ -91,5 +91,6 @@ def test_one_of_them_is_among_the_fast_tests() -> None:
 
 def test_where_nothing_was_overwritten_no_layer_is_found() -> None:
     net, measured = trained(0), Measure(readouts=["linear"], seeds=3)
-    (start,) = analyzed({3: net}, features=FEATURES, offline=net, readouts=measured).first_layers()
+    found = analyzed({3: net}, features=FEATURES, offline=net, readouts=measured)
+    (start,) = found.first_layers().itertuples()
     assert (start.first_confirmed, start.first_possible) == ("", "")

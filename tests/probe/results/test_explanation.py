@@ -13,20 +13,18 @@ from probe.tables.folder import read_tables
 @pytest.mark.parametrize("quantity", sorted(FORMULAS.keys() - {"retained"}))
 def test_cells_average_to_the_number_of_the_table(study, quantity):
     """Over the orders of a seed, then over seeds; `retained` is a ratio of means."""
-    rows = [
-        row
-        for row in read_tables(study.root)["layers"]
-        if (row.learner, row.readout, row.quantity) == ("finetune", "linear", quantity)
-        and row.task_position and row.feature == "hidden1"
-    ]  # fmt: skip
+    names = {"learner": "finetune", "readout": "linear", "feature": "hidden1"}
+    layers = read_tables(study.root)["layers"].dropna(subset="task_position")
+    chosen = layers[[*names, "quantity"]] == [*names.values(), quantity]
+    rows = layers[chosen.all(axis=1)].set_index("task_position")["value"].to_dict()
     if not rows:
         pytest.skip("not measured")
-    sheet, _, paths = explain(study.root, "finetune", "linear", "hidden1", quantity)
+    sheet, _, paths = explain(study.root, *names.values(), quantity)
     cells = defaultdict(lambda: defaultdict(list))
     for seed, _, j, *_, value in sheet.lines:
         cells[int(j)][seed].append(float(value))
     means = {j: fmean(map(fmean, by_seed.values())) for j, by_seed in cells.items()}
-    assert means == pytest.approx({row.task_position: row.value for row in rows}, abs=1e-4)
+    assert means == pytest.approx(rows, abs=1e-4)
     assert all(path.is_file() for path in paths)
 
 

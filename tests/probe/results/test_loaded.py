@@ -8,7 +8,7 @@ import pytest
 
 from probe import Analysis, load
 from probe.errors import InputError
-from probe.tables.rows import MeasurementRow
+from probe.tables.schemas import SCHEMAS
 from probe.tables.table_file import read_table
 from tests.scenarios.tiny_run import Tiny
 
@@ -25,8 +25,10 @@ def found(study: Tiny) -> Analysis:
 def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(
     study: Tiny, found: Analysis
 ) -> None:
-    assert found.measurements() == read_table(study.root / "measurements.csv", MeasurementRow)
-    assert set(found.tables()) == {path.stem for path in study.root.glob("*.csv")} | {"notes"}
+    for name, table in found.tables().items():
+        path = study.root / f"{name}.csv"
+        assert table.equals(read_table(path, name)) if path.exists() else table.empty
+    assert set(found.tables()) == set(SCHEMAS)
     assert (found.learners, found.orders) == (("finetune", "joint"), ("there", "back"))
     assert (found.features, found.readouts) == (FEATURES, ("retrain", "linear"))
     assert repr(found).startswith(

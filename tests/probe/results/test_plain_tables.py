@@ -20,13 +20,12 @@ from probe.metrics.scorecard import scorecard
 from probe.results.run_directory import store_of
 from probe.results.scores import cl_scores
 from probe.results.tables import write_tables
-from probe.tables.rows import CostRow, LearnerRow, MeasurementRow, MetricRow, SummaryRow, TimeRow
-from probe.tables.run_directory import TIMES
 from probe.tables.summary import summarize
-from probe.tables.table_file import read_table
+from probe.tables.table_file import new_table, read_table, records
 from probe.tasks import TestExamples
 from probe.training.costs import Cost
 from tests.scenarios.study.toy import named_plan
+from tests.scenarios.table_names import TIMES
 from tests.scenarios.tiny_run import PLAIN
 
 HEADS = ("single", "multi", "all")
@@ -141,7 +140,7 @@ def plain_rows(made):
     rows = []
     for job in jobs_of(made.plan):
         known = {"scenario": "digits", "network": "mlp", "learner": job.learner}
-        row = partial(MeasurementRow, **known, order=job.order, seed=job.seed)
+        row = partial(dict, **known, order=job.order, seed=job.seed)
 
         def add(measure, score, counts, job=job, row=row, **at):
             for task_position, (task, classes) in enumerate(made.tasks(job)):
@@ -267,16 +266,14 @@ def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, ta
     root = tmp_path_factory.mktemp("run")
     study = made(root, seed, missing, tasks, heads, mean)
     write_tables(study.plan, root)
-    rows = read_table(root / "measurements.csv", MeasurementRow)
-    # Equal as text, as a NaN is no number that equals itself.
-    assert list(map(repr, rows)) == list(map(repr, plain_rows(study)))
-    summary = read_table(root / "summary.csv", SummaryRow)
+    table = read_table(root / "measurements.csv", "measurements")
+    assert table.equals(new_table("measurements", plain_rows(study)))
     # Rows alone do not say which step was to be the last; accuracies say the learners' order.
-    last = [row for row in rows if row.tasks_seen == 3 or row.metric == "accuracy"]
-    assert list(map(repr, summary)) == list(map(repr, summarize(last)))
-    metrics = read_table(root / "metrics.csv", MetricRow)
+    last = table[(table["tasks_seen"] == 3) | (table["metric"] == "accuracy")]
+    assert read_table(root / "summary.csv", "summary").equals(summarize(last))
+    metrics = read_table(root / "metrics.csv", "metrics").itertuples()
     found = {(m.learner, m.paper, m.metric, m.head): (m.mean, m.std, m.seeds) for m in metrics}
-    expected = plain_metrics(study, rows)
+    expected = plain_metrics(study, records(table))
     assert found.keys() == expected.keys()
     for name, own in expected.items():
         values = (own.mean, own.std, own.seeds)
@@ -285,15 +282,14 @@ def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, ta
             assert found[name] == pytest.approx(values, nan_ok=True, abs=1e-12), name
         else:
             assert repr(found[name]) == repr(values), name
-    costs, times = read_table(root / "costs.csv", CostRow), read_table(root / TIMES, TimeRow)
     spent = {
         (j.learner, j.order, j.seed, tasks_seen): cost
         for (j, tasks_seen), cost in study.costs.items()
     }
-    assert [astuple(row) for row in costs] == [
-        (*run, *astuple(cost)) for run, cost in spent.items()
-    ]
-    assert [astuple(row) for row in times] == [(*run, 0.25 * run[3]) for run in spent]
+    costs = [(*run, *astuple(cost)) for run, cost in spent.items()]
+    assert read_table(root / "costs.csv", "costs").equals(new_table("costs", costs))
+    times = new_table("times", [(*run, 0.25 * run[3]) for run in spent])
+    assert read_table(root / TIMES, "times").equals(times)
 
 
 def test_learners_are_told_by_their_kind_and_their_exemplars(tmp_path):
@@ -301,7 +297,7 @@ def test_learners_are_told_by_their_kind_and_their_exemplars(tmp_path):
     learners = {"finetune": {}, "er": {}, "er-5": {"kind": "er", "memory_per_class": 5}, "s": total}
     raw = {"name": "toy", "scenario": {"data": "digits"}, "network": {"name": "mlp"}}
     write_tables(named_plan({**raw, "learners": learners}, TASKS["apart"]), tmp_path)
-    assert [astuple(row) for row in read_table(tmp_path / "learners.csv", LearnerRow)] == [
+    assert records(read_table(tmp_path / "learners.csv", "learners")) == [
         ("finetune", "finetune", None, None, ""),
         ("er", "er", 128, None, "uniform"),
         ("er-5", "er", 5, None, "uniform"),

@@ -38,7 +38,7 @@ def metrics(runs, by_first=False):
         for run, steps in runs.items()
     ]
     rows = metric_rows(results, ReportSpec(), by_first=by_first)
-    return {(row.learner, row.metric): row.mean for row in rows}
+    return {(row["learner"], row["metric"]): row["mean"] for row in rows}
 
 
 def test_an_offline_model_that_knows_nothing_is_no_ideal() -> None:

@@ -70,7 +70,11 @@ def test_a_run_that_collapsed_is_named_and_no_other(study: Tiny) -> None:
             scores = result.output.items()
             own = {t: replace(each, accuracy=np.full(2, level)) for t, each in scores}
             made.append(replace(result, outputs={"single": own}))
-        return [n.learner for n in check_trainings(made)[0] if n.note.startswith("it collapsed")]
+        return [
+            note["learner"]
+            for note in check_trainings(made)[0]
+            if note["note"].startswith("it collapsed")
+        ]
 
     assert (collapsed(), collapsed(0.7), collapsed(0.3)) == ([], [], [results[0].job.learner])
 
@@ -122,6 +126,6 @@ def test_guessing_a_single_class_is_no_sign_of_chance(study: Tiny) -> None:
         output = {t: replace(s, accuracy=np.full(2, 0.4)) for t, s in one.output.items()}
         tasks = (("a", first), ("b", tuple(range(2, 10))))
         found, _ = check_trainings([replace(one, tasks=tasks, outputs={"single": output})])
-        return {row.tasks_seen for row in found if "near chance" in row.note}
+        return {row["tasks_seen"] for row in found if "near chance" in row["note"]}
 
     assert (noted((0,)), noted((0, 1))) == (set(), {1})

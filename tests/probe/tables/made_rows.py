@@ -6,21 +6,22 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from probe.tables.rows import MeasurementRow
+from probe.tables.table_file import new_table
 
 ORDERS = {"a": ("x", "y", "z"), "b": ("z", "x", "y")}
 BASE = ("x", "y", "z")
 FEATURES = ("conv1", "conv2")
 READOUTS = ("retrain", "linear")
 T = len(BASE)
-PRA = MeasurementRow(
-    scenario="digits", network="cnn3", learner="er", order="1", seed=0, tasks_seen=2,
-    feature="conv1", depth=1, metric="pra", value=1 / 3,
-)  # fmt: skip
+PRA = {
+    **{"scenario": "digits", "network": "cnn3", "learner": "er", "order": "1", "seed": 0},
+    **{"tasks_seen": 2, "feature": "conv1", "depth": 1, "metric": "pra", "value": 1 / 3},
+}
 
 
-def study(seeds: int = 2, learners: tuple[str, ...] = ("er", "finetune")) -> list[MeasurementRow]:
+def study(seeds: int = 2, learners: tuple[str, ...] = ("er", "finetune")) -> pd.DataFrame:
     """Rows as `probe run` writes them, with values that no two cells share."""
     draw = np.random.default_rng(0)
     runs = [(name, *order, seed) for name in learners for order in ORDERS.items()
@@ -29,18 +30,18 @@ def study(seeds: int = 2, learners: tuple[str, ...] = ("er", "finetune")) -> lis
     for control, tasks_seen in (("offline", T), ("untrained", 0)):
         for seed in range(seeds):
             rows += _run(draw, control, "", BASE, seed, {0, tasks_seen}, {tasks_seen})
-    return rows
+    return new_table("measurements", rows)
 
 
 def _run(
     draw: np.random.Generator, learner: str, order: str, tasks: tuple[str, ...], seed: int,
     evaluated: Iterable[int], probed: Iterable[int],
-) -> Iterator[MeasurementRow]:  # fmt: skip
-    def row(**cells: Any) -> MeasurementRow:
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    def row(**cells: Any) -> dict[str, Any]:
         run: dict[str, Any] = {"learner": learner, "order": order, "seed": seed}
-        return MeasurementRow(scenario="s", network="n", value=draw.random(), **run, **cells)
+        return {"scenario": "s", "network": "n", "value": draw.random(), **run, **cells}
 
-    def by_task(**cells: Any) -> Iterator[MeasurementRow]:
+    def by_task(**cells: Any) -> Iterator[dict[str, Any]]:
         for position, task in enumerate(tasks, 1):
             yield row(metric="accuracy", task_position=position, task=task, **cells)
 

@@ -32,10 +32,8 @@ def test_the_scalars_are_those_of_the_tables(found):
         assert written[f"accuracy/untrained/{layer}", 0] == pytest.approx(floor.mean())
         for tasks_seen, row in enumerate(rows, 1):
             assert written[f"accuracy/model/{layer}", tasks_seen] == pytest.approx(row.mean())
-    key = ("forgotten", None, "1")
-    (forgotten,) = (
-        r.value for r in found.layers() if (r.quantity, r.task_position, r.feature) == key
-    )
+    layers = found.layers().query("quantity == 'forgotten' and task_position.isna()")
+    forgotten = layers[layers["feature"] == "1"]["value"].item()
     assert written["layers/forgotten/model/1/linear", 2] == forgotten
 
 

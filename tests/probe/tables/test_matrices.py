@@ -1,23 +1,23 @@
 """Accuracy matrices and Datasets out of rows, against plain loops over the rows."""
 
 import sys
-from dataclasses import replace
 from statistics import mean
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from probe.errors import InputError
 from probe.tables.dataset import to_dataset
 from probe.tables.matrices import Matrices, mean_accuracies
+from probe.tables.table_file import new_table, records
 from tests.probe.tables.made_rows import BASE, FEATURES, ORDERS, PRA, READOUTS, T, study
 
 SEEDS = 3
 ROWS = study(SEEDS)
 VALUES = {
     (r.learner, r.order, r.seed, r.tasks_seen, r.feature, r.readout, r.task): r.value
-    for r in ROWS
-    if r.metric == "accuracy" and r.feature
+    for r in ROWS.query("metric == 'accuracy' and feature != ''").itertuples()
 }
 RUN = ("learner", "order", "seed", "tasks_seen")
 
@@ -49,7 +49,7 @@ def test_a_matrix_is_the_mean_over_orders_then_seeds_with_the_floor_in_row_0(fea
 
 def test_at_the_output_it_is_that_of_the_main_head_bit_for_bit():
     matrices = Matrices(ROWS)
-    single = mean_accuracies(row for row in ROWS if row.head == "single")
+    single = mean_accuracies(ROWS[ROWS["head"] == "single"])
     for learner in ("er", "finetune"):
         np.testing.assert_array_equal(matrices.R(learner).values, single[learner].values)
         for readout in READOUTS:
@@ -58,10 +58,8 @@ def test_at_the_output_it_is_that_of_the_main_head_bit_for_bit():
 
 
 def test_a_learner_with_another_network_has_neither_floor_nor_ceiling():
-    matrices = Matrices(
-        replace(row, feature="conv1b") if (row.learner, row.feature) == ("er", "conv1") else row
-        for row in ROWS
-    )
+    other = (ROWS["learner"] == "er") & (ROWS["feature"] == "conv1")
+    matrices = Matrices(ROWS.assign(feature=ROWS["feature"].mask(other, "conv1b")))
     for learner, none in (("er", True), ("finetune", False)):
         floor = matrices.matrix(learner, "conv2", "linear").values[0]
         assert np.isnan(floor).all() == none
@@ -72,7 +70,7 @@ def test_each_row_is_in_its_cell_of_a_dataset_and_nothing_else_is_there():
     pytest.importorskip("xarray")
     rows, data = study(), to_dataset(study())
     cells_of = dict.fromkeys(("accuracy", "pra", "R", "f1"), 0)
-    for row in rows:
+    for row in records(rows):
         at = {name: getattr(row, name) for name in RUN}
         at |= {"task": row.task} if row.metric == "accuracy" else {}
         if not row.feature:
@@ -100,14 +98,21 @@ def test_names_of_a_dataset_are_in_the_order_of_the_rows_and_features_by_depth()
         assert data.task_position.sel(order=order, task=list(tasks)).values.tolist() == [1, 2, 3]
 
 
+def with_row(**cells):
+    return pd.concat([ROWS, ROWS[:1].assign(**cells)], ignore_index=True)
+
+
 @pytest.mark.parametrize(
     ("call", "named"),
     [
         (lambda: Matrices(ROWS).matrix("er", "conv", "linear"), r"feature.*'conv'"),
-        (lambda: Matrices([replace(ROWS[0], task_position=9)]), "9 tasks.*order 'a' has 1"),
-        (lambda: Matrices([*ROWS, replace(ROWS[0], tasks_seen=9)]), "9 tasks.*order 'a' has 3"),
-        (lambda: to_dataset([*ROWS, ROWS[0]]), "'er', order 'a', seed 0 after 0 tasks"),
-        (lambda: to_dataset([replace(PRA, feature="", tasks_seen=0)]), "'pra' needs a feature"),
+        (lambda: Matrices(ROWS[:1].assign(task_position=9)), "9 tasks.*order 'a' has 1"),
+        (lambda: Matrices(with_row(tasks_seen=9)), "9 tasks.*order 'a' has 3"),
+        (lambda: to_dataset(with_row()), "'er', order 'a', seed 0 after 0 tasks"),
+        (
+            lambda: to_dataset(new_table("measurements", [{**PRA, "feature": ""}])),
+            "'pra' needs a feature",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(call, named):

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from probe.analysis.layers import LayerOutcomes, TestLayout
+from probe.results.layers import Layer, first_layers
 from probe.tables.layer_text import layer_sheets
-from probe.tables.layers import Layer, first_layer_rows
+from probe.tables.table_file import new_table
 
 T, EACH = 4, 250
 TASKS = np.repeat(np.arange(T), EACH)
@@ -52,14 +53,16 @@ def layer(
 
 def retained_and_sentences(*layers: Layer, **withheld: str) -> tuple[dict[str, str], list[str]]:
     """Return the column `retained` by feature, and all sentences; withheld: by statement."""
-    rows = [row for layer in layers for row in layer.statements()]
-    rows = [replace(row, verdict=withheld.get(row.statement, row.verdict)) for row in rows]
+    stated = new_table("statements", (row for layer in layers for row in layer.statements()))
+    stated["verdict"] = stated["statement"].map(withheld.get).fillna(stated["verdict"])
     depths = {"ft": max(layer.depth for layer in layers)}
     tables = {
-        "layers": [row for layer in layers for row in layer.rows()],
-        "statements": rows,
-        "statement_seeds": [row for layer in layers for row in layer.statement_seeds()],
-        "first_layer": list(first_layer_rows(rows, depths)),
+        "layers": new_table("layers", (row for layer in layers for row in layer.rows())),
+        "statements": stated,
+        "statement_seeds": new_table(
+            "statement_seeds", (row for layer in layers for row in layer.statement_seeds())
+        ),
+        "first_layer": first_layers(stated, depths),
     }
     sheets = layer_sheets(tables)
     cells = {line[0]: line[-1] for sheet in sheets for line in sheet.lines}
@@ -157,7 +160,7 @@ def test_readouts_that_name_other_layers_are_told_apart():
 def test_the_output_is_not_judged_by_what_it_acquires():
     """It competes only with the classes seen so far, the ceiling's with all."""
     at_output = replace(layer("out1", 0.5), chance=0.1)
-    assert [row.statement for row in at_output.statements()] == ["below_ceiling", "forgets"]
+    assert [row["statement"] for row in at_output.statements()] == ["below_ceiling", "forgets"]
 
 
 def test_layers_whose_rows_were_left_out_are_named_beside_the_output():

@@ -1,8 +1,6 @@
 """Means over the orders of a seed, then over seeds, against NumPy."""
 
 import math
-import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,32 +9,37 @@ from hypothesis import given, strategies as st
 from probe.analysis.intervals import mean_over_seeds
 from probe.errors import InputError
 from probe.tables.matrices import mean_accuracies
-from probe.tables.rows import MeasurementRow, TimeRow
-from probe.tables.summary import Layer, pra_by_step, summarize, training_seconds
+from probe.tables.summary import pra_by_step, summarize, training_seconds
+from probe.tables.table_file import new_table
 
 
-def a_row(seed, order, value, learner="er", **cells) -> MeasurementRow:
-    known = {"scenario": "digits", "network": "cnn3", "learner": learner, "order": order}
-    return MeasurementRow(**known, seed=seed, value=value, **cells)
+def a_row(seed, order, value, learner="er", **cells):
+    run = {"scenario": "digits", "network": "cnn3", "learner": learner, "order": order}
+    return {**run, "seed": seed, "value": value, **cells}
 
 
-def pra(*run, feature="conv1", depth=1, tasks_seen=4, **cells) -> MeasurementRow:
+def pra(*run, feature="conv1", depth=1, tasks_seen=4, **cells):
     at = {"feature": feature, "depth": depth, "tasks_seen": tasks_seen}
     return a_row(*run, metric="pra", **at, **cells)
 
 
-def accuracy(seed, order, tasks_seen, task_position, value, **given) -> MeasurementRow:
+def accuracy(seed, order, tasks_seen, task_position, value, **cells):
     at = {"tasks_seen": tasks_seen, "task_position": task_position, "task": f"t{task_position}"}
-    return a_row(seed, order, value, metric="accuracy", **at, **given)
+    return a_row(seed, order, value, metric="accuracy", **at, **cells)
+
+
+def table(*rows):
+    return new_table("measurements", rows)
 
 
 UNEQUAL = [pra(0, "0", 0.9), pra(0, "1", 0.6), pra(0, "2", 0.3), pra(1, "0", 1.0)]
 
 
 def test_what_was_not_measured_counts_nowhere():
-    (row,) = summarize([pra(0, "0", 0.4), pra(0, "1", math.nan), pra(1, "0", math.nan)])
+    rows = [pra(0, "0", 0.4), pra(0, "1", math.nan), pra(1, "0", math.nan)]
+    (row,) = summarize(table(*rows)).itertuples()
     assert (row.mean, row.seeds) == (0.4, 1)
-    assert summarize([pra(0, "0", math.nan)]) == []
+    assert summarize(table(rows[1])).empty
 
 
 def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
@@ -46,15 +49,14 @@ def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
         for (learner, s, o, tasks_seen, task_position), v in np.ndenumerate(values)
     ]
     rows += [pra(s, str(o), float(v)) for (s, o), v in np.ndenumerate(values[0, :, :, 0, 0])]
-    (row,) = summarize(rows)
+    summary = summarize(table(*rows))
+    (row,) = summary.itertuples()
     per_seed = values[0, :, :, 0, 0].mean(axis=1)
     assert (row.mean, row.std) == pytest.approx((per_seed.mean(), per_seed.std(ddof=1)), abs=1e-15)
-    random.Random(0).shuffle(rows)
-    assert summarize(rows) == [row]
-    matrices = mean_accuracies(rows)
-    assert list(matrices) == [
-        name for name in dict.fromkeys(r.learner for r in rows) if name != "er"
-    ]
+    shuffled = table(*rows).sample(frac=1, random_state=0)
+    assert summarize(shuffled).equals(summary)
+    matrices = mean_accuracies(shuffled)
+    assert list(matrices) == [name for name in shuffled["learner"].unique() if name != "er"]
     for learner, own in enumerate(values):
         expected = own.mean(axis=1).mean(axis=0)
         assert matrices[f"er{learner}"].values == pytest.approx(expected, abs=1e-15)
@@ -63,15 +65,15 @@ def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
 @pytest.mark.parametrize(
     ("average", "last", "told"),
     [
-        (summarize, replace(pra(1, "0", 0.5), scenario="mnist"), "different studies"),
-        (summarize, replace(pra(1, "0", 0.5), network="mlp"), "different studies"),
-        (summarize, replace(pra(0, "0", 0.5), depth=None), "metric 'pra' needs a depth"),
+        (summarize, pra(1, "0", 0.5) | {"scenario": "mnist"}, "different studies"),
+        (summarize, pra(1, "0", 0.5) | {"network": "mlp"}, "different studies"),
+        (summarize, pra(0, "0", 0.5, depth=None), "metric 'pra' needs a depth"),
         (mean_accuracies, accuracy(0, "0", 2, 2, 0.5), "2 tasks, of which order '0' has 1"),
     ],
 )
 def test_rows_that_cannot_be_are_refused(average, last, told):
     with pytest.raises(InputError, match=told):
-        average([pra(0, "0", 0.5), last])
+        average(table(pra(0, "0", 0.5), last))
 
 
 pairs = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=1, max_size=12)
@@ -101,40 +103,37 @@ def test_of_several_steps_and_readouts_the_last_step_of_retraining_is_summarized
         pra(0, "0", 0.6, tasks_seen=3, feature="output", depth=2),
         pra(0, "", 0.8, tasks_seen=0, learner="untrained", readout="retrain"),
     ]
-    means = {(row.learner, row.feature): row.mean for row in summarize(rows)}
+    means = summarize(table(*rows)).set_index(["learner", "feature"])["mean"].to_dict()
     assert means == {("er", "conv1"): 0.2, ("er", "output"): 0.6, ("untrained", "conv1"): 0.8}
 
 
 def test_pra_by_step_is_a_mean_over_seeds_of_means_of_orders_for_each_readout():
+    steps = [(2, "linear", 0.5), (1, "linear", 1), (1, "retrain", 0.1)]
     rows = [
-        replace(row, tasks_seen=tasks_seen, readout=readout, value=scale * row.value)
-        for tasks_seen, readout, scale in (
-            (2, "linear", 0.5),
-            (1, "linear", 1),
-            (1, "retrain", 0.1),
-        )
+        row | {"tasks_seen": k, "readout": readout, "value": scale * row["value"]}
+        for k, readout, scale in steps
         for row in UNEQUAL
     ]
     output = [pra(0, "0", 0.25, tasks_seen=k, feature="output", depth=2) for k in (1, 2)]
     untrained = [pra(0, "", 0.75, tasks_seen=0, learner="untrained", readout="linear")]
-    courses = pra_by_step([*output, *rows, *untrained], "linear")
-    means = {layer: {k: each.mean for k, each in own.items()} for layer, own in courses.items()}
-    assert list(means) == [("er", 1, "conv1"), ("er", 2, "output"), ("untrained", 1, "conv1")]
-    assert [*means.values()] == [pytest.approx({1: 0.8, 2: 0.4}), {1: 0.25, 2: 0.25}, {0: 0.75}]
-    assert list(means["er", 1, "conv1"]) == [1, 2]
-    assert list(pra_by_step(rows, "retrain")) == [Layer("er", 1, "conv1")]
+    courses = pra_by_step(table(*output, *rows, *untrained), "linear")
+    layers = courses[["learner", "depth", "feature", "tasks_seen"]].itertuples(
+        index=False, name=None
+    )
+    inner, last = ("er", 1, "conv1"), ("er", 2, "output")
+    untrained_layer = ("untrained", 1, "conv1", 0)
+    assert list(layers) == [(*inner, 1), (*inner, 2), (*last, 1), (*last, 2), untrained_layer]
+    assert courses["mean"].tolist() == pytest.approx([0.8, 0.4, 0.25, 0.25, 0.75])
+    assert set(pra_by_step(table(*rows), "retrain")["tasks_seen"]) == {1}
 
 
 def run(learner, seconds, order="0", seed=0):
-    return [
-        TimeRow(learner=learner, order=order, seed=seed, tasks_seen=k, seconds=each)
-        for k, each in enumerate(seconds, start=1)
-    ]
+    return [(learner, order, seed, k, each) for k, each in enumerate(seconds, start=1)]
 
 
 def test_seconds_are_summed_over_tasks_then_averaged_over_orders_then_seeds():
     """Seed 0 has two orders, of 3 and 5 s, seed 1 one of 10 s: 7 s, not 6; unfinished runs none."""
     rows = [*run("er", [1, 2]), *run("er", [4, 1], order="1"), *run("er", [5, 5], seed=1)]
     begun = [*run("er", [9], seed=2), *run("ewc", [5])]
-    assert training_seconds([*rows[::-1], *begun]) == {"er": 7.0}
-    assert training_seconds([]) == {}
+    assert training_seconds(new_table("times", [*rows[::-1], *begun])) == {"er": 7.0}
+    assert training_seconds(new_table("times")) == {}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from probe.tables.run_directory import NOTES, TABLES, TIMES
 from scenarios.commands.main import main
 from tests.bad_input.making import TINY
 from tests.bad_input.refused import contents
+from tests.scenarios.table_names import NOTES, TABLES, TIMES
 
 
 @pytest.fixture(scope="module")

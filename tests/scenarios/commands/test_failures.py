@@ -52,7 +52,7 @@ def test_an_error_is_kept_until_the_job_is_done(
     assert trace.read_text().startswith("Traceback (most recent call last):")
     # One order of two is missing, and of that only the first steps are there.
     assert {row["tasks_seen"] for row in rows(out, "finetune")} == {"0", "1"}
-    draw_requested(out, FigureOptions(only="depth,matrix,tasks", format="png"))
+    draw_requested(out, FigureOptions(only="depth,matrix,bias", format="png"))
     assert run(out, **FLAGS)
     assert not trace.parent.exists()
     assert "failed" not in capsys.readouterr().out

@@ -6,7 +6,6 @@ import pytest
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.matrix_file import read_log
 from probe.tables.matrices import mean_accuracies
-from probe.tables.rows import MeasurementRow
 from probe.tables.table_file import read_table
 from tests.probe.metrics.test_log_file import PRINTED
 from tests.probe.record.readers_nets import RUNS
@@ -31,15 +30,11 @@ def test_the_last_row_of_r_is_that_of_the_log(probe, cwd, name, build, classes, 
     line = LINE.format(name=name, folder=RUNS / name).replace("nets:", f"nets_{name}:")
     code, _, err = probe(f"{line} {tasks} --workers 1 --out out")
     assert (code, err) == (0, "")
-    found = mean_accuracies(read_table(cwd / "out" / "measurements.csv", MeasurementRow, _of_r))
+    found = mean_accuracies(read_table(cwd / "out" / "measurements.csv", "measurements"))
     [R] = [matrix for learner, matrix in found.items() if learner not in ("offline", "untrained")]
     assert _last(R) == pytest.approx(_last(read_log(PRINTED[name][0], name)), abs=6e-5)
     # Without the order of the classes they would not be.
     assert np.ptp(_last(R)) > 0.1
-
-
-def _of_r(cells: dict[str, str]) -> bool:
-    return cells["metric"] == "accuracy" and not cells["feature"]
 
 
 def _last(R: AccuracyMatrix) -> list[float]:

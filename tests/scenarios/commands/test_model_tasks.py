@@ -46,7 +46,7 @@ def measured(root: Path, head: str) -> dict[tuple[int, int], float]:
     """Return R, by tasks learned and task."""
     return {
         (row.tasks_seen, int(row.task)): row.value
-        for row in load(root).measurements()
+        for row in load(root).measurements().itertuples()
         if (row.learner, row.metric, row.head) == ("model", "accuracy", head) and row.tasks_seen
     }
 

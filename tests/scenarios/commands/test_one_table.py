@@ -14,8 +14,8 @@ import pytest
 import torch
 
 import probe
-from probe.tables.run_directory import LAYERS
 from tests.scenarios.own_run import OFFLINE, RECIPE, STUDY, TASKS, Own, apart, quiet
+from tests.scenarios.table_names import LAYERS
 
 # Of one seed there is no range of layers.
 TABLES = (

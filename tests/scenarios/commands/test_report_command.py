@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from probe.tables.folder import KINDS
 from probe.tables.table_file import write_table
 from scenarios.commands.report import show_compared, show_report
 from tests.figures.report.hand_made import stated, tables
@@ -15,7 +14,7 @@ def folder_of(root: Path, name: str, forgotten: float) -> Path:
     folder.mkdir()
     found = tables([stated("conv2", "yes", forgotten)], {"conv2": forgotten, "output": 0.5})
     for table, rows in found.items():
-        write_table(folder / f"{table}.csv", KINDS[table], rows)
+        write_table(folder / f"{table}.csv", table, rows)
     return folder
 
 

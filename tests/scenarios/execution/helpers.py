@@ -26,7 +26,6 @@ from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten
 from probe.locks import lock
 from probe.results.tables import write_tables
-from probe.tables.run_directory import TABLES
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.execution.schedule import Executor, execute
@@ -35,6 +34,7 @@ from scenarios.options import RunOptions
 from scenarios.study.plan import Loader, plan_of, study_networks
 from scenarios.study.study_file import check_study
 from scenarios.user_code import UserCode
+from tests.scenarios.table_names import TABLES
 
 TINY = Path(__file__).with_name("tiny.toml")
 FIRST, SICK = "finetune.order-there.seed-0", "finetune.order-back.seed-0"

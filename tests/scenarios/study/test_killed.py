@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from probe.tables.rows import TimeRow
-from probe.tables.run_directory import TABLES, TIMES
 from probe.tables.table_file import read_table
 from tests.scenarios.execution.helpers import exit_code, fork
+from tests.scenarios.table_names import TABLES, TIMES
 from tests.scenarios.tiny_run import TINY, Tiny
 from tests.slow.helpers import killed_at
 
@@ -49,8 +48,9 @@ def test_killed_at_every_write(fresh: Tiny, finished_study: Tiny) -> None:
     assert n_starts > 5
     fresh.run()
     assert fresh.tables() == finished_study.tables()
-    times = read_table(fresh.root / TIMES, TimeRow)
-    assert len([row for row in times if row.seconds]) == len(times) == 2 + 1
+    times = read_table(fresh.root / TIMES, "times")
+    assert len(times) == 2 + 1
+    assert times["seconds"].all()
     assert not list(fresh.root.rglob("*.tmp"))
     assert not (fresh.root / "quarantine").exists()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from probe.tables.folder import read_tables
 from scenarios.commands.screen.results import note_lines
 from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, names, predicted, rows
 from tests.scenarios.tiny_run import PROBED, TINY, Tiny, forget
@@ -46,7 +47,11 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
     assert (fresh.root / "notes.csv").read_bytes() == table
     # `probe figures` says them of the tables alone.
     monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
-    assert probe(f"figures {fresh.root}") == (0, "\n".join([*note_lines(fresh.root), ""]), "")
+    assert probe(f"figures {fresh.root}") == (
+        0,
+        "\n".join([*note_lines(read_tables(fresh.root)), ""]),
+        "",
+    )
     # The table is there as long as there are notes.
     assert printed(fresh.run(TINY.replace("epochs = 1", "epochs = 30"))) == []
     assert not (fresh.root / "notes.csv").exists()

@@ -1,4 +1,4 @@
-"""The names of the tables that a study writes into its run directory."""
+"""The files of tables in a run directory."""
 
 TABLES = ("measurements.csv", "summary.csv", "metrics.csv", "learners.csv", "costs.csv")
 """By file name; the same study gives the same bytes."""

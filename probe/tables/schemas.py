@@ -1,0 +1,149 @@
+"""The schemas of all tables: the columns of each, and the values that a column can hold.
+
+A table is a pandas DataFrame; texts are `string`, numbers `float64` with NaN for missing ones,
+whole numbers `int64`, or `Int64` with `<NA>` where one may be absent. Accuracies, F1 and what is
+derived from them are fractions.
+
+Columns of several tables: `learner`, `order` (of its tasks) and `seed` name a run; `tasks_seen` is
+the number of tasks learned so far; `feature` and `depth` (from 1) name a layer, `readout` what is
+trained downstream of it, such as `retrain` or `linear`; `task_position` is the position of the
+task in the executed order, from 1, absent for all tasks; `mean` and `std` are mean and sample
+standard deviation over seeds (orders averaged within a seed first), `std` NaN for a single seed;
+`low` and `high` are the ends of the 95 % interval of `value`, NaN for a single seed; `seeds` is
+their number.
+
+- `measurements`: one measurement of one run in each row. metric: `accuracy` (a cell of R:
+  tasks_seen, head, task_position, task; with a feature and readout a cell of that feature's matrix
+  A), `pra` (feature, depth, readout, tasks_seen: of all tasks), `f1` (the same with task_position
+  and task). head: the outputs that compete, `single` (all classes seen so far), `multi` (those of
+  the task) or `all`; cells of A have none. readout: empty at the output, but for readouts of each
+  task, for which it is multi-head. The learners `offline` and `untrained` have no order: their
+  features give ceiling and floor.
+- `summary`: mean PRA and F1.
+- `metrics`: one metric of one paper for one learner. head: empty if it makes no difference.
+  feature, readout: of the matrix A that it is computed from, empty for R.
+- `layers`: a quantity of a layer, see `probe.analysis.layers.quantities`; NaN = not identifiable.
+- `controls`: an accuracy after all tasks minus that of a control. quantity:
+  `exclusion_difference` or `selectivity`, see `probe.results.controls`. accuracy, control: the two.
+- `statements`: a statement on a layer with the interval that decides it. statement:
+  `below_ceiling`, `forgets`, `learns_less` than offline training, or `loses_plasticity` task by
+  task. verdict: `yes` if the 95 % interval is above the margin, `no` if below, `open` if it
+  contains the margin; `few seeds`, `not converged`, `near chance` and `no ceiling` if nothing can
+  be stated. value: the quantity in `probe.analysis.statements.STATEMENTS`, over all tasks.
+- `statement_seeds`: the value of one seed in the mean of a statement.
+- `first_layer`: the range of the first layer of which a statement is true. first_possible: the
+  first layer by depth that is not excluded, empty if all are. first_confirmed: the first layer by
+  which the statement is confirmed from there to the output, empty if there is none, see
+  `probe.analysis.statements.first_layer`. seeds_needed: about how many seeds would narrow the
+  range; absent if it is one layer or two neighbors, and where more seeds would not help.
+- `retraining`: an epoch of a retraining, from 1; epoch 0 is the first batch before any step, which
+  has only a loss. See `probe.training.history.History`.
+- `diagnostics`: of a feature of one network on the test data, without any readout. metric: `units`
+  (D, how many numbers of an example were looked at), `dead` (share of them that never change),
+  `rank` (effective rank, from 1 to D), `cka.PEER` (debiased linear CKA to the same feature of
+  another network: `step-1` right after the first task, `untrained`, `offline`).
+- `learners`: kind: that of the learner. per_class, total: its budget of exemplars, at most one of
+  them. sampling: its sampling strategy, empty for a learner that stores no exemplars.
+- `costs`: of learning the task at position tasks_seen in one run, in bytes and multiply-adds, see
+  `probe.training.costs.Cost`.
+- `times`: seconds to learn it, processor time on a CPU, where one thread trains, and wall-clock
+  time elsewhere.
+- `notes`: a sentence on a readout of a feature or, with both empty, on the learner itself.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CONTROLS = UNTRAINED, OFFLINE = "untrained", "offline"
+"""The learners downstream of whose features are floor and ceiling; they have no order."""
+
+LARGEST = 1e15
+"""The largest number that is not whole, either way: beyond it figures have no axis."""
+
+
+class Column(NamedTuple):
+    """The values of a column: their pandas dtype, and bounds or choices."""
+
+    dtype: str
+    least: float = 0
+    most: float = LARGEST
+    choices: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        kind = "a number" if self.dtype == NUMBER.dtype else "a whole number"
+        return f"{kind} from {self.least:g} to {self.most:g}"
+
+
+Schema = Mapping[str, Column]
+"""The columns of a table, by name."""
+
+# Not pyarrow's strings, which hold fewer texts.
+TEXT = Column("string[python]")
+NUMBER = Column("float64", -LARGEST)
+_POSITIVE = Column("float64")
+# Tasks, positions, depths, seeds: 100,000 at most.
+_FROM_0, _FROM_1 = (Column("int64", least, 100_000) for least in (0, 1))
+_FROM_1_OR_NONE = Column("Int64", 1, 100_000)
+_AMOUNT, _AMOUNT_OR_NONE = (Column(dtype, 0, 2**63 - 1) for dtype in ("int64", "Int64"))
+_METRIC = TEXT._replace(choices=("accuracy", "pra", "f1"))
+
+_RUN = {"learner": TEXT, "order": TEXT, "seed": _FROM_0}
+_STEP = {**_RUN, "tasks_seen": _FROM_0}
+_LAYER = {"learner": TEXT, "readout": TEXT, "feature": TEXT, "depth": _FROM_1}
+_MEAN = {"mean": NUMBER, "std": _POSITIVE, "seeds": _FROM_1}
+_INTERVAL = {"value": NUMBER, "low": NUMBER, "high": NUMBER, "seeds": _FROM_1}
+_QUANTITY = {**_LAYER, "task_position": _FROM_1_OR_NONE, "quantity": TEXT, **_INTERVAL}
+_BYTES = ("parameter_bytes", "carried_bytes", "stored_bytes", "train_bytes")
+
+SCHEMAS: Mapping[str, Schema] = {
+    "measurements": {
+        **{"scenario": TEXT, "network": TEXT, **_STEP, "head": TEXT, "feature": TEXT},
+        **{"depth": _FROM_1_OR_NONE, "metric": _METRIC, "task_position": _FROM_1_OR_NONE},
+        **{"task": TEXT, "value": NUMBER, "readout": TEXT},
+    },
+    "layers": _QUANTITY,
+    "statements": {**_LAYER, **{"statement": TEXT, "verdict": TEXT, "margin": NUMBER, **_INTERVAL}},
+    "statement_seeds": {**_LAYER, "statement": TEXT, "seed": _FROM_0, "value": NUMBER},
+    "first_layer": {
+        **dict.fromkeys(("learner", "readout", "statement"), TEXT),
+        **dict.fromkeys(("first_possible", "first_confirmed"), TEXT),
+        **{"seeds": _FROM_1, "seeds_needed": _FROM_1_OR_NONE},
+    },
+    "notes": {**_RUN, "feature": TEXT, "note": TEXT, "tasks_seen": _FROM_0, "readout": TEXT},
+    "summary": {
+        **{"learner": TEXT, "feature": TEXT, "depth": _FROM_1, "metric": _METRIC},
+        **{"task_position": _FROM_1_OR_NONE, **_MEAN},
+    },
+    "metrics": {
+        **dict.fromkeys(("learner", "paper", "metric", "head"), TEXT),
+        **{**_MEAN, "feature": TEXT, "readout": TEXT},
+    },
+    "learners": {
+        **{"learner": TEXT, "kind": TEXT, "per_class": _AMOUNT_OR_NONE},
+        **{"total": _AMOUNT_OR_NONE, "sampling": TEXT},
+    },
+    "costs": {**_STEP, **dict.fromkeys((*_BYTES, "ops_one_pass", "ops", "kept_bytes"), _AMOUNT)},
+    "times": {**_STEP, "seconds": _POSITIVE},
+    "retraining": {
+        **_STEP,
+        **{"feature": TEXT, "readout": TEXT, "epoch": _FROM_0},
+        **{"loss": _POSITIVE, "accuracy": _POSITIVE},
+    },
+    "diagnostics": {
+        **_STEP,
+        **{"feature": TEXT, "depth": _FROM_1, "metric": TEXT, "value": NUMBER},
+    },
+    "controls": {**_QUANTITY, "accuracy": NUMBER, "control": NUMBER},
+}
+"""The columns of each table, by its name, which is that of its file."""
+
+Tables = Mapping[str, "pd.DataFrame"]
+"""All tables of a study or a result, by name; some may have no rows."""
+
+Row = Mapping[str, Any]
+"""The cells of a row of a table, by column."""

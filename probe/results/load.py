@@ -32,7 +32,7 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
     >>> result = probe.partial_retrain(net, ["0"], data, data, [[0], [1]])
     >>> with TemporaryDirectory() as folder:
     ...     result.save(folder)
-    ...     probe.load(folder).counts == result.counts
+    ...     probe.load(folder).measured == result.measured
     True
 
     A saved result is restored exactly; a run directory gives an `Analysis` of its learners, orders

@@ -27,11 +27,7 @@ class NotMeasured(InputError):
 
 
 class ModelRaised(InputError):
-    """An error that the user's model raised on a batch; `raised` is that error."""
-
-    def __init__(self, message: str, raised: Exception) -> None:
-        super().__init__(message)
-        self.raised = raised
+    """An error that the user's model raised on a batch, which is the cause of this one."""
 
 
 class NotKept(InputError):

@@ -167,12 +167,17 @@ def learner(name: str) -> Callable[[type[Class]], type[Class]]:
     """
 
     def decorate(cls: type[Class]) -> type[Class]:
-        if not (isinstance(cls, type) and hasattr(cls, "learn") and hasattr(cls, "restore")):
-            got = getattr(cls, "__name__", type(cls).__name__)
-            raise InputError(f"@learner({name!r}) marks {got}: mark a subclass of Learner")
+        _check_class(cls, f"@learner({name!r})", ("learn", "restore"), "a subclass of Learner")
         return mark(cls, LearnerEntry(name=name, learner=cls))
 
     return decorate
+
+
+def _check_class(cls: object, decorator: str, methods: Sequence[str], expected: str) -> None:
+    """Raise InputError unless a decorator marks a class with these methods."""
+    if not (isinstance(cls, type) and all(hasattr(cls, method) for method in methods)):
+        got = getattr(cls, "__name__", type(cls).__name__)
+        raise InputError(f"{decorator} marks {got}: mark {expected}")
 
 
 def metric(name: str) -> Callable[[Marked], Marked]:
@@ -225,9 +230,7 @@ def readout(
         )
 
     def decorate(cls: type[Class]) -> type[Class]:
-        if not (isinstance(cls, type) and callable(getattr(cls, "predict", None))):
-            got = getattr(cls, "__name__", type(cls).__name__)
-            raise InputError(f"@readout({name!r}) marks {got}: mark a class that has predict")
+        _check_class(cls, f"@readout({name!r})", ("predict",), "a class that has predict")
         if "steps" in vars(cls).get("__annotations__", {}):
             raise InputError(f"readout {name!r} has a setting steps, as all have: rename it")
         checked = configuration(cls)

@@ -1,13 +1,13 @@
 """Notes on conditions under which a measurement does not mean what it seems to."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 
 import torch
 from torch import Tensor
 
-from probe.cut.interface import CutFacts, Split
+from probe.cut.interface import CutFacts
 from probe.metrics.task_predictions import TaskPredictions
 from probe.modules import reals_in
 
@@ -84,41 +84,34 @@ def of_recorded(recorded: TaskPredictions, again: TaskPredictions) -> Iterator[s
                 )
 
 
-class UnchangedParameters:
-    """A check for parameters of a tail that training does not change.
+@torch.no_grad()
+def sums_of(parameters: Iterable[Tensor]) -> Tensor:
+    """Return two sums of each of P parameters, (P, 2), by which `of_unchanged` knows them."""
+    wide = [reals_in(value.detach()).double() for value in parameters]
+    sums = [torch.stack([v.sum(), v.square().sum()]) for v in wide]
+    return torch.stack(sums) if sums else torch.zeros(0, 2)
+
+
+def of_unchanged(parameters: Mapping[str, Tensor], before: Tensor) -> list[str]:
+    """Return a note if the training of a tail has not moved some of its parameters.
 
     Args:
-        tail: The re-initialized tail.
-        trained: Names of the parameters that the logits depend on.
+        parameters: The trained parameters by name.
+        before: What `sums_of` returned before the training.
     """
-
-    def __init__(self, tail: Split, trained: Collection[str]) -> None:
-        self._watched = {n: value for n, value in tail.fresh_values.items() if n in trained}
-        self._before = self._sums()
-
-    def notes(self) -> list[str]:
-        """Return a note if any parameter has not moved in the training."""
-        unmoved = torch.eq(self._before, self._sums()).all(1).tolist()
-        watched = zip(self._watched.items(), unmoved, strict=True)
-        # A bias before batch norm has a gradient too small to move it, and is as good as trained.
-        names = [
-            name
-            for (name, value), same in watched
-            if same and (value.grad is None or not bool(value.grad.any()))
-        ]
-        if not names:
-            return []
-        return [
-            f"its training left {listed(names)} as re-initialized: no gradient reaches them "
-            f"(no_grad, detach, or units that are never active)"
-        ]
-
-    @torch.no_grad()
-    def _sums(self) -> Tensor:
-        """Return two sums of each parameter, (P, 2), in place of a copy."""
-        wide = [reals_in(value.detach()).double() for value in self._watched.values()]
-        sums = [torch.stack([v.sum(), v.square().sum()]) for v in wide]
-        return torch.stack(sums) if sums else torch.zeros(0, 2)
+    unmoved = torch.eq(before, sums_of(parameters.values())).all(1).tolist()
+    # A bias before batch norm has a gradient too small to move it, and is as good as trained.
+    names = [
+        name
+        for (name, value), same in zip(parameters.items(), unmoved, strict=True)
+        if same and (value.grad is None or not bool(value.grad.any()))
+    ]
+    if not names:
+        return []
+    return [
+        f"its training left {listed(names)} as re-initialized: no gradient reaches them "
+        f"(no_grad, detach, or units that are never active)"
+    ]
 
 
 def of_predictions(predicted: Tensor, labels: Tensor) -> list[str]:
@@ -152,20 +145,16 @@ def of_classes(tasks: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[str
         The notes.
     """
     notes, present = [], [tuple(set(half.unique().tolist()) for half in task) for task in tasks]
-    for half, without in zip(zip(*present, strict=True), _WITHOUT, strict=True):
-        if lacking := sorted(set(range(classes)).difference(*half)):
-            notes.append(f"{_have(lacking)} no {without}")
-    trained = set.union(*(train for train, _ in present))
+    trained, tested = (set.union(*half) for half in zip(*present, strict=True))
+    if lacking := sorted(set(range(classes)) - trained):
+        without = "training examples, and cannot be learned downstream of any feature"
+        notes.append(f"{_have(lacking)} no {without}")
+    if lacking := sorted(set(range(classes)) - tested):
+        notes.append(f"{_have(lacking)} no test examples, and no score")
     for number, (train, test) in enumerate(present, 1):
         if lacking := sorted(test & trained - train):
             notes.append(f"{_have(lacking)} test examples in task {number}, but none to train on")
     return notes
-
-
-_WITHOUT = (
-    "training examples, and cannot be learned downstream of any feature",
-    "test examples, and no score",
-)
 
 
 def _have(classes: Sequence[int]) -> str:

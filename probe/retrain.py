@@ -33,7 +33,6 @@ from probe.values.cache import plan_values, store_values
 
 SAMPLE = 8  # examples on which a cut is checked
 _Values = dict[str, Rows]  # values by feature
-
 _PAIR = 2  # examples that batch norm can be trained on
 
 
@@ -89,9 +88,7 @@ def partial_retrain(
     check_model(called.network)
     check_values(called.network)
     if called.orders is not None:
-        raise InputError(
-            "orders= is for analyze: give the tasks in executed order, without orders="
-        )
+        raise InputError("orders= is for analyze: give tasks in executed order without it")
     examples = assign_tasks({"train": train, "test": test}, tasks, called.classes)
     called, data = make_task_aware(called, examples, lambda: called.network)
     splits = data.splits["train"], data.splits["test"]
@@ -142,11 +139,10 @@ def retrain_each(
     train, test = train.to(device), test.to(device)
     sample = first(test.x, SAMPLE)
     check_fresh(fresh, unwrapped(called.network))
-    cuts = (
-        features.each
-        if isinstance(features, Cuts)
-        else find_each(called.network, features, sample, called.model_call, called.trainable)
-    )
+    if isinstance(features, Cuts):
+        cuts: Sequence[Cut] = features.each
+    else:
+        cuts = find_each(called.network, features, sample, called.model_call, called.trainable)
     facts = [cut.facts for cut in cuts]
     refuse_what_no_rule_writes(unwrapped(called.network), facts, fresh)
     outputs = outputs_of(classes, _logits_shape(facts[0]), called.classes)
@@ -262,49 +258,43 @@ class Protocol:
         name, cut_notes = facts.name, notes.of_cut(facts)
         tail = split.tail if self.outputs is None else SelectedOutputs(split.tail, self.outputs)
         test = Labeled(values[1].pop(name), self.test.y)
+
+        def tested(multiple: int, history: History | None = None) -> Retrained:
+            # It may draw at random, in eval mode too.
+            chance = every_global_stream(stream(how.seed, "test", name))
+            with mode(tail, training=False), chance, explained(self.test.x):
+                predicted = predict_each(tail, test, self.classes, {"": None})[0][""]
+            return Retrained(
+                feature=name,
+                predicted=predicted,
+                history=history,
+                multiple=multiple,
+                notes=(
+                    *cut_notes,
+                    *(notes_of(history) if history else ()),
+                    *notes.of_predictions(predicted, test.y),
+                ),
+            )
+
         if not facts.trained:
-            return [self._test(name, tail, test, cut_notes, None, n) for n in how.multiples]
+            return [tested(multiple) for multiple in how.multiples]
         split.reinitialize(self.fresh, stream(how.seed, "tail", name))
-        unchanged = notes.UnchangedParameters(split, facts.trained)
-        data = Labeled(values[0].pop(name), self.train.y)
+        parameters = {n: x for n, x in split.fresh_values.items() if n in facts.trained}
+        before = notes.sums_of(parameters.values())
         *earlier, last = (multiple * how.recipe.epochs for multiple in how.multiples)
         recipe, recorder = replace(how.recipe, epochs=last), HistoryRecorder(earlier)
         with located(f"retraining from {name!r}"), explained(self.train.x):
+            data = Labeled(values[0].pop(name), self.train.y)
             fit(tail, data, recipe, stream(how.seed, "retrain", name), recorder)
-        del data
-        cut_notes += unchanged.notes()
-        tested = []
+            del data
+        cut_notes += notes.of_unchanged(parameters, before)
+        results: list[Retrained] = []
         for multiple in reversed(how.multiples):
             epochs = multiple * how.recipe.epochs
             if epochs in recorder.states:
                 restore(tail, recorder.states.pop(epochs))
-            history = recorder.history.until(epochs)
-            tested.append(self._test(name, tail, test, cut_notes, history, multiple))
-        return tested[::-1]
-
-    def _test(
-        self,
-        name: str,
-        tail: nn.Module,
-        test: Labeled,
-        cut_notes: Sequence[str],
-        history: History | None,
-        multiple: int,
-    ) -> Retrained:
-        """Test a tail; cut_notes: notes on it whatever it predicts."""
-        # It may draw at random, in eval mode too.
-        chance = every_global_stream(stream(self.how.seed, "test", name))
-        with mode(tail, training=False), chance, explained(self.test.x):
-            predicted = predict_each(tail, test, self.classes, {"": None})[0][""]
-        history_notes = notes_of(history) if history else ()
-        prediction_notes = notes.of_predictions(predicted, test.y)
-        return Retrained(
-            feature=name,
-            predicted=predicted,
-            history=history,
-            multiple=multiple,
-            notes=(*cut_notes, *history_notes, *prediction_notes),
-        )
+            results.insert(0, tested(multiple, recorder.history.until(epochs)))
+        return results
 
 
 def cache_plan(
@@ -369,21 +359,16 @@ def _arranged(examples: Examples[Any], cuts: Cuts, called: Model) -> Examples[An
     Values are known by the position of what they are computed from.
     """
     if called.output is not None or called.call is not None or called.trainable != "tail":
-        raise InputError(
-            "the cuts fix the call of the model and its trained parameters: give output, call and "
-            "trainable to cut_each"
-        )
+        raise InputError("cuts fix the model's call: give output, call and trainable to cut_each")
     return examples.changed(x=arranged(examples.x, cuts.each[0].facts.inputs))
 
 
-def _logits_shape(cut: CutFacts) -> tuple[int, ...]:
+def _logits_shape(facts: CutFacts) -> tuple[int, ...]:
     """Return the shape of the logits; raises InputError unless each example has one row."""
-    if cut.logits_shape[:1] != (cut.examples,):
-        raise InputError(
-            f"the model's output for {cut.examples} examples has shape {cut.logits_shape}, "
-            f"expected (B, K), one row for each example: pass call=, a function that calls it"
-        )
-    return cut.logits_shape
+    shape, examples = facts.logits_shape, facts.examples
+    if shape[:1] != (examples,):
+        raise InputError(f"{examples} examples have an output {shape}, not (B, K): pass call=")
+    return shape
 
 
 def _refuse_untrainable(cut: Cut, few: Value) -> None:
@@ -403,12 +388,10 @@ def _refuse_untrainable(cut: Cut, few: Value) -> None:
         if len(tensors(few)[0]) > 1:
             return  # the training itself tells an error on a usual batch
         raise InputError(
-            f"the model downstream of {name!r} cannot be trained on a batch of one example "
-            f"({described(error)}): give more examples and a batch_size from 2"
+            f"{name!r} cannot be retrained on one example ({described(error)}): raise batch_size"
         ) from error
     if not logits.requires_grad:
         raise InputError(
-            f"the model downstream of {name!r} cannot be trained, as no gradient flows through "
-            f"it (no_grad, detach, or a checkpoint with use_reentrant=True): make it "
-            f"differentiable, or leave this feature out"
+            f"no gradient flows through the model downstream of {name!r} (no_grad, detach, or a "
+            f"checkpoint with use_reentrant=True): leave this feature out, or change that"
         )

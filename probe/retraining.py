@@ -166,12 +166,10 @@ class PartialRetraining(ResultBase):
         """Return what `saved` gave; raises KeyError, ValueError or TypeError for anything else."""
         record = dict(saved.record)
         tasks = record["tasks"] = tuple(map(tuple, record["tasks"]))
-        labels, predicted, positions = (
-            saved.arrays[name] for name in ("labels", "predicted", "positions")
-        )
+        arrays = saved.arrays
         measured = {
-            feature: TaskPredictions.of(labels, row, positions, tasks)
-            for feature, row in zip(record.pop("features"), predicted, strict=True)
+            feature: TaskPredictions.of(arrays["labels"], row, arrays["positions"], tasks)
+            for feature, row in zip(record.pop("features"), arrays["predicted"], strict=True)
         }
         record |= {name: tuple(record[name]) for name in ("notes", "outputs")}
         return cls(**record, measured=measured)

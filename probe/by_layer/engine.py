@@ -11,7 +11,7 @@ on.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from probe.analysis.similarity import Compared
 from probe.analysis.units import dead_units, effective_rank
 from probe.batch import Value, first
+from probe.by_layer.heads import Head
 from probe.by_layer.jobs import Job, peers_of, permutes_labels, readout_keys
 from probe.by_layer.measurement import Key, Measurement
 from probe.by_layer.networks import Networks, Source, TrainedNetwork
@@ -35,7 +36,7 @@ from probe.metrics.murata import RETRAIN
 from probe.model import Model
 from probe.modules import copied
 from probe.notes import of_classes, of_predictions
-from probe.readouts.matrix import FeatureMatrix, feature_matrices
+from probe.readouts.matrix import Matrices, feature_matrices
 from probe.readouts.pooling import Pooling
 from probe.readouts.readout import READOUTS, Linear, Readout, read_each
 from probe.retrain import SAMPLE, retrain_each
@@ -45,9 +46,6 @@ from probe.tasks import Scenario, Task
 from probe.training.batch_norm import reestimate
 from probe.training.history import History
 from probe.values.allocation import CacheSettings
-
-Matrices = Mapping[str, FeatureMatrix]
-"""Each feature's values by its name."""
 
 OfflineNetwork = Callable[[], nn.Module]
 """Function that returns the network of the offline job of the same seed, on the device."""
@@ -82,26 +80,19 @@ def measure(
     with located(str(job)), one_thread():
         plan = source.plan
         probe = LayerProbe(plan=plan, job=job, networks=networks, cache=cache, offline=offline)
-        keys = readout_keys(plan, job)
-        finished, start = set(results.measurements()), time.perf_counter()
-
-        def store(key: Key, measurement: Measurement) -> Key:
-            nonlocal start
-            begun, start = start, time.perf_counter()
-            results.write(key, replace(measurement, seconds=start - begun))
-            return key
-
+        keys, finished = readout_keys(plan, job), set(results.measurements())
+        start = time.perf_counter()
         for tasks_seen in job.steps:
-            output = Key(tasks_seen)
-            missing = [k for k in keys if k.tasks_seen == tasks_seen and k not in finished]
-            if output in finished and not missing:
+            wanted = (Key(tasks_seen), *(key for key in keys if key.tasks_seen == tasks_seen))
+            missing = [key for key in wanted if key not in finished]
+            if not missing:
                 continue
             network = networks.after(tasks_seen)
             with located(f"after {_last_task(networks.scenario, job, tasks_seen)}"):
-                if output not in finished:
-                    yield store(output, network.evaluate())
                 for key, measurement in probe.measure(network, missing):
-                    yield store(key, measurement)
+                    begun, start = start, time.perf_counter()
+                    results.write(key, replace(measurement, seconds=start - begun))
+                    yield key
         results.finish()
 
 
@@ -162,9 +153,10 @@ class LayerProbe:
         Yields:
             Each key with its measurement.
         """
-        output = self.plan.learners[self.job.learner].features[-1]
-        inner = [key for key in keys if key.feature != output]
-        yield from ((key, network.evaluate("multi")) for key in keys if key.feature == output)
+        heads: dict[str, Head | None] = {"": None, self._features[-1]: "multi"}
+        outputs = [key for key in keys if key.feature in heads]
+        inner = [key for key in keys if key.feature not in heads]
+        yield from ((key, network.evaluate(heads[key.feature])) for key in outputs)
         yield from self._measure(network.model, [key for key in inner if not key.reestimates])
         if mixed := [key for key in inner if key.reestimates]:
             train = self.networks.scenario.merged.train.x
@@ -172,31 +164,33 @@ class LayerProbe:
             reestimate(model, train, self.networks.call)
             yield from self._measure(model, mixed)
 
+    @property
+    def _features(self) -> tuple[str, ...]:
+        return self.plan.learners[self.job.learner].features
+
     def _measure(self, model: nn.Module, keys: Sequence[Key]) -> _Measured:
         if retrained := [key for key in keys if key.readout_name == RETRAIN]:
             yield from self._retrain(model, retrained)
-        diagnosed = [key for key in keys if key.readout_name == DIAGNOSTICS]
         groups: dict[Pooling, list[Key]] = {}
         for key in keys:
-            if key.readout_name not in (RETRAIN, DIAGNOSTICS):
-                readout = self._readout(key)
-                pooling = readout.pooling if isinstance(readout, Linear) else Pooling()
-                groups.setdefault(pooling, []).append(key)
+            if key.readout_name != RETRAIN:
+                groups.setdefault(self._pooling(key), []).append(key)
         # The diagnostics come last, and share the matrices of the readouts without a pooling.
-        unpooled = groups.pop(Pooling(), [])
-        if unpooled or diagnosed:
-            groups[Pooling()] = unpooled
-        data = self.networks.scenario
-        for pooling, fitted in groups.items():
-            shared = diagnosed if pooling == Pooling() else []
-            cuts = self._cuts(model, {key.feature for key in (*fitted, *shared)}).of(model)
-            test = self._matrices(cuts, data.test.x, pooling)
+        for pooling, group in sorted(groups.items(), key=lambda item: item[0] == Pooling()):
+            diagnosed = [key for key in group if key.readout_name == DIAGNOSTICS]
+            fitted = [key for key in group if key.readout_name != DIAGNOSTICS]
+            cuts = self._cuts(model, {key.feature for key in group}).of(model)
+            test = self._matrices(cuts, self.networks.scenario.test.x, pooling)
             if fitted:
-                train = self._matrices(cuts, data.merged.train.x, pooling)
-                yield from self._fit(fitted, train, test)
-                del train
-            if shared:
-                yield from self._diagnose(shared, test)
+                train = self.networks.scenario.merged.train.x
+                yield from self._fit(fitted, self._matrices(cuts, train, pooling), test)
+            if diagnosed:
+                yield from self._diagnose(diagnosed, test)
+
+    def _pooling(self, key: Key) -> Pooling:
+        """Return the pooling of the matrix that a measurement needs."""
+        readout = None if key.readout_name == DIAGNOSTICS else self._readout(key)
+        return readout.pooling if isinstance(readout, Linear) else Pooling()
 
     def _readout(self, key: Key) -> Readout:
         """Return the readout, which is fitted to a feature."""
@@ -232,13 +226,13 @@ class LayerProbe:
         """Yield the readouts that are fitted to the features' matrices."""
         scenario = self.networks.scenario
         for key in keys:
-            readout, features = self._readout(key), train[key.feature]
+            readout, (features, how) = self._readout(key), train[key.feature]
             task_aware = self.plan.readouts[key.readout_name].task_aware
             tasks = scenario.tasks if task_aware else [scenario.merged]
-            result = read_each(readout, features, test[key.feature], tasks)
+            result = read_each(readout, features, test[key.feature][0], tasks)
             notes = [
                 *self._class_notes,
-                *([f"{key.readout_name} reads {features.how}"] if features.pooled else []),
+                *([] if how.startswith("flattened") else [f"{key.readout_name} reads {how}"]),
                 *result.notes,
                 *of_predictions(result.predicted, scenario.test.y.cpu()),
             ]
@@ -249,9 +243,7 @@ class LayerProbe:
                 measurement = replace(measurement, values={"control": control})
             yield key, measurement
 
-    def _permuted_accuracy(
-        self, readout: Readout, train: FeatureMatrix, tasks: Sequence[Task]
-    ) -> float:
+    def _permuted_accuracy(self, readout: Readout, train: Tensor, tasks: Sequence[Task]) -> float:
         """Return the accuracy of a readout on permuted training labels, fitted to these.
 
         Source: Hewitt & Liang, EMNLP 2019, each example being a type of its own.
@@ -267,7 +259,7 @@ class LayerProbe:
 
     def _diagnose(self, keys: Sequence[Key], test: Matrices) -> _Measured:
         """Yield the diagnostics of each feature."""
-        values = {key.feature: test[key.feature].values for key in keys}
+        values = {key.feature: test[key.feature][0] for key in keys}
         compared = {feature: Compared(x) for feature, x in values.items()}
         diagnostics = {
             feature: {"units": float(x.shape[1]), "dead": dead_units(x), "rank": effective_rank(x)}
@@ -279,7 +271,7 @@ class LayerProbe:
             cuts = self._cuts(model, diagnostics.keys()).of(model)
             peer_matrices = self._matrices(cuts, scenario.test.x)
             for feature, numbers in diagnostics.items():
-                numbers[f"cka.{peer}"] = compared[feature].cka(peer_matrices[feature].values)
+                numbers[f"cka.{peer}"] = compared[feature].cka(peer_matrices[feature][0])
         for key in keys:
             yield key, Measurement(test=scenario.test_examples, values=diagnostics[key.feature])
 
@@ -289,9 +281,8 @@ class LayerProbe:
 
     def _cuts(self, model: nn.Module, wanted: Collection[str]) -> Cuts:
         """Return the cuts of the requested features, in the order of the plan."""
-        features = self.plan.learners[self.job.learner].features[:-1]
         sample = first(self.networks.scenario.test.x, SAMPLE)
-        shared = self.networks.cuts(model, features, sample).each
+        shared = self.networks.cuts(model, self._features[:-1], sample).each
         return Cuts(tuple(cut for cut in shared if cut.facts.name in wanted))
 
     def _measurement(

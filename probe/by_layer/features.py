@@ -36,28 +36,25 @@ def features_of(
             outputs = call(model.eval(), x).shape
         except SystemExit as error:  # a model does not end this process
             raise RuntimeError(described(error)) from error
-    if tuple(outputs) != (len(tensors(x)[0]), classes):
+    expected = (len(tensors(x)[0]), classes)
+    if tuple(outputs) != expected:
         raise InputError(
-            f"its output for {len(tensors(x)[0])} examples has shape {tuple(outputs)}, expected "
-            f"one logit for each of {classes} classes: build it with as many outputs, or name "
-            f"those of the classes"
+            f"its output has shape {tuple(outputs)}, expected {expected}, a logit for each class: "
+            f"build it with as many outputs, or name those of the classes"
         )
     if chosen is None:
-        suggested = [c for c in candidates(model, x, call.output, call.call) if c.suggested]
-        names = [(candidate.feature, bool(candidate.left)) for candidate in suggested]
+        cuts = [c for c in candidates(model, x, call.output, call.call) if c.suggested]
+        names = {candidate.feature: bool(candidate.left) for candidate in cuts}
     else:
         facts = [cut.facts for cut in find_each(model, chosen, x, call)]
-        ordered = sorted(facts, key=lambda cut: cut.position)
-        names = [(cut.name, bool(cut.trained)) for cut in ordered]
-    earlier = [name for name, left in names if left]
-    ends = [name for name, left in names if not left]
+        facts.sort(key=lambda cut: cut.position)
+        names = {cut.name: bool(cut.trained) for cut in facts}
+    earlier = [name for name, downstream in names.items() if downstream]
+    ends = [name for name, downstream in names.items() if not downstream]
     if not earlier:
         raise InputError("no feature has parameters downstream of it to retrain: name earlier ones")
     if chosen is not None and len(ends) > 1:
-        raise InputError(
-            f"nothing is left to retrain downstream of {' and '.join(ends)}: they all stand for "
-            f"the output of the network, so name one of them at most"
-        )
+        raise InputError(f"{' and '.join(ends)} all stand for the output: name only one of them")
     # A module named "output" that is not the output must not be mistaken for it.
     free = next(name for name in (OUTPUT, "logits", "the output") if name not in earlier)
     return (*earlier, (ends or [free])[-1])

@@ -35,10 +35,8 @@ def predictions_by_head(
     tasks = [task.classes for task in scenario.tasks]
     barred: dict[str, Tensor | None] = {"multi": barred_but(tasks, classes, device)}
     if not task_aware:
-        single = None
-        if classes_seen:
-            single = barred_but([classes_seen], classes, device).expand(len(tasks), -1)
-        barred = {"single": single, **barred, "all": None}
+        seen = [classes_seen or range(classes)] * len(tasks)
+        barred = {"single": barred_but(seen, classes, device), **barred, "all": None}
     sizes = torch.tensor([len(task.test) for task in scenario.tasks], device=device)
     task_of_example = torch.arange(len(tasks), device=device).repeat_interleave(sizes)
     main = "multi" if task_aware else "single"

@@ -10,9 +10,10 @@ from itertools import product
 from operator import itemgetter
 from typing import Any
 
+from probe.by_layer.fingerprint import fingerprint
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
-from probe.by_layer.probing import DIAGNOSTICS, recipe_record, settings_digest
+from probe.by_layer.probing import DIAGNOSTICS, recipe_record
 from probe.errors import InputError
 from probe.extensions import spread_over
 from probe.metrics.murata import RETRAIN
@@ -92,21 +93,18 @@ def jobs_of(plan: Plan) -> list[Job]:
     """
     for readout in plan.readouts:
         plan.steps_of(readout)
-    T, seeds, learners = len(plan.tasks), plan.seeds, plan.learners
+    T, learners = len(plan.tasks), plan.learners
     # Offline training sees all tasks at once: an order would only repeat it.
     base = {"": tuple(range(T))}
-    excluded = T if "exclusion" in plan.controls else 0
+    exclusions = 1 + T * ("exclusion" in plan.controls)
     runs = {
-        name: (base, 1) if learner.offline else (plan.orders, 1 + excluded)
+        name: (base, 1) if learner.offline else (plan.orders, exclusions)
         for name, learner in learners.items()
     }
     # Counted before they are made: a million jobs would exhaust the memory.
-    count = len(seeds) * sum(len(orders) * left_out for orders, left_out in runs.values())
+    count = len(plan.seeds) * sum(len(orders) * left_out for orders, left_out in runs.values())
     if count > MOST_JOBS:
-        raise InputError(
-            f"{plan.name} has {count} jobs, one for each learner, order and seed, expected no more "
-            f"than {MOST_JOBS}: lower seeds or the number of orders"
-        )
+        raise InputError(f"{plan.name} has {count} jobs, expected {MOST_JOBS} at most: lower seeds")
     fields = {name: x.model_dump(include=_LEARNER_FIELDS) for name, x in learners.items()}
     return [
         Job(
@@ -118,7 +116,7 @@ def jobs_of(plan: Plan) -> list[Job]:
             without=without,
             **fields[name] | ({"steps": (T,)} if without else {}),
         )
-        for seed in seeds
+        for seed in plan.seeds
         for name, (orders, left_out) in runs.items()
         for order, tasks in orders.items()
         for without in range(left_out)
@@ -174,13 +172,13 @@ def readout_keys(plan: Plan, job: Job) -> list[Key]:
             steps = job.steps[-1:] if readout.has_controls else ()
         elif readout.has_controls and job.own_network:
             steps = (0, *steps)
-        steps = tuple(tasks_seen for tasks_seen in steps if tasks_seen in job.steps)
+        measured = [tasks_seen for tasks_seen in steps if tasks_seen in job.steps]
         probed = [*features, output] if readout.task_aware else features
-        for tasks_seen, variant, feature in product(steps, plan.variants(name), probed):
+        for tasks_seen, variant, feature in product(measured, plan.variants(name), probed):
             key = Key(tasks_seen, feature, variant)
             keys.append(key._replace(settings=_settings_digest(plan, job, key)))
     if plan.diagnostics and keys and not job.without:
-        digest = settings_digest(_similarity_record(plan, job))
+        digest = fingerprint(_similarity_record(plan, job))[:8]
         keys += [Key(job.last, feature, DIAGNOSTICS, digest) for feature in features]
     return keys
 
@@ -214,16 +212,19 @@ def peers_of(plan: Plan, job: Job) -> list[str]:
         The names.
     """
     offline = plan.learners.get(OFFLINE)
-    after = [f"step-{tasks_seen}" for tasks_seen in job.steps[:-1] if tasks_seen]
-    ceiling = offline and offline.listed and not (job.own_network or job.offline)
-    floor = job.kind != UNTRAINED and (0 in job.steps or UNTRAINED in plan.learners)
-    return [*after, *([UNTRAINED] if floor else []), *([OFFLINE] if ceiling else [])]
+    peers = [f"step-{tasks_seen}" for tasks_seen in job.steps[:-1] if tasks_seen]
+    if job.kind != UNTRAINED and (0 in job.steps or UNTRAINED in plan.learners):
+        peers.append(UNTRAINED)
+    if offline and offline.listed and not (job.own_network or job.offline):
+        peers.append(OFFLINE)
+    return peers
 
 
 def _similarity_record(plan: Plan, job: Job) -> dict[str, object]:
     """Return everything that determines a job's similarities besides its fingerprint."""
-    record: dict[str, object] = {"similar to": peers_of(plan, job)}
-    if OFFLINE in peers_of(plan, job):
+    peers = peers_of(plan, job)
+    record: dict[str, object] = {"similar to": peers}
+    if OFFLINE in peers:
         offline = plan.learners[OFFLINE]
         recipe = recipe_record(offline.training)
         if hashes := offline.hashes_of("", job.seed):
@@ -241,8 +242,8 @@ def _settings_digest(plan: Plan, job: Job, key: Key) -> str:
         record: dict[str, Any] = {key.readout_name: readout.settings, "wide": WIDE}
         record |= {} if readout.source is None else {"source": readout.source}
         record |= {"labels": "permuted, too"} if permutes_labels(plan, job, key) else {}
-        return settings_digest(record)
-    last = not job.offline and key.tasks_seen == len(job.tasks)
-    if last and key.readout == RETRAIN:
+        return fingerprint(record)[:8]
+    if key.readout == RETRAIN and key.tasks_seen == len(job.tasks) and not job.offline:
         return ""
-    return settings_digest({RETRAIN: recipe_record(plan.retraining), "storage": plan.storage})
+    record = {RETRAIN: recipe_record(plan.retraining), "storage": plan.storage}
+    return fingerprint(record)[:8]

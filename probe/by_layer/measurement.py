@@ -140,19 +140,18 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
     - measurement, head: (P,), of each row of `predicted`, (P, N) of the smallest unsigned integers;
     - loss_of: (Q,), of each row of `loss`, (Q, N) float16.
     """
-    test = next(iter(measurements.values())).test
     values = list(measurements.values())
+    test = values[0].test
     predicted = [(i, head, p) for i, m in enumerate(values) for head, p in m.predicted.items()]
     losses = [(i, m.loss) for i, m in enumerate(values) if m.loss is not None]
     most = max((int(p.max(initial=0)) for *_, p in predicted), default=0)
-    columns = zip(*measurements, strict=True)
-    tasks_seen, *texts = columns
+    tasks_seen, *texts = zip(*measurements, strict=True)
     N = len(test.labels)
     return {
         "label": _smallest(test.labels),
         "task": _smallest(test.tasks),
         "tasks_seen": np.array(tasks_seen, dtype=np.int32),
-        **{n: np.array(c) for n, c in zip(("feature", "readout", "settings"), texts, strict=True)},
+        **{n: np.array(c) for n, c in zip(Key._fields[1:], texts, strict=True)},
         "code": np.array([m.code for m in values]),
         "details": np.array([_details(m) for m in values]),
         "measurement": np.array([i for i, *_ in predicted], dtype=np.int32),
@@ -171,26 +170,21 @@ def keys_of(arrays: Arrays) -> list[Key]:
 
 def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
     """Return what `to_arrays` gave; raises KeyError, ValueError, TypeError or IndexError else."""
-    test = TestExamples(
-        labels=arrays["label"].astype(np.int64), tasks=arrays["task"].astype(np.int64)
-    )
-    keys, codes, details = keys_of(arrays), arrays["code"].tolist(), arrays["details"].tolist()
-    predicted: list[dict[str, NDArray[Any]]] = [{} for _ in keys]
+    labels, tasks = (arrays[name].astype(np.int64) for name in ("label", "task"))
+    test = TestExamples(labels=labels, tasks=tasks)
+    predicted: list[dict[str, NDArray[Any]]] = [{} for _ in arrays["code"]]
     rows, losses = map(np.ascontiguousarray, (arrays["predicted"], arrays["loss"]))
-    if rows.shape[1:] != test.labels.shape or test.tasks.shape != test.labels.shape:
+    if rows.shape[1:] != labels.shape or tasks.shape != labels.shape:
         raise ValueError("predictions and labels are of different test examples")
     for i, head, row in zip(arrays["measurement"], arrays["head"].tolist(), rows, strict=True):
         predicted[i][head] = row
     loss = dict(zip(arrays["loss_of"].tolist(), losses, strict=True))
+    columns = keys_of(arrays), predicted, arrays["code"].tolist(), arrays["details"].tolist()
     return {
         key: Measurement(
-            test=test,
-            predicted=predicted[i],
-            loss=loss.get(i),
-            code=codes[i],
-            **_from_details(details[i]),
+            test=test, predicted=by_head, loss=loss.get(i), code=code, **_from_details(details)
         )
-        for i, key in enumerate(keys)
+        for i, (key, by_head, code, details) in enumerate(zip(*columns, strict=True))
     }
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -35,7 +36,6 @@ from probe.cut.cuts import Cuts, cut_each, find_each
 from probe.cut.model_call import ModelCall, explained
 from probe.errors import InputError, located
 from probe.metrics.murata import RETRAIN
-from probe.metrics.task_predictions import TaskPredictions
 from probe.model import Model
 from probe.modules import mode, restore, unwrapped
 from probe.record.checkpoints import FOLDER_NAME, Run
@@ -107,23 +107,23 @@ class NetworkSource:
         T, runs = len(self.scenario.tasks), self.weights.runs
         learned = [run for run in runs if run.learner not in CONTROLS or run.order]
         _check_names(learned)
-        steps = tuple(sorted({tasks_seen for run in learned for tasks_seen in runs[run]}))
-        _check_steps(steps, T)
+        steps = {tasks_seen for run in learned for tasks_seen in runs[run]}
+        _check_steps(max(steps), T)
         orders = _orders(list(dict.fromkeys(run.order for run in learned)), self.orders, T)
         self._check_fresh()
         has_offline = any(run.learner == OFFLINE for run in runs)
         if self.train_offline and has_offline:
             raise InputError("offline networks are given, and are also to be trained: choose one")
+        steps_of_learner = dict.fromkeys([run.learner for run in learned], steps)
         floor = not self._without_rule or 0 in steps
-        hashes = self.weights.weight_hashes()
-        steps = tuple(sorted({0, *steps})) if floor else steps
-        names = dict.fromkeys(run.learner for run in learned)
-        learners = {name: self._learner(name, hashes, steps) for name in names}
+        if floor:
+            steps.add(0)
         if has_offline or self.train_offline:
-            ends = (T,) if self._without_rule else (0, T)
-            learners[OFFLINE] = self._learner(OFFLINE, hashes, ends)
+            steps_of_learner[OFFLINE] = {T} if self._without_rule else {0, T}
         if floor and self.probing.has_floor:
-            learners[UNTRAINED] = self._learner(UNTRAINED, hashes, (0,))
+            steps_of_learner[UNTRAINED] = {0}
+        hashes = self.weights.weight_hashes()
+        learners = {n: self._learner(n, hashes, s) for n, s in steps_of_learner.items()}
         task_aware = self.model.task_aware
         return Plan(
             name=self.name,
@@ -138,7 +138,7 @@ class NetworkSource:
             **probing_fields(self.probing, self.readout_sources, task_aware=task_aware),
             report=ReportSpec(heads=("multi" if task_aware else "single",)),
             data=data_hash(self.scenario),
-            device=self._device.type,
+            device=self.device.type,
             torch=str(torch.__version__),
         )
 
@@ -166,37 +166,6 @@ class NetworkSource:
             fresh=self.fresh,
         )
 
-    def load(self, run: Run, tasks_seen: int) -> nn.Module | None:
-        """Load a network, on the device of the data.
-
-        Args:
-            run: The run that it belongs to.
-            tasks_seen: The number of tasks that it has learned.
-
-        Returns:
-            The network, None if there is none.
-        """
-        hashes = self.plan.learners[run.learner].hashes_of(run.order, run.seed)
-        if tasks_seen not in hashes:
-            return None
-        return self.weights.load(run, tasks_seen, hashes[tasks_seen]).to(self._device)
-
-    def recorded(self, run: Run, tasks_seen: int) -> TaskPredictions | None:
-        """Return the predictions that were recorded of a network.
-
-        Args:
-            run: The run that it belongs to.
-            tasks_seen: The number of tasks that it has learned.
-
-        Returns:
-            The predictions; None without a recording, or if other outputs competed in it.
-        """
-        record = self.weights.records.get(run)
-        comparable = record and self.model.task_aware in (record.head == "multi", record.called)
-        if record and comparable and tasks_seen in record.rows:
-            return record.predictions(tasks_seen)
-        return None
-
     def fresh_network(self, seed: int) -> nn.Module:
         """Return a network with fresh weights, the same for all runs of a seed."""
         model, fresh, generator = unwrapped(self.weights.blank()), self.fresh, stream(seed, "init")
@@ -205,7 +174,7 @@ class NetworkSource:
         else:
             with torch.no_grad():
                 restore(model, fresh_state(fresh, generator))
-        return model.to(self._device)
+        return model.to(self.device)
 
     def shared_cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
         """Return the cuts of the first network, which serve the networks of all jobs.
@@ -219,21 +188,20 @@ class NetworkSource:
             The cuts.
         """
         if self._cuts is None:
-            call = self.model.class_call
-            self._cuts = cut_each(
-                model, features, sample, call.output, call.call, self.model.trainable
-            )
+            how = self.model.class_call
+            trainable = self.model.trainable
+            self._cuts = cut_each(model, features, sample, how.output, how.call, trainable)
         return self._cuts
 
     @property
-    def _device(self) -> torch.device:
+    def device(self) -> torch.device:
+        """The device of the data, on which networks are measured."""
         return self.scenario.tasks[0].test.y.device
 
     @cached_property
     def _without_rule(self) -> list[str]:
         """The parameters for which no fresh weights can be drawn."""
-        fresh = self.fresh
-        return without_rule(self._blank, fresh) if isinstance(fresh, str) else []
+        return without_rule(self._blank, self.fresh) if isinstance(self.fresh, str) else []
 
     def _check_fresh(self) -> None:
         """Raise InputError if fresh weights that are needed cannot be drawn."""
@@ -245,7 +213,7 @@ class NetworkSource:
             cuts = find_each(self._blank, names, self._sample, call, self.model.trainable)
             refuse_what_no_rule_writes(self._blank, [cut.facts for cut in cuts], self.fresh)
 
-    def _learner(self, name: str, hashes: Hashes, steps: tuple[int, ...]) -> PlannedLearner:
+    def _learner(self, name: str, hashes: Hashes, steps: Collection[int]) -> PlannedLearner:
         kind = name if name in CONTROLS else KIND
         weight_hashes = {
             f"{run.order}/{run.seed}": by_tasks_seen
@@ -259,7 +227,7 @@ class NetworkSource:
             offline=kind in CONTROLS,
             task_aware=self.model.task_aware,
             features=self._features,
-            steps=steps,
+            steps=tuple(sorted(steps)),
             network={"own": self.network_name, "source": self._identity},
             settings={"kind": kind},
             training=self.recipe,
@@ -295,10 +263,9 @@ class NetworkSource:
         not do, as machines round them differently.
         """
         ranks = self._logits(self.model.class_call).argsort(dim=1, stable=True)
-        fresh: object = self.fresh
+        ranks_hash, fresh = tensor_hash({"ranks": ranks}), cast(object, self.fresh)
         if not isinstance(self.fresh, str):
             fresh = tensor_hash(dict(fresh_state(self.fresh, stream(0, "build"))))
-        ranks_hash = tensor_hash({"ranks": ranks})
         identity = (self.code, str(self._blank), fresh, self.model.trainable, ranks_hash)
         return hashlib.sha256(repr(identity).encode()).hexdigest()
 
@@ -316,17 +283,23 @@ class JobNetworks:
 
     def after(self, tasks_seen: int) -> TrainedNetwork:
         """Return the network after so many tasks."""
-        job, cost = self.job, None
+        job, source, cost = self.job, self.source, None
         run = Run(job.learner, job.order, job.seed)
-        model = self.source.load(run, tasks_seen)
-        if model is None and tasks_seen:
-            model, cost = self._offline_network()
-        if model is None:
-            model = self.source.fresh_network(job.seed)
+        hashes = source.plan.learners[job.learner].hashes_of(job.order, job.seed)
+        if tasks_seen in hashes:
+            model = source.weights.load(run, tasks_seen, hashes[tasks_seen]).to(source.device)
+        else:
+            model = source.fresh_network(job.seed)
+            cost = self._train_offline(model) if tasks_seen else None
         if job.kind == UNTRAINED:
             self._reestimate(model)
         learned = len(self.scenario.tasks) if job.offline and tasks_seen else tasks_seen
         classes = (c for task in self.scenario.tasks[:learned] for c in task.classes)
+        record, recorded = source.weights.records.get(run), None
+        if record and tasks_seen in record.rows:
+            # Of other outputs, it cannot be compared.
+            comparable = source.model.task_aware in (record.head == "multi", record.called)
+            recorded = record.predictions(tasks_seen) if comparable else None
         return TrainedNetwork(
             model=model,
             logits=partial(self.call, model),
@@ -334,7 +307,7 @@ class JobNetworks:
             classes_seen=tuple(dict.fromkeys(classes)),
             task_aware=job.task_aware,
             cost=cost,
-            recorded=self.source.recorded(run, tasks_seen),
+            recorded=recorded,
         )
 
     def compared_with(self, peer: str) -> nn.Module:
@@ -365,48 +338,37 @@ class JobNetworks:
         """
         reestimate(model, self.scenario.merged.train.x, self.call)
 
-    def _offline_network(self) -> tuple[nn.Module, TrainingCost]:
-        """Return the offline network, from its checkpoint or trained here, and its cost."""
-        model = self.source.fresh_network(self.job.seed)
+    def _train_offline(self, model: nn.Module) -> TrainingCost:
+        """Train a new network offline, or load it from its checkpoint; return the cost."""
         checkpoint = self.results.load_checkpoint(self.job.last)
         if checkpoint and checkpoint.learner:
             model.load_state_dict(checkpoint.model)
-            return model, TrainingCost.of_state(dict(checkpoint.learner))
-        recipe = self.source.plan.learners[OFFLINE].training
+            return TrainingCost.of_state(dict(checkpoint.learner))
         with located("all tasks"):
+            recipe = self.source.recipe
             cost = train_offline(model, self.call, self.scenario, recipe, self.job.seed)
         self.results.save_checkpoint(self.job.last, model.state_dict(), cost.to_state())
-        return model, cost
+        return cost
 
 
 def _check_names(runs: Sequence[Run]) -> None:
     """Raise InputError for names of learners and orders that no folder or job can have."""
     for name in dict.fromkeys(name for run in runs for name in (run.learner, run.order)):
         if name in CONTROLS:
-            raise InputError(
-                f"the checkpoints are of a learner {name!r}, the name of a control: rename "
-                f"it, and give offline networks as offline"
-            )
+            raise InputError(f"the learner {name!r} has the name of a control: rename it")
         if not re.fullmatch(FOLDER_NAME, name):
-            raise InputError(
-                f"{name[:20]!r} becomes part of a folder's name: use letters, digits, _ and -, 80 "
-                f"at most"
-            )
+            raise InputError(f"{name[:20]!r} is no name: use up to 80 letters, digits, _ and -")
 
 
-def _check_steps(steps: Sequence[int], tasks: int) -> None:
-    """Raise InputError unless there is a network after all tasks, and none after more."""
-    if steps[-1] > tasks:
+def _check_steps(last: int, tasks: int) -> None:
+    """Raise InputError unless the last networks are those after all tasks."""
+    if last > tasks:
+        raise InputError(f"a network is after {last} tasks, but there are {tasks}: name all tasks")
+    if last < tasks:
+        present = f"the last is after task {last}" if last else "there is only an untrained one"
         raise InputError(
-            f"there is a network after {steps[-1]} tasks, but only {tasks} tasks are named: name "
-            f"all tasks, or remove it"
-        )
-    if steps[-1] < tasks:
-        last = "only an untrained network" if steps[-1] == 0 else f"none after task {steps[-1]}"
-        raise InputError(
-            f"there is no network after all {tasks} tasks ({last}), which is the one to be "
-            f"measured: add it, name fewer tasks, or write {{index}} for {{task}} if your files "
-            f"count tasks from 0"
+            f"there is no network after all {tasks} tasks, which is needed; {present}: add it, "
+            f"name fewer tasks, or write {{index}} for {{task}} if files count tasks from 0"
         )
 
 
@@ -415,17 +377,13 @@ def _orders(
 ) -> dict[str, tuple[int, ...]]:
     """Return the orders of the networks by name, tasks from 0."""
     if listed is None and len(names) > 1:
-        raise InputError(
-            f"the networks are of the orders {', '.join(names)}: give the tasks of each with "
-            f"--orders FILE or Model(orders=...)"
-        )
+        raise InputError(f"give the tasks of {', '.join(names)}: --orders or Model(orders=...)")
     if listed is None:
         return {names[0]: tuple(range(tasks))}
     with located("orders"):
         order_by_name = orders(listed, tasks)
     if missing := [name for name in names if name not in order_by_name]:
         raise InputError(
-            f"the networks are of an order {missing[0]!r}, which is not among the orders "
-            f"{', '.join(order_by_name)}: add it"
+            f"the order {missing[0]!r} is not among {', '.join(order_by_name)}: add it"
         )
     return {name: order_by_name[name] for name in names}

@@ -66,19 +66,16 @@ class TrainedNetwork:
                 logits_of, scenario, self.classes_seen, task_aware=self.task_aware
             )
         test = scenario.test_examples
-        predicted = {name: scenario.in_callers_order(p) for name, p in by_head.items()}
-        if head:
-            return Measurement(
-                test=test, predicted={head: predicted[head]}, cost=self.cost, notes=tuple(notes)
-            )
-        if self.recorded:
+        heads = [head] if head else list(by_head)
+        predicted = {name: scenario.in_callers_order(by_head[name]) for name in heads}
+        if self.recorded and not head:
             order, classes = zip(*((t.index - 1, t.classes) for t in scenario.tasks), strict=True)
             again = predicted["multi" if self.task_aware else "all"]
             notes.update(of_recorded(self.recorded, test.with_predictions(again, order, classes)))
         return Measurement(
             test=test,
             predicted=predicted,
-            loss=scenario.in_callers_order(losses.half()),
+            loss=None if head else scenario.in_callers_order(losses.half()),
             cost=self.cost,
             notes=tuple(notes),
         )

@@ -135,23 +135,20 @@ class Plan(ProbingSpec):
         if planned.task_aware and small_tasks:
             raise InputError(
                 f"probing.readouts.{readout} tells a task's classes apart, and task "
-                f"{small_tasks[0]} has only one: leave the readout out, or give every task two "
-                f"classes or more"
+                f"{small_tasks[0]} has only one: leave it out, or give each task two classes"
             )
         if isinstance(planned.steps, str):
             return tuple(range(1, T + 1)) if planned.steps in ("all", "spread") else (T,)
         if planned.steps[-1] > T:
             raise InputError(
-                f"probing.readouts.{readout}.steps: there are {T} tasks, so steps are from 0 "
-                f"to {T}, got {planned.steps[-1]}"
+                f"probing.readouts.{readout}.steps are from 0 to {T} tasks, got {planned.steps[-1]}"
             )
         return tuple(tasks_seen for tasks_seen in planned.steps if tasks_seen)
 
     def variants(self, readout: str) -> tuple[str, ...]:
         """Return the names under which a readout is measured, by budget and statistics."""
-        names = [readout]
-        if readout == RETRAIN:
-            names = [RETRAIN if n == 1 else f"{RETRAIN}@{n}" for n in self.budget]
+        budget = self.budget if readout == RETRAIN else (1,)
+        names = [readout if n == 1 else f"{readout}@{n}" for n in budget]
         if self.batch_norm == "reestimated":
             names += [f"{name}{REESTIMATED}" for name in names]
         return tuple(names)
@@ -174,16 +171,14 @@ class Plan(ProbingSpec):
             without: The position of the task that is never learned, 0 for none.
         """
         planned = self.learners[learner]
-        settings = dict(planned.settings)
-        if hashes := planned.hashes_of(order, seed):
-            settings["networks"] = {str(tasks_seen): h for tasks_seen, h in hashes.items()}
+        hashes = {str(t): value for t, value in planned.hashes_of(order, seed).items()}
         record: dict[str, Any] = {
             "version": RESULTS_VERSION,
             "data": self.data,
             "classes": [list(self.tasks[task].classes) for task in tasks],
             "tasks": list(tasks),
             "network": planned.network,
-            "learner": settings,
+            "learner": planned.settings | ({"networks": hashes} if hashes else {}),
             "training": recipe_record(planned.training),
             "seed": seed,
             "device": self.device,
@@ -209,6 +204,7 @@ def probing_fields(
     readouts = {}
     for name, readout in probing.readouts.items():
         by_task = readout.task_aware or (task_aware and name != RETRAIN)
-        update = {"source": sources.get(name), "task_aware": by_task}
-        readouts[name] = readout.model_copy(update=update)
+        readouts[name] = readout.model_copy(
+            update={"source": sources.get(name), "task_aware": by_task}
+        )
     return {**probing.model_dump(exclude={"readouts"}), "readouts": readouts}

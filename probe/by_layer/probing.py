@@ -6,8 +6,6 @@ is the floor, measured on an untrained network; the offline network's features g
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Annotated, Any, Literal, cast, get_args
@@ -26,7 +24,6 @@ from pydantic import (
     WrapValidator,
     create_model,
 )
-from pydantic.fields import FieldInfo
 
 from probe.errors import InputError, unknown
 from probe.extensions import NamedSteps, ReadoutEntry, marks_of
@@ -48,10 +45,7 @@ def _check_steps(steps: object, to_tuple: ValidatorFunctionWrapHandler) -> str |
         return steps
     numbers: tuple[int, ...] = to_tuple(steps)
     if sorted(set(numbers)) != list(numbers) or numbers[0] < 0:
-        raise InputError(
-            f"steps must be ascending numbers of tasks learned from 0, such as [0, 2, 5], got "
-            f"{list(numbers)}"
-        )
+        raise InputError(f"steps must ascend from 0, such as [0, 2, 5], got {list(numbers)}")
     return numbers
 
 
@@ -92,22 +86,19 @@ Readouts = dict[str, PlannedReadout]
 
 def readouts_model() -> type[BaseModel]:
     """Return a model with a table for each readout registered now."""
-    tables: dict[str, Any] = {
-        name: _readout_table(entry.steps, entry.readout.__pydantic_fields__)
-        for name, entry in READOUTS.items()
-    }
+    tables: dict[str, Any] = {}
+    for name, entry in READOUTS.items():
+        settings = entry.readout.__pydantic_fields__.items()
+        columns: dict[str, Any] = {key: (info.annotation, info) for key, info in settings}
+        steps = (Steps, entry.steps)
+        table = create_model("Readout", __base__=StrictModel, steps=steps, **columns)
+        tables[name] = (Annotated[table | None, BeforeValidator(_table_of_steps)], None)
     return create_model("Readouts", __base__=StrictModel, **tables)
 
 
-def _readout_table(steps: NamedSteps, settings: Mapping[str, FieldInfo]) -> tuple[Any, None]:
-    """Return the type and the default of a readout's table, which may be only its steps."""
-    columns: dict[str, Any] = {name: (info.annotation, info) for name, info in settings.items()}
-    table = create_model("Readout", __base__=StrictModel, steps=(Steps, steps), **columns)
-
-    def from_steps(value: object) -> object:
-        return {"steps": value} if isinstance(value, str | list | tuple) else value
-
-    return Annotated[table | None, BeforeValidator(from_steps)], None
+def _table_of_steps(value: object) -> object:
+    """Return a readout's table, which may be only its steps."""
+    return {"steps": value} if isinstance(value, str | list | tuple) else value
 
 
 def _check_readouts(tables: object) -> Readouts:
@@ -115,12 +106,11 @@ def _check_readouts(tables: object) -> Readouts:
     readouts = Readouts()
     for name, table in readouts_model().model_validate(tables):
         if table is not None:
-            settings = {key: value for key, value in table if key != "steps"}
-            entry = READOUTS[name]
+            entry, settings = READOUTS[name], dict(table)
+            steps = settings.pop("steps")
+            settings = asdict(entry.readout(**settings))
             readouts[name] = PlannedReadout(
-                steps=table.steps,
-                settings=asdict(entry.readout(**settings)),
-                task_aware=entry.task_aware,
+                steps=steps, settings=settings, task_aware=entry.task_aware
             )
     return readouts
 
@@ -164,15 +154,6 @@ class ProbingSpec(StrictModel):
         return any(readout.has_controls for readout in self.readouts.values())
 
 
-def settings_digest(record: Mapping[str, Any]) -> str:
-    """Return a hash of settings, eight hexadecimal digits.
-
-    >>> settings_digest({"C": 1.0}) == settings_digest({"C": 2.0})
-    False
-    """
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:8]
-
-
 _FIRST_FIELDS = {"epochs", "batch_size", "optimizer", "learning_rate", "init", "precision"}
 
 
@@ -181,11 +162,10 @@ def recipe_record(recipe: Recipe) -> dict[str, Any]:
 
     Results from before a field was added keep their fingerprints, as its default changes nothing.
     """
-    values = {entry.name: (getattr(recipe, entry.name), entry.default) for entry in fields(recipe)}
     return {
-        name: value
-        for name, (value, default) in values.items()
-        if name in _FIRST_FIELDS or value != default
+        entry.name: value
+        for entry in fields(recipe)
+        if (value := getattr(recipe, entry.name)) != entry.default or entry.name in _FIRST_FIELDS
     }
 
 
@@ -226,17 +206,13 @@ class Measure:
     def probing(self) -> ProbingSpec:
         """The settings of `[probing]`; raises InputError for invalid values."""
         if type(self.seeds) is not int or self.seeds < 1:
-            raise InputError(
-                f"seeds must be the number of retrainings, 1 or more, got {self.seeds!r}"
-            )
+            raise InputError(f"seeds must be a number of retrainings from 1, got {self.seeds!r}")
         tables: dict[str, dict[str, Any]] = {
             name: {} if readout is None else asdict(cast(Any, readout))
             for name, readout in self._readouts.items()
         }
         if not isinstance(self.steps, Mapping):
-            raise InputError(
-                f"steps must be given by readout, as in {{'linear': 'all'}}, got {self.steps!r}"
-            )
+            raise InputError(f"steps are by readout, as {{'linear': 'all'}}, got {self.steps!r}")
         for name, steps in self.steps.items():
             if name not in tables:
                 raise unknown("readout of this measure", name, tables)
@@ -247,9 +223,7 @@ class Measure:
         except ValidationError as error:
             raise InputError("; ".join(map(problem, problems(error)))) from None
         if "exclusion" in probing.controls:
-            raise InputError(
-                "controls: exclusion trains networks, but yours are trained already: leave it out"
-            )
+            raise InputError("controls: exclusion trains networks, yours are trained: leave it out")
         return probing
 
     @property
@@ -266,23 +240,21 @@ class Measure:
         Raises InputError for an unknown readout, an empty list, and two readouts of one name.
         """
         if isinstance(self.readouts, str) or not isinstance(self.readouts, Sequence):
-            text = isinstance(self.readouts, str)
-            got = repr(self.readouts) if text else type(self.readouts).__name__
-            raise InputError(f"readouts must be a list such as ['retrain', 'linear'], got {got}")
+            raise InputError(
+                f"readouts must be a list such as ['retrain', 'linear'], got {self.readouts!r:.80}"
+            )
         if not self.readouts:
             raise InputError(f"there are no readouts: name one or more of {', '.join(READOUTS)}")
         readouts: dict[str, Readout | None] = {}
         for readout in self.readouts:
             name, settings = name_of(readout), cast(Readout | None, readout)
-            if not name:
-                if not isinstance(readout, str):
-                    raise InputError(
-                        f"a readout is a name or settings such as Linear(C=0.1), got "
-                        f"{type(readout).__name__}"
-                    )
-                if readout not in READOUTS:
-                    raise unknown("readout", readout, READOUTS)
+            if isinstance(readout, str):
                 name, settings = readout, None
+                if name not in READOUTS:
+                    raise unknown("readout", name, READOUTS)
+            if not name:
+                got = type(readout).__name__
+                raise InputError(f"a readout is a name, or settings as Linear(C=0.1), got {got}")
             if name in readouts:
                 raise InputError(f"the readout {name!r} is named twice: give it once")
             readouts[name] = settings

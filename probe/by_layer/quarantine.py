@@ -35,10 +35,7 @@ def set_aside(root: Path, path: Path, reason: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise NotWritten(
-            f"cannot set the corrupt file {path} aside ({error.strerror}): make room or allow "
-            f"writing, and run the same command again"
-        ) from None
+        raise NotWritten(f"cannot move {path} ({error.strerror}): make room or allow it") from None
 
 
 def quarantine_notes(root: Path) -> list[str]:

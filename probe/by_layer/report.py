@@ -28,10 +28,7 @@ def _check_weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[
         if name in WEIGHTS:
             raise InputError(f"{name} is one of the paper's weightings: choose another name")
         if not re.fullmatch(r"[\w.+-]{1,80}", name):
-            raise InputError(
-                f"{name[:80]!r} is not a valid name for a weighting: use letters, digits and .+-_, "
-                f"80 at most"
-            )
+            raise InputError(f"{name[:80]!r} is no name: use up to 80 letters, digits and .+-_")
         weights_by_criterion(values)
     return weights
 
@@ -61,5 +58,5 @@ class ReportSpec(StrictModel):
     @property
     def weightings(self) -> dict[str, dict[str, float]]:
         """All weightings by name, the paper's first; each by criterion."""
-        weightings = {**WEIGHTS, **self.weights}
+        weightings = WEIGHTS | self.weights
         return {name: dict(zip(CRITERIA, w, strict=True)) for name, w in weightings.items()}

@@ -15,15 +15,17 @@ content: a process can be killed, and two can do the same job, without harm. A c
 neither used nor deleted, but set aside, and its content computed again.
 """
 
+import copy
 import hashlib
 import io
 import json
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -42,6 +44,8 @@ from probe.by_layer.measurement import (
 from probe.by_layer.quarantine import set_aside
 from probe.files import discard, make_folder, not_written, replacing, sweep
 
+T = TypeVar("T")
+
 _FINISHED, _PREDICTIONS = "predictions.npz", "predictions*.npz"
 _TRIES = 5  # to read files that another process merges meanwhile
 
@@ -59,19 +63,6 @@ class Checkpoint:
     model: dict[str, Tensor]
     learner: dict[str, Tensor] | None
     code: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Contents:
-    """The finished measurements of a job, its corrupt files, and hashes of the code behind them."""
-
-    finished: dict[Key, Measurement]
-    corrupt: set[str]
-    codes: set[str]
-
-
-class Corrupt(Exception):
-    """A corrupt file; the message gives the reason as the end of a sentence."""
 
 
 class Store:
@@ -94,40 +85,38 @@ class Store:
 
     def measurements(self) -> dict[Key, Measurement]:
         """Return the measurements that are finished; corrupt files are set aside."""
-        return self._intact(self._files())
+        return self._intact()
 
     def finished(self) -> set[Key]:
         """Return the keys of the measurements that have a file; `contents` checks them."""
-        keys = set[Key]()
-        for path in self.folder.glob(_PREDICTIONS):
-            try:
-                with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                    keys.update(keys_of(arrays))
-            except Exception:  # zipfile and NumPy raise almost anything for a corrupt file
-                continue
-        return keys
+        return {key for keys in _read_each(self.folder, keys_of) for key in keys}
 
-    def contents(self, *, checkpoints: bool = False) -> Contents:
+    def contents(
+        self, *, checkpoints: bool = False
+    ) -> tuple[dict[Key, Measurement], set[str], set[str]]:
         """Return the content of the job's files after reading them; changes nothing.
 
         Args:
             checkpoints: Whether to read checkpoints, which may be large, too.
+
+        Returns:
+            The finished measurements, the names of corrupt files, and hashes of the code that made
+            the others.
         """
-        contents = Contents(finished={}, corrupt=set(), codes=set())
-        for path, arrays in self._files():
-            try:
-                measurements = _measurements(arrays)
-                contents.finished.update(measurements)
-                contents.codes.update(m.code for m in measurements.values())
-            except Corrupt:
-                contents.corrupt.add(path.name)
+        finished, corrupt, codes = dict[Key, Measurement](), set[str](), set[str]()
+        for path, content in self._files():
+            if isinstance(content, str):
+                corrupt.add(path.name)
+            else:
+                finished.update(content)
+                codes.update(measurement.code for measurement in content.values())
         for path in self.folder.glob("after-*.pt") if checkpoints else ():
-            try:
-                if checkpoint := self._checkpoint(path):
-                    contents.codes.add(checkpoint.code)
-            except Corrupt:
-                contents.corrupt.add(path.name)
-        return contents
+            checkpoint = self._checkpoint(path)
+            if isinstance(checkpoint, str):
+                corrupt.add(path.name)
+            elif checkpoint:
+                codes.add(checkpoint.code)
+        return finished, corrupt, codes
 
     def write(self, key: Key, measurement: Measurement) -> None:
         """Store a measurement.
@@ -143,7 +132,7 @@ class Store:
         for path in sorted(self.folder.glob("predictions.*-*.npz"), key=_count):
             if _count(path) > len(new):
                 break
-            new = self._intact(self._files([path])) | new
+            new = self._intact([path]) | new
             merged.append(path)
         self._merge(merged, new)
 
@@ -156,34 +145,43 @@ class Store:
         """Merge all measurements into one file."""
         if self.merged:
             return
-        paths = sorted(self.folder.glob(_PREDICTIONS), key=_count)
-        if measurements := self._intact(self._files(paths)):
+        paths = self._paths()
+        if measurements := self._intact(paths):
             self._merge(paths, measurements, _FINISHED)
 
     def save_checkpoint(
-        self, tasks_seen: int, model: Mapping[str, Tensor], learner: Mapping[str, Tensor] | None
+        self,
+        tasks_seen: int,
+        model: Mapping[str, Tensor],
+        learner: Mapping[str, Tensor] | None,
+        code: str = "",
     ) -> None:
         """Store a checkpoint.
 
         Args:
             tasks_seen: The number of tasks learned.
             model: The state of the network.
-            learner: All else that the learner carries, None to keep only the network.
+            learner: All that the learner carries besides, None to keep only the network.
+            code: A hash of the code that made it, by default of today's.
         """
         # Contiguous copies: a view would be saved with all of its storage.
         states = [
-            None if state is None else {n: x.detach().cpu().contiguous() for n, x in state.items()}
+            state and {name: x.detach().cpu().contiguous() for name, x in state.items()}
             for state in (model, learner)
         ]
-        self._save(tasks_seen, Checkpoint(states[0] or {}, states[1], self._written))
+        # `probe model` and `load_state_dict` take the network's weights by this name.
+        record = {"state_dict": states[0], "learner": states[1], "code": code or self._written}
+        content = io.BytesIO()
+        torch.save(record | {"fingerprint": self._fingerprint}, content)
+        self._write(self._path(tasks_seen), content.getvalue())
 
     def load_checkpoint(self, tasks_seen: int) -> Checkpoint | None:
         """Return a learner's state, on the CPU; None without one, or if it was set aside."""
-        try:
-            return self._checkpoint(self._path(tasks_seen))
-        except Corrupt as error:
-            self.set_checkpoint_aside(tasks_seen, str(error))
+        checkpoint = self._checkpoint(self._path(tasks_seen))
+        if isinstance(checkpoint, str):
+            self.set_checkpoint_aside(tasks_seen, checkpoint)
             return None
+        return checkpoint
 
     def continue_from(self, checkpoint: Checkpoint) -> None:
         """Mark results written from now on as made by the checkpoint's code, too.
@@ -213,7 +211,7 @@ class Store:
         if model:
             discard(self._path(tasks_seen))
         elif (checkpoint := self.load_checkpoint(tasks_seen)) and checkpoint.learner is not None:
-            self._save(tasks_seen, replace(checkpoint, learner=None))
+            self.save_checkpoint(tasks_seen, checkpoint.model, None, checkpoint.code)
 
     def drop_checkpoints(self, last: int) -> None:
         """Remove all checkpoints except the last, after so many tasks."""
@@ -221,9 +219,9 @@ class Store:
             if path != self._path(last):
                 discard(path)
 
-    def made_by_other_code(self, contents: Contents) -> bool:
-        """Tell whether a result or a checkpoint was made by other code than today's."""
-        return not contents.codes <= {self.code}
+    def made_by_other_code(self) -> bool:
+        """Return whether a result or a checkpoint was made by other code than today's."""
+        return not self.contents(checkpoints=True)[2] <= {self.code}
 
     def clear(self) -> None:
         """Remove all results and checkpoints of this fingerprint, to be computed again."""
@@ -244,45 +242,47 @@ class Store:
         files = (*job.glob(f"*/{_PREDICTIONS}"), *job.glob("*/step-*.json"))
         for folder in sorted({path.parent for path in files}):
             if folder != self.folder:
-                there = _record_in(folder)
+                records = _read_each(folder, lambda arrays: json.loads(str(arrays["record"])))
+                there = next((r for r in records if fingerprint(r)[:16] == folder.name), None)
                 unknown = "their files are corrupt, or of an earlier version"
                 sentences |= dict.fromkeys(differences(there, here) if there else [unknown])
         return list(sentences)
 
-    def _files(self, paths: Iterable[Path] = ()) -> Iterator[tuple[Path, Arrays | Corrupt]]:
-        """Yield files of predictions, all by default, each with its arrays or why it is corrupt."""
-        for _ in range(_TRIES):
-            chosen = paths or sorted(self.folder.glob(_PREDICTIONS), key=_count)
-            files = [(path, self._arrays(path)) for path in chosen]
-            if all(arrays is not None for _, arrays in files):
-                break
-        yield from ((path, arrays) for path, arrays in files if arrays is not None)
+    def _paths(self) -> list[Path]:
+        return sorted(self.folder.glob(_PREDICTIONS), key=_count)
 
-    def _arrays(self, path: Path) -> Arrays | Corrupt | None:
-        """Return the arrays of a file of this job, None if it has just been merged."""
+    def _files(self, paths: Sequence[Path] = ()) -> list[tuple[Path, Measurements | str]]:
+        """Return files, all by default, each with its measurements or why it is corrupt."""
+        for _ in range(_TRIES):
+            files = [(path, self._read(path)) for path in paths or self._paths()]
+            if all(content is not None for _, content in files):
+                break
+        return [(path, content) for path, content in files if content is not None]
+
+    def _read(self, path: Path) -> Measurements | str | None:
+        """Return the measurements in a file, why it is corrupt, or None if it was just merged."""
         try:
             content = path.read_bytes()
-            with np.load(io.BytesIO(content), allow_pickle=False) as file:
-                arrays = dict(file)
+            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+                # An intact file can still be in the wrong folder, copied there by hand.
+                if str(arrays["fingerprint"]) != self._fingerprint:
+                    return "it is a result of another job or setting"
+                return from_arrays(dict(arrays))
         except FileNotFoundError:
             return None
         except OSError as error:
-            return Corrupt(f"it cannot be read ({error.strerror})")
+            return f"it cannot be read ({error.strerror})"
         except Exception:  # zipfile and NumPy raise almost anything
-            return Corrupt("its content does not match its checksums")
-        # An intact file can still be in the wrong folder, copied there by hand.
-        if str(arrays.get("fingerprint")) != self._fingerprint:
-            return Corrupt("it is a result of another job or setting")
-        return arrays
+            return "its content does not match its checksums"
 
-    def _intact(self, files: Iterable[tuple[Path, Arrays | Corrupt]]) -> dict[Key, Measurement]:
+    def _intact(self, paths: Sequence[Path] = ()) -> dict[Key, Measurement]:
         """Return the measurements of the files that are intact; set the others aside."""
         measurements = dict[Key, Measurement]()
-        for path, arrays in files:
-            try:
-                measurements |= _measurements(arrays)
-            except Corrupt as error:
-                set_aside(self.root, path, str(error))
+        for path, content in self._files(paths):
+            if isinstance(content, str):
+                set_aside(self.root, path, content)
+            else:
+                measurements |= content
         return measurements
 
     def _merge(self, paths: Iterable[Path], new: Measurements, name: str = "") -> None:
@@ -300,33 +300,24 @@ class Store:
     def _path(self, tasks_seen: int) -> Path:
         return self.folder / f"after-{tasks_seen}.pt"
 
-    def _save(self, tasks_seen: int, checkpoint: Checkpoint) -> None:
-        content = io.BytesIO()
-        # `probe model` and `load_state_dict` take the network's weights by this name.
-        record = {"state_dict": checkpoint.model, "learner": checkpoint.learner}
-        torch.save(record | {"code": checkpoint.code, "fingerprint": self._fingerprint}, content)
-        self._write(self._path(tasks_seen), content.getvalue())
-
-    def _checkpoint(self, path: Path) -> Checkpoint | None:
-        """Return a checkpoint, None without one; executes no code in it; raises Corrupt."""
+    def _checkpoint(self, path: Path) -> Checkpoint | str | None:
+        """Return a checkpoint, why it is corrupt, or None without one; runs no code in it."""
         try:
             content = io.BytesIO(path.read_bytes())
             # The checksums first, which torch does not look at.
             with zipfile.ZipFile(content) as file:
-                damaged = file.testzip()
-            if damaged is None:
-                content.seek(0)
-                record = torch.load(content, map_location="cpu", weights_only=True)
+                if file.testzip():
+                    raise zipfile.BadZipFile
+            content.seek(0)
+            record = torch.load(content, map_location="cpu", weights_only=True)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise Corrupt(f"{path.name} cannot be read ({error.strerror})") from None
+            return f"{path.name} cannot be read ({error.strerror})"
         except Exception:  # zipfile and torch raise almost anything
-            damaged = path.name
-        if damaged is not None:
-            raise Corrupt(f"{path.name} does not match its checksums")
+            return f"{path.name} does not match its checksums"
         if not isinstance(record, dict) or record.get("fingerprint") != self._fingerprint:
-            raise Corrupt(f"{path.name} is a result of another job or setting")
+            return f"{path.name} is a result of another job or setting"
         return Checkpoint(record["state_dict"], record["learner"], record["code"])
 
     def _write(self, path: Path, content: bytes) -> None:
@@ -376,9 +367,7 @@ class InMemory:
             model: The network's tensors by name.
             learner: The learner's tensors by name.
         """
-        model, learner = (
-            {name: x.detach().clone() for name, x in state.items()} for state in (model, learner)
-        )
+        model, learner = copy.deepcopy((dict(model), dict(learner)))
         self.checkpoints[tasks_seen] = Checkpoint(model, learner, code="")
 
 
@@ -399,29 +388,16 @@ def _npz(arrays: Arrays) -> bytes:
     return content.getvalue()
 
 
-def _measurements(arrays: Arrays | Corrupt) -> dict[Key, Measurement]:
-    """Return the measurements in the arrays of a file; raises Corrupt if it has none."""
-    if isinstance(arrays, Corrupt):
-        raise arrays
-    try:
-        return from_arrays(arrays)
-    except (LookupError, ValueError, TypeError, OverflowError, AttributeError, RecursionError):
-        raise Corrupt("it holds no predictions") from None
-
-
 def _count(path: Path) -> int:
     """Return the number of measurements in a file's name, 0 for that of a finished job."""
     return int("0" + path.name.removeprefix("predictions.").partition("-")[0].removesuffix("npz"))
 
 
-def _record_in(folder: Path) -> Record | None:
-    """Return the record of a folder's fingerprint; None if no file has it."""
+def _read_each(folder: Path, read: Callable[[Arrays], T]) -> list[T]:
+    """Read something from each file of predictions in a folder that is not corrupt."""
+    contents = []
     for path in sorted(folder.glob(_PREDICTIONS)):
-        try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                record: dict[str, Any] = json.loads(str(arrays["record"]))
-            if fingerprint(record)[:16] == folder.name:
-                return record
-        except Exception:  # zipfile and NumPy raise almost anything for a corrupt file
-            continue
-    return None
+        # zipfile and NumPy raise almost anything for a corrupt file.
+        with suppress(Exception), path.open("rb") as file:
+            contents.append(read(np.load(file, allow_pickle=False)))
+    return contents

@@ -15,7 +15,14 @@ from probe.by_layer.fingerprint import tensor_hash
 from probe.by_layer.plan import OFFLINE, UNTRAINED
 from probe.errors import InputError, located
 from probe.model import Model
-from probe.modules import check_model, check_values, copied, unwrapped
+from probe.modules import (
+    architecture,
+    architecture_difference,
+    check_model,
+    check_values,
+    copied,
+    unwrapped,
+)
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import Recording, RunRecord
 from probe.record.state_files import fit_state, load_state
@@ -73,20 +80,16 @@ class TrainedNetworks:
             for run, networks in self.runs.items()
             for tasks_seen, network in networks.items()
         }
-        order: Sequence[Network] = list(names)
-        if self.build is not None:
-            order = sorted(cast(Sequence[Path], order))
-        hash_of_network, model = dict[Network, str](), self.blank()
-        for network in self.progress(order):
+        hash_of_network, model = dict[Network, str](), unwrapped(self.blank())
+        for network in self.progress(list(names) if self.build is None else sorted(names, key=str)):
             if isinstance(network, nn.Module):
                 state = network.state_dict()
             else:
                 state = load_state(network)
-                fit_state(unwrapped(model), state, str(network))
+                fit_state(model, state, str(network))
             if broken := [key for key, values in state.items() if values.isnan().any()]:
                 raise InputError(
-                    f"{names[network]} has NaN in {broken[0]!r}: its training diverged; take an "
-                    f"earlier one, or train it again"
+                    f"{names[network]} has NaN in {broken[0]!r}: it diverged; take an earlier one"
                 )
             hash_of_network[network] = tensor_hash(state)
         hashes = {
@@ -97,8 +100,8 @@ class TrainedNetworks:
             for tasks_seen, recorded in record.hashes.items():
                 if hashes[run][tasks_seen] != recorded:
                     raise InputError(
-                        f"{self.runs[run][tasks_seen]} is not the network that was recorded, and "
-                        f"the accuracies are of that: put it back, or record the run again"
+                        f"{self.runs[run][tasks_seen]} is not the network that was recorded: put "
+                        f"that back, or record the run again"
                     )
         return hashes
 
@@ -118,10 +121,7 @@ class TrainedNetworks:
             return copied(network)
         model, state = self.blank(), load_state(network)
         if tensor_hash(state) != expected:
-            raise InputError(
-                f"{network} has changed since the run started: restore the file, or run the same "
-                f"command again"
-            )
+            raise InputError(f"{network} has changed since the run started: run it again")
         fit_state(unwrapped(model), state, str(network))
         return model
 
@@ -152,15 +152,9 @@ def trained_networks(
     if not isinstance(networks, str | Path) and not any(isinstance(v, str | Path) for v in values):
         return _in_memory(networks, untrained, offline, tasks, seeds)
     if seeds != 1:
-        raise InputError(
-            f"from files each run is retrained once, from its own seed; got seeds={seeds}: give "
-            f"the networks of several seeds"
-        )
+        raise InputError(f"files have seeds of their own, got seeds={seeds}: give more runs")
     if model.build is None:
-        raise InputError(
-            "networks in files need a function that makes the network anew: Model(files, "
-            "fresh=build)"
-        )
+        raise InputError("files need a function that makes the network: Model(files, fresh=build)")
     if untrained is not None or isinstance(offline, nn.Module):
         raise _MIXED
     fresh_state(model.build, stream(0, "check"))
@@ -217,10 +211,7 @@ def display_name(run: Run, tasks_seen: int) -> str:
     return f"the model after {tasks_seen} task{'' if tasks_seen == 1 else 's'}"
 
 
-_MIXED = InputError(
-    "networks are files or models, got some of both: save all with torch.save, the untrained one "
-    "as task 0"
-)
+_MIXED = InputError("got both files and models: save all with torch.save, untrained as task 0")
 
 
 def _checkpoints(
@@ -233,10 +224,7 @@ def _checkpoints(
         if not isinstance(path, str | Path):
             raise _MIXED
         if not isinstance(tasks_seen, int) or tasks_seen < 0:
-            raise InputError(
-                f"files are given by tasks learned, as {{{tasks}: 'task{tasks}.pt'}}, got one for "
-                f"{tasks_seen!r}"
-            )
+            raise InputError(f"files must be {{{tasks}: 'task.pt'}}, got a row {tasks_seen!r}")
     return Checkpoints(
         runs={Run(LEARNER, ORDER, 0): {t: Path(path) for t, path in files.items()}},
         offline={} if offline is None else {0: Path(offline)},
@@ -252,23 +240,13 @@ def _in_memory(
     missing last row, and two untrained networks.
     """
     if not isinstance(models, Mapping):
-        raise InputError(
-            f"models must map tasks learned to the model then, as {{{tasks}: model}}, got "
-            f"{type(models).__name__}"
-        )
-    rows: dict[int, nn.Module] = {}
-    for key, model in models.items():
+        raise InputError(f"models must be {{{tasks}: model}}, got {type(models).__name__}")
+    for key in models:
         if not hasattr(key, "__index__") or not 0 <= key <= tasks:
-            raise InputError(
-                f"models has a row {key!r}: with {tasks} tasks, rows are numbers of tasks learned "
-                f"from 0 to {tasks}"
-            )
-        rows[index(key)] = model
+            raise InputError(f"models has a row {key!r}, expected tasks learned, 0 to {tasks}")
+    rows: dict[int, nn.Module] = {index(key): model for key, model in models.items()}
     if tasks not in rows:
-        raise InputError(
-            f"models has no row {tasks}, the model after all {tasks} tasks, which is the one to be "
-            f"measured: add it"
-        )
+        raise InputError(f"models has no row {tasks}, the model after all tasks: add it")
     if untrained is not None and 0 in rows:
         raise InputError("got untrained and row 0 of models, which are the same: give one of them")
     rows |= {} if untrained is None else {0: untrained}
@@ -277,14 +255,15 @@ def _in_memory(
     for name, model in model_by_name.items():
         with located(name):
             check_model(model)
-    device = device_of(rows[tasks])
+    device, expected = device_of(rows[tasks]), architecture(rows[tasks])
     for name, model in model_by_name.items():
         if device_of(model) != device:
             raise InputError(
-                f"{name}: it is on {device_of(model)} and the model after {tasks} tasks on "
-                f"{device}: move all models to one device"
+                f"{name} is on {device_of(model)}, the last on {device}: move it there"
             )
         check_values(model)
+        if where := architecture_difference(expected, architecture(model)):
+            raise InputError(f"{name} differs from the last at {where!r}: give one architecture")
     runs = {Run(LEARNER, ORDER, seed): dict(sorted(rows.items())) for seed in range(seeds)}
     ceilings = {} if offline is None else dict.fromkeys(range(seeds), offline)
     return TrainedNetworks(runs=_with_controls(runs, ceilings))

@@ -140,7 +140,7 @@ def explained(sample: Value) -> Iterator[None]:
         if lacks_memory(error):
             remedy = "too little memory was free, no mistake of the model: end other programs"
         message = f"the model raised {described(error)} on a batch x of {kinds(sample)}: {remedy}"
-        raise ModelRaised(message, error) from error
+        raise ModelRaised(message) from error
 
 
 @contextmanager

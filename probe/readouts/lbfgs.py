@@ -7,9 +7,7 @@ of the objective as plain L-BFGS to a hundredth.
 """
 
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -28,47 +26,61 @@ _LOWEST = -80.0  # below the largest logit: exp of less is slow (denormal) and a
 _Pairs = deque[tuple[Tensor, Tensor]]  # a step and the gradient's change, both flat
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Evaluation:
-    """The objective at a point: its value, gradient (K, D + 1) float64, and its curvature.
+_Evaluation = tuple[float, Tensor, Tensor]
+"""The objective at a point: its value, gradient (K, D + 1) float64, and `weight` (K, 1).
 
-    The curvature is `weight`, (K, 1), the sum over all examples of each class's p (1 - p).
-    """
-
-    value: float
-    gradient: Tensor
-    weight: Tensor
+The weight is the sum over all examples of each class's p (1 - p), by which the objective curves.
+"""
 
 
 class LogisticLoss:
     """C sum_i logloss_i + 1/2 ||W||^2, W (K, D) beside biases (K,) that are not penalised.
 
     scikit-learn's LogisticRegression minimises the same for three classes or more. Logits, p and
-    matrix products have the type of the rows; parameters and sums are float64. x: (N, D) float32 or
-    float64; y: (N,) int64; axes: coordinates of the search, orthogonal (D, D), None = those of x.
+    matrix products have the type of the rows; parameters and sums are float64.
+
+    Its second derivatives are approximated by C w X'X / N + I, without I for the biases. The search
+    has the coordinates of the eigenvectors of X'X, where that is diagonal for any w.
+
+    Args:
+        x: The features (N, D), standardized, float32 or float64.
+        y: The labels (N,) int64.
+        classes: K.
+        C: The weight of the examples against the penalty.
 
     >>> objective = LogisticLoss(torch.tensor([[1.0], [-1.0]]), torch.tensor([0, 1]), 2, 1.0)
-    >>> at = objective(objective.start)
-    >>> round(at.value, 6), at.gradient.tolist()
+    >>> value, gradient, _ = objective(objective.start)
+    >>> round(value, 6), gradient.tolist()
     (1.386294, [[-1.0, 0.0], [1.0, 0.0]])
     """
 
-    def __init__(
-        self, x: Tensor, y: Tensor, classes: int, C: float, axes: Tensor | None = None
-    ) -> None:
-        width = x.shape[1] + 4 * classes
-        size = max(1, _CHUNK // width) if x.device.type == "cpu" else _LARGE_CHUNK
-        taken = x.new_full((1, len(x)), -1.0)
-        split = x.split(size), y[None].split(size, 1), taken.split(size, 1)
-        self._chunks = list(zip(*split, strict=True))
-        self._C, self._axes, self._back = C, axes, None if axes is None else axes.T
-        self.start = x.new_zeros(classes, x.shape[1] + 1, dtype=torch.float64)
+    def __init__(self, x: Tensor, y: Tensor, classes: int, C: float) -> None:
+        count, width = x.shape
+        size = max(1, _CHUNK // (width + 4 * classes)) if x.device.type == "cpu" else _LARGE_CHUNK
+        split = x.split(size), y[None].split(size, 1), x.new_full((1, count), -1.0).split(size, 1)
+        self._chunks, self._C = list(zip(*split, strict=True)), C
+        self.start = x.new_zeros(classes, width + 1, dtype=torch.float64)
+        self._axes: Tensor | None = None
+        self._values, self._penalty = self.start.new_ones(2, width + 1)
+        self._penalty[-1] = 0
+        if width <= _WIDEST:
+            gram = x.new_zeros(width, width)
+            for part in x.split(8192):
+                gram.addmm_(part.T, part)
+            gram /= count
+            gram.diagonal().add_(_RIDGE)
+            values, axes = _eigenvectors(gram)
+            self._values[:-1], self._axes = values.clamp(min=0), axes.to(x.dtype)
+
+    def curvature(self, weight: Tensor) -> Tensor:
+        """Return the second derivatives (K, D + 1) at a point where p (1 - p) sums to `weight`."""
+        return torch.addcmul(self._penalty, (self._C * weight).clamp(min=_LEAST), self._values)
 
     def weight(self, parameters: Tensor) -> Tensor:
         """Return W (K, D) of parameters (K, D + 1) in the coordinates of the search."""
-        return _turned(parameters[:, :-1], self._back)
+        return _turned(parameters[:, :-1], None if self._axes is None else self._axes.T)
 
-    def __call__(self, parameters: Tensor) -> Evaluation:
+    def __call__(self, parameters: Tensor) -> _Evaluation:
         """Return the objective at parameters (K, D + 1), the last column being the biases."""
         kind = self._chunks[0][0].dtype
         weight = self.weight(parameters)
@@ -85,56 +97,12 @@ class LogisticLoss:
             tilt += chances.sum(1, keepdim=True)
         value = float(self._C * loss + weight.square().sum() / 2)
         gradient = torch.cat([_turned(slope, self._axes), tilt], 1).mul_(self._C)
-        return Evaluation(value=value, gradient=gradient, weight=curve)
+        return value, gradient, curve
 
 
 def _turned(weight: Tensor, axes: Tensor | None) -> Tensor:
     """Return W or its gradient (K, D), float64, in other coordinates; None = in the same."""
     return weight if axes is None else (weight.to(axes.dtype) @ axes).double()
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Minimum:
-    """The result of the search: parameters (K, D + 1) of `LogisticLoss`, and whether it converged.
-
-    `left` is an estimate of the remaining decrease, as a fraction of the objective.
-    """
-
-    parameters: Tensor
-    value: float
-    iterations: int
-    left: float
-    converged: bool
-
-
-class Curvature:
-    """An approximation of the Hessian, C w X'X / N + I, without I for the biases.
-
-    In the coordinates of the eigenvectors of X'X it is diagonal, for any w.
-
-    Args:
-        x: The features, (N, D), standardized.
-        C: The weight of the examples, as in `LogisticLoss`.
-    """
-
-    def __init__(self, x: Tensor, C: float) -> None:
-        self._C, width = C, x.shape[1]
-        self.axes: Tensor | None = None
-        self._values = torch.ones(width + 1, dtype=torch.float64, device=x.device)
-        self._penalty = torch.ones_like(self._values)
-        self._penalty[-1] = 0
-        if width <= _WIDEST:
-            gram = x.new_zeros(width, width)
-            for part in x.split(8192):
-                gram.addmm_(part.T, part)
-            gram /= len(x)
-            gram.diagonal().add_(_RIDGE)
-            values, axes = _eigenvectors(gram)
-            self._values[:-1], self.axes = values.clamp(min=0), axes.to(x.dtype)
-
-    def at(self, weight: Tensor) -> Tensor:
-        """Return the second derivatives (K, D + 1) at a point of that `Evaluation.weight`."""
-        return torch.addcmul(self._penalty, (self._C * weight).clamp(min=_LEAST), self._values)
 
 
 def _eigenvectors(gram: Tensor) -> tuple[Tensor, Tensor]:
@@ -148,7 +116,9 @@ def _eigenvectors(gram: Tensor) -> tuple[Tensor, Tensor]:
     return values, axes
 
 
-def minimize(objective: LogisticLoss, curvature: Curvature, tolerance: float, most: int) -> Minimum:
+def minimize(
+    objective: LogisticLoss, tolerance: float, most: int
+) -> tuple[Tensor, float, int, float]:
     """Minimize from zero until the remaining gain is below a share of the objective.
 
     The remaining gain is estimated by half the Newton decrement, g'Hg / 2, with L-BFGS's
@@ -157,38 +127,31 @@ def minimize(objective: LogisticLoss, curvature: Curvature, tolerance: float, mo
 
     Args:
         objective: The loss to minimize.
-        curvature: The preconditioner.
         tolerance: The share of the objective at which to stop.
         most: The largest number of iterations.
 
     Returns:
-        The minimum.
+        The parameters (K, D + 1), the objective there, the number of iterations, and the remaining
+        gain as a share of the objective.
     """
     where = objective.start
-    point = objective(where)
+    value, gradient, weight = objective(where)
     pairs: _Pairs = deque(maxlen=_MEMORY)
     gain = torch.inf
     for iterations in range(most + 1):
-        direction = _direction(point.gradient, pairs, curvature.at(point.weight))
-        slope = _product(direction, point.gradient)
-        gain = -slope / 2 / max(point.value, torch.finfo(torch.float64).tiny)
+        direction = _direction(gradient, pairs, objective.curvature(weight))
+        slope = _product(direction, gradient)
+        gain = -slope / 2 / max(value, torch.finfo(torch.float64).tiny)
         if gain <= tolerance or iterations == most:
             break
-        stepped = _search(objective, where, direction, point.value, slope)
+        stepped = _search(objective, where, direction, value, slope)
         if stepped is None:
             break
-        step, ahead = stepped
-        change = ahead.gradient - point.gradient
-        if _product(step, change) > 0:
+        step, (value, ahead, weight) = stepped
+        if _product(step, change := ahead - gradient) > 0:
             pairs.append((step.flatten(), change.flatten()))
-        where, point = where + step, ahead
-    return Minimum(
-        parameters=where,
-        value=point.value,
-        iterations=iterations,
-        left=gain,
-        converged=gain <= tolerance,
-    )
+        where, gradient = where + step, ahead
+    return where, value, iterations, gain
 
 
 def _direction(gradient: Tensor, pairs: _Pairs, curvature: Tensor) -> Tensor:
@@ -224,20 +187,16 @@ def _product(a: Tensor, b: Tensor) -> float:
 
 
 def _search(
-    evaluate: Callable[[Tensor], Evaluation],
-    where: Tensor,
-    direction: Tensor,
-    value: float,
-    slope: float,
-) -> tuple[Tensor, Evaluation] | None:
+    objective: LogisticLoss, where: Tensor, direction: Tensor, value: float, slope: float
+) -> tuple[Tensor, _Evaluation] | None:
     """Return the first step along the direction that lowers the objective enough, None if none."""
     length = 1.0
     for _ in range(_HALVINGS):
         step = length * direction
-        point = evaluate(where + step)
-        if point.value <= value + _ARMIJO * length * slope + _NOISE * abs(value):
+        point = objective(where + step)
+        if point[0] <= value + _ARMIJO * length * slope + _NOISE * abs(value):
             return step, point
         # The minimum of the parabola through value, slope and new value, not too near to an end.
-        bend = point.value - value - slope * length
+        bend = point[0] - value - slope * length
         length *= min(0.5, max(0.1, -slope * length / (2 * bend)))
     return None

@@ -1,12 +1,13 @@
 """A linear probe: multinomial logistic regression to convergence on the standardized feature."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from probe.readouts.lbfgs import Curvature, LogisticLoss, Minimum, minimize
-from probe.readouts.standardization import Standardization
+from probe.readouts.lbfgs import LogisticLoss, minimize
+from probe.readouts.standardization import standardization
 
 TOLERANCE = 1e-4
 """Remaining gain of a fit, a share of its objective; the estimate may be 30 times too low."""
@@ -28,16 +29,21 @@ class LinearModel:
     Attributes:
         weight: (K, D).
         bias: (K,).
-        minimum: The minimum that L-BFGS reached of C sum_i logloss_i + 1/2 ||weight||^2 over the
-            training examples.
-        standard: Mean and scale of the feature's columns.
+        standard: Standardizes the feature's columns.
+        value: The minimum of C sum_i logloss_i + 1/2 ||weight||^2 over the training examples.
+        iterations: The number of iterations of L-BFGS.
+        remaining: The gain that may remain, as a share of the minimum.
+        converged: Whether it is small enough.
         notes: Remarks on the fit, a sentence each.
     """
 
     weight: Tensor
     bias: Tensor
-    minimum: Minimum
-    standard: Standardization
+    standard: Callable[[Tensor], Tensor]
+    value: float = 0.0
+    iterations: int = 0
+    remaining: float = 0.0
+    converged: bool = True
     notes: tuple[str, ...] = ()
 
     def predict(self, x: Tensor) -> Tensor:
@@ -69,28 +75,33 @@ def fit_linear(
 
     >>> x, y = torch.tensor([[0.0], [1.0], [4.0], [5.0]]), torch.tensor([0, 0, 1, 1])
     >>> model = fit_linear(x, y, 3)
-    >>> model.predict(torch.tensor([[0.5], [4.5]])).tolist(), model.minimum.converged
+    >>> model.predict(torch.tensor([[0.5], [4.5]])).tolist(), model.converged
     ([0, 1], True)
     """
-    standard = Standardization.of(x)
+    standard = standardization(x)
     present, labels = y.unique(return_inverse=True)
     weight = torch.zeros(classes, x.shape[1], dtype=torch.float64, device=x.device)
     bias = torch.full((classes,), -torch.inf, dtype=torch.float64, device=x.device)
-    notes: tuple[str, ...] = ()
     if len(present) == 1:
         bias[present] = 0.0
-        minimum = Minimum(parameters=bias, value=0.0, iterations=0, left=0.0, converged=True)
-        notes = (f"all training examples are of class {int(present)}, which is always predicted",)
-    else:
-        rows = standard(x.double() if tolerance < _EXACT else x)
-        curvature = Curvature(rows, C)
-        objective = LogisticLoss(rows, labels, len(present), C, curvature.axes)
-        minimum = minimize(objective, curvature, tolerance, _MOST)
-        weight[present] = objective.weight(minimum.parameters)
-        bias[present] = minimum.parameters[:, -1]
-        if not minimum.converged:
-            notes = (
-                f"{UNFINISHED} after {minimum.iterations} iterations: "
-                f"about {minimum.left:.1e} of its objective could still be gained",
-            )
-    return LinearModel(weight=weight, bias=bias, minimum=minimum, standard=standard, notes=notes)
+        note = f"all training examples are of class {int(present)}, which is always predicted"
+        return LinearModel(weight=weight, bias=bias, standard=standard, notes=(note,))
+    rows = standard(x.double() if tolerance < _EXACT else x)
+    objective = LogisticLoss(rows, labels, len(present), C)
+    parameters, value, iterations, remaining = minimize(objective, tolerance, _MOST)
+    weight[present] = objective.weight(parameters)
+    bias[present] = parameters[:, -1]
+    note = (
+        f"{UNFINISHED} after {iterations} iterations: "
+        f"about {remaining:.1e} of its objective could still be gained"
+    )
+    return LinearModel(
+        weight=weight,
+        bias=bias,
+        standard=standard,
+        value=value,
+        iterations=iterations,
+        remaining=remaining,
+        converged=remaining <= tolerance,
+        notes=() if remaining <= tolerance else (note,),
+    )

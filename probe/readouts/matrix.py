@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -16,21 +16,8 @@ from probe.errors import InputError
 from probe.readouts.pooling import Layout, Pooling, layout_of
 from probe.training.evaluation import batch_size_on
 
-
-@dataclass(frozen=True, eq=False)
-class FeatureMatrix:
-    """A feature's values (N, D), float32, a row for each example; `how` describes their layout."""
-
-    values: Tensor
-    how: str
-
-    @property
-    def pooled(self) -> bool:
-        """Whether the rows are pooled, not the full feature."""
-        return not self.how.startswith("flattened")
-
-    def __len__(self) -> int:
-        return len(self.values)
+Matrices = dict[str, tuple[Tensor, str]]
+"""By feature, its values (N, D), float32, a row for each example, and their layout in words."""
 
 
 @torch.no_grad()
@@ -40,7 +27,7 @@ def feature_matrices(
     batch_size: int | None = None,
     budget: int | None = None,
     pooling: Pooling | None = None,
-) -> dict[str, FeatureMatrix]:
+) -> Matrices:
     """Return each feature's own values for all inputs, in eval mode and fp32, in one pass over x.
 
     They are flattened, or pooled where they are wide.
@@ -49,9 +36,9 @@ def feature_matrices(
     >>> from probe.cut.cuts import cut_each
     >>> model, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)), torch.randn(5, 4)
     >>> matrices = feature_matrices(cut_each(model, ["0", "1"], x).each, x)
-    >>> bool((matrices["0"].values < 0).any()), bool((matrices["1"].values < 0).any())
+    >>> bool((matrices["0"][0] < 0).any()), bool((matrices["1"][0] < 0).any())
     (True, False)
-    >>> matrices["1"].how
+    >>> matrices["1"][1]
     'flattened, 3 values'
 
     Args:
@@ -69,9 +56,19 @@ def feature_matrices(
     Raises:
         InputError: A value has no row for each example.
     """
-    matrices: dict[str, FeatureMatrix] = {}
+    matrices: Matrices = {}
     layouts = {cut.facts.name: _layouts(cut.facts, pooling or Pooling()) for cut in cuts}
-    for group in _groups(cuts, layouts, len(tensors(x)[0]), budget):
+    row_bytes = {name: 4 * sum(layout.width for layout in layouts[name]) for name in layouts}
+    groups: list[list[Cut]] = []
+    size = 0
+    for cut in cuts:
+        added = row_bytes[cut.facts.name] * len(tensors(x)[0])
+        if not groups or (budget is not None and size + added > budget):
+            groups.append([])
+            size = 0
+        groups[-1].append(cut)
+        size += added
+    for group in groups:
         matrices |= _one_pass(Cuts(tuple(group)), layouts, x, batch_size)
     return matrices
 
@@ -82,9 +79,7 @@ def _layouts(facts: CutFacts, pooling: Pooling) -> list[Layout]:
     for tensor in facts.value:
         if tensor.shape is None:
             raise InputError(
-                f"the value of feature {facts.name!r}, of shape {tensor.seen_shape} for "
-                f"{facts.examples} examples, has no row for each example: choose another feature "
-                f"to read out"
+                f"feature {facts.name!r}, {tensor.seen_shape}, has no row for each example"
             )
         sizes.append(torch.Size(tensor.shape.example).numel())
     if sum(sizes) > pooling.width:
@@ -98,63 +93,42 @@ def _layout(tensor: TensorFacts, pooling: Pooling) -> Layout:
     Where no module tells, (B, C, H, W) and more dimensions are taken as torch's modules take them.
     """
     shape, axis, remark = tensor.shape, tensor.axis, ""
-    if axis is None:
-        axis = pooling.channels or ("first" if len(tensor.seen_shape) > 3 else None)
-        source = (
-            "as set" if pooling.channels else "torch's convention, as no known module made them"
-        )
-        remark = f" ({axis}: {source})"
-    if axis is None:
+    if axis is None and pooling.channels:
+        axis, remark = pooling.channels, f" ({pooling.channels}: as set)"
+    elif axis is None and len(tensor.seen_shape) > 3:
+        axis, remark = "first", " (first: torch's convention, as no known module made them)"
+    elif axis is None:
         remark = ", made by no known module (set linear's `channels` to average over positions),"
     assert shape is not None
     return layout_of(shape.example, shape.channel_dim(axis), pooling, remark)
 
 
-def _width(layouts: Sequence[Layout]) -> int:
-    return sum(layout.width for layout in layouts)
-
-
-def _groups(
-    cuts: Sequence[Cut], layouts: dict[str, list[Layout]], count: int, budget: int | None
-) -> Iterator[list[Cut]]:
-    """Yield the cuts in groups whose matrices take no more than `budget` bytes, or one."""
-    group: list[Cut] = []
-    for cut in cuts:
-        size = sum(4 * count * _width(layouts[c.facts.name]) for c in (*group, cut))
-        if group and budget is not None and size > budget:
-            yield group
-            group = []
-        group.append(cut)
-    if group:
-        yield group
-
-
 def _one_pass(
     cuts: Cuts, layouts: dict[str, list[Layout]], x: Value, batch_size: int | None
-) -> dict[str, FeatureMatrix]:
+) -> Matrices:
     """Fill the matrices of all these features in one pass over x (N, ...)."""
     count, device = len(tensors(x)[0]), tensors(x)[0].device
     size = batch_size or batch_size_on(device)
     names = cuts.features
-    filled = {name: torch.empty(count, _width(layouts[name]), device=device) for name in names}
+    widths = {name: sum(layout.width for layout in layouts[name]) for name in names}
+    filled = {name: torch.empty(count, widths[name], device=device) for name in names}
     for start in range(0, count, size):
         where = slice(start, min(start + size, count))
         batch = mapped(x, lambda tensor, where=where: tensor[where])  # type: ignore[misc]
         with explained(batch):
             for _, name, value in cuts.feature([batch]):
                 pairs = zip(layouts[name], tensors(value), strict=True)
-                rows = [_rows(name, *pair, where.stop - where.start) for pair in pairs]
+                rows = [_rows(name, *pair, where.stop - start) for pair in pairs]
                 torch.cat(rows, 1, out=filled[name][where])
-    how = {name: " + ".join(layout.how for layout in layouts[name]) for name in names}
-    return {name: FeatureMatrix(filled[name], how[name]) for name in names}
+    return {
+        name: (filled[name], " + ".join(layout.how for layout in layouts[name])) for name in names
+    }
 
 
 def _rows(name: str, layout: Layout, value: Tensor, count: int) -> Tensor:
     """Return rows (B, D) of one tensor of a feature for a batch of `count` examples."""
     if value[0].numel() != torch.Size(layout.shape).numel() or len(value) != count:
         raise InputError(
-            f"the value of feature {name!r} has shape {tuple(value.shape)} for a batch of {count}, "
-            f"expected {(count, *layout.shape)}: choose a feature whose shape does not depend on "
-            f"the data"
+            f"feature {name!r} is {tuple(value.shape)}, expected {(count, *layout.shape)}"
         )
     return layout.rows(value.reshape(count, *layout.shape))

@@ -69,7 +69,7 @@ class Layout:
             return f"{_by(self.shape)} values{self.remark} projected at random, {self.width} values"
         if not self.bins:
             return f"flattened, {self.width} values"
-        positions = _by(_without(self.shape, self.channels))
+        positions = _by(self.shape[: self.channels] + self.shape[self.channels + 1 :])
         to_bins = "" if set(self.bins) == {1} else f" to {_by(self.bins)}"
         of = f"{self.shape[self.channels]} channels{self.remark}"
         return f"{of} averaged over {positions} positions{to_bins}, {self.width} values"
@@ -129,26 +129,16 @@ def layout_of(
     if projected or channels is None:
         remark = "" if projected else remark
         return Layout(shape=shape, projected=pooling.width, remark=remark)
-    sides = _without(shape, channels)
+    sides = shape[:channels] + shape[channels + 1 :]
     bins = (1,) * len(sides)
-    if pooling.pool == "bins" and len(sides) <= 3:  # torch bins no more dimensions
-        bins = _grid(shape[channels], sides, pooling.width)
-    return Layout(shape=shape, channels=channels, bins=bins, remark=remark)
-
-
-def _grid(channels: int, sides: tuple[int, ...], wide: int) -> tuple[int, ...]:
-    """Return the largest g x g, each side no longer than the map's, with at most `wide` numbers."""
-    best = (1,) * len(sides)
-    for side in range(2, max(sides) + 1):
+    largest = max(sides) if pooling.pool == "bins" and len(sides) <= 3 else 1  # as torch bins them
+    for side in range(2, largest + 1):
+        # The largest grid, each side no longer than the map's, with at most `width` numbers.
         grid = tuple(min(side, length) for length in sides)
-        if channels * prod(grid) > wide:
+        if shape[channels] * prod(grid) > pooling.width:
             break
-        best = grid
-    return best
-
-
-def _without(shape: tuple[int, ...], at: int) -> tuple[int, ...]:
-    return shape[:at] + shape[at + 1 :]
+        bins = grid
+    return Layout(shape=shape, channels=channels, bins=bins, remark=remark)
 
 
 def _by(sizes: tuple[int, ...]) -> str:

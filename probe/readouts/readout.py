@@ -16,12 +16,11 @@ from torch import Tensor
 
 from probe.batch import pieces
 from probe.errors import InputError
-from probe.extensions import ReadoutEntry, marked_in, marks_of, readout
+from probe.extensions import ReadoutEntry, mark, marked_in, marks_of, readout
 from probe.metrics.murata import RETRAIN
 from probe.readouts.linear import fit_linear
-from probe.readouts.matrix import FeatureMatrix
 from probe.readouts.pooling import WIDE, Pooling
-from probe.readouts.standardization import Standardization
+from probe.readouts.standardization import standardization
 from probe.tasks import Task
 from probe.training.precision import products
 from probe.validation import configuration
@@ -61,6 +60,9 @@ class Retrain:
     Source: Murata 2020, section 2. Its settings are the recipe of the retraining; it is trained by
     `probe.retrain`, on values that the rest of the network takes, not on a matrix.
     """
+
+
+mark(Retrain, ReadoutEntry(name=RETRAIN, readout=Retrain, steps="ends"))
 
 
 @readout("linear")
@@ -111,7 +113,7 @@ class Ncm:
 
     def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
         """Take the mean of each class, and predict."""
-        standard = Standardization.of(x)
+        standard = standardization(x)
         sums = torch.zeros(classes, x.shape[1], dtype=torch.float64, device=x.device)
         for part, labels in zip(x.split(_COLUMNS), y.split(_COLUMNS), strict=True):
             sums.index_add_(0, labels, standard(part).double())
@@ -139,11 +141,8 @@ class Knn:
     def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
         """Find the nearest neighbors, and predict."""
         if self.k > len(x):
-            raise InputError(
-                f"the readout 'knn' asks for {self.k} neighbours, but there are {len(x)} "
-                f"training examples: lower k"
-            )
-        standard = Standardization.of(x)
+            raise InputError(f"the readout 'knn' has {len(x)} training examples, k is {self.k}")
+        standard = standardization(x)
         rows = standard(x)
         offset = rows.square().sum(1, dtype=torch.float64).div(2).float()
         predicted = []
@@ -154,10 +153,7 @@ class Knn:
         return torch.cat(predicted)
 
 
-READOUTS = {
-    RETRAIN: ReadoutEntry(name=RETRAIN, readout=Retrain, steps="ends"),
-    **{mark.name: mark for mark in marked_in(globals(), ReadoutEntry)},
-}
+READOUTS = {entry.name: entry for entry in marked_in(globals(), ReadoutEntry)}
 """The readouts that can be named now: ours, and the user's while their file is loaded."""
 
 OURS = tuple(READOUTS)
@@ -166,7 +162,7 @@ OURS = tuple(READOUTS)
 @contextmanager
 def nameable(readouts: Mapping[str, ReadoutEntry]) -> Iterator[None]:
     """Let readouts of a user be named within the block; names that are taken stay as they are."""
-    added = {name: mark for name, mark in readouts.items() if name not in READOUTS}
+    added = {name: entry for name, entry in readouts.items() if name not in READOUTS}
     READOUTS.update(added)
     try:
         yield
@@ -181,14 +177,10 @@ def name_of(settings: object) -> str | None:
     >>> name_of(Knn(k=3)), name_of("knn")
     ('knn', None)
     """
-    if isinstance(settings, Retrain):
-        return RETRAIN
-    return next((mark.name for mark in marks_of(type(settings), ReadoutEntry)), None)
+    return next((entry.name for entry in marks_of(type(settings), ReadoutEntry)), None)
 
 
-def read_each(
-    settings: Readout, train: FeatureMatrix, test: FeatureMatrix, tasks: Sequence[Task]
-) -> Read:
+def read_each(settings: Readout, train: Tensor, test: Tensor, tasks: Sequence[Task]) -> Read:
     """Fit a readout for each task, and predict its test examples among its classes.
 
     The readout sees a task's classes by their rank, 0 for the lowest.
@@ -206,9 +198,9 @@ def read_each(
         InputError: Values are not finite, or the predictions are no classes.
     """
     predicted, notes = [], dict[str, None]()
-    train_parts = train.values.split([len(task.train) for task in tasks])
-    test_parts = test.values.split([len(task.test) for task in tasks])
-    for task, x, test_x in zip(tasks, train_parts, test_parts, strict=True):
+    sizes = ([len(task.train) for task in tasks], [len(task.test) for task in tasks])
+    parts = (train.split(sizes[0]), test.split(sizes[1]))
+    for task, x, test_x in zip(tasks, *parts, strict=True):
         classes = torch.tensor(sorted(task.classes))
         ranks = torch.searchsorted(classes.to(x.device), task.train.y)
         result = read(settings, x, ranks, test_x, len(classes))
@@ -236,8 +228,7 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
     for values, half in ((x, "training"), (test, "test")):
         if not all(bool(part.isfinite().all()) for part in pieces(values)):
             raise InputError(
-                f"the feature is NaN or infinite for some {half} examples, so that nothing can be "
-                f"fitted to it: the model diverged; train it with a lower learning_rate"
+                f"the feature is not finite for {half} examples: train with a lower learning_rate"
             )
     with torch.no_grad(), torch.autocast(x.device.type, enabled=False), products("fp32"):
         result = settings.predict(x, y, test, classes)
@@ -250,8 +241,8 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
             return Read(predicted=predicted.cpu(), notes=result.notes)
         got = f"{predicted.dtype} {tuple(predicted.shape)}"
     raise InputError(
-        f"the readout {name_of(settings)!r} predicts {got}, expected int64 ({len(test)},), a class "
-        f"from 0 to {classes - 1} for each test example: return class numbers"
+        f"the readout {name_of(settings)!r} predicts {got}, expected int64 ({len(test)},): return "
+        f"a class from 0 to {classes - 1} for each test example"
     )
 
 

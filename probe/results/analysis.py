@@ -162,7 +162,7 @@ class Analysis(ResultBase):
         Raises:
             InputError: A name is unknown.
         """
-        readout = self.readouts[0] if readout is None else readout
+        readout = readout or self.readouts[0]
         if readout not in self.readouts:
             raise unknown("readout of this analysis", readout, self.readouts)
         learners = self.learners if learner is None else (self._learner(learner),)
@@ -242,18 +242,14 @@ class Analysis(ResultBase):
         return as_text(self.sheets(), self.remarks())
 
     def __repr__(self) -> str:
-        m, T = self._matrices, self._matrices.tasks
-        steps = sorted({tasks_seen for name in self.learners for tasks_seen in m.steps(name)})
-        levels = {"untrained": "floor", "offline": "ceiling"}
-        counted = ", ".join(
-            f"{len(names)} {kind}{'' if len(names) == 1 else 's'}"
-            for kind, names in (("order", self.orders), ("seed", m.seeds))
-        )
+        matrices, orders = self._matrices, len(self.orders)
+        levels = [{"untrained": "floor", "offline": "ceiling"}[name] for name in matrices.levels]
+        steps = sorted({t for name in self.learners for t in matrices.steps(name)})
         return (
-            f"Analysis of {', '.join(self.learners)}: {counted}, after {_range_text(steps)} of {T} "
-            f"tasks\n  downstream of {', '.join(self.features) or 'no feature'} by "
-            f"{', '.join(self.readouts)}; "
-            f"{' and '.join(levels[name] for name in m.levels) or 'neither floor nor ceiling'}"
+            f"Analysis of {', '.join(self.learners)}: {orders} order{'s' * (orders != 1)}, "
+            f"{self.seeds} seed{'s' * (self.seeds != 1)}, after {_range_text(steps)} of "
+            f"{matrices.tasks} tasks\n  downstream of {', '.join(self.features) or 'no feature'} "
+            f"by {', '.join(self.readouts)}; {' and '.join(levels) or 'neither floor nor ceiling'}"
         )
 
     def _repr_html_(self) -> str:
@@ -286,9 +282,9 @@ class Analysis(ResultBase):
         if name is None and len(self.learners) != 1:
             raise InputError(
                 f"this analysis has the learners {', '.join(self.learners) or '(none)'}: say which "
-                f"one, as in matrix(feature, readout, learner=NAME)"
+                f"one, by learner=NAME"
             )
-        return self.learners[0] if name is None else name
+        return name or self.learners[0]
 
 
 def note_sentences(notes: pd.DataFrame) -> Iterator[str]:

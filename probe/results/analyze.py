@@ -24,7 +24,6 @@ from probe.by_layer.trained_networks import (
     ORDER,
     TrainedNetworks,
     device_of,
-    display_name,
     trained_networks,
 )
 from probe.cut.model_call import Called
@@ -35,7 +34,6 @@ from probe.files import make_folder
 from probe.locks import lock
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks
-from probe.modules import architecture, architecture_difference
 from probe.progress import tracked
 from probe.readouts.readout import Readout, nameable
 from probe.record.checkpoints import Run
@@ -46,13 +44,7 @@ from probe.results.job import measure_job
 from probe.results.precision import resolve_precision
 from probe.results.records import Records
 from probe.results.result import job_result
-from probe.results.run_directory import (
-    describe,
-    refuse_foreign,
-    remove_locks,
-    results_hash,
-    survey,
-)
+from probe.results.run_directory import describe, refuse_foreign, remove_locks, results_hash, survey
 from probe.results.tables import tables_of, write_tables
 from probe.retrain import SAMPLE
 from probe.retraining import RetrainSettings
@@ -140,14 +132,12 @@ def analyze(
     measurements, model = Measure.coerce(readouts), Model.coerce(models)
     if not isinstance(out, str | Path | None):
         raise InputError(f"out is a run directory, got {out!r}: give arguments after tasks by name")
-    root = None if out is None else Path(out)
+    root, run_name = (None, "") if out is None else (Path(out), Path(out).name)
     with nameable(measurements.user_defined):
-        settings = RetrainSettings(
-            recipe=Recipe() if recipe is None else recipe,
-            cache=measurements.cache,
-            multiples=measurements.probing.budget,
-        )
+        recipe = Recipe() if recipe is None else recipe
         cache = measurements.cache or CacheSettings()
+        # Which checks them.
+        RetrainSettings(recipe=recipe, cache=cache, multiples=measurements.probing.budget)
         model, recording, examples = _complete(model, train, test, tasks)
         T, ceiling = len(examples.classes), None if offline == "train" else offline
         networks = trained_networks(model, untrained, ceiling, recording, T, measurements.seeds)
@@ -158,24 +148,25 @@ def analyze(
         scenario = Scenario.of_examples(DATA, examples)
         called, data = Called(networks.blank(), model.class_call), scenario.tasks[0].train
         source = NetworkSource(
-            name=_run_name(root),
+            name=re.sub(r"[^A-Za-z0-9._-]", "-", run_name).lstrip("._-") or "analysis",
             network_name=name,
             code=code,
             weights=networks,
             model=model,
             scenario=scenario,
             orders=model.orders,
-            features=marked_features
-            if isinstance(features, str) and features == "auto"
-            else features,
+            features=marked_features if str(features) == "auto" else features,
             probing=measurements.probing,
-            recipe=resolve_precision(settings.recipe, called, data, data.y.device, root),
+            recipe=resolve_precision(recipe, called, data, data.y.device, root),
             train_offline=offline == "train",
             storage=cache.storage,
             readout_sources={n: hash_of(entry) for n, entry in measurements.user_defined.items()},
         )
         if networks.build is None:
-            _check_same_architecture(source, networks)
+            # The cuts are those of the last network, which is the first to be looked at.
+            last = cast(nn.Module, networks.runs[Run(LEARNER, ORDER, 0)][T])
+            sample = first(scenario.test.x, SAMPLE)
+            source.shared_cuts(last, source.plan.learners[LEARNER].features[:-1], sample)
         return _in_memory(source, cache) if root is None else _in_directory(root, source, cache)
 
 
@@ -186,16 +177,15 @@ def _jobs(plan: Plan) -> list[Job]:
 
 def _in_memory(source: NetworkSource, cache: CacheSettings) -> Analysis:
     """Measure networks in memory."""
-    plan, jobs = source.plan, _jobs(source.plan)
-    stores = {job: InMemory() for job in jobs}
-    ceilings = {job.seed: job for job in jobs if job.kind == OFFLINE}
-    for job in tracked(jobs, "networks"):
+    plan, stores = source.plan, {job: InMemory() for job in _jobs(source.plan)}
+    ceilings = {job.seed: job for job in stores if job.kind == OFFLINE}
+    for job in tracked(list(stores), "networks"):
         ceiling = ceilings.get(job.seed, job)
         offline = partial(offline_network, source, ceiling, stores[ceiling])
         deque(measure(source, job, stores[job], cache, offline), maxlen=0)
-    measurements = {job.name: stores[job].measurements() for job in jobs}
+    results = [job_result(plan, job, stores[job].measurements()) for job in jobs_of(plan)]
+    measurements = {job.name: store.measurements() for job, store in stores.items()}
     records = Records(plan=plan, measurements=measurements)
-    results = [job_result(plan, job, records.measurements[job.name]) for job in jobs_of(plan)]
     return Analysis(tables_by_name=tables_of(plan, results), records=records)
 
 
@@ -233,10 +223,7 @@ def _complete(
     reference = recording and recording.reference
     if train is None or test is None:
         where = f", those that {reference.name} gives" if reference else ""
-        raise InputError(
-            f"train and test are needed{where}: give them, or the folder of a recorder that was "
-            f"made with train="
-        )
+        raise InputError(f"train and test are needed{where}: give them, or record with train=")
     if reference:
         train, test = as_examples(train, "train"), as_examples(test, "test")
         reference.check(train, test)
@@ -246,10 +233,7 @@ def _complete(
 def _as_recorded(model: Model, recording: Recording) -> Model:
     """Return the model as a recording says that it is called."""
     if recording.called and model.call is None:
-        raise InputError(
-            "the recorded network was called by a function: give that function again, as "
-            "Model(rec, call=...)"
-        )
+        raise InputError("the recorded network was called by a function: give Model(rec, call=...)")
     orders = {name: [task + 1 for task in tasks] for name, tasks in recording.orders.items()}
     output = recording.output if model.output is None else model.output
     head = model.head or (None if model.call_is_task_aware else recording.head)
@@ -259,12 +243,9 @@ def _as_recorded(model: Model, recording: Recording) -> Model:
 def _on_device(examples: TaskedExamples, networks: TrainedNetworks) -> TaskedExamples:
     """Return the examples on the networks' device; raises InputError unless each task has some."""
     train, test = match_inputs(*examples.splits.values())
-    for number, count in enumerate(sizes := examples.sizes("test"), 1):
+    for number, count in enumerate(examples.sizes("test"), 1):
         if count < _FEWEST:
-            raise InputError(
-                f"task {number} of {len(sizes)} has {count} test examples, expected {_FEWEST} or "
-                f"more: add some"
-            )
+            raise InputError(f"task {number} has {count} test examples, expected {_FEWEST} or more")
     device = train.y.device if networks.build else device_of(networks.blank())
     return replace(examples, splits={"train": train.to(device), "test": test.to(device)})
 
@@ -282,27 +263,3 @@ def _identify(
         model = replace(model, output=output, call=model.call or mark.call)
         return model, mark.name, code, mark.features
     return model, type(network).__name__, code, None
-
-
-def _run_name(root: Path | None) -> str:
-    """Return a name for the run, made from its directory's name."""
-    return re.sub(r"[^A-Za-z0-9._-]", "-", root.name if root else "").lstrip("._-") or "analysis"
-
-
-def _check_same_architecture(source: NetworkSource, networks: TrainedNetworks) -> None:
-    """Raise InputError unless all networks are of one architecture, on one device."""
-    T, run = len(source.plan.tasks), Run(LEARNER, ORDER, 0)
-    features = source.plan.learners[LEARNER].features[:-1]
-    sample = first(source.scenario.test.x, SAMPLE)
-    last = cast(nn.Module, networks.runs[run][T])
-    source.shared_cuts(last, features, sample)
-    expected = architecture(last)
-    for other, models in networks.runs.items():
-        for tasks_seen, model in models.items():
-            there = architecture(cast(nn.Module, model))
-            if where := architecture_difference(expected, there):
-                raise InputError(
-                    f"{display_name(other, tasks_seen)} is of another architecture than "
-                    f"{display_name(run, T)}, which differs at {where!r}: give models of one "
-                    f"architecture"
-                )

@@ -1,9 +1,7 @@
 """From a number to its cause: the formula of a layer's quantity and each accuracy in it."""
 
 import math
-import operator
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from probe.by_layer.jobs import jobs_of
@@ -20,25 +18,21 @@ from probe.tables.table_file import records, where
 LEARNED, END, BEST, FLOOR, CEILING = "A[j,j]", "A[T,j]", "max A[t,j]", "b[j]", "C[j]"
 
 
-def _share(end: float, floor: float, ceiling: float) -> float:
-    return (end - floor) / (ceiling - floor) if ceiling != floor else math.nan
-
-
-FORMULAS: Mapping[str, tuple[Callable[..., float], tuple[str, ...]]] = {
-    "accuracy": (operator.pos, (END,)),
-    "floor": (operator.pos, (FLOOR,)),
-    "ceiling": (operator.pos, (CEILING,)),
-    "missing": (operator.sub, (CEILING, END)),
-    "never_learned": (operator.sub, (CEILING, LEARNED)),
-    "forgotten": (operator.sub, (LEARNED, END)),
-    "forgotten_max": (operator.sub, (BEST, END)),
-    "above_floor": (operator.sub, (END, FLOOR)),
-    "acquired": (operator.sub, (LEARNED, FLOOR)),
-    "retained": (_share, (END, FLOOR, CEILING)),
+FORMULAS: Mapping[str, tuple[str, ...]] = {
+    "accuracy": (END,),
+    "floor": (FLOOR,),
+    "ceiling": (CEILING,),
+    "missing": (CEILING, END),
+    "never_learned": (CEILING, LEARNED),
+    "forgotten": (LEARNED, END),
+    "forgotten_max": (BEST, END),
+    "above_floor": (END, FLOOR),
+    "acquired": (LEARNED, FLOOR),
+    "retained": (END, FLOOR, CEILING),
 }
-"""The quantities that are functions of accuracies on one task: the function, and its terms."""
+"""The quantities that are functions of accuracies on one task, with their terms, see `_SHOWN`."""
 
-_SHOWN = {operator.pos: "{}", operator.sub: "{} - {}", _share: "({0} - {1}) / ({2} - {1})"}
+_SHOWN = {1: "{}", 2: "{} - {}", 3: "({0} - {1}) / ({2} - {1})"}  # by the number of terms
 
 _MEANS = (
     "A[t,j]: accuracy on the task at position j after t of T tasks; max over t = j .. T-1; b: of "
@@ -47,16 +41,16 @@ _MEANS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Explanation:
-    """The cells that a quantity of a layer is made of, and sentences: notes, files."""
-
-    cells: Sheet
-    notes: tuple[str, ...]
-    files: tuple[Path, ...]
+def _quantity(end: float, floor: float = 0.0, ceiling: float | None = None) -> float:
+    """Return the value of a quantity by its terms, see `_SHOWN`."""
+    if ceiling is None:
+        return end - floor
+    return (end - floor) / (ceiling - floor) if ceiling != floor else math.nan
 
 
-def explain(root: Path, learner: str, readout: str, feature: str, quantity: str) -> Explanation:
+def explain(
+    root: Path, learner: str, readout: str, feature: str, quantity: str
+) -> tuple[Sheet, tuple[str, ...], list[Path]]:
     """Return each accuracy that goes into a quantity of a layer, by seed, order and position.
 
     Args:
@@ -66,63 +60,58 @@ def explain(root: Path, learner: str, readout: str, feature: str, quantity: str)
         feature: The layer.
         quantity: A quantity of layers.csv, one of `FORMULAS`.
 
+    Returns:
+        The accuracies, the notes on them, and the files with their predictions.
+
     Raises:
         InputError: The directory holds no study, or a name is not in it.
     """
     plan = read_plan(root)
-    if quantity not in FORMULAS:
-        raise unknown("quantity", quantity, FORMULAS)
-    names = [n for n, settings in plan.learners.items() if settings.kind not in CONTROLS]
-    if learner not in names:
-        raise unknown("learner of this study", learner, names)
-    jobs = [job for job in jobs_of(plan) if not job.without]
-    used = {UNTRAINED: FLOOR, OFFLINE: CEILING}
-    function, terms = FORMULAS[quantity]
-    jobs = [job for job in jobs if job.learner == learner or used.get(job.kind) in terms]
-    stores = {job: store_of(plan, root, job) for job in jobs}
-    results = {job: job_result(plan, job, store.measurements()) for job, store in stores.items()}
-    runs = [results[job] for job in jobs if job.learner == learner]
-    readouts = list(dict.fromkeys(name for run in runs for name in run.readouts))
-    for kind, name, choices in (
-        ("feature of this learner", feature, plan.learners[learner].features),
-        ("readout of this study", readout, readouts),
+    learners = {n: s.features for n, s in plan.learners.items() if s.kind not in CONTROLS}
+    for kind, name, names in (
+        ("quantity", quantity, FORMULAS),
+        ("learner of this study", learner, learners),
+        ("feature of this learner", feature, learners.get(learner, ())),
+        ("readout of this study", readout, [v for n in plan.readouts for v in plan.variants(n)]),
     ):
-        if name not in choices:
-            raise unknown(kind, name, choices)
-    controls = {(job.kind, job.seed): result for job, result in results.items()}
-    cells = [
-        (run, j, values)
-        for run in runs
-        # Of the last task nothing can have been forgotten yet.
-        for j in range(1, len(run.tasks) + (not quantity.startswith("forgotten")))
-        if (values := _values(run, feature, readout, controls, j)).keys() >= set(terms)
+        if name not in names:
+            raise unknown(kind, name, names)
+    terms = FORMULAS[quantity]
+    used = {UNTRAINED: FLOOR, OFFLINE: CEILING}
+    jobs = [
+        job
+        for job in jobs_of(plan)
+        if not job.without and (job.learner == learner or used.get(job.kind) in terms)
     ]
-    if not cells:
-        raise InputError(
-            f"{quantity} of {feature} by {readout} was not measured in {root}: choose a row of "
-            f"layers.csv"
-        )
+    stores = {job: store_of(plan, root, job) for job in jobs}
+    results = [job_result(plan, job, store.measurements()) for job, store in stores.items()]
+    controls = {(result.job.kind, result.job.seed): result for result in results}
+    lines = []
+    for run in results:
+        # Of the last task nothing can have been forgotten yet.
+        last = len(run.tasks) - quantity.startswith("forgotten")
+        for j in range(1, last + 1) if run.job.learner == learner else ():
+            values = _values(run, feature, readout, controls, j)
+            if values.keys() >= set(terms):
+                cells = [values[term] for term in terms]
+                texts = [f"{value:.4f}" for value in (*cells, _quantity(*cells))]
+                lines.append((str(run.job.seed), run.job.order, str(j), run.names[j - 1], *texts))
+    if not lines:
+        raise InputError(f"{quantity} of {feature} by {readout} is not measured in {root}")
     tables = read_tables(root)
     allowed = {"learner": [learner], "feature": ["", feature], "readout": ["", readout]}
     notes = where(tables["notes"], **allowed)
     layer = {"learner": learner, "readout": readout, "feature": feature}
-    return Explanation(
-        cells=Sheet(
+    return (
+        Sheet(
             of=", ".join(layer.values()),
-            title=f"{quantity}[j] = {_SHOWN[function].format(*terms)}",
+            title=f"{quantity}[j] = {_SHOWN[len(terms)].format(*terms)}",
             columns=("seed", "order", "j", "task", *terms, quantity),
-            lines=[
-                (
-                    *(str(run.job.seed), run.job.order, str(j), run.names[j - 1]),
-                    *(f"{values[term]:.4f}" for term in terms),
-                    f"{function(*(values[term] for term in terms)):.4f}",
-                )
-                for run, j, values in cells
-            ],
+            lines=lines,
             after=[*_table_lines(tables, layer, quantity), _MEANS],
         ),
-        notes=tuple(note_sentences(notes)),
-        files=tuple(path for job in jobs for path in sorted(stores[job].folder.glob("*.npz"))),
+        tuple(note_sentences(notes)),
+        [path for store in stores.values() for path in sorted(store.folder.glob("*.npz"))],
     )
 
 
@@ -134,20 +123,16 @@ def _values(
     j: int,
 ) -> dict[str, float]:
     """Return the terms of a run that were measured, for the task at position j."""
-    T, task = len(run.tasks), run.job.tasks[j - 1]
+    T, task, has_controls = len(run.tasks), run.job.tasks[j - 1], not run.job.own_network
     rows = {t: scores.accuracy[j - 1] for t, scores in run.rows(feature, readout).items()}
-    values = {END: rows[T]} if T in rows else {}
-    if j in rows:
-        values[LEARNED] = rows[j]
+    values = {END: rows.get(T), LEARNED: rows.get(j), FLOOR: None if has_controls else rows.get(0)}
     if j < T and rows.keys() >= set(range(j, T)):
         values[BEST] = max(rows[t] for t in range(j, T))
-    if run.job.own_network and 0 in rows:
-        values[FLOOR] = rows[0]
     for name, kind in ((FLOOR, UNTRAINED), (CEILING, OFFLINE)):
-        control = None if run.job.own_network else controls.get((kind, run.job.seed))
+        control = controls.get((kind, run.job.seed)) if has_controls else None
         if control and (scores := control.at_end(feature, readout)):
             values[name] = scores.accuracy[task]  # the controls have the tasks in base order
-    return values
+    return {term: value for term, value in values.items() if value is not None}
 
 
 def _table_lines(tables: Tables, layer: Mapping[str, str], quantity: str) -> Iterator[str]:

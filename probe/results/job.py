@@ -51,7 +51,7 @@ def measure_job(
         InputError: A network diverges.
     """
     with _locked(plan, root, job, wait) as store:
-        if recompute and store.made_by_other_code(store.contents(checkpoints=True)):
+        if recompute and store.made_by_other_code():
             store.clear()
         # Under the lock: another process may just have finished it.
         if is_finished(plan, store, job):
@@ -67,7 +67,7 @@ def measure_job(
 def is_finished(plan: Plan, store: Store, job: Job) -> bool:
     """Return whether every measurement of a job is intact and merged, after reading the files."""
     # A job that was killed when it merged its files has them still to merge.
-    return store.merged and store.contents().finished.keys() >= set(keys_of(plan, job))
+    return store.merged and store.contents()[0].keys() >= set(keys_of(plan, job))
 
 
 @contextmanager

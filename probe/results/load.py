@@ -49,15 +49,11 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
         return Analysis(tables_by_name=read_tables(path))
     saved = read_folder(path)
     if saved.kind not in _READERS:
-        raise InputError(
-            f"{path} has a result of kind {saved.kind!r}: load one of kind {' or '.join(_READERS)}"
-        )
+        raise InputError(f"{path} has kind {saved.kind!r}: load a kind of {' or '.join(_READERS)}")
     try:
         return _READERS[saved.kind](saved)
     except (KeyError, ValueError, TypeError, IndexError):
-        raise InputError(
-            f"{path / DESCRIPTION} is damaged, or of an earlier version: measure again and save"
-        ) from None
+        raise InputError(f"{path / DESCRIPTION} is damaged or old: measure again") from None
 
 
 def predictions(source: Analysis | str | Path) -> pd.DataFrame:
@@ -90,10 +86,7 @@ def predictions(source: Analysis | str | Path) -> pd.DataFrame:
     if isinstance(source, str | Path) and is_run_directory(Path(source)):
         return Records.read(Path(source)).to_frame()
     result = load(source) if isinstance(source, str | Path) else source
-    records = result.records if isinstance(result, Analysis) else None
-    if records is None:
-        raise InputError(
-            f"{source if isinstance(source, str | Path) else 'this result'} holds no predictions: "
-            f"give a run directory or the analysis of networks"
-        )
-    return records.to_frame()
+    if not isinstance(result, Analysis) or result.records is None:
+        where = source if isinstance(source, str | Path) else "this result"
+        raise InputError(f"{where} holds no predictions: give a run directory or an analysis")
+    return result.records.to_frame()

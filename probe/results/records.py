@@ -53,9 +53,7 @@ class Records:
         import pandas as pd
 
         frames = [frame for job in jobs_of(self.plan) for frame in self._frames(job)]
-        if not frames:
-            return pd.DataFrame(columns=COLUMNS)
-        table = pd.concat(frames, ignore_index=True)
+        table = pd.concat(frames or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
         texts = ["learner", "order", "feature", "readout", "head"]
         return table.astype(dict.fromkeys(texts, "category"))
 
@@ -110,8 +108,6 @@ class Records:
             job, _, name = path.partition("/")
             by_job.setdefault(job, {})[name] = array
         checked = Plan.model_validate(plan)
-        measurements = {job: from_arrays(by_job[job]) for job in by_job}
-        missing = [j.name for j in jobs_of(checked) if j.name not in measurements]
-        if missing:
-            raise ValueError(f"no measurements of {missing[0]}")
-        return cls(plan=checked, measurements=measurements)
+        if missing := {job.name for job in jobs_of(checked)} - by_job.keys():
+            raise ValueError(f"no measurements of {missing}")
+        return cls(plan=checked, measurements={job: from_arrays(by_job[job]) for job in by_job})

@@ -9,7 +9,7 @@ runs. Tasks are in executed order throughout, on which the metrics of the litera
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,13 +18,7 @@ from numpy.typing import NDArray
 from probe.analysis.statements import UNFINISHED
 from probe.by_layer.heads import Head
 from probe.by_layer.jobs import Job, readout_keys
-from probe.by_layer.measurement import (
-    REESTIMATED,
-    Key,
-    Measurement,
-    Measurements,
-    TrainingCost,
-)
+from probe.by_layer.measurement import REESTIMATED, Key, Measurement, Measurements, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS
 from probe.errors import InputError
@@ -140,12 +134,11 @@ class JobResult:
         """
         if feature == self.features[-1] and readout not in self.task_aware_readouts:
             return dict(self.output)
-        rows = {
+        return {
             key.tasks_seen: scores
-            for key, scores in self.downstream.items()
+            for key, scores in sorted(self.downstream.items(), key=lambda item: item[0])
             if (key.feature, key.readout) == (feature, readout)
         }
-        return dict(sorted(rows.items()))
 
     def at_end(self, feature: str, readout: str) -> Scores | None:
         """Return the last row of a feature's matrix A.
@@ -240,14 +233,12 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
             if head in (main_head(job), *plan.report.heads) or tasks_seen == job.last:
                 row = scores(measurement, head, features[-1])
                 outputs.setdefault(head, {})[tasks_seen] = row
-    downstream = dict[Key, Scores]()
-    diagnostics = dict[Key, Mapping[str, float]]()
-    for key in filter(measurements.__contains__, readout_keys(plan, job)):
-        if key.readout == DIAGNOSTICS:
-            diagnostics[key] = measurements[key].values
-        else:
-            [head] = measurements[key].predicted
-            downstream[key] = scores(measurements[key], head, key.feature)
+    keys = [key for key in readout_keys(plan, job) if key in measurements]
+    downstream = {
+        key: scores(measurements[key], head, key.feature)
+        for key in keys
+        for head in measurements[key].predicted
+    }
     task_aware = [name for name, readout in plan.readouts.items() if readout.task_aware]
     return JobResult(
         job=job,
@@ -255,13 +246,11 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
         features=features,
         heads=plan.report.heads,
         outputs=outputs,
-        downstream=dict(_with_notes_on_slow(downstream, size)),
+        downstream=_with_notes_on_slow(downstream, size),
         task_aware_readouts=frozenset(v for name in task_aware for v in plan.variants(name)),
-        diagnostics=diagnostics,
+        diagnostics={k: measurements[k].values for k in keys if k.readout == DIAGNOSTICS},
         test=test,
-        costs={
-            t: measurement.cost for t, measurement in finished.items() if t and measurement.cost
-        },
+        costs={t: m.cost for t, m in finished.items() if t and m.cost},
     )
 
 
@@ -273,14 +262,13 @@ def _checked_size(test: TestExamples, job: Job, classes: Sequence[Sequence[int]]
     return len(test.labels)
 
 
-def _with_notes_on_slow(
-    downstream: Mapping[Key, Scores], size: int
-) -> Iterator[tuple[Key, Scores]]:
-    """Yield scores with a note on slow retrainings that the linear readout is still better than.
+def _with_notes_on_slow(downstream: Mapping[Key, Scores], size: int) -> dict[Key, Scores]:
+    """Add a note to slow retrainings that the linear readout is still better than.
 
     By two standard errors of the difference on `size` test examples; of the same network and
     feature.
     """
+    noted = dict(downstream)
     pra_of = {key[:3]: scores.pra for key, scores in downstream.items()}
     for key, scores in downstream.items():
         linear = "linear" + REESTIMATED * key.reestimates
@@ -288,5 +276,5 @@ def _with_notes_on_slow(
         least = p + 2 * math.sqrt((q * (1 - q) + p * (1 - p)) / size)
         if scores.history and scores.history.slow and scores.converged and q > least:
             note = f"it is slow, and {100 * (q - p):.1f} points below the linear readout"
-            scores = replace(scores, notes=(*scores.notes, f"{UNFINISHED}: {note}"))
-        yield key, scores
+            noted[key] = replace(scores, notes=(*scores.notes, f"{UNFINISHED}: {note}"))
+    return noted

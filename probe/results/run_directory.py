@@ -22,7 +22,7 @@ from probe.by_layer.jobs import Job, jobs_of, keys_of
 from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
-from probe.errors import InputError
+from probe.errors import InputError, unreadable
 from probe.files import discard, replacing
 from probe.locks import LOCK
 
@@ -80,7 +80,7 @@ def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
     record = {
         "version": RESULTS_VERSION,
         "plan": plan.model_dump(mode="json"),
-        "tables": _tables_of(root) if tables is None else tables,
+        "tables": _description(root).get("tables", "") if tables is None else tables,
     }
     with replacing(root / _DESCRIPTION) as partial:
         partial.write_text(json.dumps(record, indent=1), encoding="utf-8")
@@ -100,21 +100,17 @@ def read_plan(root: Path) -> Plan:
     """
     path = root / _DESCRIPTION
     if not path.is_file():
-        raise InputError(
-            f"{root} holds no study (no {_DESCRIPTION}): name the directory of a `probe run`"
-        )
+        raise InputError(f"{root} holds no study (no {_DESCRIPTION}): name that of a `probe run`")
     _refuse_older(root)
     try:
         # Checked like a user's file: it may have been edited.
         return Plan.model_validate(json.loads(path.read_bytes())["plan"])
     except OSError as error:
-        raise InputError(
-            f"cannot read {path} ({error.strerror}): allow reading, or start its `probe run` again"
-        ) from None
+        raise unreadable(path, error, "allow reading, or start its `probe run` again") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
             f"{path} is corrupt, or of an earlier version: start its `probe run` again, or the "
-            f"call that made it, which measures what is missing and writes a new one"
+            f"call that made it, to write a new one"
         ) from None
 
 
@@ -198,7 +194,24 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
         root: The run directory.
         checkpoints: Whether to read checkpoints, too.
     """
-    return [_state(plan, root, job, checkpoints) for job in jobs_of(plan)]
+    states = []
+    for job in jobs_of(plan):
+        store, keys = store_of(plan, root, job), keys_of(plan, job)
+        measurements, corrupt, codes = store.contents(checkpoints=checkpoints)
+        finished = sorted(measurements.keys() & set(keys))
+        names = [*map(tuple, finished)]
+        results = f"{job.name} {store.folder.name} {names} {sorted(codes)}"
+        state = JobState(
+            job=job,
+            measurements=len(keys),
+            done=len(finished),
+            corrupt=tuple(sorted(corrupt)),
+            results=hashlib.sha256(results.encode()).hexdigest(),
+            other_code=not codes <= {store.code},
+            others=tuple(store.others()),
+        )
+        states.append(state)
+    return states
 
 
 def remove_locks(root: Path, states: Sequence[JobState]) -> None:
@@ -230,7 +243,7 @@ def older_tables(root: Path, states: Sequence[JobState]) -> str:
     Returns:
         The sentence, or "".
     """
-    if _tables_of(root) == results_hash(states):
+    if _description(root).get("tables") == results_hash(states):
         return ""
     return (
         "these tables are outdated: they show earlier results, perhaps of other settings, data or "
@@ -248,44 +261,20 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
         states: The states of all jobs, see `survey`.
     """
     # Of results that are shown; those kept aside follow below, whatever code made them.
-    changed = [state.job.name for state in states if state.other_code]
-    if changed:
+    if changed := [state.job.name for state in states if state.other_code]:
         yield (
-            f"the results of {_jobs(len(changed))} of {len(states)} were made by other code than "
+            f"the results of {_jobs(changed)} of {len(states)} were made by other code than "
             f"today's ({changed[0]}{', ...' if changed[1:] else ''}): `probe run` with --recompute "
             f"changed repeats them"
         )
-    aside = [state for state in states if state.others]
-    if aside:
+    if aside := [state for state in states if state.others]:
         reasons = "; ".join(dict.fromkeys(reason for state in aside for reason in state.others))
-        yield f"other results of {_jobs(len(aside))} are kept but not shown: {reasons}"
+        yield f"other results of {_jobs(aside)} are kept but not shown: {reasons}"
     yield from quarantine_notes(root)
 
 
-def _state(plan: Plan, root: Path, job: Job, checkpoints: bool) -> JobState:
-    """Return the progress of a job, after reading each of its files once."""
-    store, keys = store_of(plan, root, job), keys_of(plan, job)
-    contents = store.contents(checkpoints=checkpoints)
-    finished = sorted(contents.finished.keys() & set(keys))
-    results = f"{job.name} {store.folder.name} {[*map(tuple, finished)]} {sorted(contents.codes)}"
-    return JobState(
-        job=job,
-        measurements=len(keys),
-        done=len(finished),
-        corrupt=tuple(sorted(contents.corrupt)),
-        results=hashlib.sha256(results.encode()).hexdigest(),
-        other_code=store.made_by_other_code(contents),
-        others=tuple(store.others()),
-    )
-
-
-def _jobs(count: int) -> str:
-    return "1 job" if count == 1 else f"{count} jobs"
-
-
-def _tables_of(root: Path) -> str:
-    """Return the hash of the results in the tables of a run directory; "" if it is not known."""
-    return str(_description(root).get("tables", ""))
+def _jobs(jobs: Sequence[object]) -> str:
+    return f"{len(jobs)} job{'s' * (len(jobs) > 1)}"
 
 
 def _description(root: Path) -> dict[str, Any]:
@@ -300,7 +289,4 @@ def _description(root: Path) -> dict[str, Any]:
 def _refuse_older(root: Path) -> None:
     """Raise InputError for a study of an earlier version, whose results are stored differently."""
     if "format" in _description(root):
-        raise InputError(
-            f"{root} was written by an earlier version of forgetting-probe: run its study again "
-            f"with another --out"
-        )
+        raise InputError(f"{root} is of an earlier version: run its study with another --out")

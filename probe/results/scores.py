@@ -62,12 +62,12 @@ def metric_rows(
         by_first: Whether the Omegas also come by the first task, as `omega_base[NAME first]`: in
             Kemker 2018's multi-modal experiment the orders are not repetitions of each other.
     """
-    values: defaultdict[str, defaultdict[_Name, list[tuple[int, float]]]]
-    values = defaultdict(lambda: defaultdict(list))
+    values: dict[str, defaultdict[_Name, list[tuple[int, float]]]] = {}
     # By kind, not by name: the names are the user's choice.
     peers = {(r.job.kind, r.job.order, r.job.seed): r for r in results}
     for result in results:
-        seeds_and_values, seed = values[result.job.learner], result.job.seed
+        seed = result.job.seed
+        seeds_and_values = values.setdefault(result.job.learner, defaultdict(list))
         for name, value in _metrics_of(result, peers, report, metrics):
             seeds_and_values[name].append((seed, value))
             if by_first and name.metric.startswith("omega_") and not result.job.offline:
@@ -84,8 +84,8 @@ def metric_rows(
                 for name, mean in means.items()
                 if name.paper == "diaz_rodriguez" and name.head in ("", head) and not name.feature
             }
-            scores = {_Name(head, "diaz_rodriguez", m): s for m, s in cl_scores(criteria, report)}
-            means |= scores
+            for metric, score in cl_scores(criteria, report):
+                means[_Name(head, "diaz_rodriguez", metric)] = score
         rows += [
             {"learner": learner, **name._asdict(), **vars(mean)} for name, mean in means.items()
         ]
@@ -107,15 +107,14 @@ def cl_scores(
     if not set(NAMES.values()) <= set(criteria):
         return
     measured = {name: criteria[key] for name, key in NAMES.items()}
-    means = {name: criterion.mean for name, criterion in measured.items()}
-    stds = {name: criterion.std for name, criterion in measured.items()}
     seeds = min(criterion.seeds for criterion in measured.values())
     for name, weights in report.weightings.items():
-        score = cl_score(means, weights)
-        yield f"cl_score[{name}]", SeedMean(mean=score, std=math.nan, seeds=seeds)
+        scores = {"cl_score": cl_score({n: c.mean for n, c in measured.items()}, weights)}
         if seeds > 1:
-            stability = cl_stability(stds, weights)
-            yield f"cl_stability[{name}]", SeedMean(mean=stability, std=math.nan, seeds=seeds)
+            stds = {n: c.std for n, c in measured.items()}
+            scores["cl_stability"] = cl_stability(stds, weights)
+        for metric, score in scores.items():
+            yield f"{metric}[{name}]", SeedMean(mean=score, std=math.nan, seeds=seeds)
 
 
 def user_scores(
@@ -241,12 +240,9 @@ def _of_layers(
         if readout in result.task_aware_readouts:
             at_output = result.matrix(result.features[-1], readout, untrained=untrained)
         if readout in ("linear", "linear-task") and at_output and at_output.tasks > 1:
-            forgetting = {
-                "deep_forgetting": deep_forgetting(A),
-                "replay_gap": replay_gap(at_output, A),
-            }
-            for metric, value in forgetting.items():
-                yield _Name("", "deep_shallow", metric, feature, readout), value
+            forgetting, gap = deep_forgetting(A), replay_gap(at_output, A)
+            yield _Name("", "deep_shallow", "deep_forgetting", feature, readout), forgetting
+            yield _Name("", "deep_shallow", "replay_gap", feature, readout), gap
 
 
 def _of_costs(result: JobResult) -> _Values:
@@ -259,10 +255,9 @@ def _of_costs(result: JobResult) -> _Values:
     costs = [training.cost for training in result.costs.values()]
     if result.job.offline or len(costs) < len(result.tasks):
         return
-    memory = [cost.parameter_bytes + cost.carried_bytes for cost in costs]
     lifetime = sum(cost.train_bytes for cost in costs)
     scores = {
-        "ms": ms(memory),
+        "ms": ms([cost.parameter_bytes + cost.carried_bytes for cost in costs]),
         "sss": sss([cost.stored_bytes for cost in costs], lifetime),
         "ce": ce([cost.ops_one_pass for cost in costs], [cost.ops for cost in costs]),
     }

@@ -50,7 +50,7 @@ def show_layers(target: str, options: LayersOptions) -> None:
             modules = candidates(model, sample, position(options.output), progress=cutting)
         # The user's model may raise anything.
         except BaseException as error:
-            raised = error.raised if isinstance(error, ModelRaised) else error
+            raised = error.__cause__ or error if isinstance(error, ModelRaised) else error
             if isinstance(raised, InputError | KeyboardInterrupt) or lacks_memory(raised):
                 raise
             shape = f"{', '.join(options.input)}: check --input, and --integers for words"

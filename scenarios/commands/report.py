@@ -80,9 +80,9 @@ def show_explanation(root: Path, learner: str, readout: str, feature: str, quant
     """
     from probe.results.explanation import explain
 
-    explanation = explain(root, learner, readout, feature, quantity)
-    show_sheet(Console(), explanation.cells)
-    for note in explanation.notes:
+    sheet, notes, paths = explain(root, learner, readout, feature, quantity)
+    show_sheet(Console(), sheet)
+    for note in notes:
         show_line(f"note: {note}")
-    for path in explanation.files:
+    for path in paths:
         show_line(f"predictions: {path}")

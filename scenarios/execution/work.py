@@ -62,7 +62,7 @@ class Work:
 
     def is_outdated(self, store: Store) -> bool:
         """Return whether a job is to be repeated, as other code made its results."""
-        return self.recompute and store.made_by_other_code(store.contents(checkpoints=True))
+        return self.recompute and store.made_by_other_code()
 
     def finished(self, job: Job) -> set[Key]:
         """Return the job's measurements that have a file; none if they are to be repeated."""
@@ -205,7 +205,8 @@ def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> dict[str, float]:
     """
     took = defaultdict[str, list[float]](list)
     for job in jobs:
-        for key, measurement in store_of(plan, root, job).contents().finished.items():
+        finished, *_ = store_of(plan, root, job).contents()
+        for key, measurement in finished.items():
             took[_kind(key)].append(measurement.seconds / effort(job, key))
     return {kind: median(seconds) for kind, seconds in took.items()}
 

@@ -14,7 +14,7 @@ from probe.analysis.units import effective_rank
 from probe.examples import Examples
 from probe.readouts.linear import fit_linear
 from probe.readouts.readout import Knn, Ncm
-from probe.readouts.standardization import Standardization
+from probe.readouts.standardization import standardization
 from probe.redundancy.fcbf import _by_counting, _by_products
 from probe.seeding import stream
 from probe.training.batch_norm import reestimate
@@ -71,7 +71,7 @@ def test_columns_are_standardized_as_scikit_learn_does(n: int) -> None:
     """Of 30 columns 1,092 rows are one piece."""
     x = numbers(n, 30) * torch.arange(1, 31) + 1000
     expected = StandardScaler().fit_transform(x.double().numpy())
-    np.testing.assert_allclose(Standardization.of(x)(x).numpy(), expected, atol=2e-3)
+    np.testing.assert_allclose(standardization(x)(x).numpy(), expected, atol=2e-3)
 
 
 @pytest.mark.parametrize("n", [8192, 12_000])

@@ -45,11 +45,6 @@ def twice() -> nn.Module:
     return nn.Sequential(layer, layer, nn.Linear(4, 2))
 
 
-def in_inference_mode() -> None:
-    with torch.inference_mode():
-        retrained()
-
-
 def two(train: Examples, test: Examples | None = None) -> PartialRetraining:
     return retrained(Two(), ["a"], train, test)
 
@@ -60,53 +55,37 @@ def words(x: Tensor) -> PartialRetraining:
 
 # The call, and what is wrong with it: the message names this value.
 CASES: dict[str, Case] = {
-    "numpy": (lambda: Examples(X.numpy(), Y), "got ndarray"),
     "None in a mapping": (lambda: Examples({"a": None}, Y), "NoneType"),
-    "a mapping by numbers": (lambda: Examples({0: X}, Y), "names of the model's arguments"),
     "uneven inputs": (lambda: Examples((X, X[:3]), Y), "(3, 4)"),
-    "uneven x and y": (lambda: Examples(X[:3], Y), "(3, 4), y int64 (24,)"),
-    "labels of texts": (lambda: Examples(X, ["a"] * 24), "got list"),
     "sparse": (lambda: Examples(X.to_sparse(), Y), "sparse"),
-    "numbers of outputs": (lambda: retrained(train=Examples(X, Y + 7), tasks=[[7], [8]]), "0..1"),
     "whole labels in a pair": (lambda: retrained(train=(X, Y.float())), "train: labels"),
     "test of other keys": (lambda: two(Examples(BOTH, Y), Examples({"left": X}, Y)), "{left: "),
     "NaN in one of several": (lambda: two(Examples((X, NAN), Y)), "example 5"),
-    "strange labels": (lambda: retrained(train=Examples(X, Y + 5)), "[5, 6]"),
     "a sample too small": (lambda: split(net(), "1", X[:2]), "2 examples"),
     "a sample of numpy": (lambda: candidates(net(), X.numpy()), "ndarray"),
-    "an uneven sample": (lambda: split(Two(), "a", (X, X[:4])), "(4, 4)"),
     "bytes": (lambda: retrained(train=Examples(X.byte(), Y)), "model(x.float() / 255)"),
     "a word too many": (lambda: words(torch.arange(48) // 8), "int64 (24, 2)"),
     "no logits named": (lambda: retrained(named(), ["net.1"]), "'scores', 'x'"),
     "a call of one row": (lambda: retrained(call=lambda m, x: m(x[:1])), "(1, 2)"),
-    "three dimensions": (lambda: retrained(call=lambda m, x: m(x)[:, None]), "('B', 1, 2)"),
     "no gradient": (lambda: retrained(call=lambda m, x: m(x).detach()), "'1'"),
     "whole numbers": (lambda: retrained(whole_number()), "'steps' holds torch.int64"),
     "one example": (lambda: retrained(normed(), ["0"], recipe=Recipe(batch_size=1)), "one example"),
     "a scripted module": (lambda: retrained(torch.jit.script(net())), "scripted"),
-    "inference mode": (in_inference_mode, "inference_mode"),
     "a class": (lambda: retrained(Two), "the class Two"),
     "too few outputs": (lambda: retrained(net(outputs=1)), "1 outputs for 2"),
     "classes out of range": (lambda: retrained(classes=[0, 7]), "[7]"),
-    "one class for two": (lambda: retrained(classes=[0, 0]), "1 outputs for 2"),
     "lazy": (lambda: retrained(nn.Sequential(nn.LazyLinear(2))), "'0.weight'"),
-    "without values": (lambda: retrained(net().to("meta")), "'0.weight'"),
     "no room": (lambda: retrained(call=lambda m, x: bytearray(2**62)), "too little memory"),
     "a third call": (lambda: retrained(twice(), ["0#3"]), "'3'"),
     "an unknown layer": (lambda: retrained(features=["11"]), "'11': did you mean '1'"),
-    "a tuple": (lambda: retrained(nn.Sequential(net(), nn.LSTM(2, 2)), ["0"]), "returns tuple"),
     "a task without classes": (lambda: retrained(tasks=[[0], [1], []]), "[3]"),
     "one name": (lambda: retrained(features="1"), "got '1'"),
-    "layers": (lambda: retrained(features=[nn.ReLU()]), "ReLU"),
     "orders": (lambda: retrained(orders="rotate"), "orders="),
     "a recipe as a mapping": (lambda: retrained(recipe={"epochs": 3}), "got dict"),
     "another architecture": (lambda: retrained(fresh=lambda: net(9)), "'0.bias' of shape (9,)"),
     "one that raises": (lambda: retrained(fresh=unreadable), "OSError: no weights here"),
-    "nothing": (lambda: retrained(fresh=lambda: None), "NoneType"),
     "a part": (lambda: retrained(fresh=nn.Linear(4, 8)), "'0.bias' of shape none"),
-    "a nested state": (lambda: retrained(fresh={"model": {}}), "'model'"),
     "an unknown rule": (lambda: retrained(fresh="xavier"), "'xavier'"),
-    "cuts of another architecture": (lambda: of_cuts(net(9)), "'0.bias'"),
     "cuts and a call": (lambda: of_cuts(net(), output="x"), "cut_each"),
 }
 

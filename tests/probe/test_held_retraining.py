@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from probe import Recipe, load, partial_retrain
-from probe.errors import InputError
 from probe.retraining import PartialRetraining
-from probe.tables.folder import Saved, write_folder
 from probe.tables.summary import summarize
 from tests.probe.calls import DATA, TASKS, net
 
@@ -41,15 +39,6 @@ def test_it_comes_back_exactly(found: PartialRetraining, tmp_path: Path) -> None
     other = partial_retrain(net(), ["1"], DATA, DATA, TASKS, Recipe(epochs=1))
     other.save(str(tmp_path / "kept"))
     assert load(str(tmp_path / "kept")) == other != found
-
-
-def test_a_description_that_does_not_fit_is_told(found: PartialRetraining, tmp_path: Path) -> None:
-    saved = found.saved()
-    record = {**saved.record, "features": ["1", "2", "3"]}
-    unfit = Saved(kind=saved.kind, tables=saved.tables, record=record, arrays=saved.arrays)
-    write_folder(tmp_path / "kept", unfit)
-    with pytest.raises(InputError, match=r"result\.json is damaged"):
-        load(tmp_path / "kept")
 
 
 def test_it_shows_the_same_in_every_way(found: PartialRetraining) -> None:

@@ -157,11 +157,3 @@ def test_cuts_refuse_data_that_are_put_together_otherwise(model: nn.Module, x: A
     cuts = cut_each(model, ["a#1"], ONE.x)
     with pytest.raises(InputError, match=r"^the model was cut with x of \{left: "):
         predicted(model, cuts, Examples(x, Y))
-
-
-@pytest.mark.parametrize("x", [(LEFT,), {"input": LEFT}], ids=["tuple", "mapping"])
-def test_a_chain_takes_its_input_in_a_tuple_or_by_name(x: Any) -> None:
-    with global_stream(stream(0)):
-        chain = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 4))
-    alone = predicted(chain, ["1"], Examples(LEFT, Y))
-    assert torch.equal(predicted(chain, ["1"], Examples(x, Y)), alone)

@@ -16,7 +16,7 @@ from torch import nn
 
 from probe import Analysis, Examples, Measure, Model, partial_retrain
 from probe.metrics.counts import Counts
-from probe.readouts.readout import Knn, Linear
+from probe.readouts.readout import Linear
 from probe.results.tables import DEAD
 from probe.training.batch_norm import reestimate
 from tests.probe.by_layer.nets import (
@@ -118,13 +118,6 @@ def test_the_linear_readout_is_scikit_learn_s(whole: Analysis) -> None:
     assert (expected != classes(whole, 3, "relu2", "linear")).mean() > 0.1
 
 
-def test_cells_are_means(whole: Analysis) -> None:
-    own = np.isin(digits()[1].y.numpy(), TASKS[1])
-    mean = pytest.approx(right(whole, 3, "relu2", "retrain")[:, own].mean(), abs=1e-12)
-    assert whole.matrix("relu2", "retrain").cell(3, 2) == mean
-    assert rows(whole, "accuracy", 2)["retrain", "relu2"].value == mean
-
-
 def test_the_untrained_network_is_row_0_and_the_floor(whole: Analysis) -> None:
     again = analyzed({0: fresh(), 3: finetuned()}, readouts=["linear"])
     for feature in FEATURES:
@@ -175,27 +168,6 @@ def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs() ->
     other = analyzed({1: net, 3: net}, untrained=given, train=turned, readouts=measure)
     assert (classes(other, 0) == classes(found, 0)).all()
     assert (other.matrix("relu2", "ncm").values[0] < floor).all()
-
-
-def test_on_shuffled_labels_readouts_are_at_chance_and_on_true_ones_above() -> None:
-    train, _ = digits()
-    order = torch.randperm(len(train), generator=torch.Generator().manual_seed(0))
-    shuffled = Examples(train.x, train.y[order])
-    asked = ["retrain", "linear", "ncm", Knn(k=5)]
-    for data, low, high in ((shuffled, 0.0, 0.22), (train, 0.5, 1.0)):
-        found = analyzed({3: offline()}, train=data, readouts=asked)
-        scores = [row.value for key, row in rows(found, "accuracy").items() if key[1] in INNER]
-        assert len(scores) == 8
-        assert low <= min(scores) <= max(scores) <= high
-
-
-def test_one_seed_has_no_intervals_and_several_have(whole: Analysis) -> None:
-    one = analyzed({3: finetuned()}, readouts=["linear"])
-    measured = whole.layers().query("quantity != 'chance'").dropna(subset="value")
-    assert one.layers()[["low", "high"]].isna().all(axis=None)
-    assert measured["low"].notna().all()
-    assert "[" not in str(one)
-    assert "the intervals cover retrainings" in str(whole)
 
 
 def test_the_networks_are_not_changed() -> None:

@@ -95,13 +95,6 @@ def test_what_ctrl_c_stopped_goes_on_to_the_same_tables(tmp_path: Path) -> None:
     assert call.calls < 2 * every // 3
 
 
-def test_another_request_in_one_folder_shows_its_own_tables(tmp_path: Path) -> None:
-    knn, ncm = ({"readouts": [name], "features": ["relu1"]} for name in ("knn", "ncm"))
-    analyzed(model(), **knn, out=tmp_path)
-    again, fresh_result = analyzed(model(), **ncm, out=tmp_path), analyzed(model(), **ncm)
-    assert again.measurements().equals(fresh_result.measurements())
-
-
 def test_what_is_no_run_directory_is_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match="is not empty and holds no study"):

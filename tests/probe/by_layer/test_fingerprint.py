@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from probe.by_layer.fingerprint import RESULTS_VERSION, differences, fingerprint, tensor_hash
+from probe.by_layer.fingerprint import RESULTS_VERSION, fingerprint, tensor_hash
 from probe.by_layer.jobs import jobs_of
 from probe.tasks import Scenario
 from probe.training.recipe import Recipe, RecipeChanges
@@ -137,18 +137,6 @@ def test_fingerprints_of_stored_results_stay():
         assert ({name: found[name] for name in PINNED} == PINNED) == same
 
 
-# What differs, and the hash of tensors
-
-
-def test_every_difference_is_named_and_long_values_are_cut():
-    there = {"a": {"b": 1}, "c": "x" * 99, "d": {"e": 1}}
-    assert list(differences(there, {"a": 1, "d": {"e": 2}})) == [
-        'a is {"b": 1} there and 1 here',
-        f'c is "{"x" * 56}... there and null here',
-        "d.e is 1 there and 2 here",
-    ]
-
-
 STATE = {"a": torch.tensor([1.0, 2.0]), "b": torch.tensor([[1], [2]])}
 
 
@@ -156,12 +144,9 @@ STATE = {"a": torch.tensor([1.0, 2.0]), "b": torch.tensor([[1], [2]])}
     "other",
     [
         {**STATE, "a": torch.tensor([1.0, 2.0], dtype=torch.float64)},
-        {**STATE, "a": STATE["a"].view(torch.int32)},
         {**STATE, "b": torch.tensor([[1, 2]])},
         {**STATE, "a": torch.tensor([1.0, 2.0]).nextafter(torch.tensor(9.0))},
-        {**STATE, "a": torch.tensor([2.0, 1.0])},
         {**STATE, "c": torch.tensor([])},
-        {"a": STATE["a"]},
         {"a": STATE["b"], "b": STATE["a"]},
         {"a": STATE["a"], "c": STATE["b"]},
     ],

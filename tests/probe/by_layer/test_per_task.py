@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from probe import Examples, Model, predictions, readout
-from probe.readouts.matrix import FeatureMatrix
 from probe.readouts.readout import LinearTask, read_each
 from probe.tables.dataset import to_dataset
 from probe.tables.summary import pra_by_step
@@ -82,7 +81,7 @@ def test_a_feature_need_not_tell_tasks_apart_and_classes_may_recur():
     data = (Examples(parity[:, None].float(), labels) for labels in (parity, 1 - parity))
     tasks = [Task(index=1, name="", classes=(0, 1), train=own, test=own) for own in data]
     merged = Scenario(name="", kind="", tasks=tuple(tasks)).merged
-    x, y = FeatureMatrix(merged.test.x, "flattened"), merged.test.y
+    x, y = merged.test.x, merged.test.y
     told, whole = (read_each(LinearTask(), x, x, own).predicted == y for own in (tasks, [merged]))
     assert (told.sum(), whole.sum()) == (80, 40)
 

@@ -9,7 +9,6 @@ from probe.by_layer.fingerprint import fingerprint
 from probe.by_layer.jobs import jobs_of, keys_of, peers_of, readout_keys
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
-from probe.errors import InputError
 from tests.scenarios.study.toy import CHANGES, made_plan, named_plan, record_of, study as tiny
 
 RAW = {
@@ -189,8 +188,3 @@ def test_controls_change_no_other_job_and_no_other_reading():
     for learner in before.learners:
         moved = keys(before, learner) ^ keys(after, learner)
         assert [key.readout for key in moved] == ["linear"] * 4
-
-
-def test_steps_that_the_stream_does_not_have_are_refused_with_their_table():
-    with pytest.raises(InputError, match=r"probing\.readouts\.ncm\.steps: .* from 0 to 5, got 6"):
-        jobs_of(plan({"readouts": {"ncm": [0, 6]}}))

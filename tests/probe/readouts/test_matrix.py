@@ -50,8 +50,8 @@ def test_values_are_those_of_the_module_also_where_the_cut_keeps_others():
     assert any(kept)
     found = feature_matrices(cuts, x, batch_size=4)
     for name, value in outputs(model, names, x).items():
-        torch.testing.assert_close(found[name].values, value.flatten(1))
-    assert bool((found["0"].values < 0).any())  # the ReLU behind it writes over this very memory
+        torch.testing.assert_close(found[name][0], value.flatten(1))
+    assert bool((found["0"][0] < 0).any())  # the ReLU behind it writes over this very memory
 
 
 def test_groups_by_budget_change_no_bit():
@@ -61,7 +61,7 @@ def test_groups_by_budget_change_no_bit():
     for budget in (0, 11 * 4 * 150, 10**9):
         parts = feature_matrices(cuts, x, batch_size=4, budget=budget)
         assert parts.keys() == whole.keys()
-        assert all(torch.equal(parts[name].values, whole[name].values) for name in whole)
+        assert all(torch.equal(parts[name][0], whole[name][0]) for name in whole)
 
 
 def sequence_first(m: Any, x: Tensor) -> Tensor:
@@ -78,8 +78,8 @@ def test_rows_are_examples_wherever_these_lie():
     found = feature_matrices(cuts, x, batch_size=3)
     with torch.no_grad():
         a = model.a(x)
-        torch.testing.assert_close(found["a"].values, a.flatten(1))
-        torch.testing.assert_close(found["b"].values, model.b(a.relu()).flatten(1))
+        torch.testing.assert_close(found["a"][0], a.flatten(1))
+        torch.testing.assert_close(found["b"][0], model.b(a.relu()).flatten(1))
 
 
 class Two(nn.Module):
@@ -93,8 +93,8 @@ def test_values_of_several_tensors_are_side_by_side():
     x = torch.randn(6, 5)
     found = feature_matrices(cut_each(model, ["two"], x).each, x)["two"]
     with torch.no_grad():
-        torch.testing.assert_close(found.values, torch.cat(model.two(model.first(x)), 1))
-    assert found.how == "flattened, 2 values + flattened, 3 values"
+        torch.testing.assert_close(found[0], torch.cat(model.two(model.first(x)), 1))
+    assert found[1] == "flattened, 2 values + flattened, 3 values"
 
 
 def test_a_value_without_a_row_for_each_example_is_refused():
@@ -116,7 +116,7 @@ def test_the_slow_way_gives_the_value_too():
     model, x = Written(masked, {"a": (3, 4), "b": (4, 2)}), torch.randn(7, 3)
     cuts = cut_each(model, ["b"], x).each
     assert cuts[0].slow
-    found = feature_matrices(cuts, x, batch_size=7)["b"].values
+    found = feature_matrices(cuts, x, batch_size=7)["b"][0]
     torch.testing.assert_close(found, outputs(model, ["b"], x)["b"])
 
 
@@ -135,17 +135,17 @@ def test_a_wide_value_of_unknown_origin_is_projected_alike_unless_its_axis_is_se
         cuts, value = cut_each(model, ["turn"], x).each, outputs(model, ["turn"], x)["turn"]
         found = feature_matrices(cuts, x, pooling=MEAN)["turn"]
         projected = Layout(shape=(130, 8), projected=512).rows(value)
-        torch.testing.assert_close(found.values, projected)
-        assert "130 x 8 values, made by no known module (set linear's `channels`" in found.how
+        torch.testing.assert_close(found[0], projected)
+        assert "130 x 8 values, made by no known module (set linear's `channels`" in found[1]
         found = feature_matrices(cuts, x, pooling=last)["turn"]
-        torch.testing.assert_close(found.values, value.mean(1))
+        torch.testing.assert_close(found[0], value.mean(1))
 
 
 def test_a_wide_map_of_unknown_origin_has_its_channels_first_by_convention():
     model, x = Written(lambda m, x: m.head(m.turn(x).mean((2, 3))), LINE), torch.randn(9, 8, 12, 12)
     found = feature_matrices(cut_each(model, ["turn"], x).each, x, pooling=MEAN)["turn"]
-    torch.testing.assert_close(found.values, x.mean((2, 3)))
-    assert "8 channels (first: torch's convention, as no known module" in found.how
+    torch.testing.assert_close(found[0], x.mean((2, 3)))
+    assert "8 channels (first: torch's convention, as no known module" in found[1]
 
 
 def test_several_lines_of_an_example_are_averaged_together():
@@ -154,4 +154,4 @@ def test_several_lines_of_an_example_are_averaged_together():
     model = Written(lambda m, x: m.head(m.conv(x.flatten(0, 1)).mean(2))[::3], LINE)
     found = feature_matrices(cut_each(model, ["conv"], x).each, x, pooling=MEAN)["conv"]
     value = outputs(model, ["conv"], x)["conv"].unflatten(0, (7, 3))
-    torch.testing.assert_close(found.values, value.mean((1, 3)))
+    torch.testing.assert_close(found[0], value.mean((1, 3)))

@@ -20,12 +20,6 @@ def test_what_is_not_finite_is_refused(name, half):
         read(READOUTS[name].readout(), x, y, test, 4)
 
 
-def test_more_neighbours_than_examples_are_refused():
-    x, y, test, _ = clouds()
-    with pytest.raises(InputError, match="501 neighbours, but there are 500"):
-        read(Knn(k=501), x, y, test, 4)
-
-
 @pytest.mark.parametrize(
     "predicted",
     [None, torch.zeros(3).long(), torch.zeros(200), torch.full((200,), 4), torch.full((200,), -1)],

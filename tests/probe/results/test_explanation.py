@@ -19,13 +19,13 @@ def test_cells_average_to_the_number_of_the_table(study, quantity):
     rows = layers[chosen.all(axis=1)].set_index("task_position")["value"].to_dict()
     if not rows:
         pytest.skip("not measured")
-    found = explain(study.root, *names.values(), quantity)
+    sheet, _, paths = explain(study.root, *names.values(), quantity)
     cells = defaultdict(lambda: defaultdict(list))
-    for seed, _, j, *_, value in found.cells.lines:
+    for seed, _, j, *_, value in sheet.lines:
         cells[int(j)][seed].append(float(value))
     means = {j: fmean(map(fmean, by_seed.values())) for j, by_seed in cells.items()}
     assert means == pytest.approx(rows, abs=1e-4)
-    assert all(path.is_file() for path in found.files)
+    assert all(path.is_file() for path in paths)
 
 
 def test_an_unknown_name_is_refused(study):

@@ -64,21 +64,6 @@ def test_scikit_learn_recomputes_every_score_of_a_study_from_the_predictions(run
     assert used == groups.keys()
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_numpy_alone_gives_the_accuracy_matrix(run: Tiny, order: str) -> None:
-    [path] = run.root.glob(f"jobs/er.order-{order}.seed-0/*/predictions.npz")
-    with np.load(path) as file:
-        output = (file["feature"] == "")[file["measurement"]] & (file["head"] == "single")
-        right = file["predicted"][output] == file["label"]
-        steps = file["tasks_seen"][file["measurement"][output]]
-        R = np.array([right[:, file["task"] == task].mean(axis=1) for task in ORDERS[order]]).T
-        np.testing.assert_array_equal(file["label"], DIGITS.y)
-    table = pd.read_csv(run.root / "measurements.csv", keep_default_na=False)
-    here = table.query(f"learner == 'er' and order == '{order}' and head == 'single'")
-    expected = here.pivot(index="tasks_seen", columns="task_position", values="value")
-    np.testing.assert_array_equal(R[steps.argsort()], expected.to_numpy(float))
-
-
 def test_the_loss_is_torch_s_cross_entropy_of_the_logits_that_compete(run: Tiny) -> None:
     """In half precision; infinite where the label does not compete."""
     [folder] = run.root.glob("jobs/er.order-cyclic.seed-0/*/")

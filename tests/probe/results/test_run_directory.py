@@ -7,10 +7,8 @@ import pytest
 from probe.by_layer.jobs import jobs_of, keys_of
 from probe.by_layer.measurement import Key
 from probe.errors import InputError
-from probe.results import run_directory
 from probe.results.run_directory import (
     describe,
-    older_tables,
     read_plan,
     refuse_foreign,
     remarks,
@@ -98,36 +96,3 @@ def test_a_survey_counts_what_is_finished_and_names_what_is_corrupt(tmp_path):
     assert (second.job, second.done, second.corrupt) == (er, 0, ())
     assert sorted(tmp_path.rglob("*")) == before
     assert all_remarks(TINY, tmp_path) == []
-
-
-@pytest.mark.parametrize("tables", [None, 3])
-def test_it_may_not_be_known_of_which_results_tables_were_made(tmp_path, tables):
-    """As where somebody has written to the description."""
-    describe(tmp_path, TINY)
-    damage(tmp_path, tables=tables)
-    assert older_tables(tmp_path, survey(TINY, tmp_path)).startswith("these tables are outdated")
-
-
-def test_jobs_of_other_code_are_counted_and_the_first_is_named(tmp_path, monkeypatch):
-    for job in jobs_of(TINY):
-        keep(TINY, tmp_path, job, Key(0))
-    monkeypatch.setattr(run_directory, "code_hash", lambda modules: "new")
-    [both] = all_remarks(TINY, tmp_path)
-    assert "2 jobs of 2 were made by other code than today's (finetune.order-0.seed-0, ...)" in both
-
-
-def test_results_of_other_fingerprints_are_told_in_one_sentence_each_difference_once(tmp_path):
-    for other in (tiny("training", "epochs", 6), tiny(stream=scenario(seed=1))):
-        for job in jobs_of(other):
-            keep(other, tmp_path, job, Key(0))
-    # Not those of folders without results, as of a run that was stopped at once.
-    for path in keep(tiny("training", "epochs", 7), tmp_path, job, Key(0)).folder.iterdir():
-        path.unlink()
-    [one] = all_remarks(TINY, tmp_path)
-    beginning, _, told = one.partition(": ")
-    assert beginning == "other results of 2 jobs are kept but not shown"
-    differences = told.split("; ")
-    assert "training.epochs is 6 there and 5 here" in differences
-    assert len(set(differences)) == len(differences)
-    assert sum(each.startswith('data is "') for each in differences) == 1
-    assert "is 7 there" not in told

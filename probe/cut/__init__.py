@@ -6,7 +6,7 @@
    call of a torch function is noted, and each value gets a name that says how it was computed, so
    that it is known again in any later run. The parameters and
    buffers that the feature's value was computed from are *frozen*: the W_F of the protocol.
-2. **Plan** (`feature`, `planning`, `plan`). The model runs again in training mode, the
+2. **Plan** (`feature`, `plan`). The model runs again in training mode, the
    modules that serve the feature in eval mode. This shows the frozen values, those that the rest
    reads, and those with a row for each example, which can be cached (`batch_dimension`).
 3. **Minimum cut** (`min_cut`). Of all sets of frozen values from which the rest can be computed,

@@ -14,8 +14,7 @@ from probe.batch import Value
 from probe.cut.feature import Feature
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.names import INPUT, Name, of_input
-from probe.cut.plan import CutPlan
-from probe.cut.planning import Progress, plan_each
+from probe.cut.plan import CutPlan, Progress, plan_each
 from probe.cut.trace import Trace, trace
 
 _ENOUGH = 4  # features, and no block of the model needs to be looked into
@@ -104,13 +103,13 @@ def _features(traced: Trace) -> Iterator[Feature]:
 def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
     traced = feature.trace
     shape = traced.shapes.get(feature.visit.names[0])
-    metadata = {} if isinstance(plan, str) else {name: plan.shapes[name].seen for name in plan.kept}
+    kept = [] if isinstance(plan, str) else [name for name in plan.kept if not of_input(name)]
     return Candidate(
         feature=feature.name,
         kind=type(traced.model.get_submodule(feature.module)).__name__,
-        shape=feature.visit.metadata[0].shape if shape is None else shape.example,
+        shape=feature.visit.shapes[0].shape if shape is None else shape.example,
         tensors=len(feature.visit.names),
-        bytes=sum(m.bytes // traced.sizes[0] for name, m in metadata.items() if not of_input(name)),
+        bytes=sum(traced.shapes[name].bytes // traced.examples for name in kept),
         frozen=_parameters(traced, feature.frozen),
         left=_parameters(traced, traced.behind_logits - feature.frozen),
         slow=plan if isinstance(plan, str) else "",

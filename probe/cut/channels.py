@@ -50,14 +50,14 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
     Returns:
         The axis; None if the calls do not determine it, or the terms of a sum disagree.
     """
-    steps, metadata = trace.large.steps, trace.large.metadata
-    rank = len(metadata[name].shape)
+    steps, shapes = trace.large.steps, trace.large.shapes
+    rank = len(shapes[name].shape)
     waiting, visited, axes, pooled = [name], set[Name](), set[Axis](), False
     while waiting:
         value = waiting.pop()
         step = steps.get(value[0])
         # A term of fewer dimensions may lie along any of them.
-        if step is None or value in visited or len(metadata[value].shape) != rank:
+        if step is None or value in visited or len(shapes[value].shape) != rank:
             continue
         visited.add(value)
         function = re.sub(r"\dd$", "", step.function.strip("_"))

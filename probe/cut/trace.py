@@ -8,12 +8,10 @@ so any code that computes with torch's functions can be followed.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from inspect import unwrap
 from typing import Any
 
 import torch
@@ -22,10 +20,21 @@ from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
-from probe.batch import Value, check_value, first, mapped, tensors
-from probe.cut.batch_dimension import BatchedShape, TensorMetadata
+from probe.batch import Value, arranged, check_value, first, mapped, tensors
+from probe.cut.batch_dimension import BatchedShape
 from probe.cut.model_call import ModelCall, explained, full_precision, tensors_of, undisturbed
-from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias, eagerly, words
+from probe.cut.names import (
+    FOREIGN,
+    Name,
+    Names,
+    Naming,
+    Tag,
+    TorchCall,
+    alias,
+    eagerly,
+    of_input,
+    words,
+)
 from probe.errors import InputError
 from probe.modules import (
     architecture,
@@ -55,17 +64,19 @@ StateCalls = Mapping[int, tuple[str, ...]]
 class Step:
     """One call of a torch function in a forward pass, with its inputs and results.
 
-    - parents: the names of the tensors that go in, its inputs, numbered from 0;
-    - names: of the values that it makes, those that it writes over an input included;
-    - leaves: for each value returned `("new", index, input)`, where input is the number of the one
-      whose memory it shares, or None; `("given", input)` for an input handed on; or
-      `("plain", value)` for what is no tensor;
-    - tree: how the leaves are put together in what is returned;
-    - overwritten: the numbers of the inputs that it writes into;
-    - owner: the module whose own forward makes the call;
-    - random: whether it draws from a generator;
-    - settings: its arguments that are no tensors;
-    - work: its floating-point operations.
+    Attributes:
+        function: The function's name.
+        parents: The names of its inputs, the tensors that go in, numbered from 0.
+        names: The names of the new values, also of those written over an input.
+        leaves: For each value returned `("new", index, input)`, where input is the number of the
+            one whose memory it shares, or None; `("given", input)` for an input handed on; or
+            `("plain", value)` for what is no tensor.
+        tree: How the leaves are put together in what is returned.
+        overwritten: The numbers of the inputs that it writes into.
+        owner: The module whose own forward makes the call.
+        random: Whether it draws from a generator.
+        settings: Its arguments that are no tensors.
+        work: Its floating-point operations.
     """
 
     function: str
@@ -82,20 +93,24 @@ class Step:
     @property
     def views(self) -> tuple[Name, ...]:
         """Names of the values that are only another look at an input's memory."""
-        at = [leaf[1] for leaf in self.leaves if leaf[0] == "new" and leaf[2] is not None]
-        return tuple(name for name in self.names if name[1] in at)
+        indexes = [leaf[1] for leaf in self.leaves if leaf[0] == "new" and leaf[2] is not None]
+        return tuple(name for name in self.names if name[1] in indexes)
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One run of a module: the tensors in its output, in order, by name and description.
+    """One run of a module.
 
-    It also has the floating-point operations of the pass so far.
+    Attributes:
+        module: The module's dotted name.
+        names: The names of the tensors in its output, in order.
+        shapes: The shapes of these.
+        work: The floating-point operations of the pass so far.
     """
 
     module: str
     names: tuple[Name, ...]
-    metadata: tuple[TensorMetadata, ...]
+    shapes: tuple[BatchedShape, ...]
     work: int = 0
 
 
@@ -107,14 +122,14 @@ class Pass:
         steps: The calls by number, in order of execution.
         visits: The runs of modules, in the order in which they end.
         logits: The name of the output.
-        metadata: The metadata of each value.
+        shapes: The shape of each value, at this pass's batch size.
         drawn: Whether `random` or numpy drew numbers.
     """
 
     steps: dict[int, Step]
     visits: tuple[Visit, ...]
     logits: Name
-    metadata: dict[Name, TensorMetadata]
+    shapes: dict[Name, BatchedShape]
     drawn: bool = False
 
     def upstream(self, names: Iterable[Name]) -> frozenset[int]:
@@ -137,12 +152,18 @@ class Pass:
 class Trace:
     """A copy of a model in eval mode, and its computation.
 
-    - architecture: of the user's model;
-    - large, small: the same forward pass on a few and on fewer examples of `sample` (B, ...);
-    - sizes: how many these are;
-    - call: how the model is asked for its logits;
-    - given_frozen: names of the parameters that ask for no gradient in the user's own model, and of
-      the buffers of modules of which that is true of all parameters.
+    Attributes:
+        model: The copy.
+        architecture: The architecture of the user's model.
+        names: The numbers of the model's calls.
+        state: The "calls" that stand for its parameters and buffers.
+        large: The forward pass on the first `examples` examples of the sample.
+        small: The same on fewer examples.
+        sample: The inputs, one or more tensors (B, ...).
+        examples: The number of examples in the large pass.
+        call: The call that gives the model's logits.
+        given_frozen: Names of the parameters that ask for no gradient in the user's own model, and
+            of the buffers of modules of which that is true of all parameters.
     """
 
     model: nn.Module
@@ -152,7 +173,7 @@ class Trace:
     large: Pass
     small: Pass
     sample: Value
-    sizes: tuple[int, int]
+    examples: int
     call: ModelCall
     given_frozen: frozenset[str]
 
@@ -164,12 +185,21 @@ class Trace:
     @cached_property
     def shapes(self) -> dict[Name, BatchedShape]:
         """The shapes of all values that are computed in eval mode, as all that is frozen is."""
-        metadata_of_name = self.large.metadata
+        pairs = {name: (self.large.shapes.get(name), s) for name, s in self.small.shapes.items()}
         return {
-            name: BatchedShape.of(metadata_of_name[name], metadata, self.sizes)
-            for name, metadata in self.small.metadata.items()
-            if name in metadata_of_name and len(metadata.shape) == len(metadata_of_name[name].shape)
+            name: large.compared(small, self.examples)
+            for name, (large, small) in pairs.items()
+            if large is not None and len(small.shape) == len(large.shape)
         }
+
+    @cached_property
+    def training(self) -> Pass | None:
+        """The pass with all of the model in training mode, None if that fails."""
+        model, sample = copied(self.model).train(), first(self.sample, self.examples)
+        try:
+            return follow(model, self.names, self.state, sample, self.call)
+        except Exception:  # the user's code
+            return None
 
     @cached_property
     def parameters(self) -> frozenset[str]:
@@ -220,41 +250,27 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
     _refuse_odd_parts(model)
     if (n := len(tensors(sample)[0])) <= _SMALL:
         raise InputError(f"the sample has {n} examples: give {_SMALL + 1} or more")
-    sizes = (min(examples, n), _SMALL)
     with undisturbed(sample), explained(sample):
         copy = copied(model).requires_grad_(True).eval()
         names = Names()
         # Of the user's model: in a copy, parameters that share memory no longer do.
         state = {names.call("state", group): group for group in state_groups(model)}
-        large, small = (follow(copy, names, state, first(sample, n), call) for n in sizes)
-    return Trace(
-        model=copy,
-        architecture=architecture(model),
-        names=names,
-        state=state,
-        large=large,
-        small=small,
-        sample=sample,
-        sizes=sizes,
-        call=call,
-        given_frozen=frozenset(frozen_in(model)),
-    )
+        batches = first(sample, examples), first(sample, _SMALL)
+        large, small = (follow(copy, names, state, batch, call) for batch in batches)
+    n, frozen = min(examples, n), frozenset(frozen_in(model))
+    return Trace(copy, architecture(model), names, state, large, small, sample, n, call, frozen)
 
 
 def _refuse_odd_parts(model: nn.Module) -> None:
     """Raise InputError for what cannot be copied, followed or trained."""
     for name, module in model.named_modules():
         if isinstance(module, torch.jit.ScriptModule):
-            raise InputError(
-                f"{name or 'the model'} is a scripted module, which can be neither followed nor "
-                f"copied: put the module that it was made from in its place"
-            )
+            where = name or "the model"
+            raise InputError(f"{where} is a scripted module: use the module it was made from")
     for name, parameter in model.named_parameters():
         if not (parameter.is_floating_point() or parameter.is_complex()):
-            raise InputError(
-                f"parameter {name!r} holds {parameter.dtype}, which cannot be trained: make it a "
-                f"buffer, with register_buffer"
-            )
+            dtype = parameter.dtype
+            raise InputError(f"{name!r} holds {dtype}, which cannot be trained: make it a buffer")
 
 
 @torch.no_grad()
@@ -283,8 +299,50 @@ def follow(
     chance = every_global_stream(stream(0, "trace"))
     with kept_buffers(model), chance, run.visiting(model), eagerly(), run:
         drawn = python_draws()
-        logits = call(model, sample)
-        return Pass(run.steps, tuple(run.visits), run.name_of(logits), run.metadata, drawn())
+        logits = run.name_of(call(model, sample))
+        return Pass(run.steps, tuple(run.visits), logits, run.shapes, drawn())
+
+
+class _Done(Exception):
+    """The end of a pass in which all wanted values have been computed."""
+
+
+@torch.no_grad()
+def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tensor]:
+    """Run the traced model as far as needed to compute some of its values.
+
+    Args:
+        trace: The traced model.
+        names: The values to compute.
+        x: The inputs, (B, ...).
+
+    Returns:
+        Copies of the values by name; the input itself is not copied. Values that are not computed
+        are missing.
+    """
+    x = arranged(x, trace.sample)
+    values = {name: tensors(x)[name[1]].detach() for name in names if of_input(name)}
+    missing = set(names) - values.keys()
+    if not missing:
+        return values
+
+    def keep(name: Name, tensor: Tensor) -> None:
+        if name in missing:
+            missing.remove(name)
+            # Copied at once: an in-place operation may overwrite it.
+            with torch.inference_mode(False):  # the tail is to be trained on it
+                values[name] = tensor.clone()
+            if not missing:
+                raise _Done
+
+    forget(trace.model)
+    run = Naming(trace.names, state_tags(trace.model, trace.state), keep)
+    x = mapped(x, torch.clone)  # a model may write into its input
+    run.tag_input(x)
+    chance = global_stream(stream(0, "collect"))
+    with suppress(_Done), full_precision(x), kept_buffers(trace.model), chance, eagerly(), run:
+        trace.call(trace.model, x)
+    return values
 
 
 def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
@@ -305,9 +363,12 @@ def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
 class _DynamicShapes(TorchDispatchMode):
     """A watch for operators whose output's size depends on the values that they are given."""
 
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.met = False
+    met = False
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Runs with the compiler off (`eagerly`), whose import would take a second.
+        return False
 
     def __torch_dispatch__(
         self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -319,29 +380,19 @@ class _DynamicShapes(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-class _UncompiledShapes(_DynamicShapes, TorchDispatchMode):
-    """The same watch for models that cannot have been compiled, without torch's compiler."""
-
-    __torch_dispatch__ = unwrap(_DynamicShapes.__torch_dispatch__)
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False
-
-
 class _Tracing(Naming):
     """A pass that records every call."""
 
     def __init__(self, names: Names, state: Mapping[int, Tag]) -> None:
-        super().__init__(names, state)
+        super().__init__(names, state, self._describe)
         self._counter = OpsCounter()
         self.steps: dict[int, Step] = {}
         self.visits: list[Visit] = []
-        self.metadata: dict[Name, TensorMetadata] = {}
+        self.shapes: dict[Name, BatchedShape] = {}
         self._running: list[str] = [""]  # the modules that are running, the innermost last
 
-    def met(self, name: Name, tensor: Tensor) -> None:
-        self.metadata[name] = TensorMetadata.of(tensor)
+    def _describe(self, name: Name, tensor: Tensor) -> None:
+        self.shapes[name] = BatchedShape.of(tensor)
 
     def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
         self.steps[name[0]] = Step("seen through a view", parents, (name,))
@@ -352,30 +403,32 @@ class _Tracing(Naming):
         for tensor, name in zip(call.inputs, call.parents, strict=True):
             if name == FOREIGN and isinstance(tensor, nn.Parameter):
                 raise InputError(
-                    f"the forward pass of {self._running[-1] or 'the model'} uses a parameter of "
-                    f"shape {tuple(tensor.shape)} that is not among the model's own: register the "
-                    f"module that it belongs to (no plain list, closure or global variable)"
+                    f"{self._running[-1] or 'the model'} uses a parameter of shape "
+                    f"{tuple(tensor.shape)} that is not among the model's own: register the module "
+                    f"that it belongs to (no plain list, closure or global variable)"
                 )
         # A call draws at random if torch's generators are not where they were.
         before, work = global_states(), self._counter.get_total_flops()
-        # Torch imports its compiler when the first of them is called, which takes a second.
-        shapes = _DynamicShapes() if "torch._dynamo" in sys.modules else _UncompiledShapes()
-        # The counter does not know what torch.func and flex_attention call in between.
-        odd = isinstance(call.function, HigherOrderOperator)
-        with nullcontext() if odd else self._counter.mode, nullcontext() if odd else shapes:
+        shapes = _DynamicShapes()  # type: ignore[no-untyped-call]
+        with ExitStack() as watches:
+            # The counter does not know what torch.func and flex_attention call in between.
+            if not isinstance(call.function, HigherOrderOperator):
+                watches.enter_context(self._counter.mode)
+                watches.enter_context(shapes)
             returned = super().perform(call)
-        leaves, tree = tree_flatten(returned)
-        indexes = iter(range(len(leaves)))
-        described = tuple(_leaf(leaf, call.inputs, indexes) for leaf in leaves)
+        values, tree = tree_flatten(returned)
+        indexes = iter(range(len(values)))
+        leaves = tuple(_leaf(value, call.inputs, indexes) for value in values)
         # What was written into has the name of this call now.
-        now = [self.name_of(tensor) for tensor in call.inputs]
-        written = tuple(at for at, name in enumerate(now) if name == (call.number, -1 - at))
-        new = [leaf[1] for leaf in described if leaf[0] == "new"]
+        written = tuple(
+            at for at, t in enumerate(call.inputs) if self.name_of(t) == (call.number, -1 - at)
+        )
+        new = [leaf[1] for leaf in leaves if leaf[0] == "new"]
         self.steps[call.number] = step = Step(
             function=getattr(call.function, "__name__", ""),
             parents=call.parents,
             names=tuple((call.number, index) for index in (*new, *(-1 - at for at in written))),
-            leaves=described,
+            leaves=leaves,
             tree=tree,
             overwritten=written,
             owner=self._running[-1],
@@ -393,20 +446,21 @@ class _Tracing(Naming):
         """Note within the block which module runs, and its results."""
         with ExitStack() as hooks:
             for name, module in model.named_modules():
-                entering = module.register_forward_pre_hook(
-                    lambda module, inputs, name=name: self._running.append(name)
-                )
-                hooks.enter_context(entering)
-                leaving = module.register_forward_hook(self._leaving, always_call=True)
-                hooks.enter_context(leaving)
+                enter = partial(self._entering, name)
+                hooks.enter_context(module.register_forward_pre_hook(enter))
+                leave = module.register_forward_hook(self._leaving, always_call=True)
+                hooks.enter_context(leave)
             yield
+
+    def _entering(self, name: str, module: nn.Module, inputs: object) -> None:
+        self._running.append(name)
 
     def _leaving(self, module: nn.Module, inputs: object, output: object) -> None:
         with torch._C.DisableTorchFunction():  # these questions are not the model's
             names = tuple(map(self.name_of, tensors_of(output)))
-            metadata = tuple(map(TensorMetadata.of, tensors_of(output)))
+            shapes = tuple(map(BatchedShape.of, tensors_of(output)))
         work = self._counter.get_total_flops()
-        self.visits.append(Visit(self._running.pop(), names, metadata, work))
+        self.visits.append(Visit(self._running.pop(), names, shapes, work))
 
 
 def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from probe.cut.cuts import cut_each
-from probe.cut.planning import plan_each
+from probe.cut.plan import plan_each
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.model import Model

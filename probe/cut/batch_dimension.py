@@ -1,14 +1,19 @@
-"""The dimension of a tensor along which the examples of a batch lie."""
+"""The shape of a tensor at any batch size, and the dimension along which its examples lie."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from probe.modules import innermost
+
+Axis = Literal["first", "last"]
+"""`first`: (B, C, positions ...), as of convolutions; `last`: (B, positions ..., C), as of linear
+layers. Wherever the examples lie: that is known besides, see `TensorFacts.dim`."""
 
 
 def unusual(tensor: Tensor) -> str:
@@ -21,8 +26,8 @@ def unusual(tensor: Tensor) -> str:
 
 
 @dataclass(frozen=True)
-class BatchedShape:
-    """A tensor's shape, strides and type at one batch size, and its shape at any other size B.
+class TensorFacts:
+    """A tensor of a forward pass: its shape at one batch size, and at any other size B.
 
     Attributes:
         shape: The sizes of its dimensions, () for a nested tensor.
@@ -30,8 +35,10 @@ class BatchedShape:
         dtype: Its type.
         unusual: Why its value cannot be cached, empty if it may be.
         per: For each dimension 0 if its size does not depend on B, else k if it is k times B.
+        axis: The axis of its channels, None if no layer determines it.
+        input_index: The index of the model's input that it is, unchanged; None if it is none.
 
-    >>> large, small = (BatchedShape.of(torch.empty(5, 2 * b, 3)) for b in (4, 2))
+    >>> large, small = (TensorFacts.of(torch.empty(5, 2 * b, 3)) for b in (4, 2))
     >>> shape = large.compared(small, 4)  # 2 entries of dimension 1 per example
     >>> shape.per, shape.dim, shape.at(10)[0]
     ((0, 2, 0), 1, (5, 20, 3))
@@ -44,14 +51,16 @@ class BatchedShape:
     dtype: torch.dtype
     unusual: str = ""
     per: tuple[int, ...] = ()
+    axis: Axis | None = None
+    input_index: int | None = None
 
     @classmethod
-    def of(cls, tensor: Tensor) -> BatchedShape:
+    def of(cls, tensor: Tensor) -> TensorFacts:
         """Describe a tensor at its own batch size."""
         sizes = ((), ()) if tensor.is_nested else (tuple(tensor.shape), tensor.stride())
         return cls(*sizes, tensor.dtype, unusual(tensor))
 
-    def compared(self, small: BatchedShape, batch: int) -> BatchedShape:
+    def compared(self, small: TensorFacts, batch: int) -> TensorFacts:
         """Return the shape with the dimensions that grow with the batch.
 
         Args:
@@ -83,7 +92,7 @@ class BatchedShape:
         per, rest = self.per[self.dim], (*self.shape[: self.dim], *self.shape[self.dim + 1 :])
         return rest if per == 1 else (per, *rest)
 
-    def channel_dim(self, axis: str | None) -> int | None:
+    def channel_dim(self, axis: Axis | None) -> int | None:
         """Return the dimension of the channels in a single example.
 
         Args:

@@ -7,7 +7,7 @@ import re
 
 from torch import nn
 
-from probe.cut.interface import Axis
+from probe.cut.batch_dimension import Axis
 from probe.cut.names import Name, words
 from probe.cut.trace import Step, Trace
 

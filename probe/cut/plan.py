@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from probe.batch import Value, close, first, flipped, tensors
-from probe.cut.batch_dimension import BatchedShape
+from probe.cut.batch_dimension import TensorFacts
 from probe.cut.feature import Feature, PartlyEval
 from probe.cut.min_cut import minimum_cut
 from probe.cut.names import Name, Names, words
@@ -47,7 +47,7 @@ class CutPlan:
     kept: tuple[Name, ...]
     again: Mapping[int, bool]
     steps: Mapping[int, Step]
-    shapes: Mapping[Name, BatchedShape]
+    shapes: Mapping[Name, TensorFacts]
     frozen: StateCalls
     form: Value
     writes: bool

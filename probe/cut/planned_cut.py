@@ -52,11 +52,9 @@ class PlannedCut:
         shapes = {**trace.large.shapes, **dict(zip(visit.names, visit.shapes, strict=True))}
 
         def tensor_facts(name: Name) -> TensorFacts:
-            traced, shape = shapes[name], trace.shapes.get(name)
-            index = name[1] if of_input(name) else None
-            if shape is None or shape.dim is None:
-                return TensorFacts(None, traced.shape, traced.dtype, input_index=index)
-            return TensorFacts(shape, traced.shape, traced.dtype, channels_of(trace, name), index)
+            facts = trace.shapes.get(name, shapes[name])
+            axis = None if facts.dim is None else channels_of(trace, name)
+            return replace(facts, axis=axis, input_index=name[1] if of_input(name) else None)
 
         return CutFacts(
             name=feature.name,

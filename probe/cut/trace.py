@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
 from probe.batch import Value, arranged, check_value, first, mapped, tensors
-from probe.cut.batch_dimension import BatchedShape
+from probe.cut.batch_dimension import TensorFacts
 from probe.cut.model_call import ModelCall, explained, full_precision, tensors_of, undisturbed
 from probe.cut.names import (
     FOREIGN,
@@ -110,7 +110,7 @@ class Visit:
 
     module: str
     names: tuple[Name, ...]
-    shapes: tuple[BatchedShape, ...]
+    shapes: tuple[TensorFacts, ...]
     work: int = 0
 
 
@@ -129,7 +129,7 @@ class Pass:
     steps: dict[int, Step]
     visits: tuple[Visit, ...]
     logits: Name
-    shapes: dict[Name, BatchedShape]
+    shapes: dict[Name, TensorFacts]
     drawn: bool = False
 
     def upstream(self, names: Iterable[Name]) -> frozenset[int]:
@@ -183,7 +183,7 @@ class Trace:
         return self.depends_on(self.large.upstream([self.large.logits]))
 
     @cached_property
-    def shapes(self) -> dict[Name, BatchedShape]:
+    def shapes(self) -> dict[Name, TensorFacts]:
         """The shapes of all values that are computed in eval mode, as all that is frozen is."""
         pairs = {name: (self.large.shapes.get(name), s) for name, s in self.small.shapes.items()}
         return {
@@ -388,11 +388,11 @@ class _Tracing(Naming):
         self._counter = OpsCounter()
         self.steps: dict[int, Step] = {}
         self.visits: list[Visit] = []
-        self.shapes: dict[Name, BatchedShape] = {}
+        self.shapes: dict[Name, TensorFacts] = {}
         self._running: list[str] = [""]  # the modules that are running, the innermost last
 
     def _describe(self, name: Name, tensor: Tensor) -> None:
-        self.shapes[name] = BatchedShape.of(tensor)
+        self.shapes[name] = TensorFacts.of(tensor)
 
     def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
         self.steps[name[0]] = Step("seen through a view", parents, (name,))
@@ -458,7 +458,7 @@ class _Tracing(Naming):
     def _leaving(self, module: nn.Module, inputs: object, output: object) -> None:
         with torch._C.DisableTorchFunction():  # these questions are not the model's
             names = tuple(map(self.name_of, tensors_of(output)))
-            shapes = tuple(map(BatchedShape.of, tensors_of(output)))
+            shapes = tuple(map(TensorFacts.of, tensors_of(output)))
         work = self._counter.get_total_flops()
         self.visits.append(Visit(self._running.pop(), names, shapes, work))
 

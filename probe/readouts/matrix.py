@@ -80,13 +80,13 @@ def _layouts(facts: CutFacts, pooling: Pooling) -> list[Layout]:
     """Return the layout of each tensor of a feature."""
     sizes = []
     for tensor in facts.value:
-        if tensor.shape is None:
+        if tensor.dim is None:
             raise InputError(
-                f"the value of feature {facts.name!r}, of shape {tensor.seen_shape} for "
+                f"the value of feature {facts.name!r}, of shape {tensor.shape} for "
                 f"{facts.examples} examples, has no row for each example: choose another feature "
                 f"to read out"
             )
-        sizes.append(torch.Size(tensor.shape.example).numel())
+        sizes.append(torch.Size(tensor.example).numel())
     if sum(sizes) > pooling.width:
         pooling = replace(pooling, width=max(1, pooling.width // len(sizes)))
     return [_layout(tensor, pooling) for tensor in facts.value]
@@ -97,17 +97,16 @@ def _layout(tensor: TensorFacts, pooling: Pooling) -> Layout:
 
     Where no module tells, (B, C, H, W) and more dimensions are taken as torch's modules take them.
     """
-    shape, axis, remark = tensor.shape, tensor.axis, ""
+    axis, remark = tensor.axis, ""
     if axis is None:
-        axis = pooling.channels or ("first" if len(tensor.seen_shape) > 3 else None)
+        axis = pooling.channels or ("first" if len(tensor.shape) > 3 else None)
         source = (
             "as set" if pooling.channels else "torch's convention, as no known module made them"
         )
         remark = f" ({axis}: {source})"
     if axis is None:
         remark = ", made by no known module (set linear's `channels` to average over positions),"
-    assert shape is not None
-    return layout_of(shape.example, shape.channel_dim(axis), pooling, remark)
+    return layout_of(tensor.example, tensor.channel_dim(axis), pooling, remark)
 
 
 def _width(layouts: Sequence[Layout]) -> int:

@@ -59,9 +59,9 @@ class ValueCache:
 
     def _size(self, kept: TensorFacts) -> int:
         """Return the bytes of an example's tensor; the input itself takes none."""
-        if kept.input_index is not None or kept.shape is None:
+        if kept.input_index is not None or kept.dim is None:
             return 0
-        numbers = torch.Size(kept.shape.at(1)[0]).numel()
+        numbers = torch.Size(kept.at(1)[0]).numel()
         return numbers * stored_type(kept.dtype, self._settings.storage).itemsize
 
     def rows(self, cuts: Sequence[Cut], plan: Sequence[Allocation], x: Value) -> dict[str, Rows]:

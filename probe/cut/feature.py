@@ -124,16 +124,13 @@ def find(trace: Trace, name: str) -> Feature:
     # A module with two names is visited under its first.
     first_name = next(name for name, other in trace.model.named_modules() if other is module)
     positions = [i for i, visit in enumerate(trace.large.visits) if visit.module == first_name]
-    if not positions:
+    calls = [str(call + 1) for call in range(len(positions))]
+    if not calls:
         raise InputError(f"feature {name!r} does not run in the forward pass: choose another one")
-    n = len(positions)
-    if not number and n > 1:
-        raise InputError(
-            f"feature {name!r} runs {n} times in a forward pass: choose one of {name}#1 to "
-            f"{name}#{n}"
-        )
-    calls = [str(call + 1) for call in range(n)]
-    if number and number not in calls:
+    if not number and len(calls) > 1:
+        names = f"{dotted}#1 to {dotted}#{len(calls)}"
+        raise InputError(f"feature {dotted!r} runs {len(calls)} times: choose one of {names}")
+    if (number or "1") not in calls:
         raise unknown(f"call of {dotted!r}", number, calls)
     call = int(number or 1) - 1
     feature = Feature(name, trace, positions[call], call)

@@ -52,7 +52,7 @@ def minimum_cut(
     >>> conv = Step("conv2d", (INPUT, weight), ((0, 0),))
     >>> up = Step("interpolate", ((0, 0),), ((1, 0),))
     >>> head = Step("linear", ((1, 0), other), ((2, 0),))
-    >>> seen = Pass({0: conv, 1: up, 2: head}, visits=(), logits=(2, 0), shapes={})
+    >>> seen = Pass({0: conv, 1: up, 2: head}, visits=[], logits=(2, 0), shapes={})
     >>> kept, again = minimum_cut(seen, frozenset({8, 0, 1}), {8, 9}, {(0, 0): 4, (1, 0): 16}, ())
     >>> kept, again[0], again[1]
     (((0, 0),), False, True)

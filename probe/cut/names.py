@@ -32,6 +32,9 @@ from probe.modules import innermost, tensors_in, values_in
 Name = tuple[int, int]
 """(call, index): output number `index` of a call, or its input number -1 - `index`, overwritten."""
 
+OnValue = Callable[[Name, Tensor], object]
+"""A function that is called with each new value, of any shape, and its name."""
+
 INPUT: Name = (-1, 0)  # the first tensor of the input; (-1, i) is the one after i others
 FOREIGN: Name = (-2, 0)  # a constant that the model holds without registering it
 LIVE: Name = (-3, 0)  # what depends on something that is trained, or on chance
@@ -117,15 +120,10 @@ class Naming(TorchFunctionMode):
     Args:
         names: The numbers of calls, shared by all runs of a model.
         state: The tags of the model's parameters and buffers, by the tensors' ids.
-        met: Called with each new value, of any shape, and its name.
+        met: Called with each new value and its name.
     """
 
-    def __init__(
-        self,
-        names: Names,
-        state: Mapping[int, Tag],
-        met: Callable[[Name, Tensor], object] = lambda name, tensor: None,
-    ) -> None:
+    def __init__(self, names: Names, state: Mapping[int, Tag], met: OnValue) -> None:
         super().__init__()
         self.names, self.met = names, met
         self._state = state

@@ -118,7 +118,7 @@ class _Replaying(Naming):
     def __init__(
         self, plan: CutPlan, state: Mapping[int, Tag], values: Mapping[Name, Tensor], sizes: _Sizes
     ) -> None:
-        super().__init__(plan.names, state)
+        super().__init__(plan.names, state, met=lambda name, tensor: None)
         self._plan, self._values, self._sizes = plan, values, sizes
         self._device = next(iter(values.values())).device
         self._live = Tag(self, LIVE, [])

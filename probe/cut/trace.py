@@ -9,8 +9,8 @@ so any code that computes with torch's functions can be followed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -20,35 +20,12 @@ from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
+from probe import modules
 from probe.batch import Value, arranged, check_value, first, mapped, tensors
 from probe.cut.batch_dimension import TensorFacts
 from probe.cut.model_call import ModelCall, explained, full_precision, tensors_of, undisturbed
-from probe.cut.names import (
-    FOREIGN,
-    Name,
-    Names,
-    Naming,
-    Tag,
-    TorchCall,
-    alias,
-    eagerly,
-    of_input,
-    words,
-)
+from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias, eagerly, of_input
 from probe.errors import InputError
-from probe.modules import (
-    architecture,
-    check_model,
-    check_values,
-    copied,
-    forget,
-    frozen_in,
-    kept_buffers,
-    named_state,
-    state_groups,
-    tensors_in,
-    unwrapped,
-)
 from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
 from probe.training.costs import OpsCounter
 from probe.training.memory_format import gains_pixelwise
@@ -127,7 +104,7 @@ class Pass:
     """
 
     steps: dict[int, Step]
-    visits: tuple[Visit, ...]
+    visits: list[Visit]
     logits: Name
     shapes: dict[Name, TensorFacts]
     drawn: bool = False
@@ -158,7 +135,7 @@ class Trace:
         names: The numbers of the model's calls.
         state: The "calls" that stand for its parameters and buffers.
         large: The forward pass on the first `examples` examples of the sample.
-        small: The same on fewer examples.
+        shapes: The shapes of all values that are computed in eval mode, as all that is frozen is.
         sample: The inputs, one or more tensors (B, ...).
         examples: The number of examples in the large pass.
         call: The call that gives the model's logits.
@@ -171,7 +148,7 @@ class Trace:
     names: Names
     state: StateCalls
     large: Pass
-    small: Pass
+    shapes: Mapping[Name, TensorFacts]
     sample: Value
     examples: int
     call: ModelCall
@@ -183,19 +160,9 @@ class Trace:
         return self.depends_on(self.large.upstream([self.large.logits]))
 
     @cached_property
-    def shapes(self) -> dict[Name, TensorFacts]:
-        """The shapes of all values that are computed in eval mode, as all that is frozen is."""
-        pairs = {name: (self.large.shapes.get(name), s) for name, s in self.small.shapes.items()}
-        return {
-            name: large.compared(small, self.examples)
-            for name, (large, small) in pairs.items()
-            if large is not None and len(small.shape) == len(large.shape)
-        }
-
-    @cached_property
     def training(self) -> Pass | None:
         """The pass with all of the model in training mode, None if that fails."""
-        model, sample = copied(self.model).train(), first(self.sample, self.examples)
+        model, sample = modules.copied(self.model).train(), first(self.sample, self.examples)
         try:
             return follow(model, self.names, self.state, sample, self.call)
         except Exception:  # the user's code
@@ -217,14 +184,14 @@ class Trace:
     @cached_property
     def is_faster_pixelwise(self) -> bool:
         """Whether the model is faster on channels-last images, with the same results."""
-        model, few = copied(self.model), first(self.sample, LARGE)
+        model, few = modules.copied(self.model), first(self.sample, LARGE)
         with full_precision(few):
             return gains_pixelwise(model, partial(self.call, model), few)
 
     def logits(self, x: Value) -> Tensor:
         """Return the traced model's logits (B, K) for a batch (B, ...), and leave it as it was."""
-        forget(self.model)
-        with kept_buffers(self.model), global_stream(stream(0, "check")):
+        modules.forget(self.model)
+        with modules.kept_buffers(self.model), global_stream(stream(0, "check")):
             return self.call(self.model, mapped(x, torch.clone))
 
 
@@ -243,34 +210,33 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
     """
     if torch.is_inference_mode_enabled():
         raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
-    check_model(model)
-    check_values(model)
+    modules.check_model(model)
+    modules.check_values(model)
     check_value(sample, "the sample")
-    model = unwrapped(model)
-    _refuse_odd_parts(model)
-    if (n := len(tensors(sample)[0])) <= _SMALL:
-        raise InputError(f"the sample has {n} examples: give {_SMALL + 1} or more")
-    with undisturbed(sample), explained(sample):
-        copy = copied(model).requires_grad_(True).eval()
-        names = Names()
-        # Of the user's model: in a copy, parameters that share memory no longer do.
-        state = {names.call("state", group): group for group in state_groups(model)}
-        batches = first(sample, examples), first(sample, _SMALL)
-        large, small = (follow(copy, names, state, batch, call) for batch in batches)
-    n, frozen = min(examples, n), frozenset(frozen_in(model))
-    return Trace(copy, architecture(model), names, state, large, small, sample, n, call, frozen)
-
-
-def _refuse_odd_parts(model: nn.Module) -> None:
-    """Raise InputError for what cannot be copied, followed or trained."""
-    for name, module in model.named_modules():
-        if isinstance(module, torch.jit.ScriptModule):
-            where = name or "the model"
-            raise InputError(f"{where} is a scripted module: use the module it was made from")
+    model = modules.unwrapped(model)
+    if scripted := [n for n, m in model.named_modules() if isinstance(m, torch.jit.ScriptModule)]:
+        raise InputError(f"{scripted[0] or 'the model'} is scripted: use the module it comes from")
     for name, parameter in model.named_parameters():
         if not (parameter.is_floating_point() or parameter.is_complex()):
             dtype = parameter.dtype
             raise InputError(f"{name!r} holds {dtype}, which cannot be trained: make it a buffer")
+    if (n := len(tensors(sample)[0])) <= _SMALL:
+        raise InputError(f"the sample has {n} examples: give {_SMALL + 1} or more")
+    with undisturbed(sample), explained(sample):
+        copy = modules.copied(model).requires_grad_(True).eval()
+        names = Names()
+        # Of the user's model: in a copy, parameters that share memory no longer do.
+        state = {names.call("state", group): group for group in modules.state_groups(model)}
+        batches = first(sample, examples), first(sample, _SMALL)
+        large, small = (follow(copy, names, state, batch, call) for batch in batches)
+    n, code = min(examples, n), modules.architecture(model)
+    frozen = frozenset(modules.frozen_in(model))
+    shapes = {
+        name: facts.compared(small.shapes[name], n)
+        for name, facts in large.shapes.items()
+        if name in small.shapes and len(facts.shape) == len(small.shapes[name].shape)
+    }
+    return Trace(copy, code, names, state, large, shapes, sample, n, call, frozen)
 
 
 @torch.no_grad()
@@ -295,12 +261,12 @@ def follow(
     # A copy: a model may write into its input.
     sample = mapped(sample, torch.clone)
     run.tag_input(sample)
-    forget(model)
+    modules.forget(model)
     chance = every_global_stream(stream(0, "trace"))
-    with kept_buffers(model), chance, run.visiting(model), eagerly(), run:
+    with modules.kept_buffers(model), chance, run.visiting(model), eagerly(), run:
         drawn = python_draws()
         logits = run.name_of(call(model, sample))
-        return Pass(run.steps, tuple(run.visits), logits, run.shapes, drawn())
+        return replace(run.recorded, logits=logits, drawn=drawn())
 
 
 class _Done(Exception):
@@ -335,12 +301,12 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
             if not missing:
                 raise _Done
 
-    forget(trace.model)
+    modules.forget(trace.model)
     run = Naming(trace.names, state_tags(trace.model, trace.state), keep)
     x = mapped(x, torch.clone)  # a model may write into its input
     run.tag_input(x)
-    chance = global_stream(stream(0, "collect"))
-    with suppress(_Done), full_precision(x), kept_buffers(trace.model), chance, eagerly(), run:
+    chance, buffers = global_stream(stream(0, "collect")), modules.kept_buffers(trace.model)
+    with suppress(_Done), full_precision(x), buffers, chance, eagerly(), run:
         trace.call(trace.model, x)
     return values
 
@@ -355,7 +321,7 @@ def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
     Returns:
         The tags by the tensors' ids.
     """
-    state_of_name = named_state(model)
+    state_of_name = modules.named_state(model)
     tags = [(names, Tag(None, (number, 0), [])) for number, names in state.items()]
     return {id(state_of_name[name]): tag for names, tag in tags for name in names}
 
@@ -375,7 +341,7 @@ class _DynamicShapes(TorchDispatchMode):
     ) -> Any:
         if torch.Tag.dynamic_output_shape in func.tags:
             # Indexing by numbers gives as many rows as there are numbers.
-            masks = [t.dtype in (torch.bool, torch.uint8) for t in tensors_in(args[1:2])]
+            masks = [t.dtype in (torch.bool, torch.uint8) for t in modules.tensors_in(args[1:2])]
             self.met |= func is not torch.ops.aten.index.Tensor or any(masks)
         return func(*args, **(kwargs or {}))
 
@@ -386,16 +352,14 @@ class _Tracing(Naming):
     def __init__(self, names: Names, state: Mapping[int, Tag]) -> None:
         super().__init__(names, state, self._describe)
         self._counter = OpsCounter()
-        self.steps: dict[int, Step] = {}
-        self.visits: list[Visit] = []
-        self.shapes: dict[Name, TensorFacts] = {}
-        self._running: list[str] = [""]  # the modules that are running, the innermost last
+        self.recorded = Pass({}, [], FOREIGN, {})
+        self._running = [""]  # the modules that are running, the innermost last
 
     def _describe(self, name: Name, tensor: Tensor) -> None:
-        self.shapes[name] = TensorFacts.of(tensor)
+        self.recorded.shapes[name] = TensorFacts.of(tensor)
 
     def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
-        self.steps[name[0]] = Step("seen through a view", parents, (name,))
+        self.recorded.steps[name[0]] = Step("seen through a view", parents, (name,))
         if parents[0] in self.names.sized_by_data:
             self.names.sized_by_data.add(name)
 
@@ -410,11 +374,9 @@ class _Tracing(Naming):
         # A call draws at random if torch's generators are not where they were.
         before, work = global_states(), self._counter.get_total_flops()
         shapes = _DynamicShapes()  # type: ignore[no-untyped-call]
-        with ExitStack() as watches:
-            # The counter does not know what torch.func and flex_attention call in between.
-            if not isinstance(call.function, HigherOrderOperator):
-                watches.enter_context(self._counter.mode)
-                watches.enter_context(shapes)
+        # The counter does not know what torch.func and flex_attention call in between.
+        odd = isinstance(call.function, HigherOrderOperator)
+        with nullcontext() if odd else self._counter.mode, nullcontext() if odd else shapes:
             returned = super().perform(call)
         values, tree = tree_flatten(returned)
         indexes = iter(range(len(values)))
@@ -424,7 +386,7 @@ class _Tracing(Naming):
             at for at, t in enumerate(call.inputs) if self.name_of(t) == (call.number, -1 - at)
         )
         new = [leaf[1] for leaf in leaves if leaf[0] == "new"]
-        self.steps[call.number] = step = Step(
+        self.recorded.steps[call.number] = step = Step(
             function=getattr(call.function, "__name__", ""),
             parents=call.parents,
             names=tuple((call.number, index) for index in (*new, *(-1 - at for at in written))),
@@ -441,16 +403,14 @@ class _Tracing(Naming):
             self.names.sized_by_data.update(step.names)
         return returned
 
-    @contextmanager
-    def visiting(self, model: nn.Module) -> Iterator[None]:
-        """Note within the block which module runs, and its results."""
-        with ExitStack() as hooks:
-            for name, module in model.named_modules():
-                enter = partial(self._entering, name)
-                hooks.enter_context(module.register_forward_pre_hook(enter))
-                leave = module.register_forward_hook(self._leaving, always_call=True)
-                hooks.enter_context(leave)
-            yield
+    def visiting(self, model: nn.Module) -> ExitStack:
+        """Return a context within which the modules that run are noted, and their results."""
+        hooks = ExitStack()
+        for name, module in model.named_modules():
+            enter = partial(self._entering, name)
+            hooks.enter_context(module.register_forward_pre_hook(enter))
+            hooks.enter_context(module.register_forward_hook(self._leaving, always_call=True))
+        return hooks
 
     def _entering(self, name: str, module: nn.Module, inputs: object) -> None:
         self._running.append(name)
@@ -460,7 +420,7 @@ class _Tracing(Naming):
             names = tuple(map(self.name_of, tensors_of(output)))
             shapes = tuple(map(TensorFacts.of, tensors_of(output)))
         work = self._counter.get_total_flops()
-        self.visits.append(Visit(self._running.pop(), names, shapes, work))
+        self.recorded.visits.append(Visit(self._running.pop(), names, shapes, work))
 
 
 def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[Any, ...]:
@@ -473,4 +433,5 @@ def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[A
 
 
 # The size of what these give, and of what is written in place, is that of their first input.
-_SIZED_AS_FIRST = words("index_add scatter scatter_add scatter_reduce index_copy index_put")
+_SIZED_AS_FIRST = {"index_add", "index_copy", "index_put", "scatter"}
+_SIZED_AS_FIRST |= {"scatter_add", "scatter_reduce"}

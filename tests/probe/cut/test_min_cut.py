@@ -29,7 +29,7 @@ def passes(draw: st.DrawFn) -> tuple[Pass, frozenset[int], dict[Name, int]]:
         read = (draw(st.sampled_from(readable)), (STATE + 1, 0))
         steps[number] = Step("trained", read, ((number, 0),))
     costs = {name: draw(st.integers(1, 9)) for name in readable}
-    return Pass(steps, (), (number, 0), {}), frozenset({STATE, *range(frozen)}), costs
+    return Pass(steps, [], (number, 0), {}), frozenset({STATE, *range(frozen)}), costs
 
 
 @settings(max_examples=300)

@@ -14,7 +14,7 @@ A model that fails `stays_fixed` is refused; one that fails another check is run
 features share their forward passes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -27,7 +27,7 @@ from probe.batch import Value, close, first, flipped, identical, mapped, tensors
 from probe.cut.feature import Feature, PartlyEval
 from probe.cut.model_call import tensors_of, undisturbed
 from probe.cut.names import Name
-from probe.cut.plan import CutPlan
+from probe.cut.plan import CutPlan, Plans
 from probe.cut.replay import Prefix
 from probe.cut.trace import Trace, collect
 from probe.errors import Failed, InputError, described
@@ -61,16 +61,13 @@ class ReferenceValues:
 
     Args:
         trace: The traced model.
-        features: The features of the cuts.
-        plans: The plans of the cuts, or the reason why there is none.
+        plans: The features of the cuts with their plans, or the reason why there is none.
     """
 
-    def __init__(
-        self, trace: Trace, features: Sequence[Feature], plans: Sequence[CutPlan | str | None]
-    ) -> None:
+    def __init__(self, trace: Trace, plans: Plans) -> None:
         self._trace = trace
-        names = {name for plan in plans if isinstance(plan, CutPlan) for name in plan.kept}
-        self._names = names.union(*(feature.visit.names for feature in features))
+        kept = (plan.kept for _, plan in plans if isinstance(plan, CutPlan))
+        self._names = set[Name]().union(*kept, *(feature.visit.names for feature, _ in plans))
         sample = first(trace.sample, _SOME)
         self._rows = sample, first(sample, len(tensors(sample)[0]) // 2)
 

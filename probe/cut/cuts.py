@@ -15,8 +15,7 @@ from probe.cut.checks import ReferenceValues, comparing
 from probe.cut.feature import find
 from probe.cut.interface import Cut, Split, Trainable, check_trainable
 from probe.cut.model_call import Call, ModelCall, Output, explained, undisturbed
-from probe.cut.plan import plan_each
-from probe.cut.planned_cut import PlannedCut
+from probe.cut.planned_cut import PlannedCut, planned
 from probe.cut.trace import Trace, collect, trace
 from probe.errors import InputError
 from probe.modules import architecture, architecture_difference, copied, frozen_in, unwrapped
@@ -57,7 +56,7 @@ class Cuts:
             copy = copied(model).requires_grad_(True).eval()
             traced = replace(traced, model=copy, given_frozen=frozenset(frozen_in(model)))
             cuts = [replace(c, feature=replace(c.feature, trace=traced)) for c in self._planned]
-            reference = ReferenceValues(traced, [], [cut.plan for cut in cuts])
+            reference = ReferenceValues(traced, [(c.feature, c.plan or c.slow) for c in cuts])
             # The full checks explain what the user's code raises here.
             with suppress(Exception):
                 if all(reference.is_same(c.plan, c.split().tail) for c in cuts if c.plan):
@@ -248,9 +247,4 @@ def cut_found(cuts_found: Sequence[Cut]) -> Cuts:
             f"cannot cut at {random[0]!r}: its value is drawn at random in eval mode too, so that "
             f"nothing can be held fixed: choose another layer"
         )
-    traced = cuts[0].feature.trace
-    with comparing(traced.sample):
-        features, plans = zip(*plan_each([cut.feature for cut in cuts]), strict=True)
-        reference = ReferenceValues(traced, features, plans)
-        planned = zip(cuts, features, plans, strict=True)
-        return Cuts(tuple(replace(c, feature=f).checked(p, reference) for c, f, p in planned))
+    return Cuts(planned(cuts))

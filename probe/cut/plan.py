@@ -67,9 +67,11 @@ class CutPlan:
         return (first, *others) if others else first
 
 
-def plan_each(
-    features: Sequence[Feature], progress: Progress = iter
-) -> list[tuple[Feature, CutPlan | str]]:
+Plans = list[tuple[Feature, CutPlan | str]]
+"""Features, each with its plan or the reason why it has none, the end of a sentence."""
+
+
+def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
     """Plan a cut at each feature of one trace so that each cached row belongs to one example.
 
     A feature that can only be cut with the code around it in eval mode is returned in that form.
@@ -79,7 +81,7 @@ def plan_each(
         progress: Wraps the features, as `tqdm` does.
 
     Returns:
-        Each feature with its plan, or with the reason why it has none, the end of a sentence.
+        The plans, in the order of the features.
     """
     planned = [_first_plan(feature) for feature in progress(features)]
     # Before a value that mixes examples, or behind it, there may be others that do not.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -49,7 +50,8 @@ class PlannedCut:
         feature, trace = self.feature, self.feature.trace
         behind = trace.large.upstream([trace.large.logits]) - feature.upstream
         steps, visit = trace.large.steps, feature.visit
-        shapes = {**trace.large.shapes, **dict(zip(visit.names, visit.shapes, strict=True))}
+        shapes = trace.large.shapes | dict(zip(visit.names, visit.shapes, strict=True))
+        inputs = ((INPUT[0], index) for index in range(len(tensors(trace.sample))))
 
         def tensor_facts(name: Name) -> TensorFacts:
             facts = trace.shapes.get(name, shapes[name])
@@ -67,18 +69,11 @@ class PlannedCut:
             random_downstream=any(steps[n].random for n in behind & steps.keys()),
             work=visit.work,
             value=tuple(map(tensor_facts, visit.names)),
-            kept=tuple(map(tensor_facts, self.kept)),
+            kept=tuple(map(tensor_facts, self.plan.kept if self.plan else inputs)),
             inputs=first(trace.sample, 0),
             logits_shape=trace.large.shapes[trace.large.logits].shape,
             examples=trace.examples,
         )
-
-    @property
-    def kept(self) -> tuple[Name, ...]:
-        """The names of the values that the prefix gives: the input where nothing is cached."""
-        if self.plan is not None:
-            return self.plan.kept
-        return tuple((INPUT[0], at) for at in range(len(tensors(self.feature.trace.sample))))
 
     @property
     def held(self) -> frozenset[str]:
@@ -112,10 +107,9 @@ class PlannedCut:
         in_tail = {id(tensor): name for name, tensor in reversed(named_state(tail).items())}
         fresh = {n: t for n, t in in_model.items() if n not in self.held and id(t) in in_tail}
         # What nothing reads needs no rule.
-        read = self.feature.trace.behind_logits
-        unread = {in_tail[id(tensor)] for name, tensor in fresh.items() if name not in read}
+        unread = fresh.keys() - self.feature.trace.behind_logits
         # A chain's tail holds nothing of what is frozen.
-        held = {id(in_model[name]) for name in self.held if name in in_model} & in_tail.keys()
+        held = {id(in_model[name]) for name in self.held & in_model.keys()} & in_tail.keys()
         return Split(
             feature=self.feature.name,
             prefix=Prefix(self.feature.trace, self.plan) if self.plan else nn.Identity(),
@@ -126,7 +120,7 @@ class PlannedCut:
             around=bool(self.feature.around),
             fresh_values=fresh,
             _kept=frozenset(in_tail[tensor] for tensor in held),
-            _unread=frozenset(unread),
+            _unread=frozenset(in_tail[id(fresh[name])] for name in unread),
         )
 
     def again(self, x: Value, reason: str = "", whole: bool = False) -> PlannedCut:
@@ -143,14 +137,11 @@ class PlannedCut:
         Returns:
             The new cut.
         """
-        cut, trace = self, self.feature.trace
+        cut = self
         if whole or (reason and self.feature.around):
             cut = self.run_whole(reason)
         elif reason:
-            with comparing(trace.sample):
-                [(feature, plan)] = plan_each([replace(self.feature, around=reason)])
-                reference = ReferenceValues(trace, [feature], [plan])
-                cut = replace(self, feature=feature).checked(plan, reference)
+            [cut] = planned([replace(self, feature=replace(self.feature, around=reason))])
         return cut._on_more_examples(x) if cut.slow else cut
 
     def _on_more_examples(self, x: Value) -> PlannedCut:
@@ -165,9 +156,8 @@ class PlannedCut:
         retraced = trace(traced.model, gather(x, indices), traced.call, wide)
         retraced = replace(retraced, given_frozen=traced.given_frozen)
         feature = replace(find(retraced, self.feature.name), around=self.feature.around)
-        if feature.frozen == self.feature.frozen:
-            return self
-        return replace(self, feature=feature).run_whole(self.slow)
+        same = feature.frozen == self.feature.frozen
+        return self if same else replace(self, feature=feature).run_whole(self.slow)
 
     def run_whole(self, slow: str) -> PlannedCut:
         """Return the cut that caches nothing: the whole model runs, its frozen part held fixed.
@@ -235,6 +225,25 @@ class PlannedCut:
         return replace(self, chain=chain)
 
 
+def planned(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
+    """Plan and check cuts of one trace, which share their passes.
+
+    Args:
+        cuts: The cuts, not planned yet.
+
+    Returns:
+        The cuts, in the same order.
+
+    Raises:
+        InputError: A feature does not stay fixed while the rest is trained.
+    """
+    trace = cuts[0].feature.trace
+    with comparing(trace.sample):
+        plans = plan_each([cut.feature for cut in cuts])
+        reference, pairs = ReferenceValues(trace, plans), zip(cuts, plans, strict=True)
+        return tuple(replace(c, feature=f).checked(plan, reference) for c, (f, plan) in pairs)
+
+
 def _chain_end(feature: Feature, plan: CutPlan) -> int | None:
     """Return the number of links of a chain in the prefix, if a link gives the kept value.
 
@@ -243,21 +252,19 @@ def _chain_end(feature: Feature, plan: CutPlan) -> int | None:
     first, or if a later link uses again what is frozen.
     """
     plain = feature.trace.call == ModelCall() and isinstance(plan.form, Tensor)
-    if len(plan.kept) != 1 or not plain:
+    kept = plan.shapes[plan.kept[0]]
+    if len(plan.kept) != 1 or not plain or kept.dim != 0 or kept.per[0] != 1:
         return None
-    shape = plan.shapes[plan.kept[0]]
     visits = {visit.module: visit.names for visit in feature.trace.large.visits}
     links = _links(feature.trace.model)
     # A module that is two links is visited under the first of its names.
     names = {module: name for name, module in feature.trace.model.named_modules()}
     # The first of them: a link may hand on the very value that it is given, and remember it.
-    ends = [at + 1 for at, link in enumerate(links) if visits.get(names[link]) == plan.kept]
-    if not ends or shape.dim != 0 or shape.per[0] != 1:
-        return None
-    behind = [names[link] for link in links[ends[0] :]]
-    if any(name.startswith(f"{link}.") for link in behind for name in feature.frozen):
-        return None
-    return ends[0]
+    ends = (i + 1 for i, link in enumerate(links) if visits.get(names[link]) == plan.kept)
+    end = next(ends, None)
+    behind = [names[link] for link in links[end:]]
+    shared = any(name.startswith(f"{link}.") for link in behind for name in feature.frozen)
+    return None if shared else end
 
 
 def _links(module: nn.Module) -> list[nn.Module]:

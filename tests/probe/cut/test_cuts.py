@@ -73,7 +73,7 @@ def test_they_are_planned_again_only_where_the_parts_do_not_give_the_output(
         planned.append(len(features))
         return plan_each(features)
 
-    monkeypatch.setattr("probe.cut.cuts.plan_each", counted)
+    monkeypatch.setattr("probe.cut.planned_cut.plan_each", counted)
     for model, times in ((hidden(1), 0), (hidden(-1), 1)):
         planned.clear()
         split = cuts.of(model).each[0].split()

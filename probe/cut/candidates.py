@@ -81,13 +81,13 @@ def candidates(
     traced = trace(model, sample, ModelCall(call=call, output=output))
     features = list(_features(traced))
     plans = plan_each(features, progress)
-    # The number of kept values that were computed with weights; masks do not count.
-    weighted = {
-        feature.name: sum(bool(traced.large.upstream([n]) & traced.state.keys()) for n in plan.kept)
-        for feature, plan in plans
-        if isinstance(plan, CutPlan)
-    }
-    chosen = suggested(traced, features, {name for name, n in weighted.items() if n == 1})
+    narrow = set[str]()
+    for feature, plan in plans:
+        kept = plan.kept if isinstance(plan, CutPlan) else ()
+        # Values that were computed with weights; masks do not count.
+        if sum(bool(traced.large.upstream([n]) & traced.state.keys()) for n in kept) == 1:
+            narrow.add(feature.name)
+    chosen = suggested(traced, features, narrow)
     return [_candidate(feature, plan, feature.name in chosen) for feature, plan in plans]
 
 

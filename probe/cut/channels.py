@@ -61,7 +61,7 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
             continue
         visited.add(value)
         function = re.sub(r"\dd$", "", step.function.strip("_"))
-        if axis := _told(trace, step, function):
+        if axis := _axis_after(trace, step, function):
             axes.add(axis)
         elif function in _KEEPING:
             waiting += step.parents
@@ -69,17 +69,13 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
     return axes.pop() if len(axes) == 1 else "first" if pooled and not axes else None
 
 
-def _told(trace: Trace, step: Step, function: str) -> Axis | None:
+def _axis_after(trace: Trace, step: Step, function: str) -> Axis | None:
     """Return the axis of the channels of what a layer's own call gives, None for other calls."""
     if function in _FIRST:
         return "first"
     # Attention may turn its result around by a call that says nothing.
     attention = isinstance(trace.model.get_submodule(step.owner), nn.MultiheadAttention)
-    if function in _LAST or attention:
-        return "last"
-    if function in _NORMS:
-        groups = [trace.state[call][0] for call, _ in step.parents if call in trace.state]
-        # Over several dimensions, (C, H, W) among them, it says nothing.
-        if any(trace.model.get_parameter(name).dim() == 1 for name in groups):
-            return "last"
-    return None
+    # Of a norm over several dimensions, (C, H, W) among them, the weights say nothing.
+    names = [trace.state[call][0] for call, _ in step.parents if call in trace.state]
+    over_last = function in _NORMS and any(trace.model.get_parameter(n).dim() == 1 for n in names)
+    return "last" if function in _LAST or attention or over_last else None

@@ -130,7 +130,7 @@ class ReferenceValues:
         Raises:
             Failed: The tail cannot be trained, or its gradients differ.
         """
-        if not self._trace.trains(feature.frozen):
+        if not self._trace.trained(feature.frozen):
             return
         value = plan.rows(self._values[1])
         with mode(tail, training=False), _chance():
@@ -210,10 +210,7 @@ def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
             values.append(_value(feature, model, rows, training=False))
     model.train()
     if not _same(values[0], before := values[2]):
-        raise InputError(
-            f"{refusal}; and its value differs for the same input in eval mode, so that it cannot "
-            f"be held fixed: choose another layer"
-        )
+        raise InputError(f"{refusal}; and its value differs for the same input: choose another one")
 
     def stays(trial: PartlyEval, far: float) -> bool:
         # What the first passes do to the copy may show in the next: so one copy for all of them.
@@ -232,9 +229,9 @@ def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
         raise InputError(f"{refusal}; and {failure}") from failure
     if not fixed:
         raise InputError(
-            f"{refusal}; and held in the whole model it does not stay fixed while the rest is "
-            f"trained (it changes in training mode, or by something that torch's functions do "
-            f"not show): make the dropout, batch norm or branch that does it a module of its own"
+            f"{refusal}; and in the whole model it does not stay fixed (it changes in training "
+            f"mode, or by something that torch's functions do not show): make the dropout, batch "
+            f"norm or branch that does it a module of its own"
         )
 
 

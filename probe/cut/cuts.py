@@ -118,10 +118,8 @@ class Cuts:
             tensor_of_name = collect(self._trace, names, batch)
             for feature in (cut.feature for cut in self._planned):
                 if not tensor_of_name.keys() >= {*feature.visit.names}:
-                    raise InputError(
-                        f"the model computes feature {feature.name!r} in another way for some "
-                        f"batches: choose another feature to read out, or only retrain"
-                    )
+                    where = f"the model takes another path to {feature.name!r} in some batches"
+                    raise InputError(f"{where}: read out another feature, or only retrain")
                 shapes = feature.trace.shapes
                 rows = (shapes[name].to_rows(tensor_of_name[name]) for name in feature.visit.names)
                 yield number, feature.name, tuple(rows)
@@ -242,9 +240,7 @@ def cut_found(cuts_found: Sequence[Cut]) -> Cuts:
         InputError: A feature is random, or does not stay fixed while the rest is trained.
     """
     cuts = cast(Sequence[PlannedCut], cuts_found)
-    if random := [cut.feature.name for cut in cuts if cut.feature.random]:
-        raise InputError(
-            f"cannot cut at {random[0]!r}: its value is drawn at random in eval mode too, so that "
-            f"nothing can be held fixed: choose another layer"
-        )
+    if names := [cut.feature.name for cut in cuts if cut.feature.random]:
+        why = "its value is drawn at random in eval mode too"
+        raise InputError(f"cannot cut at {names[0]!r}: {why}: choose another layer")
     return Cuts(planned(cuts))

@@ -83,7 +83,7 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
     Returns:
         The plans, in the order of the features.
     """
-    planned = [_first_plan(feature) for feature in progress(features)]
+    planned = list(map(_first_plan, progress(features)))
     # Before a value that mixes examples, or behind it, there may be others that do not.
     mixed, unmixed = set[Name](), set[Name]()
     for _ in range(_TRIES):
@@ -151,7 +151,7 @@ def _training_pass(feature: Feature) -> Pass:
     """Return the pass in the modes in which the feature's tail is trained."""
     trace, calls = feature.trace, feature.eval_calls
     # Downstream of the logits nothing is trained: the modes of training do not matter.
-    if not trace.trains(feature.frozen):
+    if not trace.trained(feature.frozen):
         return trace.large
     if composed := _composed(feature):
         return composed
@@ -216,16 +216,10 @@ def _plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) ->
     cut = minimum_cut(trained_pass, feature.upstream, state, costs, _steady(trace, trained_pass))
     if cut is None:
         raise Failed("no values with one row per example stand between its two parts")
+    steps, form = {**steps, **trained_pass.steps}, first(trace.sample, 0)
     frozen = {call: trace.state[call] for call in feature.upstream & state}
-    return CutPlan(
-        trace.names,
-        *cut,
-        {**steps, **trained_pass.steps},
-        trace.shapes,
-        frozen,
-        first(trace.sample, 0),
-        writes=not written <= state,  # batch norm writes too, but into buffers
-    )
+    writes = not written <= state  # batch norm writes too, but into buffers
+    return CutPlan(trace.names, *cut, steps, trace.shapes, frozen, form, writes)
 
 
 def _costs(trained_pass: Pass, trace: Trace, barred: Collection[Name]) -> dict[Name, int]:

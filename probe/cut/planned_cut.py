@@ -62,7 +62,7 @@ class PlannedCut:
             name=feature.name,
             position=feature.position,
             frozen=tuple(sorted(feature.frozen)),
-            trained=(trace.behind_logits - self.held) & trace.parameters,
+            trained=trace.trained(self.held),
             slow=self.slow,
             around=feature.around,
             is_output=trace.large.logits in visit.names,

@@ -168,14 +168,10 @@ class Trace:
         except Exception:  # the user's code
             return None
 
-    @cached_property
-    def parameters(self) -> frozenset[str]:
-        """Names of all parameters."""
-        return frozenset(name for name, _ in self.model.named_parameters(remove_duplicate=False))
-
-    def trains(self, held: frozenset[str]) -> bool:
-        """Return whether the logits depend on any parameter that is not held."""
-        return bool((self.behind_logits - held) & self.parameters)
+    def trained(self, held: frozenset[str]) -> frozenset[str]:
+        """Return the names of the parameters that the logits depend on and that are not held."""
+        parameters = dict(self.model.named_parameters(remove_duplicate=False))
+        return (self.behind_logits - held) & parameters.keys()
 
     def depends_on(self, calls: frozenset[int]) -> frozenset[str]:
         """Return the names of the parameters and buffers among the calls."""

@@ -46,7 +46,7 @@ def features_of(
         suggested = [c for c in candidates(model, x, call.output, call.call) if c.suggested]
         names = [(candidate.feature, bool(candidate.left)) for candidate in suggested]
     else:
-        facts = [cut.facts for cut in find_each(model, chosen, x, call)]
+        facts = [cut.facts for cut in find_each(model, chosen, x, call, "tail")]
         ordered = sorted(facts, key=lambda cut: cut.position)
         names = [(cut.name, bool(cut.trained)) for cut in ordered]
     earlier = [name for name, left in names if left]

@@ -199,11 +199,7 @@ def cut_each(
 
 
 def find_each(
-    model: nn.Module,
-    features: Sequence[str],
-    sample: Value,
-    call: ModelCall,
-    trainable: Trainable = "tail",
+    model: nn.Module, features: Sequence[str], sample: Value, call: ModelCall, trainable: Trainable
 ) -> list[Cut]:
     """Find each of the features in a copy of `model`, which takes two passes of a few examples.
 

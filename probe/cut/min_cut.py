@@ -25,20 +25,22 @@ other edges have more capacity than all prices together, so that no minimum cut 
 Of several minimum cuts the last is taken, from which the fewest values are computed again.
 """
 
-from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
 from probe.cut.names import FOREIGN, INPUT, Name, of_input
 from probe.cut.trace import Pass
 
+Calls = AbstractSet[int]
+"""The numbers of calls."""
+
+Sources = dict[Name, tuple[Name, ...]]
+"""For each value those from which it can be computed again, none if it cannot."""
+
 
 def minimum_cut(
-    trained_pass: Pass,
-    upstream: frozenset[int],
-    state: Collection[int],
-    costs: dict[Name, int],
-    steady: Collection[int],
+    trained_pass: Pass, upstream: Calls, state: Calls, costs: dict[Name, int], steady: Calls
 ) -> tuple[tuple[Name, ...], dict[int, bool]] | None:
     """Find the cheapest values from which the trained part of a forward pass can be computed.
 
@@ -53,7 +55,7 @@ def minimum_cut(
     >>> up = Step("interpolate", ((0, 0),), ((1, 0),))
     >>> head = Step("linear", ((1, 0), other), ((2, 0),))
     >>> seen = Pass({0: conv, 1: up, 2: head}, visits=[], logits=(2, 0), shapes={})
-    >>> kept, again = minimum_cut(seen, frozenset({8, 0, 1}), {8, 9}, {(0, 0): 4, (1, 0): 16}, ())
+    >>> kept, again = minimum_cut(seen, {8, 0, 1}, {8, 9}, {(0, 0): 4, (1, 0): 16}, set())
     >>> kept, again[0], again[1]
     (((0, 0),), False, True)
 
@@ -95,9 +97,7 @@ def minimum_cut(
     return tuple(sorted(kept)), again
 
 
-def _frozen(
-    trained_pass: Pass, upstream: frozenset[int], state: Collection[int], steady: Collection[int]
-) -> set[int]:
+def _frozen(trained_pass: Pass, upstream: Calls, state: Calls, steady: Calls) -> set[int]:
     """Return the calls whose values neither training nor chance changes.
 
     Besides those upstream of the feature, the steady calls on frozen values only: a ReLU after the
@@ -114,7 +114,7 @@ def _frozen(
     return frozen
 
 
-def _depending(trained_pass: Pass, roots: Collection[int]) -> set[int]:
+def _depending(trained_pass: Pass, roots: Calls) -> set[int]:
     """Return the calls that depend on any of the roots, with these."""
     depending = set(roots)
     for number, step in trained_pass.steps.items():
@@ -123,9 +123,7 @@ def _depending(trained_pass: Pass, roots: Collection[int]) -> set[int]:
     return depending
 
 
-def _sources(
-    trained_pass: Pass, varying: set[int], fixed: set[int], cheap: bool
-) -> dict[Name, tuple[Name, ...]]:
+def _sources(trained_pass: Pass, varying: Calls, fixed: Calls, cheap: bool) -> Sources:
     """Return the values from which each frozen value can be computed again, none if it cannot.
 
     fixed: calls that are or come from parameters: what uses them is not computed again, as the
@@ -134,7 +132,7 @@ def _sources(
     """
     names = {name for step in trained_pass.steps.values() for name in step.parents}
     inputs = sorted({INPUT, *filter(of_input, names)})
-    sources: dict[Name, tuple[Name, ...]] = dict.fromkeys(inputs, ())
+    sources: Sources = dict.fromkeys(inputs, ())
     for number, step in trained_pass.steps.items():
         if number in varying:
             once = step.random or (cheap and step.work > 0)
@@ -145,7 +143,7 @@ def _sources(
 
 
 def _cheapest(
-    sources: dict[Name, tuple[Name, ...]], wanted: set[Name], costs: dict[Name, int]
+    sources: Sources, wanted: set[Name], costs: dict[Name, int]
 ) -> tuple[set[Name], set[Name]] | None:
     """Return the values to keep and those to compute again, or None if no cut is possible.
 

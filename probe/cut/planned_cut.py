@@ -61,7 +61,6 @@ class PlannedCut:
         return CutFacts(
             name=feature.name,
             position=feature.position,
-            frozen=tuple(sorted(feature.frozen)),
             trained=trace.trained(self.held),
             slow=self.slow,
             around=feature.around,
@@ -114,7 +113,7 @@ class PlannedCut:
             feature=self.feature.name,
             prefix=Prefix(self.feature.trace, self.plan) if self.plan else nn.Identity(),
             tail=tail,
-            frozen=self.facts.frozen,
+            frozen=tuple(sorted(self.feature.frozen)),
             trainable=bool(self.facts.trained),
             slow=self.slow,
             around=bool(self.feature.around),

@@ -37,7 +37,7 @@ def passes(draw: st.DrawFn) -> tuple[Pass, frozenset[int], dict[Name, int]]:
 def test_the_cut_is_the_cheapest_of_all_that_would_do(case) -> None:  # type: ignore[no-untyped-def]
     """Brute force over all sets of values; and what is run again has what it needs."""
     seen, upstream, costs = case
-    found, again = minimum_cut(seen, upstream, {STATE, STATE + 1}, costs, ()) or ((), {})
+    found, again = minimum_cut(seen, upstream, {STATE, STATE + 1}, costs, set()) or ((), {})
     enough = [kept for kept in _subsets(costs) if _suffices(seen, set(kept), upstream)]
     assert _suffices(seen, set(found), upstream)
     assert sum(costs[name] for name in found) == min(

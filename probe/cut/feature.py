@@ -9,14 +9,10 @@ from typing import Self
 from torch import Tensor, nn
 
 from probe.batch import Value
-from probe.cut.model_call import ModelCall
 from probe.cut.names import INPUT
 from probe.cut.trace import Trace, Visit
 from probe.errors import InputError, unknown
 from probe.modules import forget, layer
-
-EvalCalls = Mapping[str, Sequence[bool]]
-"""Whether each call of a module in a forward pass is in eval mode, by its dotted name."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +54,8 @@ class Feature:
         return self.trace.depends_on(self.upstream)
 
     @cached_property
-    def eval_calls(self) -> EvalCalls:
-        """The modules that stay in eval mode in any of their calls, call by call.
+    def eval_calls(self) -> Mapping[str, Sequence[bool]]:
+        """Whether each call of a module in a forward pass is in eval mode, by its dotted name.
 
         A module does in calls that end before the feature and serve nothing else. A layer with
         state that serves the feature at all does in all of its calls, so that its statistics stay.
@@ -145,15 +141,19 @@ class PartlyEval(nn.Module):
     `requires_grad_(False)` keeps parameters from being trained, but it neither stops a batch norm's
     statistics from moving nor turns off dropout: only eval mode does.
 
+    >>> import torch
+    >>> from probe.cut.model_call import ModelCall
+    >>> from probe.cut.trace import trace
     >>> model = nn.Sequential(nn.Dropout(), nn.Dropout())
-    >>> whole = PartlyEval(model, {"0": [True]}, ModelCall()).train()
+    >>> feature = find(trace(model, torch.ones(3, 2), ModelCall()), "0")
+    >>> partly = PartlyEval(model, feature).train()
     >>> [module.training for module in model]
     [False, True]
     """
 
-    def __init__(self, model: nn.Module, calls: EvalCalls, ask: ModelCall) -> None:
+    def __init__(self, model: nn.Module, feature: Feature) -> None:
         super().__init__()
-        self.model, self.ask = model, ask
+        self.model, self.ask, calls = model, feature.trace.call, feature.eval_calls
         self._off = [model.get_submodule(name) for name, off in calls.items() if all(off)]
         self._calls = Counter[str]()  # of each module in this forward pass
         for name, off in calls.items():

@@ -149,13 +149,13 @@ def _mixed_rows(trace: Trace, names: set[Name]) -> set[Name]:
 
 def _training_pass(feature: Feature) -> Pass:
     """Return the pass in the modes in which the feature's tail is trained."""
-    trace, calls = feature.trace, feature.eval_calls
+    trace = feature.trace
     # Downstream of the logits nothing is trained: the modes of training do not matter.
     if not trace.trained(feature.frozen):
         return trace.large
     if composed := _composed(feature):
         return composed
-    partly = PartlyEval(copied(trace.model), calls, trace.call).train()
+    partly = PartlyEval(copied(trace.model), feature).train()
     sample = first(trace.sample, trace.examples)
     return follow(partly.model, trace.names, trace.state, sample, trace.call)
 

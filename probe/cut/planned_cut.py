@@ -85,9 +85,8 @@ class PlannedCut:
 
         Unless the cut is slow, the copy takes kept values in place of inputs.
         """
-        trace = self.feature.trace
-        arguments = copied(trace.model), self.feature.eval_calls, trace.call
-        module = PartlyEval(*arguments) if self.plan is None else Replay(*arguments, self.plan)
+        feature, model = self.feature, copied(self.feature.trace.model)
+        module = Replay(model, feature, self.plan) if self.plan else PartlyEval(model, feature)
         # What is held asks for no gradient, and what is frozen stays in eval mode: `PartlyEval`.
         state = named_state(module.model)
         held = {id(state[name]) for name in self.held & state.keys()}

@@ -23,8 +23,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only, tree_unflatten
 
 from probe.batch import Value, like, tensors
-from probe.cut.feature import EvalCalls, PartlyEval
-from probe.cut.model_call import ModelCall
+from probe.cut.feature import Feature, PartlyEval
 from probe.cut.names import INPUT, LIVE, Name, Naming, Tag, TorchCall, alias, eagerly, watched
 from probe.cut.plan import CutPlan
 from probe.cut.trace import Trace, collect, state_tags
@@ -54,8 +53,8 @@ class Prefix(nn.Module):
 class Replay(PartlyEval):
     """A tail: the model's own forward, run on kept values without what computes them."""
 
-    def __init__(self, model: nn.Module, calls: EvalCalls, ask: ModelCall, plan: CutPlan) -> None:
-        super().__init__(model, calls, ask)
+    def __init__(self, model: nn.Module, feature: Feature, plan: CutPlan) -> None:
+        super().__init__(model, feature)
         self._plan = plan
         self._tags: dict[int, Tag] = {}
         self._tags_of = 0

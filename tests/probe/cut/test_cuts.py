@@ -34,7 +34,9 @@ def network(seed: int) -> nn.Module:
 @pytest.mark.slow
 def test_cuts_used_again_are_those_made_anew() -> None:
     y, recipe = torch.arange(48) % 3, Recipe(epochs=2, batch_size=8)
-    data = Examples(torch.randn(48, 3, 25, 25, generator=stream(0)) + y[:, None, None, None], y)
+    data = Examples(
+        torch.randn(48, 3, 25, 25, generator=stream(0, "x")) + y[:, None, None, None], y
+    )
     cuts, others = cut_each(network(0), FEATURES, data.x[:8]), []
     for seed in (0, 1):
         model = network(seed)

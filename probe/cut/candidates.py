@@ -1,7 +1,5 @@
 """Features that a model offers, the cost of a cut at each, and a good set of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ only what modules do by themselves, the pass is combined from one in eval and on
 No value is kept whose rows mix the examples of a batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 

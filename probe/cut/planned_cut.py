@@ -97,9 +97,8 @@ class PlannedCut:
     def split(self) -> Split:
         """Return prefix and tail, the tail with parameters of its own."""
         module = self.whole()
-        tail: nn.Module = module
-        if self.chain is not None:
-            tail = nn.Sequential(*_links(module.model)[self.chain :])
+        links = _links(module.model)[self.chain :]
+        tail = module if self.chain is None else nn.Sequential(*links)
         in_model = named_state(module.model)
         # Of several names of a tensor the first.
         in_tail = {id(tensor): name for name, tensor in reversed(named_state(tail).items())}

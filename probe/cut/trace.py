@@ -6,8 +6,6 @@ all calls, parameters and buffers that it depends on. Nothing is read from the m
 so any code that computes with torch's functions can be followed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace

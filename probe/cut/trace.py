@@ -18,7 +18,7 @@ from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
-from probe import modules
+import probe.modules as modules
 from probe.batch import Value, arranged, check_value, first, mapped, tensors
 from probe.cut.batch_dimension import TensorFacts
 from probe.cut.model_call import ModelCall, explained, full_precision, tensors_of, undisturbed

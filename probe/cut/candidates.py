@@ -81,9 +81,9 @@ def candidates(
     plans = plan_each(features, progress)
     narrow = set[str]()
     for feature, plan in plans:
-        kept = plan.kept if isinstance(plan, CutPlan) else ()
+        values = plan.kept if isinstance(plan, CutPlan) else ()
         # Values that were computed with weights; masks do not count.
-        if sum(bool(traced.large.upstream([n]) & traced.state.keys()) for n in kept) == 1:
+        if sum(bool(traced.large.upstream([n]) & traced.state.keys()) for n in values) == 1:
             narrow.add(feature.name)
     chosen = suggested(traced, features, narrow)
     return [_candidate(feature, plan, feature.name in chosen) for feature, plan in plans]
@@ -102,13 +102,13 @@ def _features(traced: Trace) -> Iterator[Feature]:
 
 def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
     traced, visit = feature.trace, feature.visit
-    kept = [] if isinstance(plan, str) else [name for name in plan.kept if not of_input(name)]
+    stored = [] if isinstance(plan, str) else [name for name in plan.kept if not of_input(name)]
     return Candidate(
         feature=feature.name,
         kind=type(traced.model.get_submodule(feature.module)).__name__,
         shape=traced.shapes.get(visit.names[0], visit.shapes[0]).example,
         tensors=len(visit.names),
-        bytes=sum(traced.shapes[name].bytes // traced.examples for name in kept),
+        bytes=sum(traced.shapes[name].bytes // traced.examples for name in stored),
         frozen=_parameters(traced, feature.frozen),
         left=_parameters(traced, traced.behind_logits - feature.frozen),
         slow=plan if isinstance(plan, str) else "",

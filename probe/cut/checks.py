@@ -66,8 +66,8 @@ class ReferenceValues:
 
     def __init__(self, trace: Trace, plans: Plans) -> None:
         self._trace = trace
-        kept = (plan.kept for _, plan in plans if isinstance(plan, CutPlan))
-        self._names = set[Name]().union(*kept, *(feature.visit.names for feature, _ in plans))
+        names = (plan.kept for _, plan in plans if isinstance(plan, CutPlan))
+        self._names = set[Name]().union(*names, *(feature.visit.names for feature, _ in plans))
         sample = first(trace.sample, _SOME)
         self._rows = sample, first(sample, len(tensors(sample)[0]) // 2)
 

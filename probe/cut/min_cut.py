@@ -88,13 +88,13 @@ def minimum_cut(
             break
     else:
         return None
-    kept, computed = cut
+    names, computed = cut
     # A call is run only for what lies behind the cut; those before it are what caching saves.
     again = dict.fromkeys(upstream, False)
     for number in frozen & trained_pass.steps.keys():
-        names = trained_pass.steps[number].names
-        again[number] = number not in varying or not computed.isdisjoint(names)
-    return tuple(sorted(kept)), again
+        step = trained_pass.steps[number]
+        again[number] = number not in varying or not computed.isdisjoint(step.names)
+    return tuple(sorted(names)), again
 
 
 def _frozen(trained_pass: Pass, upstream: Calls, state: Calls, steady: Calls) -> set[int]:

@@ -249,8 +249,8 @@ def _chain_end(feature: Feature, plan: CutPlan) -> int | None:
     first, or if a later link uses again what is frozen.
     """
     plain = feature.trace.call == ModelCall() and isinstance(plan.form, Tensor)
-    kept = plan.shapes[plan.kept[0]]
-    if len(plan.kept) != 1 or not plain or kept.dim != 0 or kept.per[0] != 1:
+    facts = plan.shapes[plan.kept[0]]
+    if len(plan.kept) != 1 or not plain or facts.dim != 0 or facts.per[0] != 1:
         return None
     visits = {visit.module: visit.names for visit in feature.trace.large.visits}
     links = _links(feature.trace.model)

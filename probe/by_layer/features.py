@@ -46,7 +46,7 @@ def features_of(
         cuts = [c for c in candidates(model, x, call.output, call.call) if c.suggested]
         names = {candidate.feature: bool(candidate.left) for candidate in cuts}
     else:
-        facts = [cut.facts for cut in find_each(model, chosen, x, call)]
+        facts = [cut.facts for cut in find_each(model, chosen, x, call, "tail")]
         facts.sort(key=lambda cut: cut.position)
         names = {cut.name: bool(cut.trained) for cut in facts}
     earlier = [name for name, downstream in names.items() if downstream]

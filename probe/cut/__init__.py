@@ -4,11 +4,11 @@
 
 1. **Follow** (`trace`, `names`). A copy of the model runs in eval mode on a few real examples. Each
    call of a torch function is noted, and each value gets a name that says how it was computed, so
-   that it is known again in any later run. The parameters and
-   buffers that the feature's value was computed from are *frozen*: the W_F of the protocol.
-2. **Plan** (`feature`, `planning`, `plan`). The model runs again in training mode, the
-   modules that serve the feature in eval mode. This shows the frozen values, those that the rest
-   reads, and those with a row for each example, which can be cached (`batch_dimension`).
+   that it is recognized in any later run. The parameters and buffers that the feature's value was
+   computed from are *frozen*: the W_F of the protocol.
+2. **Plan** (`feature`, `plan`). The model runs again in training mode, the modules that serve the
+   feature in eval mode. This shows the frozen values, those that the rest reads, and those with a
+   row for each example, which can be cached (`batch_dimension`).
 3. **Minimum cut** (`min_cut`). Of all sets of frozen values from which the rest can be computed,
    take the one with the fewest bytes. The values and what is computed from them form a graph; a set
    is enough exactly if every way to the rest from what cannot be computed again passes through it,

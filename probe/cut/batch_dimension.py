@@ -1,13 +1,19 @@
-"""The dimension of a tensor along which the examples of a batch lie."""
+"""The shape of a tensor at any batch size, and the dimension along which its examples lie."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from probe.modules import innermost
+
+Axis = Literal["first", "last"]
+"""`first`: (B, C, positions ...), as of convolutions; `last`: (B, positions ..., C), as of linear
+layers. Wherever the examples lie: that is known besides, see `TensorFacts.dim`."""
 
 
 def unusual(tensor: Tensor) -> str:
@@ -20,65 +26,54 @@ def unusual(tensor: Tensor) -> str:
 
 
 @dataclass(frozen=True)
-class TensorMetadata:
-    """A tensor's shape, strides and type, and why its value cannot be cached, if it cannot."""
-
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: torch.dtype
-    unusual: str = ""
-
-    @classmethod
-    def of(cls, tensor: Tensor) -> TensorMetadata:
-        """Describe a tensor of any shape."""
-        sizes = ((), ()) if tensor.is_nested else (tuple(tensor.shape), tensor.stride())
-        return cls(*sizes, tensor.dtype, unusual(tensor))
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of the values."""
-        return int(torch.Size(self.shape).numel()) * self.dtype.itemsize
-
-
-@dataclass(frozen=True)
-class BatchedShape:
-    """A tensor's shape as a function of the batch size B.
+class TensorFacts:
+    """A tensor of a forward pass: its shape at one batch size, and at any other size B.
 
     Attributes:
-        seen: The tensor at one batch size.
+        shape: The sizes of its dimensions, () for a nested tensor.
+        stride: Its strides, in elements.
+        dtype: Its type.
+        unusual: Why its value cannot be cached, empty if it may be.
         per: For each dimension 0 if its size does not depend on B, else k if it is k times B.
-        order: The dimensions from the outermost to the innermost in memory.
+        axis: The axis of its channels, None if no layer determines it.
+        input_index: The index of the model's input that it is, unchanged; None if it is none.
 
-    >>> large, small = (TensorMetadata.of(torch.empty(5, 2 * b, 3)) for b in (4, 2))
-    >>> shape = BatchedShape.of(large, small, (4, 2))  # 2 entries of dimension 1 per example
+    >>> large, small = (TensorFacts.of(torch.empty(5, 2 * b, 3)) for b in (4, 2))
+    >>> shape = large.compared(small, 4)  # 2 entries of dimension 1 per example
     >>> shape.per, shape.dim, shape.at(10)[0]
     ((0, 2, 0), 1, (5, 20, 3))
     >>> tuple(shape.to_rows(torch.empty(5, 20, 3)).shape)
     (10, 2, 5, 3)
     """
 
-    seen: TensorMetadata
-    per: tuple[int, ...]
-    order: tuple[int, ...]
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+    unusual: str = ""
+    per: tuple[int, ...] = ()
+    axis: Axis | None = None
+    input_index: int | None = None
 
     @classmethod
-    def of(
-        cls, large: TensorMetadata, small: TensorMetadata, batches: tuple[int, int]
-    ) -> BatchedShape:
-        """Compare one value at two batch sizes: dimensions that differ grow with the batch.
+    def of(cls, tensor: Tensor) -> TensorFacts:
+        """Describe a tensor at its own batch size."""
+        sizes = ((), ()) if tensor.is_nested else (tuple(tensor.shape), tensor.stride())
+        return cls(*sizes, tensor.dtype, unusual(tensor))
+
+    def compared(self, small: TensorFacts, batch: int) -> TensorFacts:
+        """Return the shape with the dimensions that grow with the batch.
 
         Args:
-            large: The value at the larger batch size.
-            small: The value at the smaller batch size.
-            batches: The two batch sizes.
-
-        Returns:
-            The shape.
+            small: The same value in a smaller batch.
+            batch: The number of examples in this one's batch.
         """
-        sizes = zip(large.shape, small.shape, strict=True)
-        per = tuple(0 if a == b else a // batches[0] for a, b in sizes)
-        dims = range(len(large.shape))
-        return cls(large, per, tuple(sorted(dims, key=lambda dim: (-large.stride[dim], dim))))
+        sizes = zip(self.shape, small.shape, strict=True)
+        return replace(self, per=tuple(0 if a == b else a // batch for a, b in sizes))
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the values."""
+        return prod(self.shape) * self.dtype.itemsize
 
     @property
     def dim(self) -> int | None:
@@ -87,17 +82,17 @@ class BatchedShape:
         Only with such a dimension can the value be taken apart into examples.
         """
         growing = [dim for dim, per in enumerate(self.per) if per]
-        return growing[0] if len(growing) == 1 and not self.seen.unusual else None
+        return growing[0] if len(growing) == 1 and not self.unusual else None
 
     @property
     def example(self) -> tuple[int, ...]:
         """The shape of one example's entries, all of it where no single dimension grows."""
         if self.dim is None:
-            return self.seen.shape
-        rest = (*self.seen.shape[: self.dim], *self.seen.shape[self.dim + 1 :])
-        return rest if self.per[self.dim] == 1 else (self.per[self.dim], *rest)
+            return self.shape
+        per, rest = self.per[self.dim], (*self.shape[: self.dim], *self.shape[self.dim + 1 :])
+        return rest if per == 1 else (per, *rest)
 
-    def channel_dim(self, axis: str | None) -> int | None:
+    def channel_dim(self, axis: Axis | None) -> int | None:
         """Return the dimension of the channels in a single example.
 
         Args:
@@ -106,7 +101,7 @@ class BatchedShape:
         Returns:
             The dimension, None if it is unknown.
         """
-        dim = 1 if axis == "first" else len(self.seen.shape) - 1
+        dim = 1 if axis == "first" else len(self.shape) - 1
         if axis is None or self.dim is None or dim == self.dim:
             return None
         # Without the examples; but the k entries of an example in (k B, ...) come first.
@@ -117,10 +112,10 @@ class BatchedShape:
 
         In this order channels-last stays channels-last: the model's code may ask.
         """
-        sizes = zip(self.per, self.seen.shape, strict=True)
+        sizes = zip(self.per, self.shape, strict=True)
         shape = tuple(per * batch if per else size for per, size in sizes)
         strides, step = [0] * len(shape), 1
-        for dim in reversed(self.order):
+        for dim in sorted(range(len(shape)), key=lambda dim: (self.stride[dim], -dim)):
             strides[dim] = step
             step *= shape[dim]
         return shape, tuple(strides)
@@ -131,9 +126,8 @@ class BatchedShape:
         If an example is k entries of the dimension that grows, it gives (B, k, ...).
         """
         dim = self.dim or 0
-        value = value.movedim(dim, 0)
-        per = self.per[dim]
-        return value if per == 1 else value.unflatten(0, (-1, per))
+        rows, per = value.movedim(dim, 0), self.per[dim]
+        return rows if per == 1 else rows.unflatten(0, (-1, per))
 
     def from_rows(self, rows: Tensor) -> Tensor:
         """Undo `to_rows`: give rows (B, ...) the shape that the model's own code expects."""

@@ -1,11 +1,8 @@
 """Features that a model offers, the cost of a cut at each, and a good set of them."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 
 from torch import nn
@@ -14,8 +11,7 @@ from probe.batch import Value
 from probe.cut.feature import Feature
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.names import INPUT, Name, of_input
-from probe.cut.plan import CutPlan
-from probe.cut.planning import Progress, plan_each
+from probe.cut.plan import CutPlan, Progress, plan_each
 from probe.cut.trace import Trace, trace
 
 _ENOUGH = 4  # features, and no block of the model needs to be looked into
@@ -26,13 +22,16 @@ _MOST = 20  # features of a good set
 class Candidate:
     """A feature at which a model can be cut, and the cost of the cut.
 
-    - feature: its name, as `split` takes it; kind: the module's class;
-    - shape: of one example's value, the first of its `tensors` tensors;
-    - bytes: what they take per example, in fp32, without the model's own input;
-    - frozen: the number of parameters (elements) that the feature depends on;
-    - left: the number of the others that the logits depend on;
-    - slow: why nothing can be cached there, empty if it can;
-    - suggested: whether it is of a good set.
+    Attributes:
+        feature: Its name, as `split` takes it.
+        kind: The module's class.
+        shape: The shape of one example's value, the first of its `tensors` tensors.
+        tensors: The number of tensors of its value.
+        bytes: Bytes per example of the values to keep, in fp32, without the model's own input.
+        frozen: The number of parameters (elements) that the feature depends on.
+        left: The number of the others that the logits depend on.
+        slow: Why nothing can be cached there, empty if it can.
+        suggested: Whether it is of a good set.
     """
 
     feature: str
@@ -80,37 +79,36 @@ def candidates(
     traced = trace(model, sample, ModelCall(call=call, output=output))
     features = list(_features(traced))
     plans = plan_each(features, progress)
-    # The number of kept values that were computed with weights; masks do not count.
-    weighted = {
-        feature.name: sum(bool(traced.large.upstream([n]) & traced.state.keys()) for n in plan.kept)
-        for feature, plan in plans
-        if isinstance(plan, CutPlan)
-    }
-    chosen = suggested(traced, features, {name for name, n in weighted.items() if n == 1})
+    narrow = set[str]()
+    for feature, plan in plans:
+        values = plan.kept if isinstance(plan, CutPlan) else ()
+        # Values that were computed with weights; masks do not count.
+        if sum(bool(traced.large.upstream([n]) & traced.state.keys()) for n in values) == 1:
+            narrow.add(feature.name)
+    chosen = suggested(traced, features, narrow)
     return [_candidate(feature, plan, feature.name in chosen) for feature, plan in plans]
 
 
 def _features(traced: Trace) -> Iterator[Feature]:
     """Yield every run of a module whose value can be held fixed and depends on the input."""
     modules = [visit.module for visit in traced.large.visits]
-    for at, module in enumerate(modules):
-        call = modules[:at].count(module)
+    for position, module in enumerate(modules):
+        call = modules[:position].count(module)
         name = module if modules.count(module) == 1 else f"{module}#{call + 1}"
-        feature = Feature(name, traced, at, call)
+        feature = Feature(name, traced, position, call)
         if module and INPUT[0] in feature.upstream and not feature.random:
             yield feature
 
 
 def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
-    traced = feature.trace
-    shape = traced.shapes.get(feature.visit.names[0])
-    metadata = {} if isinstance(plan, str) else {name: plan.shapes[name].seen for name in plan.kept}
+    traced, visit = feature.trace, feature.visit
+    stored = [] if isinstance(plan, str) else [name for name in plan.kept if not of_input(name)]
     return Candidate(
         feature=feature.name,
         kind=type(traced.model.get_submodule(feature.module)).__name__,
-        shape=feature.visit.metadata[0].shape if shape is None else shape.example,
-        tensors=len(feature.visit.names),
-        bytes=sum(m.bytes // traced.sizes[0] for name, m in metadata.items() if not of_input(name)),
+        shape=traced.shapes.get(visit.names[0], visit.shapes[0]).example,
+        tensors=len(visit.names),
+        bytes=sum(traced.shapes[name].bytes // traced.examples for name in stored),
         frozen=_parameters(traced, feature.frozen),
         left=_parameters(traced, traced.behind_logits - feature.frozen),
         slow=plan if isinstance(plan, str) else "",
@@ -143,75 +141,55 @@ def suggested(trace: Trace, features: Sequence[Feature], narrow: Collection[str]
     Returns:
         The names; the last is the model's logits, if a module returns them.
     """
-    tree = _Tree(trace)
-    ends = [feature for feature in features if feature.name in narrow or _gives_logits(feature)]
-    opened, levels = {""}, []
-    while True:
-        at_level = [feature for feature in ends if tree.parent[feature.module] in opened]
-        levels.append(_blocks(tree, at_level))
-        largest = tree.largest(opened)
-        if len(levels[-1]) >= _ENOUGH or largest is None:
-            break
+    run = {visit.module for visit in trace.large.visits}
+    parent = {name: [a for a in _around(name) if a in run or not a][-1] for name in run}
+    parameters = trace.model.named_parameters(remove_duplicate=False)
+    weights = {name for name, parameter in parameters if parameter.dim() > 1}
+    # In a fixed order: of two modules with as many weights it is always the same.
+    around = [module for name in sorted(weights & trace.behind_logits) for module in _around(name)]
+    half = len(weights & trace.behind_logits) / 2
+    working = _working(trace)
+    ends = [
+        feature
+        for feature in features
+        if feature.frozen & weights
+        and (_gives_logits(feature) or (feature.name in narrow and feature.module in working))
+    ]
+    opened, levels, largest = {""}, list[list[list[Feature]]](), ""
+    while not levels or (len(levels[-1]) < _ENOUGH and largest):
         opened.add(largest)
+        distinct: dict[tuple[Name, ...], Feature] = {}
+        for feature in ends:
+            if parent[feature.module] in opened:
+                distinct.setdefault(feature.visit.names, feature)
+        blocks = groupby(distinct.values(), key=lambda feature: feature.frozen & weights)
+        levels.append([list(block) for _, block in blocks])
+        closed = {name for name in {*parent.values()} - opened if parent[name] in opened}
+        within = Counter(module for module in around if module in closed)
+        largest = next((name for name, n in within.most_common(1) if n >= half), "")
     # A level deeper may have fewer: a block that a skip crosses offers nothing inside.
-    names = [_end(tree, block).name for block in max(levels, key=len)]
+    names = [_end(parent, block).name for block in max(levels, key=len)]
     step = -(-len(names) // _MOST) or 1
     return names[::-1][::step][::-1]
 
 
-def _blocks(tree: _Tree, features: list[Feature]) -> list[list[Feature]]:
-    """Return the features by the weights that they bring in, each value once."""
-    first: dict[tuple[Name, ...], Feature] = {}
-    for feature in features:
-        names = feature.visit.names
-        if tree.weights_of(feature) and (feature.module in tree.working or _gives_logits(feature)):
-            first.setdefault(names, feature)
-    return [list(block) for _, block in groupby(first.values(), key=tree.weights_of)]
+def _working(trace: Trace) -> set[str]:
+    """Return the modules that compute anything: dropout in eval mode does not, nor a reshape."""
+    steps = trace.large.steps.values()
+    owners = {step.owner for step in steps if {*step.names} - {*step.views}}
+    return {name for owner in owners for name in (owner, *_around(owner))}
 
 
-def _end(tree: _Tree, block: Sequence[Feature]) -> Feature:
+def _end(parent: Mapping[str, str], block: Sequence[Feature]) -> Feature:
     """Return the feature that stands for all that brings in no further weights."""
     last = [feature for feature in block if _gives_logits(feature)]
-    blocks = [feature for feature in block if feature.module in tree.parents]
-    around = tree.parent[block[0].module]
-    beside = [feature for feature in block if tree.parent[feature.module] == around]
-    return (last or blocks or beside[-1:])[0]
+    blocks = [feature for feature in block if feature.module in parent.values()]
+    siblings = [feature for feature in block if parent[feature.module] == parent[block[0].module]]
+    return (last or blocks or siblings[-1:])[0]
 
 
 def _gives_logits(feature: Feature) -> bool:
     return feature.trace.large.logits in feature.visit.names
-
-
-class _Tree:
-    """The modules that run, each below the nearest around it that runs too."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        run = {visit.module for visit in trace.large.visits}
-        self.parent = {n: [a for a in _around(n) if a in run or not a][-1] for n in run}
-        self.parents = set(self.parent.values()) - {""}
-        weights = dict(trace.model.named_parameters(remove_duplicate=False))
-        self._weights = frozenset(name for name, weight in weights.items() if weight.dim() > 1)
-
-    @cached_property
-    def working(self) -> set[str]:
-        """The modules that compute anything: dropout in eval mode does not, nor does a reshape."""
-        steps = self._trace.large.steps.values()
-        owners = {step.owner for step in steps if {*step.names} - {*step.views}}
-        return {name for owner in owners for name in (owner, *_around(owner))}
-
-    def weights_of(self, feature: Feature) -> frozenset[str]:
-        """Return the names of the weights that the feature depends on."""
-        return feature.frozen & self._weights
-
-    def largest(self, opened: set[str]) -> str | None:
-        """Return the module to open next: it holds half of all weights, or more."""
-        weights = self._weights & self._trace.behind_logits
-        # In a fixed order: of two modules with as many weights it is always the same.
-        around = (module for name in sorted(weights) for module in _around(name))
-        closed = {name for name in self.parents - opened if self.parent[name] in opened}
-        within = Counter(module for module in around if module in closed)
-        return next((name for name, n in within.most_common(1) if 2 * n >= len(weights)), None)
 
 
 def _around(name: str) -> list[str]:

@@ -7,7 +7,7 @@ import re
 
 from torch import nn
 
-from probe.cut.interface import Axis
+from probe.cut.batch_dimension import Axis
 from probe.cut.names import Name, words
 from probe.cut.trace import Step, Trace
 
@@ -50,18 +50,18 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
     Returns:
         The axis; None if the calls do not determine it, or the terms of a sum disagree.
     """
-    steps, metadata = trace.large.steps, trace.large.metadata
-    rank = len(metadata[name].shape)
+    steps, shapes = trace.large.steps, trace.large.shapes
+    rank = len(shapes[name].shape)
     waiting, visited, axes, pooled = [name], set[Name](), set[Axis](), False
     while waiting:
         value = waiting.pop()
         step = steps.get(value[0])
         # A term of fewer dimensions may lie along any of them.
-        if step is None or value in visited or len(metadata[value].shape) != rank:
+        if step is None or value in visited or len(shapes[value].shape) != rank:
             continue
         visited.add(value)
         function = re.sub(r"\dd$", "", step.function.strip("_"))
-        if axis := _told(trace, step, function):
+        if axis := _axis_after(trace, step, function):
             axes.add(axis)
         elif function in _KEEPING:
             waiting += step.parents
@@ -69,17 +69,13 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
     return axes.pop() if len(axes) == 1 else "first" if pooled and not axes else None
 
 
-def _told(trace: Trace, step: Step, function: str) -> Axis | None:
+def _axis_after(trace: Trace, step: Step, function: str) -> Axis | None:
     """Return the axis of the channels of what a layer's own call gives, None for other calls."""
     if function in _FIRST:
         return "first"
     # Attention may turn its result around by a call that says nothing.
     attention = isinstance(trace.model.get_submodule(step.owner), nn.MultiheadAttention)
-    if function in _LAST or attention:
-        return "last"
-    if function in _NORMS:
-        groups = [trace.state[call][0] for call, _ in step.parents if call in trace.state]
-        # Over several dimensions, (C, H, W) among them, it says nothing.
-        if any(trace.model.get_parameter(name).dim() == 1 for name in groups):
-            return "last"
-    return None
+    # Of a norm over several dimensions, (C, H, W) among them, the weights say nothing.
+    names = [trace.state[call][0] for call, _ in step.parents if call in trace.state]
+    over_last = function in _NORMS and any(trace.model.get_parameter(n).dim() == 1 for n in names)
+    return "last" if function in _LAST or attention or over_last else None

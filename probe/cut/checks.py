@@ -4,7 +4,7 @@ The plan of a cut follows from the torch functions that the model calls. These c
 functions do not show: numpy, numbers taken out of tensors, state outside of modules. Each of them
 rules out one error:
 
-- `planning`: a cached row depends on the other examples of its batch;
+- `plan`: a cached row depends on the other examples of its batch;
 - `ReferenceValues.stays`: training changes the feature or a cached value;
 - `ReferenceValues.is_same`: prefix and tail compute something else than the model's output;
 - `ReferenceValues.same_training`: the tail gets other gradients, or cannot be trained;
@@ -14,7 +14,7 @@ A model that fails `stays_fixed` is refused; one that fails another check is run
 features share their forward passes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -25,11 +25,11 @@ from torch import Tensor, nn
 
 from probe.batch import Value, close, first, flipped, identical, mapped, tensors
 from probe.cut.feature import Feature, PartlyEval
-from probe.cut.model_call import tensors_of
+from probe.cut.model_call import tensors_of, undisturbed
 from probe.cut.names import Name
-from probe.cut.plan import CutPlan
-from probe.cut.replay import Prefix, collect
-from probe.cut.trace import Trace
+from probe.cut.plan import CutPlan, Plans
+from probe.cut.replay import Prefix
+from probe.cut.trace import Trace, collect
 from probe.errors import Failed, InputError, described
 from probe.modules import copied, forget, innermost, kept_buffers, mode, named_state, reals_in, tap
 from probe.seeding import global_stream, stream
@@ -39,52 +39,61 @@ _DRAWS = 2  # of other weights
 _PASSES = 16  # training-mode passes, in which a feature that is held fixed is seen not to change
 
 
+@contextmanager
+def comparing(x: Value) -> Iterator[None]:
+    """Run models on inputs such as x (B, ...) so that equal values are equal bit for bit.
+
+    The fast path of attention in eval mode, which rounds differently, is off within the block.
+    """
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with undisturbed(x):
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+
+
 class ReferenceValues:
     """The values of a traced model, with which the parts of its cuts are compared.
 
-    Each pass is made once.
+    Each pass is made once. Use it within `comparing`.
 
     Args:
         trace: The traced model.
-        features: The features of the cuts.
-        plans: The plans of the cuts, or the reason why there is none.
+        plans: The features of the cuts with their plans, or the reason why there is none.
     """
 
-    def __init__(
-        self, trace: Trace, features: Sequence[Feature], plans: Sequence[CutPlan | str | None]
-    ) -> None:
+    def __init__(self, trace: Trace, plans: Plans) -> None:
         self._trace = trace
-        names = {name for plan in plans if isinstance(plan, CutPlan) for name in plan.kept}
-        self._names = names.union(*(feature.visit.names for feature in features))
+        names = (plan.kept for _, plan in plans if isinstance(plan, CutPlan))
+        self._names = set[Name]().union(*names, *(feature.visit.names for feature, _ in plans))
         sample = first(trace.sample, _SOME)
         self._rows = sample, first(sample, len(tensors(sample)[0]) // 2)
 
     @cached_property
+    @torch.no_grad()  # as in the prefix: torch picks some kernels by whether gradients are needed
     def _logits(self) -> list[Tensor]:
-        # torch picks some kernels by whether the parameters are to be trained: as in the prefix.
-        with torch.no_grad(), _plain_attention():
-            return [self._trace.logits(rows) for rows in self._rows]
+        return [self._trace.logits(rows) for rows in self._rows]
 
     @cached_property
-    def _found(self) -> list[dict[Name, Tensor]]:
-        with _plain_attention():
-            return [collect(self._trace, self._names, rows) for rows in self._rows]
+    def _values(self) -> list[dict[Name, Tensor]]:
+        return [collect(self._trace, self._names, rows) for rows in self._rows]
 
     @cached_property
     def _gradients(self) -> list[Tensor | None]:
-        trace = self._trace
-        forget(trace.model)
+        model, rows = self._trace.model, mapped(self._rows[1], torch.clone)
+        forget(model)
         # The buffers are given back only after the backward pass, which may need them.
-        with _plain_attention(), kept_buffers(trace.model), _chance():
-            rows = mapped(self._rows[1], torch.clone)
-            return _gradients(trace.model, lambda: trace.call(trace.model, rows))
+        with kept_buffers(model), _chance():
+            return _gradients(model, lambda: self._trace.call(model, rows))
 
-    @cached_property
+    @property
+    @torch.no_grad()
     def repeats(self) -> bool:
         """Whether the model gives the same logits for the same examples, others in between."""
-        first = self._logits[0]
-        with torch.no_grad(), _plain_attention():
-            return identical(self._trace.logits(self._rows[0]), first)
+        before, _ = self._logits
+        return identical(self._trace.logits(self._rows[0]), before)
 
     @torch.no_grad()
     def is_same(self, plan: CutPlan, tail: nn.Module) -> bool:
@@ -97,12 +106,11 @@ class ReferenceValues:
         Returns:
             Whether they are equal.
         """
-        prefix = Prefix(self._trace, plan)
-        with mode(tail, training=False), _plain_attention():
-            # Other examples in between: the tail may not read what is left behind elsewhere.
-            prefix(flipped(self._rows[1]))
-            for values, expected in zip(self._found, self._logits, strict=True):
-                value = mapped(prefix.rows(values), torch.clone)  # the tail may write into it
+        # Other examples in between: the tail may not read what is left behind elsewhere.
+        Prefix(self._trace, plan)(flipped(self._rows[1]))
+        with mode(tail, training=False):
+            for values, expected in zip(self._values, self._logits, strict=True):
+                value = mapped(plan.rows(values), torch.clone)  # the tail may write into it
                 with _chance():
                     if not identical(tail(value), expected):
                         return False
@@ -122,10 +130,10 @@ class ReferenceValues:
         Raises:
             Failed: The tail cannot be trained, or its gradients differ.
         """
-        if not self._trace.trains(feature.frozen):
+        if not self._trace.trained(feature.frozen):
             return
-        value = Prefix(self._trace, plan).rows(self._found[1])
-        with mode(tail, training=False), _plain_attention(), _chance():
+        value = plan.rows(self._values[1])
+        with mode(tail, training=False), _chance():
             gradients = _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
         pairs = zip(tail.model.parameters(), self._gradients, gradients, strict=True)
         trained = [(a, b) for parameter, a, b in pairs if parameter.requires_grad]
@@ -151,7 +159,7 @@ class ReferenceValues:
         Raises:
             Failed: The model does not accept other weights.
         """
-        names, before = {*plan.kept, *feature.visit.names}, self._found[1]
+        names, before = {*plan.kept, *feature.visit.names}, self._values[1]
 
         def same(trial: nn.Module, far: float) -> bool:
             # A weight that is read by way of numpy or of a Python number is no part of a value's
@@ -159,8 +167,7 @@ class ReferenceValues:
             trace = replace(self._trace, model=trial)
             for draw in range(_DRAWS):
                 _perturb(trial, feature.frozen, draw, far)
-                with _plain_attention():
-                    after = collect(trace, names, self._rows[1])
+                after = collect(trace, names, self._rows[1])
                 met = before.keys() & after.keys()
                 if not names <= met or not all(identical(before[n], after[n]) for n in names):
                     return False
@@ -196,17 +203,14 @@ def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
     Raises:
         InputError: The feature changes.
     """
-    sample = first(feature.trace.sample, _FEW)
+    sample, refusal = first(feature.trace.sample, _FEW), f"cannot cut at {feature.name!r}: {slow}"
     values = []
     for rows in (sample, flipped(sample), sample):
         with _chance():
             values.append(_value(feature, model, rows, training=False))
     model.train()
-    if not _alike(values[0], before := values[2]):
-        raise InputError(
-            f"cannot cut at {feature.name!r}: {slow}; and its value differs for the same input in "
-            f"eval mode, so that it cannot be held fixed: choose another layer"
-        )
+    if not _same(values[0], before := values[2]):
+        raise InputError(f"{refusal}; and its value differs for the same input: choose another one")
 
     def stays(trial: PartlyEval, far: float) -> bool:
         # What the first passes do to the copy may show in the next: so one copy for all of them.
@@ -217,23 +221,22 @@ def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
                 after.append(_value(feature, trial, sample, training=False))
             modes = (*[True] * _PASSES, False)
             after += [_value(feature, trial, sample, training) for training in modes]
-        return all(_alike(value, before) for value in after)
+        return all(_same(value, before) for value in after)
 
     try:
         fixed = _with_other_weights(model, stays)
     except Failed as failure:
-        raise InputError(f"cannot cut at {feature.name!r}: {slow}; and {failure}") from failure
+        raise InputError(f"{refusal}; and {failure}") from failure
     if not fixed:
         raise InputError(
-            f"cannot cut at {feature.name!r}: {slow}; and held in the whole model it does not stay "
-            f"fixed while the rest is trained (it changes in training mode, or by something "
-            f"that torch's functions do not show); make the dropout, batch norm or branch that "
-            f"does it a module of its own"
+            f"{refusal}; and in the whole model it does not stay fixed (it changes in training "
+            f"mode, or by something that torch's functions do not show): make the dropout, batch "
+            f"norm or branch that does it a module of its own"
         )
 
 
-def _alike(value: list[Tensor], other: list[Tensor]) -> bool:
-    return len(value) == len(other) and all(map(identical, value, other))
+def _same(values: list[Tensor], others: list[Tensor]) -> bool:
+    return len(values) == len(others) and all(map(identical, values, others))
 
 
 def _with_other_weights(model: nn.Module, holds: Callable[[Any, float], bool]) -> bool:
@@ -252,18 +255,19 @@ def _with_other_weights(model: nn.Module, holds: Callable[[Any, float], bool]) -
 
 @torch.no_grad()
 def _perturb(model: nn.Module, held: frozenset[str], draw: int, far: float) -> None:
-    """Move everything in a model that is not kept: floats at random, flags to their opposite."""
+    """Move everything in a model that is not held: floats at random, flags to their opposite."""
     state = named_state(model)
-    unmoved = {id(state[name]) for name in held if name in state}
+    unmoved = {id(state[name]) for name in held & state.keys()}
     for name, tensor in state.items():
-        if id(tensor) not in unmoved:
-            if (moved := reals_in(tensor)).is_floating_point():
-                # By columns: other numbers for each element would take most of the time.
-                noise = torch.randn(2, *moved.shape[-1:], generator=stream(draw, "perturb", name))
-                factor, shift = 1 + far * (0.5 + noise[0]), far * (0.5 + noise[1]).abs()
-                torch.addcmul(shift.to(moved), moved, factor.to(moved), out=moved)
-            elif tensor.dtype == torch.bool:
-                tensor.logical_not_()
+        if id(tensor) in unmoved:
+            continue
+        if (moved := reals_in(tensor)).is_floating_point():
+            # By columns: other numbers for each element would take most of the time.
+            noise = torch.randn(2, *moved.shape[-1:], generator=stream(draw, "perturb", name))
+            factor, shift = 1 + far * (0.5 + noise[0]), far * (0.5 + noise[1]).abs()
+            torch.addcmul(shift.to(moved), moved, factor.to(moved), out=moved)
+        elif tensor.dtype == torch.bool:
+            tensor.logical_not_()
 
 
 @torch.no_grad()
@@ -282,14 +286,3 @@ def _value(feature: Feature, model: PartlyEval, sample: Value, training: bool) -
 def _chance() -> AbstractContextManager[None]:
     """Start torch's generators from the same seed in every pass that is to be compared."""
     return global_stream(stream(0, "check"))
-
-
-@contextmanager
-def _plain_attention() -> Iterator[None]:
-    """Switch off the fast path of attention in eval mode, which rounds differently."""
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(before)

@@ -5,29 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from probe.batch import Value, mapped, tensors
-from probe.cut.checks import ReferenceValues
+from probe.batch import Value
+from probe.cut.checks import ReferenceValues, comparing
 from probe.cut.feature import find
 from probe.cut.interface import Cut, Split, Trainable, check_trainable
-from probe.cut.model_call import Call, ModelCall, Output, explained, full_precision, undisturbed
-from probe.cut.planned_cut import PlannedCut, links_of
-from probe.cut.planning import plan_each
-from probe.cut.replay import Prefix, collect, one_pass
-from probe.cut.trace import Trace, trace
+from probe.cut.model_call import Call, ModelCall, Output, explained, undisturbed
+from probe.cut.planned_cut import PlannedCut, planned
+from probe.cut.trace import Trace, collect, trace
 from probe.errors import InputError
-from probe.modules import (
-    architecture,
-    architecture_difference,
-    copied,
-    forget,
-    frozen_in,
-    unwrapped,
-)
+from probe.modules import architecture, architecture_difference, copied, frozen_in, unwrapped
 from probe.training.memory_format import channels_last
 
 
@@ -60,15 +51,12 @@ class Cuts:
         """
         traced, model = self._planned[0].feature.trace, unwrapped(model)
         if where := architecture_difference(traced.architecture, architecture(model)):
-            raise InputError(
-                f"the cuts are of another architecture, which differs at {where!r}: cut this model "
-                f"itself"
-            )
-        with undisturbed(traced.sample):
+            raise InputError(f"the cuts are of another architecture (see {where!r}): cut anew")
+        with comparing(traced.sample):
             copy = copied(model).requires_grad_(True).eval()
             traced = replace(traced, model=copy, given_frozen=frozenset(frozen_in(model)))
             cuts = [replace(c, feature=replace(c.feature, trace=traced)) for c in self._planned]
-            reference = ReferenceValues(traced, [], [cut.plan for cut in cuts])
+            reference = ReferenceValues(traced, [(c.feature, c.plan or c.slow) for c in cuts])
             # The full checks explain what the user's code raises here.
             with suppress(Exception):
                 if all(reference.is_same(c.plan, c.split().tail) for c in cuts if c.plan):
@@ -105,16 +93,11 @@ class Cuts:
         """
         if any(cut.plan for cut in self._planned) and self._trace.is_faster_pixelwise:
             batches = map(channels_last, batches)
-        if self.each and all(cut.chain is not None for cut in self._planned):
-            yield from self._along_chain(batches)
-            return
         names = {name for cut in self._planned if cut.plan for name in cut.plan.kept}
         for number, batch in enumerate(batches):
-            tensor_of_name = collect(self._trace, names, batch) if names else {}
+            tensor_of_name = collect(self._trace, names, batch)
             for cut in self._planned:
-                prefix = cut.prefix
-                value = prefix.rows(tensor_of_name) if isinstance(prefix, Prefix) else batch
-                yield number, cut.feature.name, value
+                yield number, cut.feature.name, cut.plan.rows(tensor_of_name) if cut.plan else batch
 
     @torch.no_grad()
     def feature(self, batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
@@ -130,24 +113,14 @@ class Cuts:
         Raises:
             InputError: A batch takes another path through the model.
         """
-        # What a link of a chain gives needs no names.
-        if self.each and all(
-            c.chain is not None and c.kept == c.feature.visit.names for c in self._planned
-        ):
-            for number, name, value in self._along_chain(batches):
-                yield number, name, tensors(value)
-            return
         names = {name for cut in self._planned for name in cut.feature.visit.names}
         for number, batch in enumerate(batches):
             tensor_of_name = collect(self._trace, names, batch)
-            for cut in self._planned:
-                feature, shapes = cut.feature, cut.feature.trace.shapes
-                if not tensor_of_name.keys() >= set(feature.visit.names):
-                    raise InputError(
-                        f"feature {feature.name!r} is computed in another way for some batches, as "
-                        f"the model's path depends on the data: choose another feature to read "
-                        f"out, or only retrain"
-                    )
+            for feature in (cut.feature for cut in self._planned):
+                if not tensor_of_name.keys() >= {*feature.visit.names}:
+                    where = f"the model takes another path to {feature.name!r} in some batches"
+                    raise InputError(f"{where}: read out another feature, or only retrain")
+                shapes = feature.trace.shapes
                 rows = (shapes[name].to_rows(tensor_of_name[name]) for name in feature.visit.names)
                 yield number, feature.name, tuple(rows)
 
@@ -155,21 +128,6 @@ class Cuts:
     def _trace(self) -> Trace:
         # A cut that was made again on more examples has values of other names, and keeps none.
         return next((cut for cut in self._planned if cut.plan), self._planned[0]).feature.trace
-
-    def _along_chain(self, batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
-        """Yield the values of prefixes that are the first links of a chain."""
-        traced = self._trace
-        links = links_of(traced.model)[: max(cut.chain or 0 for cut in self._planned)]
-        forget(traced.model)
-        # The settings once, not for each batch: that would take as long as a small network's pass.
-        with full_precision(traced.sample):
-            for number, batch in enumerate(batches):
-                value: Any = mapped(batch, torch.clone)  # a model may write into its input
-                with one_pass(traced.model):
-                    for at, link in enumerate(links, 1):
-                        value = link(value)
-                        ends = [cut for cut in self._planned if cut.chain == at]
-                        yield from ((number, cut.feature.name, value) for cut in ends)
 
 
 def split(
@@ -241,11 +199,7 @@ def cut_each(
 
 
 def find_each(
-    model: nn.Module,
-    features: Sequence[str],
-    sample: Value,
-    call: ModelCall,
-    trainable: Trainable = "tail",
+    model: nn.Module, features: Sequence[str], sample: Value, call: ModelCall, trainable: Trainable
 ) -> list[Cut]:
     """Find each of the features in a copy of `model`, which takes two passes of a few examples.
 
@@ -262,19 +216,15 @@ def find_each(
     Raises:
         InputError: The model cannot be followed, or a feature is unknown.
     """
-    if isinstance(features, str) or not isinstance(features, Iterable | None):
-        got = repr(features) if isinstance(features, str) else type(features).__name__
-        raise InputError(f"features must be a list of names of layers, got {got}")
-    features = list(features or ())
+    if isinstance(features, str) or not isinstance(features, Iterable):
+        raise InputError(f"features must be a list of names of layers, got {features!r:.60}")
+    features = list(features)
     if not features:
         raise InputError("no features to cut at: name at least one layer")
-    if strange := [name for name in features if not isinstance(name, str)]:
-        raise InputError(
-            f"features must be names of layers, or what cut_each returned, got "
-            f"{type(strange[0]).__name__} among them"
-        )
+    if strange := [type(name).__name__ for name in features if not isinstance(name, str)]:
+        raise InputError(f"features must be names of layers, got {strange[0]} among them")
     if len(set(features)) < len(features):
-        raise InputError(f"a feature is named twice in {list(features)}: name each once")
+        raise InputError(f"a feature is named twice in {features}: name each once")
     traced = trace(model, sample, call)
     return [PlannedCut(feature=find(traced, name), trainable=trainable) for name in features]
 
@@ -286,15 +236,7 @@ def cut_found(cuts_found: Sequence[Cut]) -> Cuts:
         InputError: A feature is random, or does not stay fixed while the rest is trained.
     """
     cuts = cast(Sequence[PlannedCut], cuts_found)
-    for cut in cuts:
-        if cut.feature.random:
-            raise InputError(
-                f"cannot cut at {cut.feature.name!r}: its value is drawn at random in eval mode "
-                f"too, so that nothing can be held fixed: choose another layer"
-            )
-    traced = cuts[0].feature.trace
-    with undisturbed(traced.sample):
-        features, plans = zip(*plan_each([cut.feature for cut in cuts]), strict=True)
-        reference = ReferenceValues(traced, features, plans)
-        planned = zip(cuts, features, plans, strict=True)
-        return Cuts(tuple(replace(c, feature=f).checked(p, reference) for c, f, p in planned))
+    if names := [cut.feature.name for cut in cuts if cut.feature.random]:
+        why = "its value is drawn at random in eval mode too"
+        raise InputError(f"cannot cut at {names[0]!r}: {why}: choose another layer")
+    return Cuts(planned(cuts))

@@ -1,44 +1,42 @@
 """Features: one run of one module, its dependencies, and the modules that stay in eval mode."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self
 
 from torch import Tensor, nn
 
 from probe.batch import Value
-from probe.cut.model_call import ModelCall
 from probe.cut.names import INPUT
 from probe.cut.trace import Trace, Visit
 from probe.errors import InputError, unknown
 from probe.modules import forget, layer
-
-EvalCalls = Mapping[str, Sequence[bool]]
-"""Whether each call of a module in a forward pass is in eval mode, by its dotted name."""
 
 
 @dataclass(frozen=True)
 class Feature:
     """One visit of one module, with the dependencies of its value.
 
-    - name: as the user gave it, a module's dotted name; `name#2` is the second time that it runs;
-    - trace: of the model;
-    - at: the visit's number among all visits, from 0;
-    - call: its number among the module's own, from 0;
-    - around: why the code of the modules around it stays in eval mode too, empty if it does not.
+    Attributes:
+        name: The module's dotted name; `name#2` is the second time that it runs.
+        trace: The traced model.
+        position: The visit's position among all visits, from 0.
+        call: The visit's number among those of the module, from 0.
+        around: Why the code of the modules around it stays in eval mode too, empty if it does not.
     """
 
     name: str
     trace: Trace
-    at: int
+    position: int
     call: int
     around: str = ""
 
     @property
     def visit(self) -> Visit:
         """The visit that gives the feature's value."""
-        return self.trace.large.visits[self.at]
+        return self.trace.large.visits[self.position]
 
     @property
     def module(self) -> str:
@@ -56,8 +54,8 @@ class Feature:
         return self.trace.depends_on(self.upstream)
 
     @cached_property
-    def eval_calls(self) -> EvalCalls:
-        """The modules that stay in eval mode in any of their calls, call by call.
+    def eval_calls(self) -> Mapping[str, Sequence[bool]]:
+        """Whether each call of a module in a forward pass is in eval mode, by its dotted name.
 
         A module does in calls that end before the feature and serve nothing else. A layer with
         state that serves the feature at all does in all of its calls, so that its statistics stay.
@@ -67,14 +65,14 @@ class Feature:
         # The modules whose own code, not that of their children, computes for the feature.
         workers = {step.owner for number, step in steps.items() if number in self.upstream}
         calls: dict[str, list[bool]] = {}
-        for at, visit in enumerate(visits):
+        for position, visit in enumerate(visits):
             module = self.trace.model.get_submodule(visit.module)
             works = visit.module in workers and not list(module.children())
             # A batch norm on both sides of the cut has one set of statistics, which must stay.
             keeps = works and bool(module.state_dict(keep_vars=True))
             # What has served nothing but the feature is never run again when the tail is trained.
             feeds = bool(visit.names) and enough(name[0] in serving for name in visit.names)
-            early = at <= self.at and feeds
+            early = position <= self.position and feeds
             outer = not visit.module or self.module.startswith(f"{visit.module}.")
             off = keeps or early or (outer and bool(self.around))
             calls.setdefault(visit.module, []).append(off)
@@ -121,21 +119,17 @@ def find(trace: Trace, name: str) -> Feature:
     module = layer(trace.model, dotted)
     # A module with two names is visited under its first.
     first_name = next(name for name, other in trace.model.named_modules() if other is module)
-    visits = [at for at, visit in enumerate(trace.large.visits) if visit.module == first_name]
-    if not visits:
-        raise InputError(
-            f"feature {name!r} does not run in the model's forward pass: choose a module that runs"
-        )
-    if not number and len(visits) > 1:
-        raise InputError(
-            f"feature {dotted!r} runs {len(visits)} times in one forward pass: name the call, "
-            f"{dotted}#1 to {dotted}#{len(visits)}"
-        )
-    calls = [str(at + 1) for at in range(len(visits))]
-    if number and number not in calls:
+    positions = [i for i, visit in enumerate(trace.large.visits) if visit.module == first_name]
+    calls = [str(call + 1) for call in range(len(positions))]
+    if not calls:
+        raise InputError(f"feature {name!r} does not run in the forward pass: choose another one")
+    if not number and len(calls) > 1:
+        names = f"{dotted}#1 to {dotted}#{len(calls)}"
+        raise InputError(f"feature {dotted!r} runs {len(calls)} times: choose one of {names}")
+    if (number or "1") not in calls:
         raise unknown(f"call of {dotted!r}", number, calls)
     call = int(number or 1) - 1
-    feature = Feature(name, trace, visits[call], call)
+    feature = Feature(name, trace, positions[call], call)
     if not feature.visit.names:
         raise InputError(f"feature {name!r} returns no tensor: choose another module")
     return feature
@@ -147,22 +141,26 @@ class PartlyEval(nn.Module):
     `requires_grad_(False)` keeps parameters from being trained, but it neither stops a batch norm's
     statistics from moving nor turns off dropout: only eval mode does.
 
+    >>> import torch
+    >>> from probe.cut.model_call import ModelCall
+    >>> from probe.cut.trace import trace
     >>> model = nn.Sequential(nn.Dropout(), nn.Dropout())
-    >>> whole = PartlyEval(model, {"0": [True]}, ModelCall()).train()
+    >>> feature = find(trace(model, torch.ones(3, 2), ModelCall()), "0")
+    >>> partly = PartlyEval(model, feature).train()
     >>> [module.training for module in model]
     [False, True]
     """
 
-    def __init__(self, model: nn.Module, calls: EvalCalls, ask: ModelCall) -> None:
+    def __init__(self, model: nn.Module, feature: Feature) -> None:
         super().__init__()
-        self.model = model
-        self.ask = ask
+        self.model, self.ask, calls = model, feature.trace.call, feature.eval_calls
         self._off = [model.get_submodule(name) for name, off in calls.items() if all(off)]
+        self._calls = Counter[str]()  # of each module in this forward pass
         for name, off in calls.items():
             if not all(off):
-                switch = _Switch(self, off)
-                for module in (model, model.get_submodule(name)):
-                    module.register_forward_pre_hook(switch, prepend=True)
+                switch = partial(self._switch, name, off)
+                model.get_submodule(name).register_forward_pre_hook(switch, prepend=True)
+                model.register_forward_pre_hook(self._restart, prepend=True)
 
     def train(self, mode: bool = True) -> Self:
         """Set the mode of all modules but those that stay in eval mode."""
@@ -176,20 +174,13 @@ class PartlyEval(nn.Module):
         forget(self.model)
         return self.ask(self.model, x)
 
+    def _restart(self, model: nn.Module, inputs: object) -> None:
+        self._calls.clear()
 
-class _Switch:
-    """A hook that sets a module's mode before each of its calls.
+    def _switch(self, name: str, off: Sequence[bool], module: nn.Module, inputs: object) -> None:
+        """Set a module's mode before each of its calls.
 
-    It counts the calls of one module, from 0 in each forward pass of the model around it; calls
-    beyond those seen when the model was followed have the model's mode.
-    """
-
-    def __init__(self, model: PartlyEval, off: Sequence[bool]) -> None:
-        self._whole, self._off, self._calls = model, off, 0
-
-    def __call__(self, module: nn.Module, inputs: object) -> None:
-        if module is self._whole.model:
-            self._calls = 0
-        else:
-            module.training = self._whole.training and not any(self._off[self._calls :][:1])
-            self._calls += 1
+        Calls beyond those seen when the model was followed have the model's mode.
+        """
+        module.training = self.training and not any(off[self._calls[name] :][:1])
+        self._calls[name] += 1

@@ -14,13 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from probe.batch import Value
-from probe.cut.batch_dimension import BatchedShape
+from probe.cut.batch_dimension import Axis as Axis, TensorFacts as TensorFacts
 from probe.errors import unknown
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
-
-Axis = Literal["first", "last"]
-"""`first`: (B, C, positions ...), as of convolutions; `last`: (B, positions ..., C), as of linear
-layers. Wherever the examples lie: that is known besides, see `probe.cut.batch_dimension`."""
 
 Trainable = Literal["tail", "as given"]
 """The parameters to train downstream of a feature: all, or those that the user has not frozen."""
@@ -36,18 +32,20 @@ def check_trainable(trainable: str) -> None:
 class Split:
     """A copy of a model, cut at a feature: tail(prefix(x)) is model(x), bit for bit.
 
-    - prefix: maps inputs x (B, ...) to the tail's input, one tensor (B, ...) or several;
-      always in eval mode and without gradients;
-    - tail: maps the prefix's output to the logits (B, K); the tail is re-initialized and trained;
-    - frozen: names, in the model, of the parameters and buffers that the feature's value depends
-      on, which no training of the tail changes;
-    - trainable: whether the output depends on any parameter that is trained in the tail; at the
-      model's own output there is none;
-    - slow: the reason for which the model could not be cut, empty if it was. If not, the prefix is
-      the identity, and the tail is the whole model with the frozen part held fixed;
-    - around: whether the code of the modules around the feature stays in eval mode too, as in
-      training mode it would change the feature or the way in which it is computed;
-    - fresh_values: the tensors that are re-initialized, of any shape, by their names in the model.
+    Attributes:
+        feature: Name of the feature.
+        prefix: Maps inputs x (B, ...) to the tail's input, one tensor (B, ...) or several; always
+            in eval mode and without gradients.
+        tail: Maps the prefix's output to the logits (B, K); it is re-initialized and trained.
+        frozen: Names, in the model, of the parameters and buffers that the feature's value depends
+            on, which no training of the tail changes.
+        trainable: Whether the output depends on any parameter that is trained in the tail; at the
+            model's own output there is none.
+        slow: Why the model could not be cut, empty if it was. If not, the prefix is the identity,
+            and the tail is the whole model with the frozen part held fixed.
+        around: Whether the code of the modules around the feature stays in eval mode too, as in
+            training mode it would change the feature or the way in which it is computed.
+        fresh_values: The tensors to re-initialize, of any shape, by their names in the model.
     """
 
     feature: str
@@ -90,25 +88,6 @@ class Split:
                 tensor.copy_(state[name])
 
 
-@dataclass(frozen=True)
-class TensorFacts:
-    """A tensor of a feature's value, or one that a cut keeps.
-
-    Attributes:
-        shape: Its shape for any batch size; None if it has no row for each example.
-        seen_shape: Its shape when the model was traced on `CutFacts.examples` examples.
-        dtype: Its type.
-        axis: The axis of its channels, None if no layer determines it.
-        input_index: The index of the model's input that it is, unchanged; None if it is none.
-    """
-
-    shape: BatchedShape | None
-    seen_shape: tuple[int, ...]
-    dtype: torch.dtype
-    axis: Axis | None = None
-    input_index: int | None = None
-
-
 @dataclass(frozen=True, kw_only=True)
 class CutFacts:
     """Facts about the cut of a network at a feature.
@@ -116,7 +95,6 @@ class CutFacts:
     Attributes:
         name: Name of the feature.
         position: Its position among all runs of modules, in the order in which they end.
-        frozen: Names of the parameters and buffers that the feature depends on.
         trained: Names of the parameters downstream that the logits depend on and that are trained.
         slow: Why the whole model has to be run, empty if its prefix is cached.
         around: Why the code around the feature is kept in eval mode, empty if it is not.
@@ -132,7 +110,6 @@ class CutFacts:
 
     name: str
     position: int
-    frozen: tuple[str, ...]
     trained: frozenset[str]
     slow: str
     around: str

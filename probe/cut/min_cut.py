@@ -25,31 +25,23 @@ other edges have more capacity than all prices together, so that no minimum cut 
 Of several minimum cuts the last is taken, from which the fewest values are computed again.
 """
 
-from collections.abc import Collection
-from enum import Enum
+from collections.abc import Set as AbstractSet
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probe.cut.names import FOREIGN, INPUT, Name, of_input
 from probe.cut.trace import Pass
 
+Calls = AbstractSet[int]
+"""The numbers of calls."""
 
-class Fate(Enum):
-    """The treatment of a call on frozen values when the tail runs."""
-
-    SKIP = "not computed"
-    SERVE = "not computed: its value is handed out from the cache"
-    RUN = "computed again from values of the cache"
+Sources = dict[Name, tuple[Name, ...]]
+"""For each value those from which it can be computed again, none if it cannot."""
 
 
 def minimum_cut(
-    trained_pass: Pass,
-    upstream: frozenset[int],
-    state: Collection[int],
-    costs: dict[Name, int],
-    steady: Collection[int],
-) -> tuple[tuple[Name, ...], dict[int, Fate]] | None:
+    trained_pass: Pass, upstream: Calls, state: Calls, costs: dict[Name, int], steady: Calls
+) -> tuple[tuple[Name, ...], dict[int, bool]] | None:
     """Find the cheapest values from which the trained part of a forward pass can be computed.
 
     Only values that need no parameters and, if possible, little time are recomputed.
@@ -62,10 +54,10 @@ def minimum_cut(
     >>> conv = Step("conv2d", (INPUT, weight), ((0, 0),))
     >>> up = Step("interpolate", ((0, 0),), ((1, 0),))
     >>> head = Step("linear", ((1, 0), other), ((2, 0),))
-    >>> seen = Pass({0: conv, 1: up, 2: head}, visits=(), logits=(2, 0), metadata={})
-    >>> kept, fates = minimum_cut(seen, frozenset({8, 0, 1}), {8, 9}, {(0, 0): 4, (1, 0): 16}, ())
-    >>> kept, [fates[number].name for number in (0, 1)]
-    (((0, 0),), ['SERVE', 'RUN'])
+    >>> seen = Pass({0: conv, 1: up, 2: head}, visits=[], logits=(2, 0), shapes={})
+    >>> kept, again = minimum_cut(seen, {8, 0, 1}, {8, 9}, {(0, 0): 4, (1, 0): 16}, set())
+    >>> kept, again[0], again[1]
+    (((0, 0),), False, True)
 
     Args:
         trained_pass: The forward pass in the modes in which the tail is trained.
@@ -76,8 +68,8 @@ def minimum_cut(
             frozen values are frozen too.
 
     Returns:
-        The values to keep, and what becomes of each call on frozen values, by its number; None if
-        there is nothing to keep, or nothing that may be kept.
+        The values to keep, and whether the tail computes each call on frozen values again, by its
+        number; None if there is nothing to keep, or nothing that may be kept.
     """
     frozen = _frozen(trained_pass, upstream, state, steady)
     # What depends on parameters only is the same for every example: the tail computes it again.
@@ -88,28 +80,24 @@ def minimum_cut(
     if not wanted:
         return None
     # Parameters, buffers, and what comes only of them: to use one is not to be done again.
-    fixed = (_depending(trained_pass, frozenset(state)) - varying) | frozenset(state)
+    fixed = (_depending(trained_pass, state) - varying) | {*state}
     # What takes much time is only computed again where nothing else is left.
-    sources = (_sources(trained_pass, varying, fixed, cheap) for cheap in (True, False))
-    cuts = (_cheapest(values, wanted, costs) for values in sources)
-    cut = next(filter(None, cuts), None)
-    if cut is None:
+    for cheap in (True, False):
+        sources = _sources(trained_pass, varying, fixed, cheap)
+        if (cut := _cheapest(sources, wanted, costs)) is not None:
+            break
+    else:
         return None
-    kept, again = cut
+    names, computed = cut
     # A call is run only for what lies behind the cut; those before it are what caching saves.
-    fates = dict.fromkeys(upstream, Fate.SKIP)
+    again = dict.fromkeys(upstream, False)
     for number in frozen & trained_pass.steps.keys():
-        names = trained_pass.steps[number].names
-        if number not in varying or any(name in again for name in names):
-            fates[number] = Fate.RUN
-        else:
-            fates[number] = Fate.SERVE if any(name in kept for name in names) else Fate.SKIP
-    return tuple(sorted(kept)), fates
+        step = trained_pass.steps[number]
+        again[number] = number not in varying or not computed.isdisjoint(step.names)
+    return tuple(sorted(names)), again
 
 
-def _frozen(
-    trained_pass: Pass, upstream: frozenset[int], state: Collection[int], steady: Collection[int]
-) -> frozenset[int]:
+def _frozen(trained_pass: Pass, upstream: Calls, state: Calls, steady: Calls) -> set[int]:
     """Return the calls whose values neither training nor chance changes.
 
     Besides those upstream of the feature, the steady calls on frozen values only: a ReLU after the
@@ -123,21 +111,19 @@ def _frozen(
         writes_state = any(step.parents[at][0] in state for at in step.overwritten)
         if fixed and number in steady and not step.random and not writes_state:
             frozen.add(number)
-    return frozenset(frozen)
+    return frozen
 
 
-def _depending(trained_pass: Pass, roots: Collection[int]) -> frozenset[int]:
+def _depending(trained_pass: Pass, roots: Calls) -> set[int]:
     """Return the calls that depend on any of the roots, with these."""
     depending = set(roots)
     for number, step in trained_pass.steps.items():
         if any(parent[0] in depending for parent in step.parents):
             depending.add(number)
-    return frozenset(depending)
+    return depending
 
 
-def _sources(
-    trained_pass: Pass, varying: frozenset[int], fixed: frozenset[int], cheap: bool
-) -> dict[Name, tuple[Name, ...]]:
+def _sources(trained_pass: Pass, varying: Calls, fixed: Calls, cheap: bool) -> Sources:
     """Return the values from which each frozen value can be computed again, none if it cannot.
 
     fixed: calls that are or come from parameters: what uses them is not computed again, as the
@@ -146,7 +132,7 @@ def _sources(
     """
     names = {name for step in trained_pass.steps.values() for name in step.parents}
     inputs = sorted({INPUT, *filter(of_input, names)})
-    sources: dict[Name, tuple[Name, ...]] = dict.fromkeys(inputs, ())
+    sources: Sources = dict.fromkeys(inputs, ())
     for number, step in trained_pass.steps.items():
         if number in varying:
             once = step.random or (cheap and step.work > 0)
@@ -157,56 +143,41 @@ def _sources(
 
 
 def _cheapest(
-    sources: dict[Name, tuple[Name, ...]], wanted: set[Name], costs: dict[Name, int]
+    sources: Sources, wanted: set[Name], costs: dict[Name, int]
 ) -> tuple[set[Name], set[Name]] | None:
     """Return the values to keep and those to compute again, or None if no cut is possible.
 
     sources: for each value what it can be computed from; costs: a value without is never kept.
     """
-    enter = {name: 2 + 2 * at for at, name in enumerate(sources)}
+    # Imported where a network is cut, as they take a tenth of a second.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
+    enter = {name: 2 + 2 * index for index, name in enumerate(sources)}
     # scipy's flows are 32-bit numbers: beyond 2^29 bytes prices are rounded to one part in that.
     unit = 1 + sum(costs.values()) // 2**29
     price = {name: max(1, size // unit) for name, size in costs.items()}
     # More than all that may be kept together: a cut that costs this much would pass through an edge
     # between two values, or through a value that must not be kept.
     never = 1 + sum(price.values())
-    edges = [(enter[name], enter[name] + 1, price.get(name, never)) for name in sources]
+    edges = [(enter[name] + 1, _SINK, never) for name in wanted]
     for name, parents in sources.items():
-        edges += [(enter[parent] + 1, enter[name], never) for parent in parents]
-        if not parents:
-            edges.append((_SOURCE, enter[name], never))
-    edges += [(enter[name] + 1, _SINK, never) for name in wanted]
-    behind = _behind_the_cut(np.array(edges, dtype=np.int32), 2 + 2 * len(sources), never)
-    if behind is None:
-        return None
-    # The cut runs through the values whose `in` is before it and whose `out` is behind it.
-    again = {name for name in sources if behind[enter[name]]}
-    return {name for name in sources if behind[enter[name] + 1]} - again, again
-
-
-def _behind_the_cut(edges: NDArray[np.int32], nodes: int, never: int) -> NDArray[np.bool_] | None:
-    """Return a mask (n,) of the nodes behind the last minimum cut; None if each costs too much.
-
-    edges: (E, 3) rows of start, end and capacity. Once the flow is at its maximum, no more can flow
-    from the source to the sink. The nodes from which more could still flow to the sink are the
-    smallest part that any minimum cut leaves behind it, so that this cut is the last one.
-    """
-    # Imported where a network is cut, as they take a tenth of a second.
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
-
-    start, end, capacity = edges.T
-    graph = csr_array((capacity, (start, end)), shape=(nodes, nodes))
-    graph.sum_duplicates()
+        edges.append((enter[name], enter[name] + 1, price.get(name, never)))
+        starts = [enter[parent] + 1 for parent in parents] or [_SOURCE]
+        edges += [(start, enter[name], never) for start in starts]
+    start, end, capacity = np.array(edges, dtype=np.int32).T
+    graph = csr_array((capacity, (start, end)), shape=(2 + 2 * len(sources),) * 2)
     result = maximum_flow(graph, _SOURCE, _SINK)
     if result.flow_value >= never:
         return None
-    residual = csr_array(graph - result.flow)
-    residual.data = (residual.data > 0).astype(np.int32)
-    residual.eliminate_zeros()
-    behind = np.zeros(nodes, dtype=bool)
-    behind[breadth_first_order(csr_array(residual.T), _SINK, return_predecessors=False)] = True
-    return behind
+    # Once the flow is at its maximum, no more can flow from the source to the sink. The nodes from
+    # which more could still flow to the sink are the smallest part that any minimum cut leaves
+    # behind it, so that this cut is the last one.
+    residual = csr_array((graph - result.flow > 0).T)
+    behind = {*breadth_first_order(residual, _SINK, return_predecessors=False).tolist()}
+    # The cut runs through the values whose `in` is before it and whose `out` is behind it.
+    computed = {name for name in sources if enter[name] in behind}
+    return {name for name in sources if enter[name] + 1 in behind} - computed, computed
 
 
 _SOURCE, _SINK = 0, 1  # the numbers of these nodes; a value's `in` is even, its `out` the next

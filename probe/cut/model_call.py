@@ -38,21 +38,17 @@ class ModelCall:
     output: Output = None
 
     def __post_init__(self) -> None:
+        call, output = type(self.call).__name__, type(self.output).__name__
         if self.call is not None and not callable(self.call):
-            got = type(self.call).__name__
-            raise InputError(f"call= must be a function of the model and a batch x, got {got}")
+            raise InputError(f"call= must be a function of the model and a batch x, got {call}")
         if not isinstance(self.output, str | int | None):
-            got = type(self.output).__name__
-            raise InputError(f"output= must be a name or a position in the output, got {got}")
+            raise InputError(f"output= must be a name or a position in the output, got {output}")
 
     def __call__(self, model: nn.Module, x: Value) -> Tensor:
         """Return the logits (B, K) of a batch x (B, ...)."""
         if self.call is not None:
-            returned = self.call(model, x)
-        elif isinstance(x, Tensor):
-            returned = model(x)
-        else:
-            returned = model(**x) if isinstance(x, Mapping) else model(*x)
+            return logits_of(self.call(model, x), self.output)
+        returned = model(**x) if isinstance(x, Mapping) else model(*tensors(x))
         return logits_of(returned, self.output)
 
 
@@ -64,8 +60,7 @@ class Called(nn.Module):
 
     def __init__(self, inner: nn.Module, call: ModelCall) -> None:
         super().__init__()
-        self.inner = inner
-        self.call = call
+        self.inner, self.call = inner, call
 
     def forward(self, x: Value) -> Tensor:
         """Return the logits (B, K) of a batch x (B, ...)."""
@@ -103,12 +98,11 @@ def logits_of(output: object, where: Output) -> Tensor:
         logits = parts.get(where, getattr(output, str(where), None))
     if isinstance(logits, Tensor):
         return logits
-    kind = type(output).__name__
     choices = ", ".join(repr(key) for key, part in parts.items() if isinstance(part, Tensor))
     remedy = f"name the logits with output= one of {choices}" if choices else "return a tensor"
     remedy = "leave output= out" if isinstance(output, Tensor) else remedy
-    got = "" if where is None else f" and {where!r} in it is no tensor"
-    raise InputError(f"the model returns {kind}{got}, expected one tensor of logits: {remedy}")
+    got = type(output).__name__ + ("" if where is None else f" and {where!r} in it is no tensor")
+    raise InputError(f"the model returns {got}, expected one tensor of logits: {remedy}")
 
 
 def tensors_of(output: object) -> list[Tensor]:
@@ -160,8 +154,7 @@ def undisturbed(x: Value) -> Iterator[None]:
 _REMEDIES = {
     torch.uint8: "if it expects floats, pass call=lambda model, x: model(x.float() / 255)",
     torch.float64: "if its weights are float32, pass x.float(), an array as x.astype('float32')",
-    torch.float16: "if its weights are float32, pass x.float()",
-    torch.bfloat16: "if its weights are float32, pass x.float()",
+    **dict.fromkeys((torch.half, torch.bfloat16), "if its weights are float32, pass x.float()"),
     torch.int64: "check that every number is one that it knows, or pass x.float()",
     torch.int32: "if it expects int64, pass x.long()",
 }

@@ -32,6 +32,9 @@ from probe.modules import innermost, tensors_in, values_in
 Name = tuple[int, int]
 """(call, index): output number `index` of a call, or its input number -1 - `index`, overwritten."""
 
+OnValue = Callable[[Name, Tensor], object]
+"""A function that is called with each new value, of any shape, and its name."""
+
 INPUT: Name = (-1, 0)  # the first tensor of the input; (-1, i) is the one after i others
 FOREIGN: Name = (-2, 0)  # a constant that the model holds without registering it
 LIVE: Name = (-3, 0)  # what depends on something that is trained, or on chance
@@ -67,24 +70,22 @@ class Names:
         return self._calls.setdefault(key, len(self._calls))
 
 
+@dataclass(slots=True, eq=False)
 class Tag:
     """The name of a tensor's current content, and the writes through its views.
 
     Attributes:
-        name: The name.
         run: The pass that gave the name, None for parameters and buffers.
+        name: The name.
         written: The names of all writes into the memory that the tensor shares with its views, in
             one list for all of them.
         seen: How many of these writes the name includes; if there are more, the name is outdated.
     """
 
-    __slots__ = ("name", "run", "seen", "written")
-
-    def __init__(self, run: Naming | None, name: Name, written: list[Name]) -> None:
-        self.run = run
-        self.name = name
-        self.written = written
-        self.seen = len(written)
+    run: Naming | None
+    name: Name
+    written: list[Name]
+    seen: int = 0
 
     def __deepcopy__(self, memo: object) -> Tag:
         return self  # on a tensor that a model keeps: it means nothing to another run
@@ -119,11 +120,12 @@ class Naming(TorchFunctionMode):
     Args:
         names: The numbers of calls, shared by all runs of a model.
         state: The tags of the model's parameters and buffers, by the tensors' ids.
+        met: Called with each new value and its name.
     """
 
-    def __init__(self, names: Names, state: Mapping[int, Tag]) -> None:
+    def __init__(self, names: Names, state: Mapping[int, Tag], met: OnValue) -> None:
         super().__init__()
-        self.names = names
+        self.names, self.met = names, met
         self._state = state
         self._before: Counter[Hashable] = Counter()
         self._transformed: dict[int, tuple[Tensor, Tag]] = {}  # within torch.func, by their memory
@@ -136,13 +138,12 @@ class Naming(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name == "__get__":  # of a property, which has the name
             name = getattr(getattr(func, "__self__", None), "__name__", "")
-        asks_size = name in _OF_SIZE and bool(self.names.sized_by_data)
-        if name in _QUESTIONS and not asks_size:
-            return func(*args, **kwargs)
         inputs = tensors_in((args, kwargs))
+        if name in _QUESTIONS:
+            sized_by_data = self.names.sized_by_data if name in _OF_SIZE else None
+            if not sized_by_data or sized_by_data.isdisjoint(map(self.name_of, inputs)):
+                return func(*args, **kwargs)
         parents = tuple(map(self.name_of, inputs))
-        if asks_size and self.names.sized_by_data.isdisjoint(parents):
-            return func(*args, **kwargs)
         number = LIVE[0]
         if LIVE not in parents:
             # The count tells two calls on the same values apart: each may draw its own numbers.
@@ -161,14 +162,6 @@ class Naming(TorchFunctionMode):
         for at in written:
             self.met((call.number, -1 - at), call.inputs[at])
         return self.name_result(call.number, call.inputs, result)
-
-    def met(self, name: Name, tensor: Tensor) -> None:
-        """Look at a new value; to be overridden.
-
-        Args:
-            name: Its name.
-            tensor: The value, of any shape.
-        """
 
     def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
         """Look at a value that changed because its memory was written to elsewhere.
@@ -194,9 +187,9 @@ class Naming(TorchFunctionMode):
         """
 
         def apart(tensor: Tensor) -> Tensor:
-            if self.name_of(tensor)[0] == number or all(tensor is not other for other in inputs):
-                return tensor
-            if unusual(tensor):  # it has no other looks
+            is_input = any(tensor is other for other in inputs)
+            # What is unusual has no other looks.
+            if not is_input or self.name_of(tensor)[0] == number or unusual(tensor):
                 return tensor
             # Not a view, which gives dimensions of size 1 other strides: kernels go by these.
             return cast(Tensor, torch.ops.aten.alias(tensor))
@@ -238,7 +231,7 @@ class Naming(TorchFunctionMode):
             base: A tensor that shares its memory, if there is one.
         """
         written = [] if base is None else self._known_tag(base).written
-        self.attach(tensor, Tag(self, name, written))
+        self.attach(tensor, Tag(self, name, written, len(written)))
 
     def tag_input(self, x: Value) -> None:
         """Give the tensors of the input, each (B, ...), their names."""

@@ -1,15 +1,29 @@
-"""Plans of cuts: the values to freeze and to keep, derived from the computation."""
+"""Plans of cuts: the values to freeze and to keep, derived from the computation.
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+For each feature, other modules are in eval mode while the rest is retrained. If the modes change
+only what modules do by themselves, the pass is combined from one in eval and one in training mode.
+No value is kept whose rows mix the examples of a batch.
+"""
 
-from probe.batch import Value, first
-from probe.cut.batch_dimension import BatchedShape
-from probe.cut.feature import Feature
-from probe.cut.min_cut import Fate, minimum_cut
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from probe.batch import Value, close, first, flipped, tensors
+from probe.cut.batch_dimension import TensorFacts
+from probe.cut.feature import Feature, PartlyEval
+from probe.cut.min_cut import minimum_cut
 from probe.cut.names import Name, Names, words
-from probe.cut.trace import Pass, StateCalls, Step, Trace
-from probe.errors import Failed
+from probe.cut.trace import Pass, StateCalls, Step, Trace, collect, follow
+from probe.errors import Failed, NotKept, described
+from probe.modules import copied
+
+_TRIES = 12  # at finding values of which each row belongs to one example
+_SOME = 8  # examples
+
+Progress = Callable[[Sequence[Feature]], Iterable[Feature]]
 
 
 @dataclass(frozen=True)
@@ -19,7 +33,7 @@ class CutPlan:
     Attributes:
         names: The numbers of the model's calls.
         kept: The values that the prefix returns and the tail takes.
-        fates: What the tail does with a call, by its number.
+        again: Whether the tail computes a frozen call again, by its number.
         steps: The calls, by number.
         shapes: The shape of each value, for any batch size.
         frozen: The parameters and buffers that the feature depends on.
@@ -29,12 +43,144 @@ class CutPlan:
 
     names: Names
     kept: tuple[Name, ...]
-    fates: Mapping[int, Fate]
+    again: Mapping[int, bool]
     steps: Mapping[int, Step]
-    shapes: Mapping[Name, BatchedShape]
+    shapes: Mapping[Name, TensorFacts]
     frozen: StateCalls
     form: Value
     writes: bool
+
+    def rows(self, values: Mapping[Name, Tensor]) -> Value:
+        """Return the kept values, each with its examples first, (B, ...).
+
+        Args:
+            values: Values of one batch by name.
+
+        Raises:
+            NotKept: A kept value is missing.
+        """
+        if any(name not in values for name in self.kept):
+            raise NotKept("a value that is to be kept is not computed")
+        first, *others = (self.shapes[name].to_rows(values[name]) for name in self.kept)
+        return (first, *others) if others else first
+
+
+Plans = list[tuple[Feature, CutPlan | str]]
+"""Features, each with its plan or the reason why it has none, the end of a sentence."""
+
+
+def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
+    """Plan a cut at each feature of one trace so that each cached row belongs to one example.
+
+    A feature that can only be cut with the code around it in eval mode is returned in that form.
+
+    Args:
+        features: The features of one trace.
+        progress: Wraps the features, as `tqdm` does.
+
+    Returns:
+        The plans, in the order of the features.
+    """
+    planned = list(map(_first_plan, progress(features)))
+    # Before a value that mixes examples, or behind it, there may be others that do not.
+    mixed, unmixed = set[Name](), set[Name]()
+    for _ in range(_TRIES):
+        names = {name for _, plan in planned if isinstance(plan, CutPlan) for name in plan.kept}
+        if names <= unmixed:
+            break
+        try:
+            newly_mixed = _mixed_rows(features[0].trace, names - unmixed)
+        except Exception as error:  # the user's code, on batches of other sizes
+            failed = f"running it on other batches fails ({described(error)})"
+            return [(f, plan if isinstance(plan, str) else failed) for f, plan in planned]
+        unmixed |= names - newly_mixed
+        mixed |= newly_mixed
+        planned = [(f, _plan(f, mixed) if _keeps(plan, mixed) else plan) for f, plan in planned]
+    depends = "the values of an example depend on the other examples of its batch"
+    return [(f, depends if _keeps(plan, mixed) else plan) for f, plan in planned]
+
+
+def _first_plan(feature: Feature) -> tuple[Feature, CutPlan | str]:
+    """Return a plan that may keep anything, the code around the feature in eval mode if need be."""
+    if isinstance(plan := _plan(feature), str):
+        calmer = replace(feature, around=plan)
+        if isinstance(other := _plan(calmer), CutPlan):
+            return calmer, other
+    return feature, plan
+
+
+def _plan(feature: Feature, barred: Collection[Name] = ()) -> CutPlan | str:
+    """Return a plan that keeps nothing of what is barred, or why there is none."""
+    try:
+        return _plan_cut(feature, _training_pass(feature), barred)
+    except Failed as failure:
+        return str(failure)
+    except Exception as error:  # the user's code, in modes that it was not written for
+        return f"training downstream of it fails ({described(error)})"
+
+
+def _keeps(plan: CutPlan | str, names: set[Name]) -> bool:
+    return isinstance(plan, CutPlan) and not names.isdisjoint(plan.kept)
+
+
+@torch.no_grad()
+def _mixed_rows(trace: Trace, names: set[Name]) -> set[Name]:
+    """Return the values that depend on the other examples of the batch, or on their number.
+
+    Some examples, their first half and all of them in reverse must give the same rows, up to
+    rounding.
+    """
+    sample = first(trace.sample, _SOME)
+    half = first(sample, len(tensors(sample)[0]) // 2 or 1)
+    batches = [collect(trace, names, x) for x in (sample, half, flipped(sample))]
+    mixed = {name for name in names if any(name not in batch for batch in batches)}
+    for name in names - mixed:
+        try:
+            rows, few, last = (trace.shapes[name].to_rows(batch[name]) for batch in batches)
+        except RuntimeError:  # its size depends on the data
+            mixed.add(name)
+            continue
+        if not (close(rows[: len(few)], few) and close(rows, last.flip(0))):
+            mixed.add(name)
+    return mixed
+
+
+def _training_pass(feature: Feature) -> Pass:
+    """Return the pass in the modes in which the feature's tail is trained."""
+    trace = feature.trace
+    # Downstream of the logits nothing is trained: the modes of training do not matter.
+    if not trace.trained(feature.frozen):
+        return trace.large
+    if composed := _composed(feature):
+        return composed
+    partly = PartlyEval(copied(trace.model), feature).train()
+    sample = first(trace.sample, trace.examples)
+    return follow(partly.model, trace.names, trace.state, sample, trace.call)
+
+
+def _composed(feature: Feature) -> Pass | None:
+    """Return the training pass of a feature, put together from two that are known.
+
+    The one takes each module's calls in eval mode, the other those in training mode. None where
+    the modes change more than what a module does by itself: the way, or what comes of it.
+    """
+    calls, large, training = feature.eval_calls, feature.trace.large, feature.trace.training
+    if training is None or not all(map(all, calls.values())):
+        return None
+    same = [number for number in training.steps if number in large.steps]
+    runs = [[(v.module, v.names) for v in run.visits] for run in (large, training)]
+    if same != list(large.steps) or runs[0] != runs[1] or training.logits != large.logits:
+        return None
+    steps = {
+        number: large.steps.get(number, step) if step.owner in calls else step
+        for number, step in training.steps.items()
+        if step.owner not in calls or number in large.steps
+    }
+    computed = {name for step in steps.values() for name in step.names}
+    read = {name for step in steps.values() for name in step.parents}
+    if any(name not in computed and name[0] in training.steps for name in read):
+        return None
+    return Pass(steps, training.visits, training.logits, training.shapes | large.shapes)
 
 
 # Functions that do the same in training as in eval mode, if they are called alike in both.
@@ -47,26 +193,18 @@ _FIXED = words(
 _SUMS = words("add add_ __add__ __iadd__ __radd__")
 
 
-def plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) -> CutPlan:
+def _plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) -> CutPlan:
     """Plan how the model runs downstream of the feature in the modes in which it is trained.
 
-    Args:
-        feature: The feature.
-        trained_pass: The forward pass in these modes.
-        barred: Values that must not be cached.
-
-    Returns:
-        The plan.
-
-    Raises:
-        Failed: Other values do not suffice, or training would change what is frozen.
+    barred: values that must not be cached. Raises Failed if other values do not suffice, or
+    training would change what is frozen.
     """
     trace = feature.trace
     steps, state = trace.large.steps, trace.state.keys()
     passed = (name for n in feature.upstream & steps.keys() for name in steps[n].names)
-    if reason := next((r for name in passed if (r := trace.large.metadata[name].unusual)), ""):
+    if reason := next((r for name in passed if (r := trace.large.shapes[name].unusual)), ""):
         raise Failed(f"a value on the way to it {reason}")
-    if any(name not in trained_pass.metadata for name in feature.visit.names):
+    if any(name not in trained_pass.shapes for name in feature.visit.names):
         raise Failed("its value is computed in another way in training mode")
     behind = [step for number, step in trained_pass.steps.items() if number not in feature.upstream]
     written = {step.parents[at][0] for step in behind for at in step.overwritten}
@@ -76,12 +214,10 @@ def plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) -> 
     cut = minimum_cut(trained_pass, feature.upstream, state, costs, _steady(trace, trained_pass))
     if cut is None:
         raise Failed("no values with one row per example stand between its two parts")
-    kept, fates = cut
-    steps = {**steps, **trained_pass.steps}
-    form = first(trace.sample, 0)
+    steps, form = {**steps, **trained_pass.steps}, first(trace.sample, 0)
     frozen = {call: trace.state[call] for call in feature.upstream & state}
     writes = not written <= state  # batch norm writes too, but into buffers
-    return CutPlan(trace.names, kept, fates, steps, trace.shapes, frozen, form, writes)
+    return CutPlan(trace.names, *cut, steps, trace.shapes, frozen, form, writes)
 
 
 def _costs(trained_pass: Pass, trace: Trace, barred: Collection[Name]) -> dict[Name, int]:
@@ -93,32 +229,31 @@ def _costs(trained_pass: Pass, trace: Trace, barred: Collection[Name]) -> dict[N
     # A view has no memory of its own: to keep it is to keep what it looks at.
     views = {name for step in trained_pass.steps.values() for name in step.views}
     return {
-        name: 2 * (shape.seen.bytes // trace.sizes[0]) + (name in views)
+        name: 2 * (shape.bytes // trace.examples) + (name in views)
         for name, shape in trace.shapes.items()
         if shape.dim is not None and name not in barred and name not in trace.names.sized_by_data
     }
 
 
-def _steady(trace: Trace, trained_pass: Pass) -> frozenset[int]:
+def _steady(trace: Trace, trained_pass: Pass) -> set[int]:
     """Return the calls that do the same in training as in eval mode, now and later.
 
     Only functions without a number, which may change with mode, time or chance, count, if they are
     called alike in both modes.
     """
-    calls = set[int]()
     if trained_pass.drawn:
-        return frozenset()  # the code may have chosen its way by what it drew
+        return set()  # the code may have chosen its way by what it drew
     # Calls of one function on the same values are told apart only by their count, which is another
     # where the code leaves one out.
     ways: dict[object, set[str]] = {}
     for step in trained_pass.steps.values():
         ways.setdefault((step.function, step.parents), set()).add(step.settings)
+    steady = set[int]()
     for number, step in trained_pass.steps.items():
         # A call has the same number in both modes, as only its tensors count, but not its settings.
         other = trace.large.steps.get(number)
-        same_call = other is not None and other.settings == step.settings
-        same_call &= len(ways[step.function, step.parents]) == 1
-        tensors_alone = not any(sign.isdigit() for sign in step.settings)
-        if same_call and (step.function in _FIXED or (step.function in _SUMS and tensors_alone)):
-            calls.add(number)
-    return frozenset(calls)
+        same = other is not None and ways[step.function, step.parents] == {other.settings}
+        no_number = not any(map(str.isdigit, step.settings))
+        if same and (step.function in _FIXED or (step.function in _SUMS and no_number)):
+            steady.add(number)
+    return steady

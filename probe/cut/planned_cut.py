@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,13 +12,12 @@ from torch import Tensor, nn
 
 from probe.batch import Value, first, gather, tensors
 from probe.cut.channels import channels_of
-from probe.cut.checks import ReferenceValues, stays_fixed
+from probe.cut.checks import ReferenceValues, comparing, stays_fixed
 from probe.cut.feature import Feature, PartlyEval, find
 from probe.cut.interface import CutFacts, Split, TensorFacts, Trainable
-from probe.cut.model_call import ModelCall, undisturbed
+from probe.cut.model_call import ModelCall
 from probe.cut.names import INPUT, Name, of_input
-from probe.cut.plan import CutPlan
-from probe.cut.planning import plan_each
+from probe.cut.plan import CutPlan, plan_each
 from probe.cut.replay import Prefix, Replay
 from probe.cut.trace import trace
 from probe.errors import Failed, InputError, described
@@ -51,96 +50,74 @@ class PlannedCut:
         feature, trace = self.feature, self.feature.trace
         behind = trace.large.upstream([trace.large.logits]) - feature.upstream
         steps, visit = trace.large.steps, feature.visit
-        metadata = {**trace.large.metadata, **dict(zip(visit.names, visit.metadata, strict=True))}
+        shapes = trace.large.shapes | dict(zip(visit.names, visit.shapes, strict=True))
+        inputs = ((INPUT[0], index) for index in range(len(tensors(trace.sample))))
 
         def tensor_facts(name: Name) -> TensorFacts:
-            shape = trace.shapes.get(name)
-            has_rows = shape is not None and shape.dim is not None
-            return TensorFacts(
-                shape=shape if has_rows else None,
-                seen_shape=metadata[name].shape,
-                dtype=metadata[name].dtype,
-                axis=channels_of(trace, name) if has_rows else None,
-                input_index=name[1] if of_input(name) else None,
-            )
+            facts = trace.shapes.get(name, shapes[name])
+            axis = None if facts.dim is None else channels_of(trace, name)
+            return replace(facts, axis=axis, input_index=name[1] if of_input(name) else None)
 
         return CutFacts(
             name=feature.name,
-            position=feature.at,
-            frozen=tuple(sorted(feature.frozen)),
-            trained=(trace.behind_logits - self.held) & trace.parameters,
+            position=feature.position,
+            trained=trace.trained(self.held),
             slow=self.slow,
             around=feature.around,
             is_output=trace.large.logits in visit.names,
             random_downstream=any(steps[n].random for n in behind & steps.keys()),
             work=visit.work,
             value=tuple(map(tensor_facts, visit.names)),
-            kept=tuple(map(tensor_facts, self.kept)),
+            kept=tuple(map(tensor_facts, self.plan.kept if self.plan else inputs)),
             inputs=first(trace.sample, 0),
-            logits_shape=trace.large.metadata[trace.large.logits].shape,
-            examples=trace.sizes[0],
+            logits_shape=trace.large.shapes[trace.large.logits].shape,
+            examples=trace.examples,
         )
-
-    @property
-    def kept(self) -> tuple[Name, ...]:
-        """The names of the values that the prefix gives: the input where nothing is cached."""
-        if self.plan is not None:
-            return self.plan.kept
-        return tuple((INPUT[0], at) for at in range(len(tensors(self.feature.trace.sample))))
 
     @property
     def held(self) -> frozenset[str]:
         """The names of the parameters and buffers of the tail that stay as they are."""
-        feature = self.feature
-        held = feature.frozen | feature.eval_buffers
-        return held | feature.trace.given_frozen if self.trainable == "as given" else held
-
-    @cached_property
-    def prefix(self) -> nn.Module:
-        """The module that computes the kept values; it hands on its input where there are none."""
-        return nn.Identity() if self.plan is None else Prefix(self.feature.trace, self.plan)
+        held = self.feature.frozen | self.feature.eval_buffers
+        return held | self.feature.trace.given_frozen if self.trainable == "as given" else held
 
     def whole(self) -> PartlyEval:
         """Return a copy of the model in training mode, its frozen part held fixed.
 
         Unless the cut is slow, the copy takes kept values in place of inputs.
         """
-        trace = self.feature.trace
-        model = copied(trace.model)
-        arguments = model, self.feature.eval_calls, trace.call
-        module = PartlyEval(*arguments) if self.plan is None else Replay(*arguments, self.plan)
+        feature, model = self.feature, copied(self.feature.trace.model)
+        module = Replay(model, feature, self.plan) if self.plan else PartlyEval(model, feature)
         # What is held asks for no gradient, and what is frozen stays in eval mode: `PartlyEval`.
-        held = {id(tensor) for name, tensor in named_state(model).items() if name in self.held}
-        for parameter in model.parameters():
+        state = named_state(module.model)
+        held = {id(state[name]) for name in self.held & state.keys()}
+        for parameter in module.parameters():
             parameter.requires_grad_(id(parameter) not in held)
         return module.train()
 
     def split(self) -> Split:
         """Return prefix and tail, the tail with parameters of its own."""
         module = self.whole()
-        tail: nn.Module = module
-        if self.chain is not None:
-            tail = nn.Sequential(*links_of(module.model)[self.chain :])
+        links = _links(module.model)[self.chain :]
+        tail = module if self.chain is None else nn.Sequential(*links)
         in_model = named_state(module.model)
         # Of several names of a tensor the first.
         in_tail = {id(tensor): name for name, tensor in reversed(named_state(tail).items())}
         fresh = {n: t for n, t in in_model.items() if n not in self.held and id(t) in in_tail}
         # What nothing reads needs no rule.
-        read = self.feature.trace.behind_logits
-        unread = {in_tail[id(tensor)] for name, tensor in fresh.items() if name not in read}
+        unread = fresh.keys() - self.feature.trace.behind_logits
         # A chain's tail holds nothing of what is frozen.
-        held = {id(in_model[name]) for name in self.held if name in in_model} & in_tail.keys()
+        held = {id(in_model[name]) for name in self.held & in_model.keys()} & in_tail.keys()
         return Split(
             feature=self.feature.name,
-            prefix=self.prefix,
+            prefix=Prefix(self.feature.trace, self.plan) if self.plan else nn.Identity(),
             tail=tail,
-            frozen=self.facts.frozen,
+            frozen=tuple(sorted(self.feature.frozen)),
             trainable=bool(self.facts.trained),
             slow=self.slow,
             around=bool(self.feature.around),
             fresh_values=fresh,
             _kept=frozenset(in_tail[tensor] for tensor in held),
-            _unread=frozenset(unread),
+            _unread=frozenset(in_tail[id(fresh[name])] for name in unread),
         )
 
     def again(self, x: Value, reason: str = "", whole: bool = False) -> PlannedCut:
@@ -157,14 +134,11 @@ class PlannedCut:
         Returns:
             The new cut.
         """
-        cut, feature = self, self.feature
-        if whole or (reason and feature.around):
+        cut = self
+        if whole or (reason and self.feature.around):
             cut = self.run_whole(reason)
         elif reason:
-            with undisturbed(feature.trace.sample):
-                [(calmer, plan)] = plan_each([replace(feature, around=reason)])
-                reference = ReferenceValues(feature.trace, [calmer], [plan])
-                cut = replace(self, feature=calmer).checked(plan, reference)
+            [cut] = planned([replace(self, feature=replace(self.feature, around=reason))])
         return cut._on_more_examples(x) if cut.slow else cut
 
     def _on_more_examples(self, x: Value) -> PlannedCut:
@@ -173,14 +147,14 @@ class PlannedCut:
         Few examples need not show all that a value depends on, as in a mixture of experts, and what
         they do not show would be retrained.
         """
-        traced, n, device = self.feature.trace, len(tensors(x)[0]), tensors(x)[0].device
-        indices = torch.linspace(0, n - 1, min(n, _WIDE), device=device).long()
-        wide = trace(traced.model, gather(x, indices), traced.call, len(indices))
-        wide = replace(wide, given_frozen=traced.given_frozen)
-        feature = replace(find(wide, self.feature.name), around=self.feature.around)
-        if feature.frozen == self.feature.frozen:
-            return self
-        return replace(self, feature=feature).run_whole(self.slow)
+        traced, column = self.feature.trace, tensors(x)[0]
+        n, wide = len(column), min(len(column), _WIDE)
+        indices = torch.linspace(0, n - 1, wide, device=column.device).long()
+        retraced = trace(traced.model, gather(x, indices), traced.call, wide)
+        retraced = replace(retraced, given_frozen=traced.given_frozen)
+        feature = replace(find(retraced, self.feature.name), around=self.feature.around)
+        same = feature.frozen == self.feature.frozen
+        return self if same else replace(self, feature=feature).run_whole(self.slow)
 
     def run_whole(self, slow: str) -> PlannedCut:
         """Return the cut that caches nothing: the whole model runs, its frozen part held fixed.
@@ -195,7 +169,7 @@ class PlannedCut:
             InputError: The feature does not stay fixed.
         """
         cut = replace(self, plan=None, slow=slow, chain=None)
-        with undisturbed(self.feature.trace.sample):
+        with comparing(self.feature.trace.sample):
             stays_fixed(self.feature, cut.whole(), slow)
         return cut
 
@@ -216,10 +190,9 @@ class PlannedCut:
             if isinstance(plan, str):
                 raise Failed(plan)
             return replace(self, plan=plan, slow="", chain=None)._compared(plan, reference)
-        except Failed as failure:
-            slow = str(failure)
         except Exception as error:  # the user's code, run in a way that it was not written for
-            slow = f"replaying it fails ({described(error)})"
+            failed = isinstance(error, Failed)
+            slow = str(error) if failed else f"replaying it fails ({described(error)})"
         try:
             return self.run_whole(slow)
         except InputError:
@@ -242,11 +215,30 @@ class PlannedCut:
         reference.same_training(self.feature, plan, tail)
         chain = _chain_end(self.feature, plan)
         if chain is not None:
-            links = nn.Sequential(*links_of(tail.model)[chain:])
+            links = nn.Sequential(*_links(tail.model)[chain:])
             chain = chain if reference.is_same(plan, links) else None
         if not reference.stays(self.feature, plan):
             raise Failed("its value depends on something that torch's functions do not show")
         return replace(self, chain=chain)
+
+
+def planned(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
+    """Plan and check cuts of one trace, which share their passes.
+
+    Args:
+        cuts: The cuts, not planned yet.
+
+    Returns:
+        The cuts, in the same order.
+
+    Raises:
+        InputError: A feature does not stay fixed while the rest is trained.
+    """
+    trace = cuts[0].feature.trace
+    with comparing(trace.sample):
+        plans = plan_each([cut.feature for cut in cuts])
+        reference, pairs = ReferenceValues(trace, plans), zip(cuts, plans, strict=True)
+        return tuple(replace(c, feature=f).checked(plan, reference) for c, (f, plan) in pairs)
 
 
 def _chain_end(feature: Feature, plan: CutPlan) -> int | None:
@@ -257,31 +249,25 @@ def _chain_end(feature: Feature, plan: CutPlan) -> int | None:
     first, or if a later link uses again what is frozen.
     """
     plain = feature.trace.call == ModelCall() and isinstance(plan.form, Tensor)
-    if len(plan.kept) != 1 or not plain:
+    facts = plan.shapes[plan.kept[0]]
+    if len(plan.kept) != 1 or not plain or facts.dim != 0 or facts.per[0] != 1:
         return None
-    shape = plan.shapes[plan.kept[0]]
     visits = {visit.module: visit.names for visit in feature.trace.large.visits}
-    links = list(_named_links(feature.trace.model, ""))
+    links = _links(feature.trace.model)
+    # A module that is two links is visited under the first of its names.
+    names = {module: name for name, module in feature.trace.model.named_modules()}
     # The first of them: a link may hand on the very value that it is given, and remember it.
-    ends = [at + 1 for at, (name, _) in enumerate(links) if visits.get(name) == plan.kept]
-    if not ends or shape.dim != 0 or shape.per[0] != 1:
-        return None
-    behind = links[ends[0] :]
-    if any(name.startswith(f"{link}.") for link, _ in behind for name in feature.frozen):
-        return None
-    return ends[0]
+    ends = (i + 1 for i, link in enumerate(links) if visits.get(names[link]) == plan.kept)
+    end = next(ends, None)
+    behind = [names[link] for link in links[end:]]
+    shared = any(name.startswith(f"{link}.") for link in behind for name in feature.frozen)
+    return None if shared else end
 
 
-def links_of(model: nn.Module) -> list[nn.Module]:
+def _links(module: nn.Module) -> list[nn.Module]:
     """Return the links of a chain in order; each maps the value of the one before."""
-    return [module for _, module in _named_links(model, "")]
-
-
-def _named_links(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
     if type(module) is not nn.Sequential or module._forward_hooks or module._forward_pre_hooks:
-        yield name, module
-        return
-    # Not `named_children`, which leaves out a module's second occurrence.
-    for child_name, child in module._modules.items():
-        if child is not None:
-            yield from _named_links(child, f"{name}.{child_name}" if name else child_name)
+        return [module]
+    # Not `children`, which leaves out a module's second occurrence.
+    children = [child for child in module._modules.values() if child is not None]
+    return [link for child in children for link in _links(child)]

@@ -14,8 +14,7 @@ a placeholder that has the right shape and type but no value. This is safe:
   not kept.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -23,64 +22,16 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only, tree_unflatten
 
-from probe.batch import Value, arranged, like, mapped, tensors
-from probe.cut.feature import EvalCalls, PartlyEval
-from probe.cut.min_cut import Fate
-from probe.cut.model_call import ModelCall, full_precision
-from probe.cut.names import (
-    INPUT,
-    LIVE,
-    Name,
-    Names,
-    Naming,
-    Tag,
-    TorchCall,
-    alias,
-    eagerly,
-    of_input,
-    watched,
-)
+from probe.batch import Value, like, tensors
+from probe.cut.feature import Feature, PartlyEval
+from probe.cut.names import INPUT, LIVE, Name, Naming, Tag, TorchCall, alias, eagerly, watched
 from probe.cut.plan import CutPlan
-from probe.cut.trace import Trace, state_tags
+from probe.cut.trace import Trace, collect, state_tags
 from probe.errors import NotKept
-from probe.modules import forget, kept_buffers, named_state, tensors_in
-from probe.seeding import global_stream, stream
+from probe.modules import forget, named_state, tensors_in
 
-_Shapes = Mapping[Name, tuple[tuple[int, ...], tuple[int, ...]]]
-
-
-@torch.no_grad()
-def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tensor]:
-    """Run the traced model as far as needed to compute some of its values.
-
-    Args:
-        trace: The traced model.
-        names: The values to compute.
-        x: The inputs, (B, ...).
-
-    Returns:
-        Copies of the values by name; the input itself is not copied. Values that are not computed
-        are missing.
-    """
-    x = arranged(x, trace.sample)
-    inputs = {name: tensors(x)[name[1]].detach() for name in names if of_input(name)}
-    wanted = set(names) - inputs.keys()
-    if not wanted:
-        return inputs
-    forget(trace.model)
-    run = _Collecting(trace.names, state_tags(trace.model, trace.state), wanted)
-    x = mapped(x, torch.clone)  # a model may write into its input
-    run.tag_input(x)
-    with suppress(_Done), full_precision(x), one_pass(trace.model), eagerly(), run:
-        trace.call(trace.model, x)
-    return {**inputs, **run.found}
-
-
-@contextmanager
-def one_pass(model: nn.Module) -> Iterator[None]:
-    """Run a model within the block on one batch; its buffers and its draws are those of any."""
-    with kept_buffers(model), global_stream(stream(0, "collect")):
-        yield
+_Sizes = Mapping[Name, tuple[tuple[int, ...], tuple[int, ...]]]
+"""Shapes and strides of values at one batch size."""
 
 
 class Prefix(nn.Module):
@@ -88,9 +39,7 @@ class Prefix(nn.Module):
 
     def __init__(self, trace: Trace, plan: CutPlan) -> None:
         super().__init__()
-        self.model = trace.model
-        self.plan = plan
-        self.trace = trace
+        self.model, self.plan, self.trace = trace.model, plan, trace
 
     def train(self, mode: bool = True) -> Self:
         """Stay in eval mode."""
@@ -98,47 +47,33 @@ class Prefix(nn.Module):
 
     def forward(self, x: Value) -> Value:
         """Return the kept values, each (B, ...), of inputs x (B, ...)."""
-        return self.rows(collect(self.trace, self.plan.kept, x))
-
-    def rows(self, values: Mapping[Name, Tensor]) -> Value:
-        """Return the kept values among those found, each with its examples first, (B, ...).
-
-        Raises NotKept if one of them is not there.
-        """
-        if any(name not in values for name in self.plan.kept):
-            raise NotKept("a value that is to be kept is not computed")
-        first, *others = (self.plan.shapes[name].to_rows(values[name]) for name in self.plan.kept)
-        return (first, *others) if others else first
+        return self.plan.rows(collect(self.trace, self.plan.kept, x))
 
 
 class Replay(PartlyEval):
     """A tail: the model's own forward, run on kept values without what computes them."""
 
-    def __init__(self, model: nn.Module, calls: EvalCalls, ask: ModelCall, plan: CutPlan) -> None:
-        super().__init__(model, calls, ask)
+    def __init__(self, model: nn.Module, feature: Feature, plan: CutPlan) -> None:
+        super().__init__(model, feature)
         self._plan = plan
         self._tags: dict[int, Tag] = {}
         self._tags_of = 0
         self._tagged: list[Tensor] = []
-        self._shapes: _Shapes = {}
-        self._batch = 0
+        self._sizes: dict[int, _Sizes] = {}  # of the last batch size only
 
     def forward(self, x: Value) -> Tensor:
         """Return the logits (B, K) from the kept values, each (B, ...), of B examples."""
-        rows = tensors(x)
-        shapes = self._plan.shapes
-        kept = zip(self._plan.kept, rows, strict=True)
-        values = {name: shapes[name].from_rows(part) for name, part in kept}
-        if self._plan.writes:
+        plan, rows = self._plan, tensors(x)
+        kept = zip(plan.kept, rows, strict=True)
+        values = {name: plan.shapes[name].from_rows(part) for name, part in kept}
+        if plan.writes:
             values = {name: value.clone() for name, value in values.items()}
-        if len(rows[0]) != self._batch:  # the shapes of the last batch's size are kept
-            self._batch = len(rows[0])
-            self._shapes = {name: shape.at(self._batch) for name, shape in shapes.items()}
+        if (batch := len(rows[0])) not in self._sizes:
+            self._sizes = {batch: {name: shape.at(batch) for name, shape in plan.shapes.items()}}
         # Each forward pass names its values anew: it may take another path than the last one.
-        run = _Replaying(self._plan, self._state_tags(), values, self._shapes)
-        form = self._plan.form
-        given = (run.value_named((INPUT[0], at)) for at in range(len(tensors(form))))
-        start = like(form, given)
+        run = _Replaying(plan, self._state_tags(), values, self._sizes[batch])
+        inputs = (run.value_named((INPUT[0], index)) for index in range(len(tensors(plan.form))))
+        start = like(plan.form, inputs)
         forget(self.model)
         with eagerly(), run:
             return self.ask(self.model, start)
@@ -149,32 +84,10 @@ class Replay(PartlyEval):
         if self._tags_of != id(self.model):
             live = Tag(None, LIVE, [])
             self._tagged = list(named_state(self.model).values())  # alive: their ids are theirs
-            tags = {id(tensor): live for tensor in self._tagged}
-            self._tags = {**tags, **state_tags(self.model, self._plan.frozen)}
+            tags = dict.fromkeys(map(id, self._tagged), live)
+            self._tags = tags | state_tags(self.model, self._plan.frozen)
             self._tags_of = id(self.model)
         return self._tags
-
-
-class _Done(Exception):
-    """The end of a pass in which all wanted values have been found."""
-
-
-class _Collecting(Naming):
-    """A pass that keeps copies of some values, then stops."""
-
-    def __init__(self, names: Names, state: Mapping[int, Tag], wanted: Collection[Name]) -> None:
-        super().__init__(names, state)
-        self._wanted = set(wanted)
-        self.found: dict[Name, Tensor] = {}
-
-    def met(self, name: Name, tensor: Tensor) -> None:
-        if name in self._wanted:
-            self._wanted.remove(name)
-            # Copied at once: an in-place operation may overwrite it.
-            with torch.inference_mode(False):  # the tail is to be trained on it
-                self.found[name] = tensor.clone()
-            if not self._wanted:
-                raise _Done
 
 
 class _Placeholder(Tensor):
@@ -202,33 +115,25 @@ class _Replaying(Naming):
     """A pass that skips calls on frozen values, hands out kept ones and runs the rest."""
 
     def __init__(
-        self,
-        plan: CutPlan,
-        state: Mapping[int, Tag],
-        values: Mapping[Name, Tensor],
-        shapes: _Shapes,
+        self, plan: CutPlan, state: Mapping[int, Tag], values: Mapping[Name, Tensor], sizes: _Sizes
     ) -> None:
-        super().__init__(plan.names, state)
-        self._plan = plan
-        self._values = values
-        self._shapes = shapes
+        super().__init__(plan.names, state, met=lambda name, tensor: None)
+        self._plan, self._values, self._sizes = plan, values, sizes
         self._device = next(iter(values.values())).device
         self._live = Tag(self, LIVE, [])
         self._outdated: list[Tensor] = []  # what skipped calls would have written into
 
     def perform(self, call: TorchCall) -> Any:
         """Serve, skip or run a call, as the plan says."""
-        # A call that reads anything live has no number of its own, so it has no fate: it is run.
-        fate = None if call.number == LIVE[0] else self._plan.fates.get(call.number)
-        if fate is Fate.SKIP or fate is Fate.SERVE:
-            return self._describe(call)
-        return self._compute(call, live=fate is None)
+        # A call that reads anything live has no number of its own, so it is not in the plan.
+        again = None if call.number == LIVE[0] else self._plan.again.get(call.number)
+        return self._describe(call) if again is False else self._compute(call, again is None)
 
     def value_named(self, name: Name, base: Tensor | None = None) -> Tensor:
         """Return a kept value, of any shape, or a placeholder for one that is not kept."""
         tensor = self._values.get(name)
         if tensor is None:
-            (shape, strides), dtype = self._shapes[name], self._plan.shapes[name].seen.dtype
+            (shape, strides), dtype = self._sizes[name], self._plan.shapes[name].dtype
             tensor = Tensor._make_wrapper_subclass(
                 _Placeholder, shape, strides=strides, dtype=dtype, device=self._device
             )
@@ -240,8 +145,8 @@ class _Replaying(Naming):
         step = self._plan.steps[call.number]
         # What it would have written to gets its new name, so that later readers ask for that.
         self.overwrite(call, step.overwritten)
-        for at in step.overwritten:
-            tensor, value = call.inputs[at], self._values.get((call.number, -1 - at))
+        for index in step.overwritten:
+            tensor, value = call.inputs[index], self._values.get((call.number, -1 - index))
             if isinstance(tensor, _Placeholder):
                 continue  # it has no memory to write to
             self._outdated = [other for other in self._outdated if other is not tensor]
@@ -251,21 +156,20 @@ class _Replaying(Naming):
             else:
                 tensor.copy_(value)
         leaves = []
-        for kind, what, *shares in step.leaves:
+        for kind, content, *shares in step.leaves:
             if kind == "new":
                 base = None if shares[0] is None else call.inputs[shares[0]]
-                leaves.append(self.value_named((call.number, what), base))
+                leaves.append(self.value_named((call.number, content), base))
             else:
-                leaves.append(call.inputs[what] if kind == "given" else what)
+                leaves.append(call.inputs[content] if kind == "given" else content)
         return tree_unflatten(leaves, step.tree)
 
     def _compute(self, call: TorchCall, live: bool) -> Any:
         """Run a call on the values themselves; `live`: it depends on what is trained."""
         real = call
         if any(isinstance(tensor, _Placeholder) for tensor in call.inputs):
-            arguments = tree_map_only(_Placeholder, self._real, (call.args, call.kwargs))
-            args, kwargs = arguments
-            real = replace(call, args=args, kwargs=kwargs, inputs=tensors_in(arguments))
+            args, kwargs = tree_map_only(_Placeholder, self._real, (call.args, call.kwargs))
+            real = replace(call, args=args, kwargs=kwargs, inputs=tensors_in((args, kwargs)))
         if self._outdated and any(alias(t, self._outdated) is not None for t in real.inputs):
             raise NotKept("a value is read that was to be overwritten by one that is not kept")
         result, written = watched(real)
@@ -281,8 +185,7 @@ class _Replaying(Naming):
 
     def _real(self, holder: _Placeholder) -> Tensor:
         """Return the kept value that a placeholder stands for; raises NotKept if there is none."""
-        name = self.name_of(holder)
-        tag = holder._probe_tag
+        name, tag = self.name_of(holder), holder._probe_tag
         # One object for all readers: what is trained may write into it, and others then see it.
         if holder.served is not None and (holder.served_as == name or tag.name == LIVE):
             return holder.served

@@ -6,14 +6,10 @@ all calls, parameters and buffers that it depends on. Nothing is read from the m
 so any code that computes with torch's functions can be followed.
 """
 
-from __future__ import annotations
-
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from inspect import unwrap
 from typing import Any
 
 import torch
@@ -22,24 +18,12 @@ from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
-from probe.batch import Value, check_value, first, mapped, tensors
-from probe.cut.batch_dimension import BatchedShape, TensorMetadata
+import probe.modules as modules
+from probe.batch import Value, arranged, check_value, first, mapped, tensors
+from probe.cut.batch_dimension import TensorFacts
 from probe.cut.model_call import ModelCall, explained, full_precision, tensors_of, undisturbed
-from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias, eagerly, words
+from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias, eagerly, of_input
 from probe.errors import InputError
-from probe.modules import (
-    architecture,
-    check_model,
-    check_values,
-    copied,
-    forget,
-    frozen_in,
-    kept_buffers,
-    named_state,
-    state_groups,
-    tensors_in,
-    unwrapped,
-)
 from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
 from probe.training.costs import ops_counter
 from probe.training.memory_format import gains_pixelwise
@@ -55,17 +39,19 @@ StateCalls = Mapping[int, tuple[str, ...]]
 class Step:
     """One call of a torch function in a forward pass, with its inputs and results.
 
-    - parents: the names of the tensors that go in, its inputs, numbered from 0;
-    - names: of the values that it makes, those that it writes over an input included;
-    - leaves: for each value returned `("new", index, input)`, where input is the number of the one
-      whose memory it shares, or None; `("given", input)` for an input handed on; or
-      `("plain", value)` for what is no tensor;
-    - tree: how the leaves are put together in what is returned;
-    - overwritten: the numbers of the inputs that it writes into;
-    - owner: the module whose own forward makes the call;
-    - random: whether it draws from a generator;
-    - settings: its arguments that are no tensors;
-    - work: its floating-point operations.
+    Attributes:
+        function: The function's name.
+        parents: The names of its inputs, the tensors that go in, numbered from 0.
+        names: The names of the new values, also of those written over an input.
+        leaves: For each value returned `("new", index, input)`, where input is the number of the
+            one whose memory it shares, or None; `("given", input)` for an input handed on; or
+            `("plain", value)` for what is no tensor.
+        tree: How the leaves are put together in what is returned.
+        overwritten: The numbers of the inputs that it writes into.
+        owner: The module whose own forward makes the call.
+        random: Whether it draws from a generator.
+        settings: Its arguments that are no tensors.
+        work: Its floating-point operations.
     """
 
     function: str
@@ -82,20 +68,24 @@ class Step:
     @property
     def views(self) -> tuple[Name, ...]:
         """Names of the values that are only another look at an input's memory."""
-        at = [leaf[1] for leaf in self.leaves if leaf[0] == "new" and leaf[2] is not None]
-        return tuple(name for name in self.names if name[1] in at)
+        indexes = [leaf[1] for leaf in self.leaves if leaf[0] == "new" and leaf[2] is not None]
+        return tuple(name for name in self.names if name[1] in indexes)
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One run of a module: the tensors in its output, in order, by name and description.
+    """One run of a module.
 
-    It also has the floating-point operations of the pass so far.
+    Attributes:
+        module: The module's dotted name.
+        names: The names of the tensors in its output, in order.
+        shapes: The shapes of these.
+        work: The floating-point operations of the pass so far.
     """
 
     module: str
     names: tuple[Name, ...]
-    metadata: tuple[TensorMetadata, ...]
+    shapes: tuple[TensorFacts, ...]
     work: int = 0
 
 
@@ -107,14 +97,14 @@ class Pass:
         steps: The calls by number, in order of execution.
         visits: The runs of modules, in the order in which they end.
         logits: The name of the output.
-        metadata: The metadata of each value.
+        shapes: The shape of each value, at this pass's batch size.
         drawn: Whether `random` or numpy drew numbers.
     """
 
     steps: dict[int, Step]
-    visits: tuple[Visit, ...]
+    visits: list[Visit]
     logits: Name
-    metadata: dict[Name, TensorMetadata]
+    shapes: dict[Name, TensorFacts]
     drawn: bool = False
 
     def upstream(self, names: Iterable[Name]) -> frozenset[int]:
@@ -137,12 +127,18 @@ class Pass:
 class Trace:
     """A copy of a model in eval mode, and its computation.
 
-    - architecture: of the user's model;
-    - large, small: the same forward pass on a few and on fewer examples of `sample` (B, ...);
-    - sizes: how many these are;
-    - call: how the model is asked for its logits;
-    - given_frozen: names of the parameters that ask for no gradient in the user's own model, and of
-      the buffers of modules of which that is true of all parameters.
+    Attributes:
+        model: The copy.
+        architecture: The architecture of the user's model.
+        names: The numbers of the model's calls.
+        state: The "calls" that stand for its parameters and buffers.
+        large: The forward pass on the first `examples` examples of the sample.
+        shapes: The shapes of all values that are computed in eval mode, as all that is frozen is.
+        sample: The inputs, one or more tensors (B, ...).
+        examples: The number of examples in the large pass.
+        call: The call that gives the model's logits.
+        given_frozen: Names of the parameters that ask for no gradient in the user's own model, and
+            of the buffers of modules of which that is true of all parameters.
     """
 
     model: nn.Module
@@ -150,9 +146,9 @@ class Trace:
     names: Names
     state: StateCalls
     large: Pass
-    small: Pass
+    shapes: Mapping[Name, TensorFacts]
     sample: Value
-    sizes: tuple[int, int]
+    examples: int
     call: ModelCall
     given_frozen: frozenset[str]
 
@@ -162,23 +158,18 @@ class Trace:
         return self.depends_on(self.large.upstream([self.large.logits]))
 
     @cached_property
-    def shapes(self) -> dict[Name, BatchedShape]:
-        """The shapes of all values that are computed in eval mode, as all that is frozen is."""
-        metadata_of_name = self.large.metadata
-        return {
-            name: BatchedShape.of(metadata_of_name[name], metadata, self.sizes)
-            for name, metadata in self.small.metadata.items()
-            if name in metadata_of_name and len(metadata.shape) == len(metadata_of_name[name].shape)
-        }
+    def training(self) -> Pass | None:
+        """The pass with all of the model in training mode, None if that fails."""
+        model, sample = modules.copied(self.model).train(), first(self.sample, self.examples)
+        try:
+            return follow(model, self.names, self.state, sample, self.call)
+        except Exception:  # the user's code
+            return None
 
-    @cached_property
-    def parameters(self) -> frozenset[str]:
-        """Names of all parameters."""
-        return frozenset(name for name, _ in self.model.named_parameters(remove_duplicate=False))
-
-    def trains(self, held: frozenset[str]) -> bool:
-        """Return whether the logits depend on any parameter that is not held."""
-        return bool((self.behind_logits - held) & self.parameters)
+    def trained(self, held: frozenset[str]) -> frozenset[str]:
+        """Return the names of the parameters that the logits depend on and that are not held."""
+        parameters = dict(self.model.named_parameters(remove_duplicate=False))
+        return (self.behind_logits - held) & parameters.keys()
 
     def depends_on(self, calls: frozenset[int]) -> frozenset[str]:
         """Return the names of the parameters and buffers among the calls."""
@@ -187,14 +178,14 @@ class Trace:
     @cached_property
     def is_faster_pixelwise(self) -> bool:
         """Whether the model is faster on channels-last images, with the same results."""
-        model, few = copied(self.model), first(self.sample, LARGE)
+        model, few = modules.copied(self.model), first(self.sample, LARGE)
         with full_precision(few):
             return gains_pixelwise(model, partial(self.call, model), few)
 
     def logits(self, x: Value) -> Tensor:
         """Return the traced model's logits (B, K) for a batch (B, ...), and leave it as it was."""
-        forget(self.model)
-        with kept_buffers(self.model), global_stream(stream(0, "check")):
+        modules.forget(self.model)
+        with modules.kept_buffers(self.model), global_stream(stream(0, "check")):
             return self.call(self.model, mapped(x, torch.clone))
 
 
@@ -213,48 +204,33 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
     """
     if torch.is_inference_mode_enabled():
         raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
-    check_model(model)
-    check_values(model)
+    modules.check_model(model)
+    modules.check_values(model)
     check_value(sample, "the sample")
-    model = unwrapped(model)
-    _refuse_odd_parts(model)
-    if (n := len(tensors(sample)[0])) <= _SMALL:
-        raise InputError(f"the sample has {n} examples: give {_SMALL + 1} or more")
-    sizes = (min(examples, n), _SMALL)
-    with undisturbed(sample), explained(sample):
-        copy = copied(model).requires_grad_(True).eval()
-        names = Names()
-        # Of the user's model: in a copy, parameters that share memory no longer do.
-        state = {names.call("state", group): group for group in state_groups(model)}
-        large, small = (follow(copy, names, state, first(sample, n), call) for n in sizes)
-    return Trace(
-        model=copy,
-        architecture=architecture(model),
-        names=names,
-        state=state,
-        large=large,
-        small=small,
-        sample=sample,
-        sizes=sizes,
-        call=call,
-        given_frozen=frozenset(frozen_in(model)),
-    )
-
-
-def _refuse_odd_parts(model: nn.Module) -> None:
-    """Raise InputError for what cannot be copied, followed or trained."""
-    for name, module in model.named_modules():
-        if isinstance(module, torch.jit.ScriptModule):
-            raise InputError(
-                f"{name or 'the model'} is a scripted module, which can be neither followed nor "
-                f"copied: put the module that it was made from in its place"
-            )
+    model = modules.unwrapped(model)
+    if scripted := [n for n, m in model.named_modules() if isinstance(m, torch.jit.ScriptModule)]:
+        raise InputError(f"{scripted[0] or 'the model'} is scripted: use the module it comes from")
     for name, parameter in model.named_parameters():
         if not (parameter.is_floating_point() or parameter.is_complex()):
-            raise InputError(
-                f"parameter {name!r} holds {parameter.dtype}, which cannot be trained: make it a "
-                f"buffer, with register_buffer"
-            )
+            dtype = parameter.dtype
+            raise InputError(f"{name!r} holds {dtype}, which cannot be trained: make it a buffer")
+    if (n := len(tensors(sample)[0])) <= _SMALL:
+        raise InputError(f"the sample has {n} examples: give {_SMALL + 1} or more")
+    with undisturbed(sample), explained(sample):
+        copy = modules.copied(model).requires_grad_(True).eval()
+        names = Names()
+        # Of the user's model: in a copy, parameters that share memory no longer do.
+        state = {names.call("state", group): group for group in modules.state_groups(model)}
+        batches = first(sample, examples), first(sample, _SMALL)
+        large, small = (follow(copy, names, state, batch, call) for batch in batches)
+    n, code = min(examples, n), modules.architecture(model)
+    frozen = frozenset(modules.frozen_in(model))
+    shapes = {
+        name: facts.compared(small.shapes[name], n)
+        for name, facts in large.shapes.items()
+        if name in small.shapes and len(facts.shape) == len(small.shapes[name].shape)
+    }
+    return Trace(copy, code, names, state, large, shapes, sample, n, call, frozen)
 
 
 @torch.no_grad()
@@ -279,12 +255,54 @@ def follow(
     # A copy: a model may write into its input.
     sample = mapped(sample, torch.clone)
     run.tag_input(sample)
-    forget(model)
+    modules.forget(model)
     chance = every_global_stream(stream(0, "trace"))
-    with kept_buffers(model), chance, run.visiting(model), eagerly(), run:
+    with modules.kept_buffers(model), chance, run.visiting(model), eagerly(), run:
         drawn = python_draws()
-        logits = call(model, sample)
-        return Pass(run.steps, tuple(run.visits), run.name_of(logits), run.metadata, drawn())
+        logits = run.name_of(call(model, sample))
+        return replace(run.recorded, logits=logits, drawn=drawn())
+
+
+class _Done(Exception):
+    """The end of a pass in which all wanted values have been computed."""
+
+
+@torch.no_grad()
+def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tensor]:
+    """Run the traced model as far as needed to compute some of its values.
+
+    Args:
+        trace: The traced model.
+        names: The values to compute.
+        x: The inputs, (B, ...).
+
+    Returns:
+        Copies of the values by name; the input itself is not copied. Values that are not computed
+        are missing.
+    """
+    x = arranged(x, trace.sample)
+    values = {name: tensors(x)[name[1]].detach() for name in names if of_input(name)}
+    missing = set(names) - values.keys()
+    if not missing:
+        return values
+
+    def keep(name: Name, tensor: Tensor) -> None:
+        if name in missing:
+            missing.remove(name)
+            # Copied at once: an in-place operation may overwrite it.
+            with torch.inference_mode(False):  # the tail is to be trained on it
+                values[name] = tensor.clone()
+            if not missing:
+                raise _Done
+
+    modules.forget(trace.model)
+    run = Naming(trace.names, state_tags(trace.model, trace.state), keep)
+    x = mapped(x, torch.clone)  # a model may write into its input
+    run.tag_input(x)
+    chance, buffers = global_stream(stream(0, "collect")), modules.kept_buffers(trace.model)
+    with suppress(_Done), full_precision(x), buffers, chance, eagerly(), run:
+        trace.call(trace.model, x)
+    return values
 
 
 def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
@@ -297,7 +315,7 @@ def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
     Returns:
         The tags by the tensors' ids.
     """
-    state_of_name = named_state(model)
+    state_of_name = modules.named_state(model)
     tags = [(names, Tag(None, (number, 0), [])) for number, names in state.items()]
     return {id(state_of_name[name]): tag for names, tag in tags for name in names}
 
@@ -305,46 +323,37 @@ def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
 class _DynamicShapes(TorchDispatchMode):
     """A watch for operators whose output's size depends on the values that they are given."""
 
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.met = False
+    met = False
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Runs with the compiler off (`eagerly`), whose import would take a second.
+        return False
 
     def __torch_dispatch__(
         self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         if torch.Tag.dynamic_output_shape in func.tags:
             # Indexing by numbers gives as many rows as there are numbers.
-            masks = [t.dtype in (torch.bool, torch.uint8) for t in tensors_in(args[1:2])]
+            masks = [t.dtype in (torch.bool, torch.uint8) for t in modules.tensors_in(args[1:2])]
             self.met |= func is not torch.ops.aten.index.Tensor or any(masks)
         return func(*args, **(kwargs or {}))
-
-
-class _UncompiledShapes(_DynamicShapes, TorchDispatchMode):
-    """The same watch for models that cannot have been compiled, without torch's compiler."""
-
-    __torch_dispatch__ = unwrap(_DynamicShapes.__torch_dispatch__)
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False
 
 
 class _Tracing(Naming):
     """A pass that records every call."""
 
     def __init__(self, names: Names, state: Mapping[int, Tag]) -> None:
-        super().__init__(names, state)
+        super().__init__(names, state, self._describe)
         self._counter, self._counting = ops_counter()
-        self.steps: dict[int, Step] = {}
-        self.visits: list[Visit] = []
-        self.metadata: dict[Name, TensorMetadata] = {}
-        self._running: list[str] = [""]  # the modules that are running, the innermost last
+        self.recorded = Pass({}, [], FOREIGN, {})
+        self._running = [""]  # the modules that are running, the innermost last
 
-    def met(self, name: Name, tensor: Tensor) -> None:
-        self.metadata[name] = TensorMetadata.of(tensor)
+    def _describe(self, name: Name, tensor: Tensor) -> None:
+        self.recorded.shapes[name] = TensorFacts.of(tensor)
 
     def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
-        self.steps[name[0]] = Step("seen through a view", parents, (name,))
+        self.recorded.steps[name[0]] = Step("seen through a view", parents, (name,))
         if parents[0] in self.names.sized_by_data:
             self.names.sized_by_data.add(name)
 
@@ -352,30 +361,30 @@ class _Tracing(Naming):
         for tensor, name in zip(call.inputs, call.parents, strict=True):
             if name == FOREIGN and isinstance(tensor, nn.Parameter):
                 raise InputError(
-                    f"the forward pass of {self._running[-1] or 'the model'} uses a parameter of "
-                    f"shape {tuple(tensor.shape)} that is not among the model's own: register the "
-                    f"module that it belongs to (no plain list, closure or global variable)"
+                    f"{self._running[-1] or 'the model'} uses a parameter of shape "
+                    f"{tuple(tensor.shape)} that is not among the model's own: register the module "
+                    f"that it belongs to (no plain list, closure or global variable)"
                 )
         # A call draws at random if torch's generators are not where they were.
         before, work = global_states(), self._counter.get_total_flops()
-        # Torch imports its compiler when the first of them is called, which takes a second.
-        shapes = _DynamicShapes() if "torch._dynamo" in sys.modules else _UncompiledShapes()
+        shapes = _DynamicShapes()  # type: ignore[no-untyped-call]
         # The counter does not know what torch.func and flex_attention call in between.
         odd = isinstance(call.function, HigherOrderOperator)
         with nullcontext() if odd else self._counting, nullcontext() if odd else shapes:
             returned = super().perform(call)
-        leaves, tree = tree_flatten(returned)
-        indexes = iter(range(len(leaves)))
-        described = tuple(_leaf(leaf, call.inputs, indexes) for leaf in leaves)
+        values, tree = tree_flatten(returned)
+        indexes = iter(range(len(values)))
+        leaves = tuple(_leaf(value, call.inputs, indexes) for value in values)
         # What was written into has the name of this call now.
-        now = [self.name_of(tensor) for tensor in call.inputs]
-        written = tuple(at for at, name in enumerate(now) if name == (call.number, -1 - at))
-        new = [leaf[1] for leaf in described if leaf[0] == "new"]
-        self.steps[call.number] = step = Step(
+        written = tuple(
+            at for at, t in enumerate(call.inputs) if self.name_of(t) == (call.number, -1 - at)
+        )
+        new = [leaf[1] for leaf in leaves if leaf[0] == "new"]
+        self.recorded.steps[call.number] = step = Step(
             function=getattr(call.function, "__name__", ""),
             parents=call.parents,
             names=tuple((call.number, index) for index in (*new, *(-1 - at for at in written))),
-            leaves=described,
+            leaves=leaves,
             tree=tree,
             overwritten=written,
             owner=self._running[-1],
@@ -388,25 +397,24 @@ class _Tracing(Naming):
             self.names.sized_by_data.update(step.names)
         return returned
 
-    @contextmanager
-    def visiting(self, model: nn.Module) -> Iterator[None]:
-        """Note within the block which module runs, and its results."""
-        with ExitStack() as hooks:
-            for name, module in model.named_modules():
-                entering = module.register_forward_pre_hook(
-                    lambda module, inputs, name=name: self._running.append(name)
-                )
-                hooks.enter_context(entering)
-                leaving = module.register_forward_hook(self._leaving, always_call=True)
-                hooks.enter_context(leaving)
-            yield
+    def visiting(self, model: nn.Module) -> ExitStack:
+        """Return a context within which the modules that run are noted, and their results."""
+        hooks = ExitStack()
+        for name, module in model.named_modules():
+            enter = partial(self._entering, name)
+            hooks.enter_context(module.register_forward_pre_hook(enter))
+            hooks.enter_context(module.register_forward_hook(self._leaving, always_call=True))
+        return hooks
+
+    def _entering(self, name: str, module: nn.Module, inputs: object) -> None:
+        self._running.append(name)
 
     def _leaving(self, module: nn.Module, inputs: object, output: object) -> None:
         with torch._C.DisableTorchFunction():  # these questions are not the model's
             names = tuple(map(self.name_of, tensors_of(output)))
-            metadata = tuple(map(TensorMetadata.of, tensors_of(output)))
+            shapes = tuple(map(TensorFacts.of, tensors_of(output)))
         work = self._counter.get_total_flops()
-        self.visits.append(Visit(self._running.pop(), names, metadata, work))
+        self.recorded.visits.append(Visit(self._running.pop(), names, shapes, work))
 
 
 def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[Any, ...]:
@@ -419,4 +427,5 @@ def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[A
 
 
 # The size of what these give, and of what is written in place, is that of their first input.
-_SIZED_AS_FIRST = words("index_add scatter scatter_add scatter_reduce index_copy index_put")
+_SIZED_AS_FIRST = {"index_add", "index_copy", "index_put", "scatter"}
+_SIZED_AS_FIRST |= {"scatter_add", "scatter_reduce"}

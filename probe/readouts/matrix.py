@@ -77,11 +77,11 @@ def _layouts(facts: CutFacts, pooling: Pooling) -> list[Layout]:
     """Return the layout of each tensor of a feature."""
     sizes = []
     for tensor in facts.value:
-        if tensor.shape is None:
+        if tensor.dim is None:
             raise InputError(
-                f"feature {facts.name!r}, {tensor.seen_shape}, has no row for each example"
+                f"{facts.name!r}, {tensor.shape}, has no row for each example: choose another feature"
             )
-        sizes.append(torch.Size(tensor.shape.example).numel())
+        sizes.append(torch.Size(tensor.example).numel())
     if sum(sizes) > pooling.width:
         pooling = replace(pooling, width=max(1, pooling.width // len(sizes)))
     return [_layout(tensor, pooling) for tensor in facts.value]
@@ -92,15 +92,14 @@ def _layout(tensor: TensorFacts, pooling: Pooling) -> Layout:
 
     Where no module tells, (B, C, H, W) and more dimensions are taken as torch's modules take them.
     """
-    shape, axis, remark = tensor.shape, tensor.axis, ""
+    axis, remark = tensor.axis, ""
     if axis is None and pooling.channels:
         axis, remark = pooling.channels, f" ({pooling.channels}: as set)"
-    elif axis is None and len(tensor.seen_shape) > 3:
+    elif axis is None and len(tensor.shape) > 3:
         axis, remark = "first", " (first: torch's convention, as no known module made them)"
     elif axis is None:
         remark = ", made by no known module (set linear's `channels` to average over positions),"
-    assert shape is not None
-    return layout_of(shape.example, shape.channel_dim(axis), pooling, remark)
+    return layout_of(tensor.example, tensor.channel_dim(axis), pooling, remark)
 
 
 def _one_pass(

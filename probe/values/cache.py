@@ -45,9 +45,9 @@ def plan_values(
 
 def _size(kept: TensorFacts, storage: Storage) -> int:
     """Return the bytes of an example's tensor; the input itself takes none."""
-    if kept.input_index is not None or kept.shape is None:
+    if kept.input_index is not None or kept.dim is None:
         return 0
-    numbers = torch.Size(kept.shape.at(1)[0]).numel()
+    numbers = torch.Size(kept.at(1)[0]).numel()
     return numbers * stored_type(kept.dtype, storage).itemsize
 
 

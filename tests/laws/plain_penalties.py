@@ -14,6 +14,7 @@ from torch.nn import functional
 from torch.nn.utils import parameters_to_vector
 
 from probe.examples import Examples
+from probe.seeding import stream
 from probe.training.loop import Recipe
 from scenarios.learners.penalties.quadratic import PenalizedSettings
 
@@ -98,7 +99,9 @@ class Plain:
         self.mark, self.drop = weights(self.model), torch.zeros_like(self.drop)
 
     def end_ewc(self, data: Examples) -> None:
-        fisher = fisher_by_loop(self.model, data).values()
+        draw, count = stream(0, "fisher", len(self.terms) + 1), self.chosen.fisher_examples
+        some = data.take(torch.randperm(len(data), generator=draw)[:count])
+        fisher = fisher_by_loop(self.model, some).values()
         self.terms.append((torch.cat([f.flatten() for f in fisher]), weights(self.model)))
 
     def end_ewc_online(self, data: Examples) -> None:

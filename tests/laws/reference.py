@@ -26,7 +26,7 @@ def fresh(model: nn.Module, generator: torch.Generator, prefix: Sequence[str] = 
             nn.init.kaiming_normal_(module.weight, nonlinearity="relu", generator=generator)
         elif isinstance(module, nn.Linear):
             nn.init.normal_(module.weight, std=0.01, generator=generator)
-        elif isinstance(module, nn.BatchNorm2d):
+        elif isinstance(module, nn.modules.batchnorm._BatchNorm):
             torch.randint(2**62, (), generator=generator)  # the product lends it a stream
             module.reset_parameters()
         if isinstance(module, nn.Conv2d | nn.Linear) and module.bias is not None:
@@ -42,19 +42,19 @@ def train(
     prefix: Sequence[str] = (),
 ) -> None:
     """Train what is not in the prefix."""
-    torch.randint(2**62, (), generator=generator)  # the product seeds dropout with it
     trainable = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.Adam(trainable, lr=recipe.learning_rate, foreach=False)
-    for _ in range(recipe.epochs):
-        for batch in torch.randperm(len(x), generator=generator).split(recipe.batch_size):
-            inputs, labels = x[batch], y[batch]
-            model.train()
-            for held in prefix:
-                model.get_submodule(held).eval()
-            loss = nn.functional.cross_entropy(model(inputs), labels)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+    kind = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[recipe.optimizer]
+    optimizer = kind(trainable, lr=recipe.learning_rate, foreach=False)
+    with torch.random.fork_rng():
+        torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))  # of dropout
+        for _ in range(recipe.epochs):
+            for batch in torch.randperm(len(x), generator=generator).split(recipe.batch_size):
+                model.train()
+                for held in prefix:
+                    model.get_submodule(held).eval()
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(x[batch]), y[batch]).backward()
+                optimizer.step()
 
 
 def predictions(model: nn.Module, x: Tensor, competing: Sequence[int] | None = None) -> list[int]:

@@ -21,6 +21,7 @@ from probe.training.batch_norm import reestimate
 from probe.training.loop import fit
 from probe.training.optimizers import rate_at
 from probe.training.recipe import Recipe
+from tests.laws.reference import train
 
 
 def numbers(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -126,12 +127,5 @@ def test_batches_that_are_gathered_together_are_those_of_a_plain_loop() -> None:
     model, plain = nn.Linear(6000, 2), nn.Linear(6000, 2)
     plain.load_state_dict(model.state_dict())
     fit(model, Examples(x, y), recipe, stream(0))
-    draw = stream(0)
-    torch.randint(2**62, (), generator=draw)
-    optimizer = torch.optim.SGD(plain.parameters(), lr=0.01)
-    for _ in range(2):
-        for batch in torch.randperm(100, generator=draw).split(7):
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(plain(x[batch]), y[batch]).backward()
-            optimizer.step()
+    train(plain, x, y, recipe, stream(0))
     torch.testing.assert_close(model.weight, plain.weight, rtol=1e-4, atol=1e-5)

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import probe
-from probe.seeding import stream
-from tests.laws.reference import predictions
+from tests.laws.reference import partial_retrained, predictions
 from tests.laws.tables import METRIC
 from tests.scenarios.learners.tiny_learners import seeded
 
@@ -70,10 +69,8 @@ def rows(model: nn.Module, test: Half) -> dict[tuple[object, ...], float]:
 
 def test_the_readouts_of_an_analysis_test_each_example_by_itself() -> None:
     """Twice the same test data in another order, the network in training mode when given."""
-    model, order = (
-        trained(),
-        torch.randperm(len(TEST[1]), generator=torch.Generator().manual_seed(3)),
-    )
+    model = trained()
+    order = torch.randperm(len(TEST[1]), generator=torch.Generator().manual_seed(3))
     before = copy.deepcopy(model.state_dict())
     once = rows(model, TEST)
     x, y = (torch.cat([half[order], half]) for half in TEST)
@@ -85,31 +82,11 @@ def test_the_readouts_of_an_analysis_test_each_example_by_itself() -> None:
 @pytest.mark.parametrize("feature", [0, 2, 4, 6])
 def test_a_tail_with_dropout_is_retrained_and_tested_as_a_plain_loop_does(feature: int) -> None:
     """Its dropout draws in training only, its batch norm uses the statistics of training."""
-    model = trained()
+    model, prefix = trained(), [str(layer) for layer in range(feature + 1)]
     found = probe.partial_retrain(model, [str(feature)], TRAIN, TEST, TASKS, RECIPE)
-    prefix = copy.deepcopy(model)[: feature + 1].eval()
-    tail = copy.deepcopy(model)[feature + 1 :].train()
-    draw = stream(0, "tail", str(feature))
-    for module in tail:
-        if isinstance(module, nn.BatchNorm1d):
-            torch.randint(2**62, (), generator=draw)
-            module.reset_parameters()
-        elif isinstance(module, nn.Linear):
-            nn.init.normal_(module.weight, std=0.01, generator=draw)
-            nn.init.zeros_(module.bias)
-    with torch.no_grad():
-        x, test = prefix(TRAIN[0]), prefix(TEST[0])
-    draw = stream(0, "retrain", str(feature))
-    optimizer = torch.optim.SGD(tail.parameters(), lr=RECIPE.learning_rate, foreach=False)
-    with torch.random.fork_rng():
-        torch.manual_seed(int(torch.randint(2**62, (), generator=draw)))
-        for _ in range(RECIPE.epochs):
-            for batch in torch.randperm(len(x), generator=draw).split(RECIPE.batch_size):
-                optimizer.zero_grad()
-                nn.functional.cross_entropy(tail(x[batch]), TRAIN[1][batch]).backward()
-                optimizer.step()
+    plain = partial_retrained(model, prefix, *TRAIN, RECIPE, seed=0)
     table = np.zeros((4, 4), dtype=int)
-    np.add.at(table, (TEST[1].numpy(), predictions(tail, test)), 1)
+    np.add.at(table, (TEST[1].numpy(), predictions(plain, TEST[0])), 1)
     assert np.abs(found.counts[str(feature)].table - table).sum() <= 2
 
 

@@ -67,15 +67,6 @@ def test_learners_are_their_plain_loops(kind: str, changes: dict[str, Any]) -> N
         twin.train()
 
 
-class PlainPenalty(Plain):
-    """Also with a Fisher of some examples."""
-
-    def end_ewc(self, data: Examples) -> None:
-        draw, count = stream(0, "fisher", len(self.terms) + 1), self.chosen.fisher_examples
-        some = torch.randperm(len(data), generator=draw)[:count]
-        super().end_ewc(data.take(some))
-
-
 PENALTIES: list[tuple[str, dict[str, Any]]] = [
     ("ewc", {"strength": 500.0, "fisher_examples": 9}),
     ("ewc_online", {"strength": 500.0, "alpha": 0.07}),
@@ -91,7 +82,7 @@ def test_penalties_are_their_formulas(kind: str, changes: dict[str, Any]) -> Non
     model = build_network("mlp", (1, 8, 8), 10).double()
     initialize(model, "torch", stream(0, "init"))
     own = learner(kind, recipe=RECIPE, model=model, **changes)
-    plain = PlainPenalty(own.settings, copy.deepcopy(model))
+    plain = Plain(own.settings, copy.deepcopy(model))
     for done, task in enumerate(tasks()):
         own.learn(task)
         plain.learn(task.train, RECIPE, stream(0, "batches", done))

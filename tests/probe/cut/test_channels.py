@@ -47,5 +47,5 @@ def test_the_module_tells(axis, cases):
 
     for x, module in cases:
         model = Written(forward, {"inner": lambda module=module: module, "head": (8, 2)})
-        [found] = find_each(model, ["inner"], x, ModelCall())
+        [found] = find_each(model, ["inner"], x, ModelCall(), "tail")
         assert found.facts.value[0].axis == axis, module

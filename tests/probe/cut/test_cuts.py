@@ -10,10 +10,8 @@ import torch
 from torch import nn
 
 from probe.cut.cuts import cut_each
-from probe.cut.planning import plan_each
-from probe.errors import InputError
+from probe.cut.plan import plan_each
 from probe.examples import Examples
-from probe.model import Model
 from probe.retrain import partial_retrain
 from probe.seeding import stream
 from probe.training.recipe import Recipe
@@ -24,24 +22,21 @@ FEATURES = ["stem", "layer1", "layer2.0.conv1", "layer3", "output"]
 TASKS = [[0, 1], [2]]
 
 
-def network(seed: int, classes: int = 3) -> nn.Module:
+def network(seed: int) -> nn.Module:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = reduced_resnet18((3, 25, 25), classes, base=4)
+        model = reduced_resnet18((3, 25, 25), 3, base=4)
         with torch.no_grad():
             model(torch.randn(32, 3, 25, 25))  # statistics of its own
     return model
 
 
-def images(n: int = 24) -> Examples:
-    y = torch.arange(n) % 3
-    x = torch.randn(n, 3, 25, 25, generator=stream(0, "x")) + y[:, None, None, None]
-    return Examples(x, y)
-
-
 @pytest.mark.slow
 def test_cuts_used_again_are_those_made_anew() -> None:
-    data, recipe = images(48), Recipe(epochs=2, batch_size=8)
+    y, recipe = torch.arange(48) % 3, Recipe(epochs=2, batch_size=8)
+    data = Examples(
+        torch.randn(48, 3, 25, 25, generator=stream(0, "x")) + y[:, None, None, None], y
+    )
     cuts, others = cut_each(network(0), FEATURES, data.x[:8]), []
     for seed in (0, 1):
         model = network(seed)
@@ -73,24 +68,10 @@ def test_they_are_planned_again_only_where_the_parts_do_not_give_the_output(
         planned.append(len(features))
         return plan_each(features)
 
-    monkeypatch.setattr("probe.cut.cuts.plan_each", counted)
+    monkeypatch.setattr("probe.cut.planned_cut.plan_each", counted)
     for model, times in ((hidden(1), 0), (hidden(-1), 1)):
         planned.clear()
         split = cuts.of(model).each[0].split()
         assert len(planned) == times
         with torch.no_grad():
             assert torch.equal(split.tail.eval()(split.prefix(x)), model.eval()(x))
-
-
-def test_another_architecture_is_refused() -> None:
-    cuts = cut_each(network(0), FEATURES, images().x[:8])
-    with pytest.raises(InputError, match="architecture"):
-        cuts.of(network(0, classes=4))
-
-
-def test_cuts_say_how_the_model_is_called() -> None:
-    data = images()
-    cuts = cut_each(network(0), ["layer1"], data.x[:8], trainable="as given")
-    model = Model(network(0), trainable="as given")
-    with pytest.raises(InputError, match="give output, call and trainable to cut_each"):
-        partial_retrain(model, cuts, data, data, TASKS)

@@ -125,6 +125,12 @@ def draws_from_pythons_random(m: Any, x: Tensor) -> Tensor:
     return m.c(h * (1 + random.random()) if m.training else h)
 
 
+@written("a", live=True)
+def rolls_by_a_number_drawn_in_training(m: Any, x: Tensor) -> Tensor:
+    h = torch.roll(m.a(x), random.randint(1, 5) if m.training else 0, 1)
+    return m.c(h * (1.0 if m.training else 0.1))
+
+
 @written(live=True)
 def anneals_by_a_counter_of_its_own(m: Any, x: Tensor) -> Tensor:
     """The counter is a plain attribute: no state dict has it."""

@@ -57,6 +57,29 @@ def dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
     return m.c(m.drop_b(torch.relu(m.b(m.norm(m.drop_a(m.a(x)))))))
 
 
+class Biased(nn.Module):
+    """Works a bias out anew in training mode, and once in eval mode, as LeViT does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.arange(3.0))
+        self.kept: Tensor | None = None
+
+    def train(self, mode: bool = True) -> Biased:
+        self.kept = None if mode else self.kept
+        return super().train(mode)
+
+    def forward(self, x: Tensor) -> Tensor:
+        bias = self.table[torch.tensor([0, 1, 2, 1, 0, 2])] if self.kept is None else self.kept
+        self.kept = None if self.training else bias
+        return x + bias
+
+
+@written("a p q", also={"p": Biased, "q": Biased}, wrap=lambda model: model.eval())
+def biases_kept_in_eval_mode(m: Any, x: Tensor) -> Tensor:
+    return m.c(torch.tanh(m.q(torch.tanh(m.p(m.a(x))))))
+
+
 @written("b", both_sides=True, live=True)
 def functional_dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
     h = F.dropout(torch.relu(m.b(F.dropout(m.a(x), training=m.training))), training=m.training)

@@ -98,12 +98,11 @@ class CheckpointLoader:
         """
         entry, options = REGISTRY.networks[self.network], self.options
         build = partial(build_model, entry.name, entry.build)
-        call = {"output": entry.output, "call": entry.call, "head": options.head}
-        model = Model((), **call, fresh=entry.build)
+        model = Model((), output=entry.output, call=entry.call, head=options.head, fresh=entry.build)
         model, scenario = _loaded(self, self.location.now(self.data), device, model)
-        changes = {name: getattr(options, name) for name in _RECIPE}
+        changes = ((name, getattr(options, name)) for name in _RECIPE)
         with located("the recipe"):
-            recipe = Recipe(**{name: value for name, value in changes.items() if value is not None})
+            recipe = Recipe(**{name: value for name, value in changes if value is not None})
         controls = names(options.controls) if options.controls else ()
         return NetworkSource(
             name=self.name,

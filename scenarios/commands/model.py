@@ -48,9 +48,8 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     reading = _reading(options)
     recording = None if reading else _recording(target, options)
     runs = recording or reading
-    user_code = _user_code(target, recording, options)
-    if reading:
-        user_code = replace(user_code, class_order=reading.class_order or ())
+    class_order = reading.class_order if reading else None
+    user_code = replace(_user_code(target, recording, options), class_order=class_order or ())
     with user_code.opened(BUILT_IN), TemporaryDirectory() as scratch:
         network = user_code.network_entry().name
         name = options.out.name if options.out else f"model-{network}"

@@ -7,20 +7,16 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # read when torch is loaded
 
 import torch
 
-from tests.bench import cutting, executors, frameworks, growth, scale, som, speed
+from tests.bench import cutting, frameworks, growth, som, speed
 from tests.bench.timing import machine
 
 SECTIONS = {
     "speed": speed.sweeps,
     "filling": speed.filling,
     "cutting": cutting.cuts,
-    "looks": cutting.looks,
-    "copies": cutting.copies,
     "som": som.phases,
-    "tables": scale.tables,
     "growth": growth.growth,
     "avalanche": frameworks.avalanche,
-    "executors": executors.executors,
 }
 
 

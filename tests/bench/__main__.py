@@ -7,14 +7,13 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # read when torch is loaded
 
 import torch
 
-from tests.bench import cutting, frameworks, growth, som, speed
+from tests.bench import cutting, frameworks, growth, speed
 from tests.bench.timing import machine
 
 SECTIONS = {
     "speed": speed.sweeps,
     "filling": speed.filling,
     "cutting": cutting.cuts,
-    "som": som.phases,
     "growth": growth.growth,
     "avalanche": frameworks.avalanche,
 }

@@ -96,7 +96,9 @@ class CheckpointLoader:
         entry, options = REGISTRY.networks[self.network], self.options
         records = self.recording.records if self.recording else {}
         build = partial(build_model, entry.name, entry.build)
-        model = Model((), output=entry.output, call=entry.call, head=options.head, fresh=entry.build)
+        model = Model(
+            (), output=entry.output, call=entry.call, head=options.head, fresh=entry.build
+        )
         model, scenario = _loaded(self, self.location.now(self.data), device, model)
         changes = ((name, getattr(options, name)) for name in _RECIPE)
         with located("the recipe"):

@@ -28,11 +28,7 @@ def main() -> None:
     try:
         # Signals outermost: output that cannot be written must not keep the process from ending.
         with stoppable(), printed(), no_exit():
-            # Imported only now: Ctrl-C while typer is loaded must not end in a traceback.
-            from scenarios.commands.app import app
-            from scenarios.commands.parsing import call
-
-            code = call(app)
+            code = _command()
         sys.exit(code)
     except InputError as error:
         _refuse(str(error))
@@ -55,6 +51,15 @@ def main() -> None:
         if stop.code in STOPPED:
             say(HOW_TO_GO_ON)
         raise
+
+
+def _command() -> int:
+    """Run the command that was typed and return its exit code."""
+    # Imported only now: Ctrl-C while typer is loaded must not end in a traceback.
+    from scenarios.commands.app import app
+    from scenarios.commands.parsing import call
+
+    return call(app)
 
 
 def _refuse(reason: str) -> NoReturn:

@@ -5,7 +5,8 @@ whole when one of them is killed, for example by the kernel when memory is short
 of that process is lost, and its worker is restarted with the next.
 
 Processes are forked from a server (`forkserver`) that has imported the modules of a job and nothing
-else: unlike this process it holds no threads and no GPU. Workers ignore Ctrl-C, as their parent decides for all of them, and end at once with their parent.
+else: unlike this process it holds no threads and no GPU. Workers ignore Ctrl-C, as their parent
+decides for all of them, and end at once with their parent.
 """
 
 import multiprocessing

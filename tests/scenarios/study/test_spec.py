@@ -114,7 +114,10 @@ def test_each_kind_is_made_of_its_own_keys(kind, title, names, classes):
     assert spec.kind == (kind if "shift" not in SAID[kind] else "domain-incremental")
     assert spec.title == title
     if kind != "incremental":
-        assert f"{kind} has no base" in problems(of(kind).replace("train", "base = 2\ntrain"))["scenario"]
+        assert (
+            f"{kind} has no base"
+            in problems(of(kind).replace("train", "base = 2\ntrain"))["scenario"]
+        )
     assert [task.name for task in scenario.tasks] == names.split()
     assert [len(task.classes) for task in scenario.tasks] == classes
     assert [len(task.train) for task in scenario.tasks] == [3 * k for k in classes]

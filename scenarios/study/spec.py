@@ -186,8 +186,8 @@ class Study(StrictModel):
         features = {f: None for learner in self.learners for f in self._all_features(learner)}
         for feature in self.network.features or ():
             if feature not in features:
-                problem = unknown("feature of this study's networks", feature, features)
-                raise InputError(f"network.features: {problem}")
+                error = unknown("feature of this study's networks", feature, features)
+                raise InputError(f"network.features: {error}")
         with located("probing.budget"):
             check_multiples(self.probing.budget, self.retraining_recipe)
         for name, settings in self.learners.items():

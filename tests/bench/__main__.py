@@ -7,13 +7,11 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # read when torch is loaded
 
 import torch
 
-from tests.bench import cutting, frameworks, growth, speed
+from tests.bench import frameworks, growth, speed
 from tests.bench.timing import machine
 
 SECTIONS = {
     "speed": speed.sweeps,
-    "filling": speed.filling,
-    "cutting": cutting.cuts,
     "growth": growth.growth,
     "avalanche": frameworks.avalanche,
 }

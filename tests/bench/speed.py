@@ -9,18 +9,15 @@ from functools import partial
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from probe.cut.cuts import cut_each
 from probe.examples import Examples
-from probe.retrain import SAMPLE, retrain_each
+from probe.retrain import retrain_each
 from probe.retraining import RetrainSettings
 from probe.seeding import stream
 from probe.training.costs import one_pass_ops
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
-from probe.values.allocation import CacheSettings
-from probe.values.cache import plan_values, store_values
 from scenarios.networks import build_network
 from tests.bench import afternoon, obvious
 from tests.bench.timing import Rows, interleaved
@@ -169,43 +166,3 @@ def _costs(
         example = max(0.0, (larger - base) / n - step)
         solved[way] = Cost(max(0.0, base - n * (step + example)), example, step)
     return solved
-
-
-def filling(repeats: int) -> Rows:
-    """Filling the caches, as a multiple of the bare forward pass in the faster layout."""
-    yield "network, features", "bare, ms", "filling, ms", "multiple"
-    for subject in SUBJECTS:
-        for title, features in _sweeps(subject):
-            fill, bare = _filling(subject, features, repeats)
-            cells = (f"{1000 * bare:.3f}", f"{1000 * fill:.3f}", f"{fill / bare:.2f}x")
-            yield (f"{subject.network}, {title}", *cells)
-
-
-def _filling(subject: Subject, features: Sequence[str], repeats: int) -> tuple[float, float]:
-    """Return seconds for one example, from runs of n and of 3n: steps done once drop out."""
-    n, model = subject.n, subject.model().eval()
-    x = subject.images(3 * n).x
-    last = x.contiguous(memory_format=torch.channels_last)
-    cuts = cut_each(model, features, x[:SAMPLE]).each
-    settings = CacheSettings().settled(torch.device("cpu"))
-    plan = plan_values(cuts, (3 * n, 0), settings)
-    actions: dict[str, Callable[[], object]] = {}
-    for size in (n, 3 * n):
-        actions |= {
-            f"fill {size}": partial(store_values, cuts, plan, x[:size], settings, BATCH),
-            f"plain {size}": partial(forward, model, x[:size]),
-            f"last {size}": partial(forward, model, last[:size]),
-        }
-    times = interleaved(actions, repeats)
-    fill, plain, channels_last = (
-        (times[f"{way} {3 * n}"] - times[f"{way} {n}"]) / (2 * n)
-        for way in ("fill", "plain", "last")
-    )
-    return fill, min(plain, channels_last)
-
-
-@torch.no_grad()
-def forward(model: nn.Module, x: Tensor) -> None:
-    """Run a model on batches."""
-    for batch in x.split(BATCH):
-        model(batch)

@@ -10,11 +10,7 @@ import torch
 from tests.bench import frameworks, growth, speed
 from tests.bench.timing import machine
 
-SECTIONS = {
-    "speed": speed.sweeps,
-    "growth": growth.growth,
-    "avalanche": frameworks.avalanche,
-}
+SECTIONS = {"speed": speed.sweeps, "growth": growth.growth, "avalanche": frameworks.avalanche}
 
 
 def main() -> None:

@@ -1,9 +1,13 @@
-"""`probe run` and the commands that show its directory; for mistakes see test_bad_input."""
+"""`probe run` and `probe list`; for mistakes see test_bad_input."""
 
 import json
 from pathlib import Path
 
 from probe.tables.run_directory import NOTES, TABLES, TIMES
+from scenarios.data.datasets import LOADERS
+from scenarios.learners.catalog import LEARNERS
+from scenarios.networks import ARCHITECTURES
+from scenarios.study.study_file import preset_names
 from tests.bad_input.making import TINY
 from tests.bad_input.refused import contents
 
@@ -24,3 +28,18 @@ def test_a_finished_study_is_shown_again_and_not_changed(probe, cwd):
     files = ["report.html", "layers.csv", "retraining.csv", *TABLES, TIMES, NOTES]
     files += [f"figures/{name}" for name in drawn]
     assert all((cwd / "done" / name).stat().st_size for name in files)
+
+
+def test_list_names_everything_that_a_study_can_name(probe):
+    code, out, err = probe("list --json")
+    known = json.loads(out)
+    assert (code, err) == (0, "")
+    names = {kind: [each["name"] for each in known[kind]] for kind in known if kind != "metrics"}
+    expected = {"presets": preset_names(), "data_sets": [*LOADERS, "NAME.npz"]}
+    expected |= {"learners": list(LEARNERS), "networks": list(ARCHITECTURES)}
+    assert {kind: names[kind] for kind in expected} == expected
+    features = {each["name"]: tuple(each["features"]) for each in known["networks"]}
+    assert features == {name: each.features for name, each in ARCHITECTURES.items()}
+    assert {"murata", "chaudhry", "kemker"} <= {each["paper"] for each in known["metrics"]}
+    flat = " ".join(probe("list")[1].split())
+    assert all(name in flat for kind in expected for name in names[kind])

@@ -127,11 +127,7 @@ def test_each_kind_is_made_of_its_own_keys(kind, title, names, classes):
 @pytest.mark.parametrize(
     ("written", "heads", "reason"),
     [
-        (
-            of("class-incremental"),
-            ["single"],
-            'report heads = ["multi"]',
-        ),
+        (of("class-incremental"), ["single"], 'report heads = ["multi"]'),
         (of("incremental"), ["multi"], "gives away"),
         (LEAST.replace(DATA, f"{DATA}\nclasses_per_task = 1"), ["multi"], "gives away"),
         (LEAST.replace(DATA, f"{DATA}\ntasks = [[0, 1], [2]]"), ["multi"], "gives away"),

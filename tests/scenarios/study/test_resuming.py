@@ -90,8 +90,7 @@ def finished(kind: str) -> OneJob:
 
 
 FOLDER = TemporaryDirectory()
-Copied = Callable[[str], OneJob]
-"""By the kind of the learner."""
+Copied = Callable[[str], OneJob]  # by the kind of the learner
 
 
 @pytest.fixture

@@ -157,9 +157,6 @@ def test_every_learner_receives_the_task_id_or_is_refused(kind):
     assert aware.scenario.task_aware
     assert getattr(aware.learners[kind], "loss_classes", "task") == "task"
     assert overridden(aware, RunOptions(seeds=3)).learners == aware.learners
-
-
-def test_what_a_study_says_of_its_loss_stays():
     settings = {"finetune": {"loss_classes": "all"}}
     aware = study(of("task-incremental"), learners=settings)
     assert aware.learners["finetune"].loss_classes == "all"

@@ -16,9 +16,8 @@ from probe.by_layer.probing import Measure
 from probe.by_layer.trained_networks import in_checkpoints
 from probe.errors import InputError, located
 from probe.model import Model
-from probe.record.checkpoints import Checkpoints, Run
-from probe.record.data import DataReference
-from probe.record.recording import RunRecord
+from probe.record.checkpoints import Checkpoints
+from probe.record.recording import Recording
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import assign_tasks, check_tasks
 from probe.tasks import Scenario
@@ -39,8 +38,7 @@ class CheckpointLoader:
         network: The network's name, which the user's code registers.
         data: A name that the user's code registers, or feature files.
         checkpoints: The files.
-        records: The recordings of their runs.
-        reference: What a recorder has kept of the data, None if it has them or there is none.
+        recording: The recording of their runs, if there is one.
         tasks: The classes of each of T tasks, in base order; None where the data have tasks.
         orders: As in `probe.by_layer.network_source.NetworkSource`.
         options: The flags.
@@ -53,8 +51,7 @@ class CheckpointLoader:
     network: str
     data: str
     checkpoints: Checkpoints = field(compare=False)
-    records: Mapping[Run, RunRecord] = field(compare=False)
-    reference: DataReference | None
+    recording: Recording | None = field(compare=False)
     tasks: tuple[tuple[int, ...], ...] | None
     orders: str | Mapping[str, Sequence[int]] | None = field(compare=False)
     options: ModelOptions
@@ -97,19 +94,21 @@ class CheckpointLoader:
             The networks.
         """
         entry, options = REGISTRY.networks[self.network], self.options
+        records = self.recording.records if self.recording else {}
         build = partial(build_model, entry.name, entry.build)
-        call = {"output": entry.output, "call": entry.call, "head": options.head}
-        model = Model((), **call, fresh=entry.build)
+        model = Model(
+            (), output=entry.output, call=entry.call, head=options.head, fresh=entry.build
+        )
         model, scenario = _loaded(self, self.location.now(self.data), device, model)
-        changes = {name: getattr(options, name) for name in _RECIPE}
+        changes = ((name, getattr(options, name)) for name in _RECIPE)
         with located("the recipe"):
-            recipe = Recipe(**{name: value for name, value in changes.items() if value is not None})
+            recipe = Recipe(**{name: value for name, value in changes if value is not None})
         controls = names(options.controls) if options.controls else ()
         return NetworkSource(
             name=self.name,
             network_name=entry.name,
             code=source_of("network", entry.name) or "",
-            weights=in_checkpoints(self.checkpoints, build, self.records, progress),
+            weights=in_checkpoints(self.checkpoints, build, records, progress),
             model=model,
             scenario=scenario,
             orders=self.orders,
@@ -130,8 +129,8 @@ def _loaded(
     """Load the data once per process, however many jobs it does; make a model task-aware."""
     data, tasks = load(loader.data, location), loader.tasks
     class_order = loader.user_code.class_order
-    if loader.reference:
-        loader.reference.check(data.train, data.test)
+    if loader.recording and loader.recording.reference:
+        loader.recording.reference.check(data.train, data.test)
     data = limited(data, loader.options.train_limit)
     splits = {"train": data.train.to(device), "test": data.test.to(device)}
     if class_order and not loader.user_code.data:

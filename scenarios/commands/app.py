@@ -119,9 +119,7 @@ _MOST = typer.Option(min=0, max=1, help="Accuracy that a layer of the second run
 
 @app.command()
 def compare(
-    first: Directory,
-    second: Directory,
-    max_forgetting: Annotated[float | None, _MOST] = None,
+    first: Directory, second: Directory, max_forgetting: Annotated[float | None, _MOST] = None
 ) -> int:
     """Show how much more or less each layer of a second run forgets than in the first.
 

@@ -123,23 +123,20 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
     Raises:
         InputError: A text has another form, or some inputs lack a name or share one.
     """
-    inputs = [_read(text, integers) for text in texts]
-    names = [name for name, *_ in inputs if name]
-    if names and len(set(names)) < len(inputs):
+    generator = stream(0, "sample")
+    names, inputs = zip(*(_draw(text, integers, generator) for text in texts), strict=True)
+    if any(names) and len(set(filter(None, names))) < len(inputs):
         raise InputError(f"--input: name every input once, or none, got {', '.join(texts)}")
-    generator, drawn = stream(0, "sample"), list[Tensor]()
-    for _, sizes, is_integer in inputs:
-        draw = partial(torch.randint, 2) if is_integer else torch.randn
-        drawn.append(draw(sizes, generator=generator))
-    if names:
-        return dict(zip(names, drawn, strict=True))
-    return tuple(drawn) if len(drawn) > 1 else drawn[0]
+    if any(names):
+        return dict(zip(names, inputs, strict=True))
+    return inputs if len(inputs) > 1 else inputs[0]
 
 
-def _read(text: str, integers: bool) -> tuple[str, tuple[int, ...], bool]:
-    """Return the name of an --input ("" without one), its sizes and whether it is of integers."""
+def _draw(text: str, integers: bool, generator: torch.Generator) -> tuple[str, Tensor]:
+    """Return the name of an --input ("" without one), and such inputs."""
     match = re.fullmatch(_INPUT, text)
     if match is None:
         raise InputError(f"--input expects 3x32x32, NAME=16 or NAME=16:int, got {text!r}")
     name, shape, is_integer = match.groups()
-    return name or "", (_EXAMPLES, *map(int, shape.split("x"))), integers or bool(is_integer)
+    draw = partial(torch.randint, 2) if integers or is_integer else torch.randn
+    return name or "", draw((_EXAMPLES, *map(int, shape.split("x"))), generator=generator)

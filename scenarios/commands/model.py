@@ -44,12 +44,10 @@ def probe_model(target: str, options: ModelOptions) -> bool:
         InputError: As `scenarios.commands.run.carry_through`, and for flags and files that do not
             fit.
     """
-    reading = _reading(options)
-    recording = None if reading else _recording(target, options)
-    runs = recording or reading
-    user_code = _user_code(target, recording, options)
-    if reading:
-        user_code = replace(user_code, class_order=reading.class_order or ())
+    runs = _runs(target, options)
+    recording = runs if isinstance(runs, Recording) else None
+    class_order = runs.class_order if isinstance(runs, ForeignRuns) else None
+    user_code = replace(_user_code(target, recording, options), class_order=class_order or ())
     with user_code.opened(BUILT_IN), TemporaryDirectory() as scratch:
         network = user_code.network_entry().name
         name = options.out.name if options.out else f"model-{network}"
@@ -67,8 +65,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             network=network,
             data=user_code.data_entry().name if user_code.data else str(options.data),
             checkpoints=checkpoints,
-            records=recording.records if recording else {},
-            reference=recording.reference if recording else None,
+            recording=recording,
             tasks=None if tasks is None else as_tasks(tasks),
             orders=_orders(recording, options),
             options=options,
@@ -86,23 +83,16 @@ def _prepare(loader: CheckpointLoader, device: torch.device) -> Prepared:
     return source, replace(loader, location=location).source, sizes
 
 
-def _reading(options: ModelOptions) -> ForeignRuns | None:
-    """Return the runs of another framework, None where none is named."""
+def _runs(target: str, options: ModelOptions) -> Recording | ForeignRuns | None:
+    """Return a recording or the runs of another framework, None for files named by a pattern."""
     if options.from_ is None:
-        return None
+        folders = [folder for folder in (target, options.checkpoints) if folder]
+        return next((read_recording(f) for f in folders if Path(f).is_dir()), None)
     if options.from_ not in READERS:
         raise unknown("framework", options.from_, READERS)
     if options.checkpoints is None:
         raise InputError(f"--from {options.from_} reads a folder: give --checkpoints DIR")
     return READERS[options.from_](Path(options.checkpoints))
-
-
-def _recording(target: str, options: ModelOptions) -> Recording | None:
-    """Return a recorder's recording, None for files named by a pattern."""
-    for folder in (target, options.checkpoints):
-        if folder and Path(folder).is_dir():
-            return read_recording(folder)
-    return None
 
 
 def _user_code(target: str, recording: Recording | None, options: ModelOptions) -> UserCode:

@@ -71,8 +71,8 @@ def cluster(address: str | None, workers: int | None, gpus: float) -> Executor:
         raise InputError(f"no Ray cluster answers at {endpoint} ({error}): {remedy}") from None
     if address:
         # Only Ray knows where it finds the cluster called auto: a third of a second.
-        with _connected(address, None) as ray:
-            _refuse_without_gpu(ray, gpus)
+        with _connected(address, None, gpus):
+            pass
     return partial(_events, address, workers, gpus)
 
 
@@ -80,8 +80,7 @@ def _events(
     address: str | None, workers: int | None, gpus: float, work: Work, take: Take
 ) -> Generator[Event]:
     work = replace(work, root=work.root.absolute())
-    with _connected(address, workers) as ray:
-        _refuse_without_gpu(ray, gpus)
+    with _connected(address, workers, gpus) as ray:
         remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=0)(_on_node)
         # Once for all jobs: the description of a study can be large.
         shared = ray.put(work)
@@ -133,8 +132,8 @@ def _ended(ray: Any, future: Future[Ended], job: Job) -> Ended:
 
 
 @contextmanager
-def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
-    """Connect to a cluster within the block; raises InputError if that is not possible."""
+def _connected(address: str | None, workers: int | None, gpus: float) -> Iterator[Any]:
+    """Connect to a cluster within the block; raises InputError without one, or without its GPUs."""
     # Ray sets variables, too.
     with variables(_QUIET), ExitStack() as stack:
         import ray
@@ -142,6 +141,8 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
         if not ray.is_initialized():
             stack.callback(ray.shutdown)
             _connect(ray, address, workers)
+        if gpus > ray.cluster_resources().get("GPU", 0):  # type: ignore[no-untyped-call]
+            raise InputError("no GPU is part of the Ray cluster: add one, or use --device cpu")
         yield ray
 
 
@@ -164,9 +165,3 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
         raise InputError(f"cannot {where} ({error}): check --ray-address, --executor") from None
     finally:
         signal.signal(signal.SIGTERM, stopping)
-
-
-def _refuse_without_gpu(ray: Any, gpus: float) -> None:
-    """Raise InputError if jobs need a GPU and the cluster has none."""
-    if gpus > ray.cluster_resources().get("GPU", 0):
-        raise InputError("no GPU is part of the Ray cluster: add one, or use --device cpu")

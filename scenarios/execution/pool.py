@@ -5,8 +5,8 @@ whole when one of them is killed, for example by the kernel when memory is short
 of that process is lost, and its worker is restarted with the next.
 
 Processes are forked from a server (`forkserver`) that has imported the modules of a job and nothing
-else: unlike this process it holds no threads and no GPU. On systems without it they are spawned.
-Workers ignore Ctrl-C, as their parent decides for all of them, and end at once with their parent.
+else: unlike this process it holds no threads and no GPU. Workers ignore Ctrl-C, as their parent
+decides for all of them, and end at once with their parent.
 """
 
 import multiprocessing
@@ -116,9 +116,7 @@ class _Worker:
 
 
 def _context() -> BaseContext:
-    """Return the way to start processes: forked from a server, or spawned where there is none."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
+    """Return the way to start processes: forked from a server."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(_PRELOADED))
     with _ctrl_c_held_back():
@@ -150,9 +148,6 @@ def _ctrl_c_held_back() -> Iterator[None]:
 
     A terminal sends it to all of them. For this process it is only delayed.
     """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
     # Started by multiprocessing itself within the block, it would unblock Ctrl-C.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

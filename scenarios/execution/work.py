@@ -126,8 +126,13 @@ def carry_out(work: Work, job: Job) -> Iterator[Event]:
         NotWritten: The run directory cannot be written to, which stops all jobs.
     """
     try:
-        with no_exit():
-            for key in _do(work, job):
+        if not work.root.is_dir():
+            raise NotWritten(f"{work.root} is gone: name the folder where it is now, and run again")
+        device, recompute = torch.device(work.device), work.recompute
+        cache = work.cache if work.sharing is None else work.cache.settled(device, work.sharing)
+        with no_exit(), ExitStack() as stack:
+            source = partial(stack.enter_context, work.loader(work.plan, device))
+            for key in measure_job(work.plan, work.root, job, source, cache, recompute=recompute):
                 yield job, key
     except Locked as error:
         yield Ended(job=job, how="locked", reason=str(error))
@@ -157,17 +162,6 @@ def carried_out(work: Work, job: Job) -> Ended:
     """
     *_, ended = carry_out(work, job)
     return cast(Ended, ended)
-
-
-def _do(work: Work, job: Job) -> Iterator[Key]:
-    """Do the rest of a job under its lock and yield its measurements; raises any error."""
-    if not work.root.is_dir():
-        raise NotWritten(f"{work.root} is gone: name the folder where it is now, and run again")
-    device = torch.device(work.device)
-    cache = work.cache if work.sharing is None else work.cache.settled(device, work.sharing)
-    with ExitStack() as stack:
-        source = partial(stack.enter_context, work.loader(work.plan, device))
-        yield from measure_job(work.plan, work.root, job, source, cache, recompute=work.recompute)
 
 
 def effort(job: Job, key: Key) -> float:

@@ -8,7 +8,7 @@ task serve, as only shapes and sizes matter.
 
 import hashlib
 import platform
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -75,11 +75,11 @@ def prepared(
     stamped = Location(location.folder, files=location.stamps(study.scenario.data))
     scenario = study.scenario.scenario(location)
     study = completed(study, scenario, device, root)
-    plan = plan_of(study, scenario, device)
-    refuse_misfits(study, scenario)
-    loader = partial(study_networks, study, stamped, user_code)
     # Only a few examples are kept: every process that does a job loads the data.
-    source = StudyNetworks(plan=plan, study=study, scenario=sample_of(scenario))
+    sample, plan = sample_of(scenario), plan_of(study, scenario, device)
+    refuse_misfits(study, scenario)
+    source = StudyNetworks(plan=plan, study=study, scenario=sample)
+    loader = partial(study_networks, study, stamped, user_code)
     return source, loader, [(len(task.train), len(task.test)) for task in scenario.tasks]
 
 
@@ -133,23 +133,25 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
         InputError: The orders do not fit the tasks, or a network's fresh weights are not
             reproducible.
     """
-    sources = sources_of(study)
-    if sources != sources_of(study):
+    network_source = network_source_of(study)
+    if network_source != network_source_of(study):
         reason = "draws weights that no seed fixes: draw them with torch, numpy or random"
         raise InputError(f"network {study.network.name} {reason}, not seeded by the clock")
-    tasks, readouts = scenario.tasks, _sources("readout", study.probing.readouts)
+    tasks, readouts = scenario.tasks, study.probing.readouts
+    sources = {name: source for name in readouts if (source := source_of("readout", name))}
+    learners = {n: _learner(study, n, network_source, len(tasks)) for n in study.all_learners}
     return Plan(
         name=study.name,
         scenario=study.scenario.title,
         kind=study.scenario.kind,
         network=study.network.name,
         tasks=tuple(PlannedTask(name=task.name, classes=task.classes) for task in tasks),
-        learners={name: _learner(study, name, sources, len(tasks)) for name in study.all_learners},
+        learners=learners,
         orders=orders(study.orders, len(tasks)),
         seeds=study.seeds,
         retraining=study.retraining_recipe,
         storage=study.storage,
-        **probing_fields(study.probing, readouts, task_aware=study.scenario.task_aware),
+        **probing_fields(study.probing, sources, task_aware=study.scenario.task_aware),
         report=study.report,
         data=data_hash(scenario),
         device=device.type,
@@ -157,14 +159,13 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
     )
 
 
-def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> PlannedLearner:
+def _learner(study: Study, name: str, network_source: str | None, tasks: int) -> PlannedLearner:
     """Return the plan of one learner of a study."""
     settings, network = study.all_learners[name], study.network.name
     kind, budget = LEARNERS[settings.kind], settings.budget
     steps = (0, tasks) if kind.offline else tuple(range(tasks + 1))
-    source = sources.get(f"network {network}")
-    record: object = {"own": network, "source": source} if source else network
-    learner_source = sources.get(f"learner {settings.kind}")
+    record = {"own": network, "source": network_source} if network_source else network
+    learner_source = source_of("learner", settings.kind)
     return PlannedLearner(
         kind=settings.kind,
         modules=("scenarios.study.training", kind.__module__),
@@ -182,26 +183,19 @@ def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> Pl
     )
 
 
-def sources_of(study: Study) -> dict[str, str]:
-    """Return hashes of a study's user-defined network and learners, by kind and name.
+def network_source_of(study: Study) -> str | None:
+    """Return a hash of a study's user-defined network, None for a built-in one.
 
     A factory may load weights, or import a class by a computed name: the hash covers the weights
     that it draws from a fixed seed, and the classes of its modules.
     """
-    kinds = _sources("learner", (settings.kind for settings in study.learners.values()))
-    sources = {f"learner {kind}": source for kind, source in kinds.items()}
     entry = REGISTRY.networks.get(study.network.name)
-    if entry is not None:
-        model = build_model(entry.name, entry.build)
-        classes = source_hash(*{type(module) for module in model.modules()})
-        parts = source_of("network", entry.name), classes, tensor_hash(model.state_dict())
-        sources[f"network {entry.name}"] = hashlib.sha256(repr(parts).encode()).hexdigest()
-    return sources
-
-
-def _sources(kind: str, names: Iterable[str]) -> dict[str, str]:
-    """Return hashes of the user-defined objects among those of a kind, by name."""
-    return {name: source for name in names if (source := source_of(kind, name))}
+    if entry is None:
+        return None
+    model = build_model(entry.name, entry.build)
+    classes = source_hash(*{type(module) for module in model.modules()})
+    parts = source_of("network", entry.name), classes, tensor_hash(model.state_dict())
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def refuse_misfits(study: Study, scenario: Scenario) -> None:
@@ -269,9 +263,8 @@ def study_networks(
         InputError: The user's code has changed, or the data are not those of the plan.
     """
     with user_code.opened(BUILT_IN):
-        sources = sources_of(study)
-        learners = {n: _learner(study, n, sources, len(plan.tasks)) for n in plan.learners}
-        if learners != plan.learners:
+        source, n_tasks = network_source_of(study), len(plan.tasks)
+        if plan.learners != {n: _learner(study, n, source, n_tasks) for n in plan.learners}:
             raise InputError("your code has changed since the run started: run again")
         scenario = _loaded(study.scenario, location.now(study.scenario.data), device, plan.data)
         yield StudyNetworks(plan=plan, study=study, scenario=scenario)

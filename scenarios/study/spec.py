@@ -69,16 +69,7 @@ def _with_kinds(learners: object) -> object:
     """Take the name of a learner's table for its kind, unless the kind is given."""
     if not isinstance(learners, dict):
         return learners
-    tables = dict(learners)
-    for name, table in learners.items():
-        if not isinstance(table, dict):
-            continue
-        kind = table.get("kind", name)
-        # Tables and figures know the controls by their names.
-        if kind != name and (kind in CONTROLS or name in CONTROLS):
-            raise InputError(f"{name!r} has kind {kind!r}: a control has the name of its kind")
-        tables[name] = {"kind": name, **table}
-    return tables
+    return {n: {"kind": n, **t} if isinstance(t, dict) else t for n, t in learners.items()}
 
 
 def _check_network(name: str) -> str:
@@ -195,11 +186,15 @@ class Study(StrictModel):
         features = {f: None for learner in self.learners for f in self._all_features(learner)}
         for feature in self.network.features or ():
             if feature not in features:
-                with located("network.features"):
-                    raise unknown("feature of this study's networks", feature, features)
+                error = unknown("feature of this study's networks", feature, features)
+                raise InputError(f"network.features: {error}")
         with located("probing.budget"):
             check_multiples(self.probing.budget, self.retraining_recipe)
         for name, settings in self.learners.items():
+            # Tables and figures know the controls by their names.
+            if name != settings.kind and {name, settings.kind} & {*CONTROLS}:
+                problem = f"{name!r} has kind {settings.kind!r}"
+                raise InputError(f"learners: {problem}: a control has the name of its kind")
             kind, loss = LEARNERS[settings.kind], type(settings).model_fields.get("loss_classes")
             is_set = "loss_classes" in settings.model_fields_set
             if self.scenario.task_aware and not (kind.offline or kind.task_aware or is_set):

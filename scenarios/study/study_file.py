@@ -6,7 +6,6 @@ The changed study is checked again, so that flags obey the rules of the file. Er
 key as the user wrote them, instead of pydantic's path.
 """
 
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -62,10 +61,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         OSError: It cannot be read.
     """
     try:
-        tables = tomllib.loads(path.read_text("utf-8-sig"))
-        # TOML's integers have 64 bits, but Python's reader takes any.
-        json.loads(json.dumps(tables, default=str), parse_int=_check_bits)
-        return tables
+        return tomllib.loads(path.read_text("utf-8-sig"))
     except RecursionError:
         reason = "it is nested too deeply"
     except ValueError as error:
@@ -104,11 +100,6 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
     except ValidationError as error:
         listed = (_problem(detail, _keys_at(detail["loc"], raw)) for detail in problems(error))
         raise InputError(f"{source}: {'; '.join(listed)}") from None
-
-
-def _check_bits(digits: str) -> None:
-    if int(digits).bit_length() > 63:  # beside the sign
-        raise ValueError(f"expected numbers of 64 bits, got {digits}")
 
 
 def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:

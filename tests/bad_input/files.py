@@ -7,16 +7,7 @@ import pickle
 import numpy as np
 import torch
 
-from tests.bad_input.making import (
-    FEATURES,
-    TRAP,
-    Trap,
-    npy,
-    npy_header,
-    npz,
-    picture,
-    saved,
-)
+from tests.bad_input.making import FEATURES, TRAP, Trap, npy, npy_header, npz, picture, saved
 
 X, Y = FEATURES["x_train"], FEATURES["y_train"]
 CODE = "__import__('os').open('sprung', 64)"

@@ -62,7 +62,6 @@ NO_TOML: dict[str, str | bytes] = {
     "broken": "seeds = [",
     "pickle": TRAP,
     "deep": f"seeds = {'[' * 20000}{']' * 20000}\n{TINY}",
-    "deep-key": f"{'.'.join('a' * 1000)} = 1\n{TINY}",
 }
 FILES: dict[str, str | bytes] = {
     "file": "",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.execution.schedule import Inline
+from scenarios.execution.schedule import inline
 from tests.bench.timing import Rows, interleaved, scratch
 from tests.scenarios.execution.helpers import finish, work_of
 
@@ -48,7 +48,7 @@ def _study(size: dict[str, int]) -> None:
             training=recipe,
             retraining=recipe,
         )
-        finish(work, Inline())
+        finish(work, inline)
 
 
 def _noise(path: Path, classes: int, n: int) -> Path:

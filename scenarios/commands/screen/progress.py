@@ -182,9 +182,8 @@ def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:
     for i in () if job.provided else trained:
         start = 0 if job.offline or job.kind == "cumulative" else i - 1
         steps += recipe.epochs * ceil(sum(learned[start:i]) / recipe.batch_size)
-    longest: dict[tuple[int, str, bool], int] = {}
-    for key in filter(is_retraining, keys):
-        training = key.tasks_seen, key.feature, key.reestimates
-        longest[training] = max(longest.get(training, 0), key.epoch_multiple)
+    # Of the keys of one training the longest comes last.
+    trainings = sorted(filter(is_retraining, keys), key=lambda key: key.epoch_multiple)
+    longest = {(k.tasks_seen, k.feature, k.reestimates): k.epoch_multiple for k in trainings}
     epoch = ceil(sum(sizes) / retraining.batch_size)
     return steps + sum(longest.values()) * retraining.epochs * epoch

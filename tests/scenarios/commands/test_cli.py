@@ -1,47 +1,45 @@
-"""`probe run` and the commands that show its directory; for mistakes see test_bad_input."""
+"""`probe run` and `probe list`; for mistakes see test_bad_input."""
 
 import json
-import sys
 from pathlib import Path
 
-import pytest
-
-from scenarios.commands.main import main
+from scenarios.data.datasets import LOADERS
+from scenarios.learners.catalog import LEARNERS
+from scenarios.networks import ARCHITECTURES
+from scenarios.study.study_file import preset_names
 from tests.bad_input.making import TINY
 from tests.bad_input.refused import contents
 from tests.scenarios.table_names import NOTES, TABLES, TIMES
 
 
-@pytest.fixture(scope="module")
-def cwd(tmp_path_factory):
-    """A folder with a finished study in `done`; every test leaves it as it is."""
-    folder = tmp_path_factory.mktemp("cwd")
-    (folder / "tiny.toml").write_text(TINY)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setattr(sys, "argv", ["probe", "run", "tiny.toml", "--workers", "1", "--out", "done"])
-        with pytest.raises(SystemExit, match="0"):
-            main()
-    return folder
-
-
-@pytest.fixture
-def figures(cwd):
-    """The files of the figures in `done`, in the order in which they are drawn."""
-    kept = json.loads((cwd / "done" / "figures" / "drawn.json").read_bytes())
-    drawn = [file for file in kept["files"] if not file.endswith(".txt")]
-    assert {Path(file).stem for file in drawn} >= {"depth", "matrix"}
-    return drawn
-
-
-def test_a_finished_study_is_shown_again_and_not_changed(probe, cwd, figures):
+def test_a_finished_study_is_shown_again_and_not_changed(probe, cwd):
+    (cwd / "tiny.toml").write_text(TINY)
+    line = "run tiny.toml --workers 1 --out done"
+    assert probe(line)[0] == 0
     before = contents(cwd)
-    code, out, err = probe("run tiny.toml --workers 1 --out done")
+    code, out, err = probe(line)
     assert (code, err) == (0, "")
     last = "the answer: done/report.html; figures: done/figures; tables: done/*.csv"
     assert out.splitlines()[-1] == last
-    files = ["report.html", "layers.csv", "retraining.csv", *TABLES, TIMES, NOTES]
-    files += [f"figures/{name}" for name in figures]
-    assert all((cwd / "done" / name).stat().st_size for name in files)
     assert {"hidden1", "hidden2", "output", "finetune", "offline"} <= set(out.split())
     assert contents(cwd) == before
+    drawn = json.loads((cwd / "done" / "figures" / "drawn.json").read_bytes())["files"]
+    assert {Path(file).stem for file in drawn} >= {"depth", "matrix"}
+    files = ["report.html", "layers.csv", "retraining.csv", *TABLES, TIMES, NOTES]
+    files += [f"figures/{name}" for name in drawn]
+    assert all((cwd / "done" / name).stat().st_size for name in files)
+
+
+def test_list_names_everything_that_a_study_can_name(probe):
+    code, out, err = probe("list --json")
+    known = json.loads(out)
+    assert (code, err) == (0, "")
+    names = {kind: [each["name"] for each in known[kind]] for kind in known if kind != "metrics"}
+    expected = {"presets": preset_names(), "data_sets": [*LOADERS, "NAME.npz"]}
+    expected |= {"learners": list(LEARNERS), "networks": list(ARCHITECTURES)}
+    assert {kind: names[kind] for kind in expected} == expected
+    features = {each["name"]: tuple(each["features"]) for each in known["networks"]}
+    assert features == {name: each.features for name, each in ARCHITECTURES.items()}
+    assert {"murata", "chaudhry", "kemker"} <= {each["paper"] for each in known["metrics"]}
+    flat = " ".join(probe("list")[1].split())
+    assert all(name in flat for kind in expected for name in names[kind])

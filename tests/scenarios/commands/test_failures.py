@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from scenarios.commands.figures import draw_requested
@@ -16,12 +16,6 @@ from scenarios.study.plan import Loader
 from tests.scenarios.execution.helpers import SICK, disturbed, run, tables
 
 FLAGS: dict[str, Any] = {"learners": "finetune,offline"}
-
-
-def rows(root: Path, learner: str) -> list[dict[str, str]]:
-    with (root / "measurements.csv").open(newline="") as file:
-        every = [row for row in csv.DictReader(file) if row["learner"] == learner]
-    return [row for row in every if row["order"] in ("", "back")]
 
 
 def let_it(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +45,8 @@ def test_an_error_is_kept_until_the_job_is_done(
     assert lacking.startswith("the tables contain only finished jobs")
     assert trace.read_text().startswith("Traceback (most recent call last):")
     # One order of two is missing, and of that only the first steps are there.
-    assert {row["tasks_seen"] for row in rows(out, "finetune")} == {"0", "1"}
+    rows = pd.read_csv(out / "measurements.csv").query("learner == 'finetune' and order == 'back'")
+    assert {*rows["tasks_seen"]} == {0, 1}
     draw_requested(out, FigureOptions(only="depth,matrix,bias", format="png"))
     assert run(out, **FLAGS)
     assert not trace.parent.exists()

@@ -12,13 +12,7 @@ from scenarios.commands.figures import draw_requested
 from scenarios.commands.status import show_status
 from scenarios.options import FigureOptions
 from scenarios.user_code import REGISTRY
-from tests.scenarios.own_run import (
-    SAME,
-    Own,
-    folders,
-    metrics,
-    tables,
-)
+from tests.scenarios.own_run import SAME, Own, folders, metrics, tables
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +46,8 @@ def begun(own: Own, modeled: Path) -> Path:
 def test_the_tables_are_those_of_the_study(studied: Own, modeled: Path) -> None:
     found = tables(modeled)
     assert found == tables(studied.folder / "study")
-    assert set(SAME) - set(found) == {
-        "first_layer.csv",
-        "controls.csv",
-    }  # not asked for, or few seeds
+    # Not asked for, or few seeds.
+    assert set(SAME) - set(found) == {"first_layer.csv", "controls.csv"}
     assert metrics(modeled) == metrics(studied.folder / "study")
     assert len(metrics(modeled)) > 10
     # Batch norm's statistics and the weights of several networks: rows that are not all alike.

@@ -1,4 +1,4 @@
-"""`probe model` on data that bring their tasks: three domains, and networks told which."""
+"""`probe model` on data that bring their tasks, and on a network whose factory has changed."""
 
 from importlib import import_module
 from pathlib import Path
@@ -76,3 +76,37 @@ def test_domains_by_a_function_and_by_files_are_the_plain_evaluation(own: Own) -
     told = own.model("told", call=f"{own.code}:turned", **domains)
     assert measured(told, "multi") == pytest.approx(plain(own, -1), abs=1e-12)
     assert not measured(told, "single")
+
+
+# A network whose factory changed between two runs
+
+PRETRAINED = """
+
+def pretrained():
+    model = build()
+    model.load_state_dict(torch.load("pre.pt", weights_only=True))
+    return model
+"""
+
+
+def draw(own: Own, seed: int, name: str) -> None:
+    """Write a checkpoint with the weights of a seed."""
+    torch.manual_seed(seed)
+    torch.save(module(own).build().state_dict(), name)
+
+
+def test_weights_that_the_factory_loads_are_part_of_what_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is done again; the floor is that of the network as it is made."""
+    own = Own(tmp_path).written(SOURCE + PRETRAINED)
+    monkeypatch.chdir(tmp_path)
+    draw(own, 0, "task2.pt")
+    few = {"target": f"{own.code}:pretrained", "readouts": "linear", "checkpoints": "task{task}.pt"}
+    few |= {"orders": None, "offline": None, "learner": "finetune"}
+    draw(own, 1, "pre.pt")
+    first = tables(own.model(**few))
+    draw(own, 2, "pre.pt")
+    second = tables(own.model(**few))
+    assert first["layers.csv"] != second["layers.csv"]
+    assert tables(own.model("fresh", **few)) == second

@@ -109,11 +109,7 @@ def by_command_and_recorder(own: Own, code: ModuleType, out: Path) -> None:
     own.model(str(out), str(out.with_name("recorded")), network=f"{own.code}:build", **flags)
 
 
-def by_command(own: Own, code: ModuleType, out: Path) -> None:
-    own.model(str(out), orders=None)
-
-
-WAYS = (in_memory, with_out, by_paths, by_pattern, by_recorder, by_command_and_recorder, by_command)
+WAYS = (in_memory, with_out, by_paths, by_pattern, by_recorder, by_command_and_recorder)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)

@@ -39,7 +39,6 @@ def test_the_executor_of_flags(
 ) -> None:
     """On a machine of three cores and two cards."""
     monkeypatch.setattr("scenarios.execution.cluster._connected", lambda *_: nullcontext())
-    monkeypatch.setattr("scenarios.execution.cluster._refuse_without_gpu", lambda *_: None)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
     executor = executor_for(RunOptions(**flags), torch.device(device))

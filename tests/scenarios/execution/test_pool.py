@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -43,17 +42,10 @@ def test_workers_give_the_same_tables(tmp_path: Path) -> None:
     assert workers_of(os.getpid()) == []
 
 
-@pytest.mark.parametrize("server", [True, False])
-def test_workers_are_preloaded_where_a_server_forks_them(
-    monkeypatch: pytest.MonkeyPatch, server: bool
-) -> None:
+def test_workers_are_preloaded() -> None:
     """And learners, so that every worker has the same code, even if it is edited meanwhile."""
-    if not server:
-        monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
-    context = _context()
-    assert context.get_start_method() == ("forkserver" if server else "spawn")
-    with variables({"PYTHONSAFEPATH": "1"}), ProcessPoolExecutor(1, mp_context=context) as worker:
-        assert worker.submit(eval, LOADED).result() is server
+    with variables({"PYTHONSAFEPATH": "1"}), ProcessPoolExecutor(1, _context()) as worker:
+        assert worker.submit(eval, LOADED).result()
 
 
 def test_measurements_are_reported_at_once_and_workers_end_when_nobody_listens(

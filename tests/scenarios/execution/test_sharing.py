@@ -10,13 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.scenarios.execution.helpers import (
-    exit_code,
-    fork,
-    run,
-    tables,
-    until,
-)
+from tests.scenarios.execution.helpers import exit_code, fork, run, tables, until
 
 FLAGS: dict[str, Any] = {"learners": "finetune,offline"}  # three jobs
 

@@ -136,20 +136,12 @@ JOB = Job(learner="er", kind="er", order="a", tasks=(0, 1, 2), seed=0)
 OUTPUT, RETRAINED = Key(1), Key(3, "conv1", "retrain")
 
 
-@pytest.mark.parametrize(
-    ("keys", "pace", "seconds"),
-    [
-        ([OUTPUT, RETRAINED], {"output": 2.0}, 2 + 3 * 2),
-        ([OUTPUT, RETRAINED], {"output": 2, "retraining": 5}, 2 + 15),
-        ([Key(2, "conv1", "linear", "0123abcd")], {"output": 4}, pytest.approx(0.4)),
-        ([OUTPUT], {}, None),
-    ],
-)
-def test_time_by_effort_and_kind(keys: list[Key], pace: dict[str, float], seconds: object) -> None:
-    assert seconds_left({JOB: keys}, pace) == seconds
-
-
-def test_processes_share_jobs_but_not_a_job() -> None:
+def test_time_by_effort_and_kind_and_processes_that_share_jobs_but_not_a_job() -> None:
+    linear = Key(2, "conv1", "linear", "0123abcd")
+    assert seconds_left({JOB: [OUTPUT, RETRAINED]}, {"output": 2.0}) == 2 + 3 * 2
+    assert seconds_left({JOB: [OUTPUT, RETRAINED]}, {"output": 2, "retraining": 5}) == 2 + 15
+    assert seconds_left({JOB: [linear]}, {"output": 4}) == pytest.approx(0.4)
+    assert seconds_left({JOB: [OUTPUT]}, {}) is None
     offline, cumulative = replace(JOB, offline=True), replace(JOB, kind="cumulative")
     assert [effort(each, Key(2)) for each in (JOB, offline, cumulative)] == [1, 3, 2]
     left = {JOB: [OUTPUT, Key(2)], **{replace(JOB, seed=k): [OUTPUT] for k in (1, 2)}}

@@ -13,14 +13,7 @@ from probe.results import run_directory
 from scenarios.commands import run as module
 from scenarios.commands.status import show_status
 from scenarios.study.training import LearnedNetworks
-from tests.scenarios.probed import (
-    FINETUNE,
-    OFFLINE,
-    UNTRAINED,
-    checkpoints,
-    names,
-    tables,
-)
+from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, checkpoints, names, tables
 from tests.scenarios.tiny_run import PROBED, TINY, measured, probed
 
 STEPS = {*(f"output after {k}" for k in range(3)), "retrain of hidden1 after 2"}
@@ -62,10 +55,7 @@ def status(tiny) -> str:
 GROWTH = {
     "a seed": (
         *("tiny", TINY, {"seeds": 2}),
-        {
-            FINETUNE.replace("0", "1"): STEPS,
-            "offline.seed-1": {"output after 0", "output after 2"},
-        },
+        {FINETUNE.replace("0", "1"): STEPS, "offline.seed-1": {"output after 0", "output after 2"}},
     ),
     "a learner": ("tiny", TINY + ER, {}, {"er.order-there.seed-0": STEPS}),
     "an order": ("tiny", TINY.replace(*ORDERS), {}, {"finetune.order-back.seed-0": STEPS}),

@@ -60,11 +60,7 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
 # Budgets: one training read at several lengths
 
 LONGER = "[retraining]\nepochs = 6\nbatch_size = 8\nlearning_rate = 0.01\n"
-JOBS = {
-    FINETUNE: RETRAINED,
-    OFFLINE: RETRAINED,
-    UNTRAINED: "retrain of hidden1 after 0",
-}
+JOBS = {FINETUNE: RETRAINED, OFFLINE: RETRAINED, UNTRAINED: "retrain of hidden1 after 0"}
 
 
 def histories(tiny: Tiny) -> dict[tuple[str, ...], str]:

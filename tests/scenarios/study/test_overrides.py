@@ -32,11 +32,6 @@ def by(*, of=STUDY, **flags):
     return overridden(of, RunOptions(**flags))
 
 
-def but(**fields):
-    """Return the study with other fields, as in a file."""
-    return check_study({**STUDY.model_dump(), **fields}, "tiny")
-
-
 def changed(study):
     """Return what differs from the study above, by field, of scenario and report by key."""
     was, now = (flat(each.model_dump()) for each in (STUDY, study))
@@ -78,7 +73,7 @@ def test_epochs_are_those_of_all_recipes_that_there_are_and_make_none():
     assert study.learners["er"] == STUDY.learners["er"]
     assert [study.recipe_of(name).epochs for name in study.learners] == [2, 2, 2]
     assert changed(study).keys() == {"training", "retraining", "learners"}
-    follows = by(of=but(retraining=None), epochs=2)
+    follows = by(of=check_study({**STUDY.model_dump(), "retraining": None}, "tiny"), epochs=2)
     assert follows.retraining is None
     assert follows.retraining_recipe == Recipe(epochs=2, batch_size=32)
     # And they reach learners that the study does not have.
@@ -92,8 +87,3 @@ def test_learners_are_the_studys_own_or_have_default_settings():
     assert study.learners["offline"] == settings_of({"kind": "offline"})
     assert {study.learners[name] == STUDY.learners[name] for name in ("er", "er-many")} == {True}
     assert changed(study).keys() == {"learners"}
-
-
-def test_sets_of_a_multimodal_study_are_two():
-    both = but(scenario={"kind": "multimodal", "data": ["digits", "spoken_digits"]})
-    assert by(of=both, dataset="a.npz, b.npz").scenario.data == ("a.npz", "b.npz")

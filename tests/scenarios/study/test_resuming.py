@@ -90,8 +90,7 @@ def finished(kind: str) -> OneJob:
 
 
 FOLDER = TemporaryDirectory()
-Copied = Callable[[str], OneJob]
-"""By the kind of the learner."""
+Copied = Callable[[str], OneJob]  # by the kind of the learner
 
 
 @pytest.fixture
@@ -287,10 +286,10 @@ def test_it_is_not_inherited_nor_taken_from_other_code(
     trained = []
     for code in ("this", "other", "other"):
         monkeypatch.setattr(training, "code_hash", lambda _, code=code: code)
-        first = training.first_task_store(plan, job, learner("finetune"), store)
-        assert first is not None
         own = learner("finetune")
         own.begin(task)
+        first = training.first_task_store(plan, job, own, store)
+        assert first is not None
         spared = training.train_first_task(first, own, task, task.train, OpsMeter())
         trained.append(spared == 0)
     assert trained == [True, True, False]

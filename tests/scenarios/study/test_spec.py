@@ -1,4 +1,4 @@
-"""A study's file: presets and TOML, defaults, the six scenarios, and every mistake by its path."""
+"""A study's file: presets and TOML, the six scenarios, learners that receive the task id."""
 
 import tomllib
 
@@ -6,8 +6,10 @@ import pytest
 
 from probe.errors import InputError
 from scenarios.data.datasets import Location
-from scenarios.learners.catalog import settings_of
-from scenarios.study.study_file import check_study, read_study
+from scenarios.learners.catalog import LEARNERS, settings_of
+from scenarios.options import RunOptions
+from scenarios.study.study_file import check_study, overridden, read_study
+from tests.scenarios.learners.tiny_learners import SMALL
 
 LEAST = """
 name = "tiny"
@@ -71,23 +73,25 @@ def test_a_file_is_called_after_its_path_unless_it_says_otherwise(tmp_path):
         read_study("digit")
 
 
-# The six kinds of scenario
+# The six kinds of scenario, domain-incremental ones by their shift
 
+DOMAIN = 'kind = "domain-incremental"\ndata = "digits"\nshift = "@"'
 SAID = {
     "class-incremental": 'data = "digits"\nclasses_per_task = 5',
     "permutation": 'kind = "permutation"\ndata = "digits"\npermutation_seed = 4',
     "incremental": 'kind = "incremental"\ndata = "digits"',
     "multimodal": 'kind = "multimodal"\ndata = ["digits", "breast_cancer"]',
-    "domain-incremental": (
-        'kind = "domain-incremental"\ndata = "digits"\nshift = "rotate"\nangles = [0, 45]'
-    ),
+    "rotate": f"{DOMAIN}\nangles = [0, 45]",
+    "permute": f"{DOMAIN}\nsessions = 2",
+    "classes": f"{DOMAIN}\nclasses_per_task = 5",
     "task-incremental": 'kind = "task-incremental"\ndata = "digits"\nclasses_per_task = 5',
 }
 
 
 def of(kind):
     """Return a study of a kind of scenario, as in a file."""
-    return LEAST.replace(DATA, f"{SAID[kind]}\ntrain_limit = 3\ntest_limit = 2")
+    said = SAID[kind].replace("@", kind)
+    return LEAST.replace(DATA, f"{said}\ntrain_limit = 3\ntest_limit = 2")
 
 
 @pytest.mark.parametrize(
@@ -97,14 +101,23 @@ def of(kind):
         ("permutation", "digits, permuted", "1 2 3 4 5 6 7 8 9 10", [10] * 10),
         ("incremental", "digits, class by class", "0-4 5 6 7 8 9", [5, 1, 1, 1, 1, 1]),
         ("multimodal", "digits and breast_cancer", "digits breast_cancer", [10, 2]),
-        ("domain-incremental", "digits, rotated", "0° 45°", [10, 10]),
+        ("rotate", "digits, rotated", "0° 45°", [10, 10]),
+        ("permute", "digits, permuted", "1 2", [10, 10]),
+        ("classes", "digits, labeled within the task", "0-4 5-9", [5, 5]),
     ],
 )
 def test_each_kind_is_made_of_its_own_keys(kind, title, names, classes):
     """By default there are ten sessions, and half of the classes are in the base session."""
     spec = study(of(kind)).scenario
+    assert check_study(study(of(kind)).model_dump(warnings="error"), "again").scenario == spec
     scenario = spec.scenario(Location())
-    assert (spec.kind, spec.title, scenario.kind) == (kind, title, kind)
+    assert spec.kind == (kind if "shift" not in SAID[kind] else "domain-incremental")
+    assert spec.title == title
+    if kind != "incremental":
+        assert (
+            f"{kind} has no base"
+            in problems(of(kind).replace("train", "base = 2\ntrain"))["scenario"]
+        )
     assert [task.name for task in scenario.tasks] == names.split()
     assert [len(task.classes) for task in scenario.tasks] == classes
     assert [len(task.train) for task in scenario.tasks] == [3 * k for k in classes]
@@ -114,11 +127,7 @@ def test_each_kind_is_made_of_its_own_keys(kind, title, names, classes):
 @pytest.mark.parametrize(
     ("written", "heads", "reason"),
     [
-        (
-            of("class-incremental"),
-            ["single"],
-            'report heads = ["multi"]',
-        ),
+        (of("class-incremental"), ["single"], 'report heads = ["multi"]'),
         (of("incremental"), ["multi"], "gives away"),
         (LEAST.replace(DATA, f"{DATA}\nclasses_per_task = 1"), ["multi"], "gives away"),
         (LEAST.replace(DATA, f"{DATA}\ntasks = [[0, 1], [2]]"), ["multi"], "gives away"),
@@ -132,3 +141,22 @@ def test_a_learner_that_must_be_told_the_task_is_refused_where_it_is_not(written
         # It is that learner's fault alone.
         given["learners"].pop("pathnet")
     assert study(written, **given)
+
+
+CANNOT = {"cumulative", "icarl", "icarl_hybrid1", "geppnet", "geppnet_stm"}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LEARNERS if kind != "untrained"])
+def test_every_learner_receives_the_task_id_or_is_refused(kind):
+    learners = {kind: SMALL.get(kind, {})}
+    if kind in CANNOT:
+        found = problems(of("task-incremental"), learners=learners)
+        assert "has no loss_classes" in found[f"learners.{kind}"]
+        return
+    aware = study(of("task-incremental"), learners=learners)
+    assert aware.scenario.task_aware
+    assert getattr(aware.learners[kind], "loss_classes", "task") == "task"
+    assert overridden(aware, RunOptions(seeds=3)).learners == aware.learners
+    settings = {"finetune": {"loss_classes": "all"}}
+    aware = study(of("task-incremental"), learners=settings)
+    assert aware.learners["finetune"].loss_classes == "all"

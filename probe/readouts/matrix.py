@@ -79,7 +79,7 @@ def _layouts(facts: CutFacts, pooling: Pooling) -> list[Layout]:
     for tensor in facts.value:
         if tensor.dim is None:
             raise InputError(
-                f"{facts.name!r}, {tensor.shape}, has no row for each example: choose another feature"
+                f"{facts.name!r} has no row for each example, {tensor.shape}: choose another layer"
             )
         sizes.append(torch.Size(tensor.example).numel())
     if sum(sizes) > pooling.width:

@@ -26,7 +26,7 @@ from probe.training.recipe import Recipe
 from scenarios.data.datasets import Location, in_order, limited, load
 from scenarios.options import ModelOptions, names
 from scenarios.study.plan import BUILT_IN
-from scenarios.user_code import REGISTRY, UserCode, build_model, source_of
+from scenarios.user_code import SOURCE_HASHES, USER_NETWORKS, UserCode, build_model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class CheckpointLoader:
             InputError: The user's code or the data have changed.
         """
         with self.user_code.opened(BUILT_IN):
-            if source_of("network", self.network) != self.code:
+            if SOURCE_HASHES.get(f"network {self.network}") != self.code:
                 raise InputError("your code has changed since the run started: run again")
             source = self.networks(device)
             if not self.location.now(self.data).checked and data_hash(source.scenario) != plan.data:
@@ -96,7 +96,7 @@ class CheckpointLoader:
         Returns:
             The networks.
         """
-        entry, options = REGISTRY.networks[self.network], self.options
+        entry, options = USER_NETWORKS[self.network], self.options
         build = partial(build_model, entry.name, entry.build)
         call = {"output": entry.output, "call": entry.call, "head": options.head}
         model = Model((), **call, fresh=entry.build)
@@ -108,7 +108,7 @@ class CheckpointLoader:
         return NetworkSource(
             name=self.name,
             network_name=entry.name,
-            code=source_of("network", entry.name) or "",
+            code=SOURCE_HASHES.get(f"network {entry.name}") or "",
             weights=in_checkpoints(self.checkpoints, build, self.records, progress),
             model=model,
             scenario=scenario,

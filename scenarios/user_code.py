@@ -14,7 +14,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -36,27 +36,20 @@ Names = Mapping[str, Iterable[str]]
 """Built-in names by kind, which a user may not take."""
 
 
-@dataclass(frozen=True)
-class Registry:
-    """The registered objects by name; sources: hashes by kind and name, such as `network tiny`."""
-
-    networks: dict[str, marks.NetworkEntry] = field(default_factory=dict)
-    data: dict[str, marks.DataEntry] = field(default_factory=dict)
-    metrics: dict[str, marks.MetricEntry] = field(default_factory=dict)
-    learners: dict[str, marks.LearnerEntry] = field(default_factory=dict)
-    readouts: dict[str, marks.ReadoutEntry] = field(default_factory=lambda: READOUTS)
-    sources: dict[str, str] = field(default_factory=dict)
-
-
-REGISTRY = Registry()
-"""Everything that the open blocks have registered."""
+# Everything that the open blocks have registered, by name.
+USER_NETWORKS: dict[str, marks.NetworkEntry] = {}
+USER_DATA: dict[str, marks.DataEntry] = {}
+USER_METRICS: dict[str, marks.MetricEntry] = {}
+USER_LEARNERS: dict[str, marks.LearnerEntry] = {}
+SOURCE_HASHES: dict[str, str] = {}
+"""The hashes of their code, by kind and name, such as `network tiny`."""
 
 _TABLES: dict[type[marks.Entry], tuple[str, dict[str, Any]]] = {
-    marks.NetworkEntry: ("network", REGISTRY.networks),
-    marks.DataEntry: ("data set", REGISTRY.data),
-    marks.MetricEntry: ("metric", REGISTRY.metrics),
-    marks.LearnerEntry: ("learner", REGISTRY.learners),
-    marks.ReadoutEntry: ("readout", REGISTRY.readouts),
+    marks.NetworkEntry: ("network", USER_NETWORKS),
+    marks.DataEntry: ("data set", USER_DATA),
+    marks.MetricEntry: ("metric", USER_METRICS),
+    marks.LearnerEntry: ("learner", USER_LEARNERS),
+    marks.ReadoutEntry: ("readout", READOUTS),
 }
 
 
@@ -76,11 +69,11 @@ def registered(entry: marks.Entry, source: str, reserved: Names) -> Iterator[Non
     if entry.name in table or entry.name in reserved.get(kind, ()):
         raise InputError(f"there are two {kind}s {entry.name!r}: rename yours")
     key = f"{kind} {entry.name}"
-    table[entry.name], REGISTRY.sources[key] = entry, source
+    table[entry.name], SOURCE_HASHES[key] = entry, source
     try:
         yield
     finally:
-        del table[entry.name], REGISTRY.sources[key]
+        del table[entry.name], SOURCE_HASHES[key]
 
 
 @contextmanager
@@ -200,19 +193,6 @@ def _short(target: str) -> str:
     path = Path(module or target)
     stem = path.stem if path.suffix in (".py", RECORDED) else str(path)
     return f"{stem}:{name}" if module else stem
-
-
-def source_of(kind: str, name: str) -> str | None:
-    """Return the hash of a registered object's code.
-
-    Args:
-        kind: The kind of object.
-        name: Its name.
-
-    Returns:
-        The hash, None if there is no such object.
-    """
-    return REGISTRY.sources.get(f"{kind} {name}")
 
 
 def unregistered(kind: str, name: str, *names: Iterable[str]) -> InputError:

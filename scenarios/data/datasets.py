@@ -26,7 +26,7 @@ from probe.tasked_examples import as_examples
 from scenarios.data.feature_files import SUFFIX, TASK, files_of, find, read_features
 from scenarios.data.image_sets import IMAGE_SETS, read_image_set
 from scenarios.data.npz import Array
-from scenarios.user_code import REGISTRY, unregistered
+from scenarios.user_code import USER_DATA, unregistered
 
 _SPOKEN = "fsdd.npz"
 
@@ -133,12 +133,12 @@ def load(name: str, location: Location | None = None) -> Dataset:
         train, test, classes = read_features(path, location.checked)
         title = path.stem.replace(TASK, "").strip("-_.") or path.parent.name
         return Dataset(name=title, classes=classes, train=train, test=test)
-    if name in REGISTRY.data:
-        train, test = read_user_data(REGISTRY.data[name])
+    if name in USER_DATA:
+        train, test = read_user_data(USER_DATA[name])
         classes = 1 + int(max(train.y.max(), test.y.max()))
         return Dataset(name=name, classes=classes, train=train, test=test)
     if name not in LOADERS:
-        raise unregistered("data set", name, LOADERS, REGISTRY.data)
+        raise unregistered("data set", name, LOADERS, USER_DATA)
     return LOADERS[name](location)
 
 

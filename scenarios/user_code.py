@@ -278,13 +278,10 @@ def imported(name: str) -> ModuleType:
         # Absent is itself, or one of the packages that it lies in; or something that it imports.
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing and f"{name}.".startswith(f"{missing}."):
-            raise InputError(
-                f"there is no module {name!r}, neither in the current directory nor installed: "
-                f"give it as package.module, without .py"
-            ) from error
-        raise InputError(
-            f"importing {name} raised {described(error)}: correct it until `import {name}` works"
-        ) from error
+            what = f"there is no module {name!r}, neither in the current directory nor installed"
+            raise InputError(f"{what}: give it as package.module, without .py") from error
+        what = f"importing {name} raised {described(error)}"
+        raise InputError(f"{what}: correct it until `import {name}` works") from error
     note_imports(module, before)
     return module
 

@@ -28,8 +28,6 @@ from scenarios.data.image_sets import IMAGE_SETS, read_image_set
 from scenarios.data.npz import Array
 from scenarios.user_code import USER_DATA, unregistered
 
-_SPOKEN = "fsdd.npz"
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset:
@@ -246,18 +244,15 @@ def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
     except InputError:
         raise
     except (Exception, SystemExit) as error:
-        raise InputError(
-            f"{entry.name} raised {described(error)}: give a function without arguments that "
-            f"returns (train, test)"
-        ) from error
+        remedy = "give a function without arguments that returns (train, test)"
+        raise InputError(f"{entry.name} raised {described(error)}: {remedy}") from error
     by_task = isinstance(data, list) and len(data) > 0 and all(map(_is_pair, data))
     # Of two tasks only the brackets tell (train, test) from a list of such pairs.
     unclear = isinstance(data, list) and any(isinstance(part, list) for part in data)
     if not by_task and (unclear or not isinstance(data, tuple | list) or len(data) != 2):
-        raise InputError(
-            f"{entry.name} must return (train, test), or a list of tuples (train, test), one a task"
-            f", each of (x, y), Examples, a Dataset or a list of these, got {type(data).__name__}"
-        )
+        parts = "each of (x, y), Examples, a Dataset or a list of these"
+        expected = f"(train, test), or a list of tuples (train, test), one a task, {parts}"
+        raise InputError(f"{entry.name} must return {expected}, got {type(data).__name__}")
     with located(entry.name):
         splits = []
         for index, name in enumerate(("train", "test")):
@@ -352,11 +347,9 @@ def _spoken_digits(location: Location) -> Dataset:
     from scenarios.data.speech import spoken_digits
 
     if location.folder is None:
-        raise InputError(
-            f"spoken_digits needs a data folder: pass --data DIR (or set PROBE_DATA) that holds "
-            f"{_SPOKEN}, the Free Spoken Digit Dataset"
-        )
-    train, test = spoken_digits(location.folder / _SPOKEN)
+        remedy = "pass --data DIR (or set PROBE_DATA) with fsdd.npz, the Free Spoken Digit Dataset"
+        raise InputError(f"spoken_digits needs a data folder: {remedy}")
+    train, test = spoken_digits(location.folder / "fsdd.npz")
     return Dataset(name="spoken_digits", classes=10, train=train, test=test)
 
 

@@ -152,10 +152,9 @@ def _features(
             labels = split.y.unique()
             # Not one by one: a wild label may leave a billion.
             if int(labels[0]) != 0 or len(labels) != count or count < 2:
-                raise InputError(
-                    f"y_{name} has {len(labels)} classes from {int(labels[0])}, expected 0 to "
-                    f"{max(count - 1, 1)}, two or more: give all of them training and test examples"
-                )
+                got = f"y_{name} has {len(labels)} classes from {int(labels[0])}"
+                remedy = "give all of them training and test examples"
+                raise InputError(f"{got}, expected 0 to {max(count - 1, 1)}: {remedy}")
             check_examples(split, range(count), f"x_{name}")
             if isinstance(split.x, FileRows):
                 split.x.finite = True
@@ -166,9 +165,8 @@ def _split(arrays: Mapping[str, Array], split: str, checked: bool) -> Examples:
     """Return the examples of a split; raises InputError for other arrays than are expected."""
     x = arrays[f"x_{split}"]
     if x.dtype.kind not in "biuf" or x.ndim < 2 or not x.size:
-        raise InputError(
-            f"x_{split} is {x.dtype} of shape {x.shape}, expected real numbers, one row per example"
-        )
+        got = f"x_{split} is {x.dtype} of shape {x.shape}"
+        raise InputError(f"{got}, expected real numbers, one row per example")
     labels = {name: arrays[name] for name in (f"y_{split}", f"task_{split}") if name in arrays}
     for name, array in labels.items():
         if array.dtype.kind not in "iu":

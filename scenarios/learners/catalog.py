@@ -7,6 +7,7 @@ and known while their file is loaded (`scenarios.user_code`).
 import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from itertools import chain
 from types import MappingProxyType
 from typing import Annotated
 
@@ -47,8 +48,7 @@ class Catalog(Mapping[str, type[Learner]]):
         return next(e.learner for e in marked_in(names, LearnerEntry) if e.name == kind)
 
     def __iter__(self) -> Iterator[str]:
-        yield from MODULES
-        yield from USER_LEARNERS
+        return chain(MODULES, USER_LEARNERS)
 
     def __len__(self) -> int:
         return len(MODULES) + len(USER_LEARNERS)
